@@ -1,0 +1,24 @@
+"""The first stage: every key of params.yaml is known and well typed, and what its rows name has been brought."""
+
+from gpt1.config import Params, read_params
+from gpt1.errors import UserError, run_stage
+from gpt1.files import RAW, stage_folder, writing
+
+
+def missing_sources(params: Params) -> list[str]:
+    """Names of the sources in params.yaml whose folder under data/raw is absent or empty."""
+    return [name for name in params.sources if not (RAW / name).is_dir() or not any((RAW / name).iterdir())]
+
+
+def main() -> None:
+    """Stop with one line where a run could not succeed; else write a constant, so that nothing after this stage re-runs."""
+    params = read_params()
+    if missing := missing_sources(params):
+        raise UserError(f"nothing is in {', '.join(str(RAW / name) for name in missing)}: put the files there (data/README.md says "
+                        f"which), or run gpt1 profile {params.profile} --data FOLDER to link what FOLDER holds and leave out the rest")
+    with writing(stage_folder("check", "params.txt")) as file:
+        file.write("params.yaml is complete and well typed\n")
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,7 @@
+"""Test processes run torch and BLAS on one thread each: the suite runs side by side on small machines, and bits stay equal."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("GPT1_THREADS", "1")
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"

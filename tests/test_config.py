@@ -1,0 +1,97 @@
+"""params.yaml: every wrong key or value is one line that names it, and says what was expected."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpt1.config import nearest_key, read_params, validate
+from gpt1.errors import UserError
+from gpt1.yaml_files import read_yaml, write_yaml
+
+PAPER = read_yaml(Path(__file__).parents[1] / "conf" / "paper.yaml")
+
+
+def changed(dotted: str, value: Any) -> Any:
+    values = deepcopy(PAPER)
+    *parents, last = dotted.split(".")
+    section = values
+    for parent in parents:
+        section = section[parent]
+    if value is None:
+        del section[last]
+    else:
+        section[last] = value
+    return values
+
+
+def test_paper_profile_is_complete_and_says_what_the_paper_says() -> None:
+    params = validate(PAPER)
+    assert (params.model.layers, params.model.width, params.model.heads, params.model.context) == (12, 768, 12, 512)
+    tuning = params.finetune
+    assert (tuning.lambda_lm, tuning.learning_rate, tuning.batch_size, tuning.epochs) == (0.5, 6.25e-5, 32, 3)
+    assert (params.pretrain.learning_rate, params.pretrain.batch_size, params.pretrain.epochs) == (2.5e-4, 64, 100)
+    assert len(params.tasks) == 12
+
+
+@pytest.mark.parametrize(("dotted", "value", "line"), [
+    ("finetune.lamda_lm", 0.5, "unknown key finetune.lamda_lm (found 0.5); did you mean finetune.lambda_lm?"),
+    ("pretain", {}, "unknown key pretain (found {}); did you mean pretrain?"),
+    ("tasks.cola.train_row", 5, "unknown key tasks.cola.train_row (found 5); did you mean tasks.cola.train_rows?"),
+    ("finetune.epochs", None, "finetune.epochs is missing"),
+    ("finetune.epochs", "3", "finetune.epochs: found '3', expected an integer"),
+    ("finetune.epochs", 0, "finetune.epochs: found 0, expected greater than 0"),
+    ("finetune.lambda_lm", -0.5, "finetune.lambda_lm: found -0.5, expected greater than or equal to 0"),
+    ("model.heads", 5, "model.heads 5 must divide model.width 768"),
+    ("finetune.transfer", 13, "finetune.transfer must be all, none or 0..12 (model.layers), found 13"),
+    ("finetune.transfer", "some", "finetune.transfer: found 'some', expected 'all' or 'none'"),
+    ("pretrain.updates", 10, "give either pretrain.epochs or pretrain.updates a number"),
+    ("pretrain.precision", "fp16", "pretrain.precision: found 'fp16', expected 'bf16' or 'fp32'"),
+    ("pretrain.learning_rate", float("nan"), "pretrain.learning_rate: found nan, expected"),
+    ("finetune.seeds", [1, 1], "finetune.seeds must differ from one another, found [1, 1]"),
+    ("finetune.seeds", [1, "two"], "finetune.seeds.1: found 'two', expected an integer"),
+    ("tasks.cola.finetune", {"epoch": 5}, "unknown key tasks.cola.finetune.epoch (found 5); did you mean tasks.cola.finetune.epochs?"),
+    ("tasks.cola.finetune", {"epochs": 0.5}, "tasks.cola.finetune.epochs: found 0.5, expected an integer"),
+    ("sources.cola", None, "sources has no row for cola"),
+    ("model", [1], "model: found (1,), expected a dictionary"),
+])
+def test_a_wrong_value_is_one_line(dotted: str, value: Any, line: str) -> None:
+    with pytest.raises(UserError) as caught:
+        validate(changed(dotted, value))
+    assert line in str(caught.value)
+    assert str(caught.value).startswith("params.yaml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_task_row_overrides_the_shared_section() -> None:
+    params = validate(changed("tasks.cola.finetune", {"epochs": 7}))
+    assert params.finetune_for("cola").epochs == 7
+    assert params.finetune_for("sst2").epochs == 3
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    ("model: [", "is not YAML"), ("a: 1\na: 2\n", "is not YAML"), ("", "found NoneType"),
+    ("- 1\n", "expected sections such as model: and pretrain:, found list"),
+])
+def test_a_file_that_is_no_mapping(tmp_path: Path, text: str, line: str) -> None:
+    (tmp_path / "params.yaml").write_text(text)
+    with pytest.raises(UserError, match=line):
+        read_params(tmp_path / "params.yaml")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is not there; compose it with gpt1 profile"):
+        read_params(tmp_path / "params.yaml")
+
+
+def test_written_yaml_reads_back_the_same(tmp_path: Path) -> None:
+    write_yaml(tmp_path / "params.yaml", PAPER, "# comment\n")
+    assert read_yaml(tmp_path / "params.yaml") == PAPER
+    assert "epsilon: 1.0e-08" in (tmp_path / "params.yaml").read_text(), "YAML 1.1 readers take 1e-08 for a string"
+
+
+def test_nearest_key_prefers_the_same_section() -> None:
+    assert nearest_key("finetune.epoch") == "finetune.epochs"
+    assert nearest_key("learning_rat").endswith("learning_rate")
+    assert nearest_key("zzzz") == ""

@@ -1,0 +1,80 @@
+"""`gpt1 profile` through its command line: what it writes, links, leaves out, and refuses."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpt1.config import read_params
+from gpt1.yaml_files import read_yaml
+
+ROOT = Path(__file__).parents[1]
+COLA = "gj04\t1\t\tThe cat sat.\ngj04\t0\t*\tSat cat the.\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with the profiles and a data folder `brought` that holds books and CoLA."""
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    brought = tmp_path / "brought"
+    (brought / "books").mkdir(parents=True)
+    (brought / "books" / "one.txt").write_text("A book.\n")
+    (brought / "CoLA").mkdir()
+    for name in ("train.tsv", "dev.tsv"):
+        (brought / "CoLA" / name).write_text(COLA)
+    return tmp_path
+
+
+def gpt1(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", "from gpt1.cli import main; main()", *arguments],
+                          cwd=checkout, capture_output=True, text=True, check=False)
+
+
+def test_small_runs_on_what_is_there(checkout: Path) -> None:
+    done = gpt1(checkout, "profile", "small", "--data", "brought", "finetune.epochs=2", "finetune.seeds=[3]", "tasks.cola.train_rows=1")
+    assert done.returncode == 0, done.stderr
+    params = read_params(checkout / "params.yaml")
+    assert params.profile == "small"
+    assert (params.finetune.epochs, params.finetune.seeds, params.tasks["cola"].train_rows) == (2, (3,), 1)
+    assert params.finetune.beta2 == read_yaml(ROOT / "conf" / "paper.yaml")["finetune"]["beta2"], "small says only what differs"
+    assert (list(params.tasks), list(params.sources)) == (["cola"], ["books", "cola"])
+    assert (checkout / "data/raw/books/one.txt").read_text() == "A book.\n"
+    assert "Story Cloze" in done.stdout, "what was left out is listed"
+
+
+def test_the_same_data_again_without_naming_it(checkout: Path) -> None:
+    gpt1(checkout, "profile", "small", "--data", "brought")
+    done = gpt1(checkout, "profile", "small", "pretrain.updates=7")
+    assert done.returncode == 0, done.stderr
+    assert read_params(checkout / "params.yaml").pretrain.updates == 7
+
+
+def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None:
+    gpt1(checkout, "profile", "small", "--data", "brought")
+    check = [sys.executable, "-m", "gpt1.stages.check"]
+    assert subprocess.run(check, cwd=checkout, check=False).returncode == 0
+    shutil.rmtree(checkout / "brought" / "CoLA")
+    done = subprocess.run(check, cwd=checkout, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: nothing is in data/raw/cola: put the files there")
+
+
+@pytest.mark.parametrize(("arguments", "line"), [
+    (["profile", "smal"], "error: no profile 'smal'; expected one of paper, small"),
+    (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
+    (["profile", "small", "finetune.epochs"], "error: Error parsing override 'finetune.epochs'"),
+    (["profile", "small", "finetune.epochs=two"], "error: params.yaml: finetune.epochs: found 'two', expected an integer"),
+    (["profile", "small", "model.heads=3"], "error: params.yaml: model.heads 3 must divide model.width 256"),
+    (["profile", "small"], "error: nothing is in data/raw/books, and profile small cannot run without it"),
+    (["profile", "small", "--data", "nowhere"], "error: --data nowhere is not a folder"),
+    (["profile", "small", "--data", "conf"], "error: --data conf holds no folder of a known name"),
+    (["profile", "paper", "--data", "brought"], "error: nothing is in data/raw/openai_bpe, and profile paper cannot run without it"),
+])
+def test_a_mistake_is_one_line_and_status_2(checkout: Path, arguments: list[str], line: str) -> None:
+    done = gpt1(checkout, *arguments)
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not (checkout / "params.yaml").exists(), "a refused profile must leave params.yaml as it was"
