@@ -1,0 +1,97 @@
+"""Floors beside every score: the best constant answer, and TF-IDF (words and pairs of words) with logistic or ridge regression.
+
+Trained on the train rows that `encode` takes, scored on the rows and with the metric of the tables. Texts of a pair have features of
+their own each. Choices are scored one by one from their own words alone: what all choices share cannot change a linear ranking.
+
+    python benchmarks/baselines.py [TASK ...]        after the acquire stages
+"""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from gpt1.config import Params, read_params
+from gpt1.errors import UserError, run_stage
+from gpt1.files import stage_folder
+from gpt1.tasks.metrics import majority_score, score
+from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
+from gpt1.tasks.rows import Example
+from gpt1.tasks.table import TASKS, Task, scored_split
+
+ITERATIONS = 1000
+
+
+def parts(examples: list[Example]) -> list[list[str]]:
+    """Texts by place: one list of texts for each part; for choices one part, the choices of all examples one after another."""
+    if examples[0].choices:
+        return [[choice for example in examples for choice in example.choices]]
+    return [list(texts) for texts in zip(*(example.context for example in examples), strict=True)]
+
+
+def targets(examples: list[Example]) -> np.ndarray:
+    """Labels; for choices a 1 at each right choice and a 0 at the others."""
+    if examples[0].choices:
+        return np.array([number == example.label for example in examples for number in range(len(example.choices))], dtype=np.int64)
+    return np.array([example.label for example in examples])
+
+
+def fit(task: Task, train: list[Example]) -> tuple[list[TfidfVectorizer], Any]:
+    """Vectorizers, one a part, and the model over their features side by side."""
+    vectorizers = [TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True) for _ in parts(train)]
+    features = hstack([vectorizer.fit_transform(texts) for vectorizer, texts in zip(vectorizers, parts(train), strict=True)])
+    model = Ridge() if task.target == "score" else LogisticRegression(max_iter=ITERATIONS)
+    return vectorizers, model.fit(csr_matrix(features), targets(train))
+
+
+def predict(vectorizers: list[TfidfVectorizer], model: Any, examples: list[Example]) -> np.ndarray:
+    """An answer for each example."""
+    features = csr_matrix(hstack([vectorizer.transform(texts) for vectorizer, texts in zip(vectorizers, parts(examples), strict=True)]))
+    if examples[0].choices:
+        return np.argmax(model.decision_function(features).reshape(len(examples), -1), axis=1)
+    return np.asarray(model.predict(features))
+
+
+def table_rows(task: Task, params: Params) -> list[str]:
+    """The markdown rows of one task: one for each of its columns in the tables."""
+    folder, row = stage_folder("acquire", "tasks", task.name), params.tasks[task.name]
+    wanted = {split.name: split for split in splits_to_read(task, folder, row)}
+    labelled = {name: {"labelled": split.format.label is not None} for name, split in wanted.items()}
+
+    def rows_of(name: str) -> SplitRows:
+        return read_split(task, wanted[name], folder, row, params.encode.max_unreadable_fraction)
+
+    train = rows_of("train").examples
+    vectorizers, model = fit(task, train)
+    lines = []
+    for column in task.columns:
+        name = scored_split(column, labelled)
+        subset = task.subsets.index(column.subset) if column.subset else None
+        examples = [example for example in rows_of(name).examples if subset in (None, example.subset)]
+        labels = np.array([example.label for example in examples])
+        answers = predict(vectorizers, model, examples)
+        values = [100 * value for value in (majority_score(task.metric, labels), score(task.metric, labels, answers))]
+        lines.append(f"| {column.title} | {task.metric} | {name} | {len(train)} | {len(examples)} | {values[0]:.1f} | {values[1]:.1f} |")
+    return lines
+
+
+def main() -> None:
+    """Print the table, a task at a time."""
+    params = read_params()
+    names = sys.argv[1:] or list(params.tasks)
+    for name in names:
+        if name not in params.tasks or name not in TASKS:
+            raise UserError(f"expected tasks of params.yaml ({', '.join(params.tasks)}); found {name}")
+    print("| task | metric | split | train rows | rows scored | constant answer | TF-IDF + linear |\n|---|---|---|---|---|---|---|")
+    for name in names:
+        started = time.perf_counter()
+        print("\n".join(table_rows(TASKS[name], params)), flush=True)
+        print(f"{name}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_stage(main)

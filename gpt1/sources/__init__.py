@@ -1,0 +1,1 @@
+"""Where official files come from, how they are found and unpacked."""

@@ -1,0 +1,62 @@
+"""What can be brought: for each source its folder names, official files, origin, licence and how to get it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way in which a source is distributed: names of files that lie together in one folder."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of official files. The first layout whose required files are all there is taken.
+
+    folders: names under which people have it. every: where set, all files of this pattern are taken instead of a layout.
+    combined: {file that `acquire` writes: folder of many small JSON files, one line of it each}.
+    """
+
+    name: str
+    folders: tuple[str, ...]
+    origin: str
+    licence: str
+    how_to_get: str
+    layouts: tuple[Layout, ...] = ()
+    every: str = ""
+    combined: Mapping[str, str] = field(default_factory=dict)
+
+    def official(self, name: str) -> str:
+        """The name by which people know a file that `acquire` writes."""
+        return f"{self.combined[name]}/*.txt" if name in self.combined else name
+
+    @property
+    def expected(self) -> str:
+        """The files that must be there, in words: `a, b or c, d`."""
+        return " or ".join(", ".join(map(self.official, layout.required)) for layout in self.layouts) or f"{self.every} files"
+
+
+BOOKS = Source(
+    name="books",
+    folders=("books", "BooksCorpus", "bookcorpus"),
+    every="*.txt",
+    origin="books as plain text, one file a book, brought by whoever runs this (the paper used BooksCorpus)",
+    licence="as the books'",
+    how_to_get="put books, one UTF-8 .txt file each, into the folder data/raw/books; BooksCorpus itself is given by its authors on "
+               "request (https://yknzhu.wixsite.com/mbweb), public-domain books by https://www.gutenberg.org",
+)
+
+OPENAI_BPE = Source(
+    name="openai_bpe",
+    folders=("openai_bpe", "finetune-transformer-lm/model"),
+    layouts=(Layout(("encoder_bpe_40000.json", "vocab_40000.bpe")),),
+    origin="https://github.com/openai/finetune-transformer-lm, folder model",
+    licence="MIT",
+    how_to_get="put encoder_bpe_40000.json and vocab_40000.bpe of https://github.com/openai/finetune-transformer-lm (folder model) "
+               "into data/raw/openai_bpe",
+)
+
+SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE)}

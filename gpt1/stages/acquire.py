@@ -1,0 +1,111 @@
+"""`acquire`: the official files of one source, from data/raw/<source> to data/acquire, with a manifest; nothing else is taken along."""
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from gpt1.config import read_params
+from gpt1.errors import UserError, run_stage
+from gpt1.files import RAW, stage_folder, write_json, writing_folder
+from gpt1.sources.archives import is_archive, unpack
+from gpt1.sources.find import find_files
+from gpt1.sources.table import SOURCES, Source
+from gpt1.tasks.table import TASKS
+
+CHUNK_BYTES = 1 << 20
+SHOWN_ENTRIES = 8
+
+
+def source_named(arguments: list[str]) -> Source:
+    """The source that the command line names. Raises UserError for anything else."""
+    sources = SOURCES | {name: task.source for name, task in TASKS.items()}
+    if len(arguments) != 1 or arguments[0] not in sources:
+        raise UserError(f"expected one source of {', '.join(sources)}; found {' '.join(arguments) or 'none'}")
+    return sources[arguments[0]]
+
+
+def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
+    """Where the official files lie: under `raw`, or in its archives, which are unpacked into `spare`.
+
+    Raises UserError naming the expected files and what was found where they are not complete.
+    """
+    try:
+        entries = sorted(raw.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{raw} is not there; expected a folder, or a link to one, with {source.expected}: {source.how_to_get}") from None
+    except OSError as error:
+        raise UserError(f"{raw} cannot be read ({error.strerror}); make it readable to you") from None
+    if files := find_files(source, raw):
+        return files
+    for archive in filter(is_archive, entries if not source.every else []):
+        unpack(archive, spare / archive.name, max_bytes)
+        if files := find_files(source, spare / archive.name):
+            return files
+    names = [entry.name for entry in entries]
+    found = ", ".join(names[:SHOWN_ENTRIES]) + (f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else "")
+    raise UserError(f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}")
+
+
+def copy_file(origin: Path, target: Path) -> dict[str, object]:
+    """Copy a file byte for byte; its row in the manifest."""
+    digest, bytes_, rows, last = hashlib.sha256(), 0, 0, b"\n"
+    try:
+        with origin.open("rb") as reader, target.open("wb") as writer:
+            while block := reader.read(CHUNK_BYTES):
+                writer.write(block)
+                digest.update(block)
+                bytes_, rows, last = bytes_ + len(block), rows + block.count(b"\n"), block[-1:]
+    except OSError as error:
+        raise UserError(f"{origin} cannot be copied: {error.strerror}; make it readable to you, or take it away") from None
+    return {"sha256": digest.hexdigest(), "bytes": bytes_, "rows": rows + (last != b"\n")}
+
+
+def combine_files(origin: Path, target: Path) -> dict[str, object]:
+    """Write each small JSON file of a folder as one line, its name added as "file"; the row of the whole in the manifest.
+
+    A file that is no JSON object becomes {"file", "unreadable": why}: the reader counts it, so that none is lost in silence.
+    """
+    with target.open("w", encoding="utf-8", newline="\n") as writer:
+        for path in sorted(origin.glob("*.txt")):
+            try:
+                passage = json.loads(path.read_bytes())
+            except OSError as error:
+                raise UserError(f"{path} cannot be read ({error.strerror}); make it readable to you, or take it away") from None
+            except (ValueError, RecursionError):
+                passage = {"unreadable": "not JSON"}
+            if not isinstance(passage, dict):
+                passage = {"unreadable": "no JSON object"}
+            writer.write(json.dumps(passage | {"file": f"{origin.parent.name}/{origin.name}/{path.name}"}) + "\n")
+    with target.open("rb") as reader:
+        digest = hashlib.file_digest(reader, "sha256").hexdigest()
+        reader.seek(0)
+        return {"sha256": digest, "bytes": target.stat().st_size, "rows": sum(1 for _ in reader)}
+
+
+def main() -> None:
+    """Find, copy, describe: one source."""
+    params = read_params()
+    source = source_named(sys.argv[1:])
+    if source.name not in params.sources:
+        raise UserError(f"params.yaml has no row sources.{source.name}; compose it anew with gpt1 profile")
+    raw = RAW / source.name
+    with writing_folder(stage_folder("acquire", params.sources[source.name].group, source.name)) as folder:
+        spare = folder / ".unpacked"
+        manifest: dict[str, object] = {}
+        places = locate(source, raw, spare, params.acquire.max_unpacked_bytes)
+        for name, place in tqdm(places.items(), desc=source.name, unit="file", disable=None):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            take: Callable[[Path, Path], dict[str, object]] = combine_files if name in source.combined else copy_file
+            manifest[name] = take(place, folder / name)
+        shutil.rmtree(spare, ignore_errors=True)
+        write_json(folder / "manifest.json", {"source": source.name, "origin": source.origin, "licence": source.licence, "files": manifest})
+    print(f"{source.name}: {len(manifest)} files from {raw}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,120 @@
+"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper: <split>.npz and task.json."""
+
+import sys
+from array import array
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpt1.config import Params, read_params
+from gpt1.errors import UserError, run_stage
+from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
+from gpt1.tasks.shapes import Symbols, shape
+from gpt1.tasks.table import TASKS, Task
+from gpt1.text.bpe import Vocabulary
+from gpt1.text.parallel import processes_for, workers
+
+BATCH_CHARACTERS = 200_000  # of text handed to a process at a time: a second of work
+UINT16_ENTRIES = 65_536
+
+
+def task_named(arguments: list[str], params: Params) -> Task:
+    """The task that the command line names. Raises UserError for anything else."""
+    if len(arguments) != 1 or arguments[0] not in params.tasks or arguments[0] not in TASKS:
+        names = [name for name in params.tasks if name in TASKS]
+        raise UserError(f"expected one task of params.yaml ({', '.join(names)}); found {' '.join(arguments) or 'none'}")
+    return TASKS[arguments[0]]
+
+
+def batches(texts: list[str]) -> Iterator[list[str]]:
+    """Texts in their order, in batches of about BATCH_CHARACTERS."""
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += len(text)
+        if characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def encode_batch(vocabulary: Vocabulary, texts: list[str]) -> list[npt.NDArray[np.uint32]]:
+    """Ids of each text; arrays travel between processes faster than lists."""
+    return [np.array(vocabulary.encode(text), dtype=np.uint32) for text in texts]
+
+
+def encode_texts(label: str, splits: dict[str, SplitRows], vocabulary_folder: Path) -> dict[str, list[int]]:
+    """Ids of every text of every split, each encoded once: a premise or a passage serves several examples."""
+    examples = (example for rows in splits.values() for example in rows.examples)
+    texts = list(dict.fromkeys(text for example in examples for text in (*example.context, *example.choices)))
+    tasks = list(batches(texts))
+    sizes = [sum(map(len, batch)) for batch in tasks]
+    ids: dict[str, list[int]] = {}
+    with workers(partial(Vocabulary.load, vocabulary_folder), processes_for(sum(sizes))) as pool:
+        for batch, encoded in zip(tasks, pool.map(label, encode_batch, tasks, sizes), strict=True):
+            ids.update(zip(batch, (one.tolist() for one in encoded), strict=True))
+    return ids
+
+
+Arrays = dict[str, Any]  # of numpy arrays
+
+
+def split_arrays(task: Task, rows: SplitRows, ids: dict[str, list[int]], symbols: Symbols, context: int) -> tuple[Arrays, int]:
+    """The arrays of one split's npz, and how many of its examples were cut to the context."""
+    tokens = array("H" if symbols.extract < UINT16_ENTRIES else "I")
+    offsets = array("q", [0])
+    truncated = 0
+    for example in rows.examples:
+        shaped = shape(task.kind, [ids[text] for text in example.context], [ids[text] for text in example.choices], symbols, context)
+        truncated += shaped.truncated
+        for sequence in shaped.sequences:
+            tokens.extend(sequence)
+            offsets.append(len(tokens))
+    labels = [example.label for example in rows.examples]
+    arrays: Arrays = {
+        "tokens": np.frombuffer(tokens, dtype=np.uint16 if tokens.typecode == "H" else np.uint32),
+        "offsets": np.frombuffer(offsets, dtype=np.int64),
+        "labels": np.array(labels, dtype=np.float32 if task.target == "score" else np.int64),
+    }
+    if task.subsets:
+        arrays["subset"] = np.array([example.subset for example in rows.examples], dtype=np.int8)
+    return arrays, truncated
+
+
+def described(task: Task, vocabulary: Vocabulary, splits: dict[str, Any]) -> dict[str, Any]:
+    """task.json: all that later stages need to know of the task."""
+    shared = {"kind", "combine", "sequences", "outputs", "target", "labels", "metric", "second_metric", "subsets"}
+    return {"task": task.name, **{name: getattr(task, name) for name in sorted(shared)}, "selection_split": "dev", "splits": splits,
+            "vocabulary_size": vocabulary.size, "vocabulary_fingerprint": vocabulary.fingerprint}
+
+
+def main() -> None:
+    """Read the official files, encode their texts, shape them, write one npz a split."""
+    params = read_params()
+    task = task_named(sys.argv[1:], params)
+    row = params.tasks[task.name]
+    official = stage_folder("acquire", "tasks", task.name)
+    limit = params.encode.max_unreadable_fraction
+    splits = {split.name: read_split(task, split, official, row, limit) for split in splits_to_read(task, official, row)}
+    vocabulary = Vocabulary.load(stage_folder("bpe"))
+    symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
+    ids = encode_texts(task.name, splits, stage_folder("bpe"))
+    about: dict[str, Any] = {}
+    with writing_folder(stage_folder("encode", row.group, task.name)) as folder:
+        for name, rows in splits.items():
+            arrays, truncated = split_arrays(task, rows, ids, symbols, params.model.context)
+            np.savez(folder / f"{name}.npz", **arrays)
+            about[name] = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
+        write_json(folder / "task.json", described(task, vocabulary, about))
+    print(f"{task.name}: " + ", ".join(f"{name} {split['examples']}" for name, split in about.items()), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_stage(main)

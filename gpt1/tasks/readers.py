@@ -1,0 +1,113 @@
+"""Official files of a task to examples: which files are there, which rows count, which are chosen, and when there are too many bad ones."""
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpt1.config import Task as TaskRow
+from gpt1.errors import UserError
+from gpt1.tasks.formats import read_rows
+from gpt1.tasks.rows import Example, Unreadable
+from gpt1.tasks.table import Share, Split, Task
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """The examples of one split and what was left out on the way to them.
+
+    available: examples before the subset; rows_read, unreadable, left_out: of the split's whole files (two splits may share one).
+    """
+
+    examples: list[Example]
+    available: int
+    rows_read: int
+    unreadable: dict[str, int]
+    left_out: dict[str, int]
+    labelled: bool
+
+    def counts(self) -> dict[str, Any]:
+        """All but the examples themselves."""
+        return {name: value for name, value in vars(self).items() if name != "examples"}
+
+
+def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
+    """The splits whose files `folder` holds. Unlabelled ones serve only whole, for a leaderboard: with eval_rows set they are left out.
+
+    Raises UserError where the files of no layout are complete.
+    """
+    for layout in task.layouts:
+        there = [split for split in layout if all((folder / file).is_file() for file in split.files)]
+        if all(split in there for split in layout if split.required):
+            return [split for split in there if split.format.label is not None or row.eval_rows is None]
+    raise UserError(f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages.acquire {task.name}")
+
+
+def read_split(task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float) -> SplitRows:
+    """Read one split's files and choose its rows. Raises UserError for a file with no or too many unreadable rows."""
+    examples: list[Example] = []
+    unreadable: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    rows_read = 0
+    for subset, name in enumerate(split.files):
+        found: list[Example] = []
+        bad: list[Unreadable] = []
+        for item in read_rows(folder / name, split.format, task):
+            if isinstance(item, Example):
+                found.append(Example(item.context, item.choices, item.label, subset) if subset and task.subsets else item)
+            elif item.expected:
+                left_out[item.reason] += 1
+            else:
+                bad.append(item)
+        _check(folder / name, len(found), bad, max_unreadable_fraction)
+        examples += found
+        unreadable.update(item.reason for item in bad)
+        rows_read += len(found) + len(bad)
+    rows_read += left_out.total()
+    if split.share:
+        examples = [examples[index] for index in share_rows(split.share, len(examples), folder / split.files[0])]
+    wanted = row.train_rows if split.name == "train" else row.eval_rows
+    chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)]
+    return SplitRows(chosen, len(examples), rows_read, dict(unreadable), dict(left_out), split.format.label is not None)
+
+
+def _check(path: Path, readable: int, bad: list[Unreadable], limit: float) -> None:
+    """Raises UserError where a file has no rows, or more unreadable ones than allowed."""
+    total = readable + len(bad)
+    if total == 0:
+        raise UserError(f"{path} has no rows; expected the official file, get it again and run the acquire stage")
+    if len(bad) > limit * total or not readable:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in Counter(item.reason for item in bad).most_common())
+        raise UserError(f"{path}: {len(bad)} of {total} rows cannot be read ({reasons}), "
+                        f"more than encode.max_unreadable_fraction {limit} allows; the first is row {bad[0].row}: {bad[0].detail}; "
+                        "mend the file or raise the limit")
+
+
+def share_rows(share: Share, rows: int, path: Path) -> npt.NDArray[np.int64]:
+    """The row numbers (ascending) of one part of a file that holds both train and dev.
+
+    The authors split Story Cloze's 1,871 validation stories so, by scikit-learn. MRPC's official file comes whole too: GLUE names
+    its own 408 dev pairs in a file that is not among the official ones, so without GLUE's files they are drawn by the same rule.
+    """
+    from sklearn.model_selection import train_test_split
+
+    heldout = share.heldout if rows == share.of else max(1, round(rows * share.heldout / share.of))
+    if rows < 2:
+        raise UserError(f"{path} has {rows} readable rows; expected at least 2, for train and dev")
+    parts = train_test_split(np.arange(rows), test_size=heldout, random_state=share.seed)
+    return np.sort(parts[0] if share.keep == "train" else parts[1])
+
+
+def chosen_rows(task: str, split: str, rows: int, wanted: int | None) -> npt.NDArray[np.int64]:
+    """Which of `rows` rows to keep (ascending): all, or `wanted` of them by a seed that hangs on task and split only.
+
+    A smaller choice lies inside every larger one.
+    """
+    if wanted is None or wanted >= rows:
+        return np.arange(rows)
+    seed = int.from_bytes(hashlib.sha256(f"{task}/{split}".encode()).digest()[:8], "big")
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:wanted])

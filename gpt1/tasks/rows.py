@@ -1,0 +1,110 @@
+"""What a reader yields: examples and, for rows that cannot be read, why; and the lines of a file as the official files have them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpt1.errors import UserError
+from gpt1.tasks.table import SCORE_CLASSES, Task
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+SHOWN_CHARACTERS = 40
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One example as text. context: one text, a pair, or what stands before the choices (RACE: passage and question)."""
+
+    context: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    label: float = UNLABELLED
+    subset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A row left out. expected: the field leaves such rows out too, so they do not count towards the limit."""
+
+    row: int
+    reason: str
+    detail: str
+    expected: bool = False
+
+
+class BadRowError(Exception):
+    """Why a row cannot be read: a reason to count by, and more to show of the first such row."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.detail = reason, f"{reason} ({detail})" if detail else reason
+
+
+def shown(text: str) -> str:
+    """A text cut to a length that fits an error line, in quotes."""
+    return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(row number from 1, its bytes) without line ends (LF or CRLF), byte-order mark and empty lines at the end of the file.
+
+    Raises UserError where the file cannot be read.
+    """
+    empty: list[tuple[int, bytes]] = []
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                line = (raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw).rstrip(b"\r\n")
+                if line:
+                    yield from empty
+                    empty.clear()
+                    yield number, line
+                else:
+                    empty.append((number, line))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; run the acquire stage again") from None
+
+
+def as_text(line: bytes) -> str:
+    """A line as text. Raises BadRowError for what no text file holds."""
+    if not line.strip():
+        raise BadRowError("empty line")
+    if b"\0" in line:
+        raise BadRowError("NUL character")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRowError("not UTF-8", f"byte {line[error.start]:#04x} at {error.start}") from None
+
+
+def filled(name: str, text: object) -> str:
+    """A text that must not be empty. Raises BadRowError."""
+    if not isinstance(text, str):
+        raise BadRowError("no text", f"{name} is {type(text).__name__}")
+    if "\0" in text:
+        raise BadRowError("NUL character", name)
+    if not text.strip():
+        raise BadRowError("empty text", name)
+    return text
+
+
+def label_reader(task: Task) -> Callable[[object], float]:
+    """The function from what a file has for a label to the class's number, or to the score. It raises BadRowError for anything else."""
+    values = task.values or task.labels
+    numbers = {value: number for number, value in enumerate(values)}
+
+    def class_number(value: object) -> float:
+        if not isinstance(value, str) or value not in numbers:
+            raise BadRowError("unknown label", f"{shown(str(value))} instead of {', '.join(values)}")
+        return numbers[value]
+
+    def score(value: object) -> float:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = float("nan")
+        if not 0 <= number <= SCORE_CLASSES - 1:
+            raise BadRowError("unknown label", f"{shown(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}")
+        return number
+
+    return score if task.target == "score" else class_number

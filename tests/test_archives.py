@@ -1,0 +1,109 @@
+"""Archives: official ones are unpacked, harmful and broken ones are refused in one line and leave nothing behind."""
+
+import io
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpt1.errors import UserError
+from gpt1.sources.archives import is_archive, unpack
+
+LIMIT = 10_000
+
+
+def tar_with(path: Path, *members: tarfile.TarInfo | tuple[str, bytes]) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                tar.addfile(member)
+            else:
+                info = tarfile.TarInfo(member[0])
+                info.size = len(member[1])
+                tar.addfile(info, io.BytesIO(member[1]))
+    return path
+
+
+def zip_with(path: Path, *members: tuple[str | zipfile.ZipInfo, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zip_:
+        for name, content in members:
+            zip_.writestr(name, content)
+    return path
+
+
+def special(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def zip_link(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def test_both_kinds_are_unpacked_with_their_folders(tmp_path: Path) -> None:
+    folder = special("RACE/", tarfile.DIRTYPE)
+    for archive in (tar_with(tmp_path / "a.tar.gz", folder, ("RACE/dev/1.txt", b"one"), ("./2.txt", b"")),
+                    zip_with(tmp_path / "a.zip", ("RACE/", b""), ("RACE/dev/1.txt", b"one"), ("2.txt", b""), ("RACE/Icon\r", b"x"))):
+        assert is_archive(archive)
+        target = tmp_path / f"out-{archive.name}"
+        unpack(archive, target, LIMIT)
+        assert (target / "RACE/dev/1.txt").read_bytes() == b"one"
+        assert (target / "2.txt").read_bytes() == b""
+    assert not is_archive(tmp_path / "absent.zip")
+    assert not is_archive(tmp_path)
+
+
+OUTSIDE = "which would leave the folder; expected names inside it, get the official archive again"
+PLAIN = "expected plain files and folders only, get the official archive again"
+
+
+@pytest.mark.parametrize(("make", "line"), [
+    (lambda path: tar_with(path / "a.tar.gz", ("../x", b"1")), f"a.tar.gz holds '../x', {OUTSIDE}"),
+    (lambda path: tar_with(path / "a.tar.gz", ("b/../../x", b"1")), f"a.tar.gz holds 'b/../../x', {OUTSIDE}"),
+    (lambda path: tar_with(path / "a.tar.gz", ("/tmp/x", b"1")), f"a.tar.gz holds '/tmp/x', {OUTSIDE}"),
+    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.SYMTYPE, "/etc/passwd")),
+     f"a.tar.gz holds 'x', which is a link; {PLAIN}"),
+    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.LNKTYPE, "y")), f"a.tar.gz holds 'x', which is a link; {PLAIN}"),
+    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.CHRTYPE)), f"a.tar.gz holds 'x', which is a device; {PLAIN}"),
+    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.FIFOTYPE)), f"a.tar.gz holds 'x', which is a device; {PLAIN}"),
+    (lambda path: zip_with(path / "a.zip", ("../x", b"1")), f"a.zip holds '../x', {OUTSIDE}"),
+    (lambda path: zip_with(path / "a.zip", ("a\\..\\..\\x", b"1")), OUTSIDE),
+    (lambda path: zip_with(path / "a.zip", ("/x", b"1")), f"a.zip holds '/x', {OUTSIDE}"),
+    (lambda path: zip_with(path / "a.zip", (zip_link("x"), b"/etc/passwd")), f"a.zip holds 'x', which is a link; {PLAIN}"),
+    (lambda path: tar_with(path / "a.tar.gz", ("x", b"0" * 6000), ("y", b"0" * 6000)), "a.tar.gz unpacks to more than 10000 bytes"),
+    (lambda path: zip_with(path / "a.zip", ("x", b"0" * 20000)), "a.zip unpacks to more than 10000 bytes"),
+])
+def test_a_harmful_archive_is_refused(tmp_path: Path, make: Callable[[Path], Path], line: str) -> None:
+    archive = make(tmp_path)
+    with pytest.raises(UserError) as error:
+        unpack(archive, tmp_path / "deep" / "out", LIMIT)
+    assert line in str(error.value)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [archive.name, "deep"], "nothing of it may be left, inside or outside"
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.98])
+def test_a_truncated_archive_is_refused(tmp_path: Path, name: str, part: float) -> None:
+    content = bytes(range(256)) * 30
+    archive = tmp_path / name
+    (zip_with if name.endswith("zip") else tar_with)(archive, ("x", content), ("y", content[::-1]))
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[:int(len(whole) * part)])
+    with pytest.raises(UserError, match=r"a\.(tar\.gz|zip) cannot be unpacked \(.+\): it is cut short or damaged; get it again"):
+        unpack(archive, tmp_path / "out", 100_000)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
+    archive = zip_with(tmp_path / "a.zip", ("x", b"hello world, hello world" * 50))
+    raw = bytearray(archive.read_bytes())
+    raw[45] ^= 0xFF
+    archive.write_bytes(raw)
+    with pytest.raises(UserError, match="cut short or damaged"):
+        unpack(archive, tmp_path / "out", LIMIT)
