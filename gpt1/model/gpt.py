@@ -1,0 +1,119 @@
+"""The decoder of the paper, section 4.1: post-norm Transformer blocks, learned positions, an output softmax tied to the embeddings.
+
+Shape letters: b sequences, t positions, d width, h heads, v embedding rows, p positions of the context.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gpt1.config import Model
+
+
+class Dropout(NamedTuple):
+    """Rate of dropout, and the seeds of its masks: the embedding matrix is dropped once an update, the rest for each micro-batch."""
+
+    rate: float
+    update_seed: int
+    micro_batch_seed: int
+
+
+NO_DROPOUT = Dropout(0.0, 0, 0)
+
+
+class Embeddings(NamedTuple):
+    """The (dropped) embedding matrix of one update: the authors' single matrix, kept as its two parts."""
+
+    tokens_vd: Tensor
+    positions_pd: Tensor
+
+    def all_rows_vd(self) -> Tensor:
+        """Token, special and position rows together: the authors' softmax in fine-tuning runs over all of them."""
+        return torch.cat([self.tokens_vd, self.positions_pd])
+
+
+class Hidden(NamedTuple):
+    """What a network gives for a batch: hidden states [b, t, d], and the embeddings that its softmax is tied to."""
+
+    hidden_btd: Tensor
+    embeddings: Embeddings
+
+
+class Block(nn.Module):
+    """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual sum."""
+
+    def __init__(self, sizes: Model) -> None:
+        super().__init__()
+        self.heads = sizes.heads
+        self.qkv = nn.Linear(sizes.width, 3 * sizes.width)
+        self.projection = nn.Linear(sizes.width, sizes.width)
+        self.attention_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
+        self.expand = nn.Linear(sizes.width, sizes.feed_forward)
+        self.contract = nn.Linear(sizes.feed_forward, sizes.width)
+        self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
+
+    def forward(self, x_btd: Tensor, dropout_rate: float) -> Tensor:
+        """Hidden states [b, t, d] of one block from those of the block below."""
+        attended_btd = F.dropout(self.projection(self._attention(x_btd, dropout_rate)), dropout_rate)
+        n_btd = self.attention_norm(x_btd + attended_btd)
+        fed_btd = self.contract(F.gelu(self.expand(n_btd), approximate="tanh"))
+        normed_btd: Tensor = self.feed_forward_norm(n_btd + F.dropout(fed_btd, dropout_rate))
+        return normed_btd
+
+    def _attention(self, x_btd: Tensor, dropout_rate: float) -> Tensor:
+        b, t, d = x_btd.shape
+        query_bhtd, key_bhtd, value_bhtd = self.qkv(x_btd).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, dropout_p=dropout_rate, is_causal=True)
+        return mixed_bhtd.transpose(1, 2).reshape(b, t, d)
+
+
+class Decoder(nn.Module):
+    """The Transformer language model with `rows` token embeddings (the vocabulary, and in fine-tuning the special symbols after it).
+
+    Every matrix is drawn from `generator`: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for the rest; biases are 0.
+    """
+
+    def __init__(self, sizes: Model, rows: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
+        self.positions = nn.Parameter(torch.empty(sizes.context, sizes.width))
+        with torch.device("meta"):  # nn.Linear's own random start would be drawn for nothing
+            blocks = [Block(sizes) for _ in range(sizes.layers)]
+        self.blocks = nn.ModuleList(blocks).to_empty(device="cpu")
+        self._draw(sizes, generator)
+
+    @torch.no_grad()
+    def _draw(self, sizes: Model, generator: torch.Generator) -> None:
+        for embedding in (self.tokens, self.positions):
+            embedding.normal_(0.0, sizes.embedding_deviation, generator=generator)
+        for module in self.blocks.modules():
+            if isinstance(module, nn.Linear):
+                module.weight.normal_(0.0, sizes.weight_deviation, generator=generator)
+                module.bias.zero_()
+            elif isinstance(module, nn.LayerNorm):
+                module.reset_parameters()
+
+    def forward(self, tokens_bt: Tensor, dropout: Dropout) -> Hidden:
+        """Hidden states of token ids [b, t], t at most the context; a state sees its own and earlier positions only."""
+        if dropout.rate:
+            torch.manual_seed(dropout.update_seed)
+        embeddings = Embeddings(F.dropout(self.tokens, dropout.rate), F.dropout(self.positions, dropout.rate))
+        if dropout.rate:
+            torch.manual_seed(dropout.micro_batch_seed)
+        x_btd = F.embedding(tokens_bt, embeddings.tokens_vd) + embeddings.positions_pd[:tokens_bt.shape[1]]
+        for block in self.blocks:
+            x_btd = block(x_btd, dropout.rate)
+        return Hidden(x_btd, embeddings)
+
+
+def parameters_by_component(decoder: Decoder) -> dict[str, int]:
+    """Number of parameters of each part; their sum stands under `total`."""
+    parts = {"token_embeddings": decoder.tokens.numel(), "position_embeddings": decoder.positions.numel(),
+             "attention": 0, "feed_forward": 0, "layer_norms": 0}
+    component = {"qkv": "attention", "projection": "attention", "expand": "feed_forward", "contract": "feed_forward",
+                 "attention_norm": "layer_norms", "feed_forward_norm": "layer_norms"}
+    for name, parameter in decoder.blocks.named_parameters():
+        parts[component[name.split(".")[1]]] += parameter.numel()
+    return parts | {"total": sum(parts.values())}

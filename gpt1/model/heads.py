@@ -1,0 +1,79 @@
+"""The classifiers on top of the decoder (paper, section 3.2 and Figure 1): they read the hidden state at the first extract symbol."""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gpt1.model.gpt import Decoder, Dropout, Embeddings
+
+Combine = Literal["single", "sum", "choose"]
+
+
+def at_first_extract(hidden_btd: Tensor, tokens_bt: Tensor, extract: int) -> Tensor:
+    """Hidden states [b, d] at each sequence's first extract symbol; the symbol must stand in every sequence."""
+    first_b = (tokens_bt == extract).int().argmax(dim=1)
+    return hidden_btd[torch.arange(len(first_b), device=first_b.device), first_b]
+
+
+class Head(nn.Module):
+    """Dropout, then one linear layer drawn from N(0, deviation) with bias 0.
+
+    `choose` scores each sequence with one and the same logit; the other two give `outputs` logits an example.
+    """
+
+    def __init__(self, width: int, outputs: int, combine: Combine, deviation: float, generator: torch.Generator) -> None:
+        super().__init__()
+        self.combine = combine
+        self.linear = nn.Linear(width, 1 if combine == "choose" else outputs)
+        with torch.no_grad():
+            self.linear.weight.normal_(0.0, deviation, generator=generator)
+            self.linear.bias.zero_()
+
+    def forward(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
+        """Logits [b, outputs] from the extracted states of the k sequences of each example."""
+        functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
+        return functions[self.combine](states_bkd, dropout_rate)
+
+    def classify(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
+        """One sequence an example: classification and entailment."""
+        logits_bo: Tensor = self.linear(F.dropout(states_bkd[:, 0], dropout_rate))
+        return logits_bo
+
+    def compare(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
+        """Both orders of a pair: the two states are added, so the order does not count."""
+        logits_bo: Tensor = self.linear(F.dropout(states_bkd.sum(dim=1), dropout_rate))
+        return logits_bo
+
+    def choose(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
+        """One sequence a choice: a logit each; the dropout mask is shared by all choices of an example."""
+        mask_b1d = F.dropout(torch.ones_like(states_bkd[:, :1]), dropout_rate)
+        logits_bk: Tensor = self.linear(states_bkd * mask_b1d).squeeze(2)
+        return logits_bk
+
+
+class Classified(NamedTuple):
+    """Logits [b, outputs], and what the auxiliary language model needs: hidden states of all b·k sequences and the embeddings."""
+
+    logits_bo: Tensor
+    hidden_ntd: Tensor
+    embeddings: Embeddings
+
+
+class Classifier(nn.Module):
+    """A decoder and a head on it. The last token row of the decoder is the extract symbol."""
+
+    def __init__(self, decoder: Decoder, head: Head) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.head = head
+        self.extract = decoder.tokens.shape[0] - 1
+
+    def forward(self, tokens_bkt: Tensor, dropout: Dropout, classifier_dropout: float) -> Classified:
+        """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but extract."""
+        b, k, t = tokens_bkt.shape
+        tokens_nt = tokens_bkt.view(b * k, t)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout)
+        states_bkd = at_first_extract(hidden_ntd, tokens_nt, self.extract).view(b, k, -1)
+        return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)

@@ -1,0 +1,115 @@
+"""Weights as safetensors files that say what they are, and their transfer into a model for fine-tuning (paper, section 4.1 and 5)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from gpt1.config import Model
+from gpt1.errors import UserError
+from gpt1.files import writing
+from gpt1.model.gpt import Decoder
+
+Transfer = Literal["all", "none"] | int
+SIZES = ("context", "width", "layers", "heads", "feed_forward", "layer_norm_epsilon")  # what loaded weights must agree with
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a weights file holds: the kind of network, its sizes, and the vocabulary its token rows stand for."""
+
+    kind: str
+    config: dict[str, Any]
+    vocabulary_size: int
+    vocabulary_fingerprint: str
+
+
+def describe(kind: str, sizes: Model, vocabulary_size: int, vocabulary_fingerprint: str) -> Description:
+    """The description of weights of a network of these sizes over this vocabulary."""
+    return Description(kind, sizes.model_dump(), vocabulary_size, vocabulary_fingerprint)
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write tensors as safetensors: beside, synced, renamed.
+
+    Equal tensors and metadata give equal bytes as long as metadata has one entry: safetensors writes more in a random order.
+    """
+    contiguous = {name: tensor.detach().to("cpu", copy=False).contiguous() for name, tensor in sorted(tensors.items())}
+    with writing(path, "wb") as file:
+        file.write(save(contiguous, metadata))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """Metadata and tensors of a safetensors file. Raises UserError where it is absent, cut short or damaged."""
+    if not path.is_file():
+        raise UserError(f"{path} is not there; run the stage that writes it (dvc repro)")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path}: expected a whole safetensors file, found a damaged one ({error}); delete it and run dvc repro") from None
+
+
+def save_weights(path: Path, model: nn.Module, description: Description) -> None:
+    """Write a model's weights with their description."""
+    save_tensors(path, model.state_dict(), {"description": json.dumps(asdict(description), sort_keys=True)})
+
+
+def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
+    """Description and tensors of a weights file. Raises UserError where the file is damaged or does not say what it is."""
+    metadata, tensors = read_tensors(path)
+    try:
+        return Description(**json.loads(metadata["description"])), tensors
+    except (KeyError, ValueError, TypeError):
+        raise UserError(f"{path}: expected weights that name their kind, config and vocabulary, found metadata {sorted(metadata)}; "
+                        "write the file with dvc repro") from None
+
+
+def check_description(found: Description, wanted: Description, path: Path) -> None:
+    """Raise UserError naming every point in which weights found at `path` are not the ones wanted."""
+    differences = [f"{name} {getattr(wanted, name)}, found {getattr(found, name)}"
+                   for name in ("kind", "vocabulary_size", "vocabulary_fingerprint") if getattr(wanted, name) != getattr(found, name)]
+    differences += [f"model.{name} {wanted.config[name]}, found {found.config.get(name)}"
+                    for name in SIZES if wanted.config[name] != found.config.get(name)]
+    if differences:
+        raise UserError(f"{path}: expected {'; '.join(differences)}; set model in params.yaml as the weights say, or run dvc repro, "
+                        "which makes vocabulary, encoded tasks and weights anew from params.yaml")
+
+
+def load_weights(path: Path, wanted: Description, model: nn.Module) -> None:
+    """Fill a model with weights of the same description. Raises UserError where they are others or not complete."""
+    found, tensors = read_weights(path)
+    check_description(found, wanted, path)
+    _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
+
+
+def transfer(path: Path, wanted: Description, decoder: Decoder, layers: Transfer) -> None:
+    """Copy pre-trained weights into a decoder for fine-tuning; what is not copied keeps its fresh random values.
+
+    `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`: nothing, though the file is checked.
+    The decoder's rows past the vocabulary, the special symbols, always stay fresh. Raises UserError where the weights do not fit.
+    """
+    found, tensors = read_weights(path)
+    check_description(found, wanted, path)
+    if layers == "none":
+        return
+    blocks = len(decoder.blocks) if layers == "all" else layers
+    own = dict(decoder.state_dict()) | {"tokens": decoder.tokens.detach()[:wanted.vocabulary_size]}
+    names = [name for name in own if not name.startswith("blocks.") or int(name.split(".")[1]) < blocks]
+    _copy(tensors, own, names, path)
+
+
+@torch.no_grad()
+def _copy(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], names: list[str], path: Path) -> None:
+    for name in names:
+        if name not in tensors or tensors[name].shape != own[name].shape:
+            found = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
+            raise UserError(f"{path}: expected tensor {name} of shape {list(own[name].shape)}, found {found}; "
+                            "delete the file and run dvc repro")
+        own[name].copy_(tensors[name])

@@ -1,0 +1,92 @@
+"""Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages.pretrain transformer`."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+
+from gpt1 import tracking
+from gpt1.config import Params, read_params
+from gpt1.errors import UserError, run_stage
+from gpt1.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.model.gpt import Decoder, parameters_by_component
+from gpt1.model.weights import Description, describe, save_weights
+from gpt1.text.shards import Shards
+from gpt1.train import checkpoint, launch
+from gpt1.train.loop import seed_for, tracked
+from gpt1.train.pretraining import Corpus, pretrain
+
+NETWORKS = ("transformer",)
+
+
+def network_name() -> str:
+    """The one command-line argument. Raises UserError where it is none of NETWORKS."""
+    if len(sys.argv) != 2 or sys.argv[1] not in NETWORKS:
+        raise UserError(f"expected one of: {', '.join(NETWORKS)}; found {' '.join(sys.argv[1:]) or 'nothing'}; "
+                        "run python -m gpt1.stages.pretrain transformer")
+    return sys.argv[1]
+
+
+def number_of_updates(params: Params, shards: Shards) -> int:
+    """pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
+
+    Raises UserError where that is none, where the warm-up is longer, or where no book is longer than the context.
+    """
+    context, recipe = params.model.context, params.pretrain
+    for split in ("train", "heldout"):
+        longest = max((book["tokens"] for book in shards.index["splits"][split]["books"]), default=0)
+        if longest <= context:
+            raise UserError(f"data/shard: expected a {split} book longer than model.context ({context} tokens), found at most {longest}; "
+                            "bring longer books or lower model.context in params.yaml")
+    tokens = shards.tokens("train")
+    updates = recipe.updates if recipe.updates is not None else round((recipe.epochs or 0) * tokens / (recipe.batch_size * context))
+    if updates < 1:
+        raise UserError(f"pretrain.epochs: {recipe.epochs} of {tokens} tokens make not one update of {recipe.batch_size} x {context}; "
+                        "raise pretrain.epochs or lower pretrain.batch_size in params.yaml")
+    if recipe.warmup_updates > updates:
+        raise UserError(f"pretrain.warmup_updates: expected at most the {updates} updates of the run, found {recipe.warmup_updates}; "
+                        "lower it in params.yaml")
+    return updates
+
+
+def write_outputs(folder: Path, decoder: Decoder, description: Description, summary: dict[str, object]) -> None:
+    """Put weights, snapshots, curve and summary under data/pretrain/<network> as a whole."""
+    with writing_folder(stage_folder("pretrain", description.kind)) as out:
+        save_weights(out / "weights.safetensors", decoder, description)
+        shutil.copytree(folder / "snapshots", out / "snapshots", copy_function=checkpoint.link_or_copy)
+        checkpoint.link_or_copy(str(folder / "curve.jsonl"), str(out / "curve.jsonl"))
+        write_json(out / "summary.json", summary)
+
+
+def main() -> None:
+    """Read parameters and shards, train (in several processes where the machine says so), write the outputs."""
+    name, params, machine = network_name(), read_params(), launch.read_machine()
+    shards = Shards.open(stage_folder("shard"))
+    updates = number_of_updates(params, shards)
+    if launch.spread(machine, "gpt1.stages.pretrain"):
+        return
+    launch.prepare(machine)
+    recipe, context = params.pretrain, params.model.context
+    vocabulary_size = int(shards.index["vocabulary_size"])
+    decoder = Decoder(params.model, vocabulary_size, torch.Generator().manual_seed(seed_for(recipe.seed)))
+    description = describe(name, params.model, vocabulary_size, shards.index["vocabulary_fingerprint"])
+    what_matters = [params.model.model_dump(), recipe.model_dump(exclude={"checkpoint_minutes"}),
+                    sha256_file(stage_folder("shard", "index.json"))]
+    folder = checkpoint.state_folder("pretrain", name, what_matters)
+    corpus = Corpus(lambda update: shards.windows("train", recipe.seed, update, recipe.batch_size, context),
+                    shards.heldout_windows(recipe.heldout_windows, context), shards.words_per_token("heldout"))
+    with tracked(tracking.start("pretrain", name, params, folder.name.rpartition("-")[2])) as report:
+        outcome = pretrain(decoder, description, recipe, updates, corpus, machine, folder, report, checkpoint.code_hashes("pretrain"))
+    if machine.rank == 0:
+        write_outputs(folder, decoder, description, {
+            "network": name, "updates": updates, "tokens": updates * recipe.batch_size * context,
+            "train_tokens": shards.tokens("train"), "heldout_tokens": shards.tokens("heldout"), "vocabulary_size": vocabulary_size,
+            "parameters": parameters_by_component(decoder), **outcome.heldout})
+        write_json(LOGS / "pretrain" / f"{name}-speed.json", launch.facts(machine) | {
+            "seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second})
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    run_stage(main)

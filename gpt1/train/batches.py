@@ -1,0 +1,118 @@
+"""Encoded examples as right-padded tensors: seeded order, batches, and their parts (paper, section 4.1)."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from gpt1.errors import UserError
+
+PADDING = 0  # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
+
+Integers = npt.NDArray[np.int64]
+
+
+class Examples(NamedTuple):
+    """A split as `encode` writes it: the tokens of all sequences one after another, where each begins, a label an example."""
+
+    tokens: npt.NDArray[np.unsignedinteger]
+    offsets: Integers
+    labels: npt.NDArray[Any]
+    sequences: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def lengths(self, rows: Integers) -> Integers:
+        """Length of each sequence of these examples in tokens, special symbols included, [rows, sequences]."""
+        first = rows[:, None] * self.sequences + np.arange(self.sequences)
+        lengths: Integers = self.offsets[first + 1] - self.offsets[first]
+        return lengths
+
+
+class Batch(NamedTuple):
+    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, a class (int64) or score (float32) an example."""
+
+    tokens_bkt: Tensor
+    lengths_bk: Tensor
+    labels_b: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on a device."""
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+
+
+def read_examples(path: Path, sequences: int) -> Examples:
+    """Read one split of an encoded task. Raises UserError where the file is absent, damaged or does not add up."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            examples = Examples(arrays["tokens"], arrays["offsets"].astype(np.int64), arrays["labels"], sequences)
+    except (OSError, KeyError, ValueError, EOFError) as error:
+        raise UserError(f"{path}: expected arrays tokens, offsets and labels, found none ({error}); run dvc repro") from None
+    if len(examples.offsets) != len(examples) * sequences + 1 or examples.offsets[-1] != len(examples.tokens):
+        raise UserError(f"{path}: expected {sequences} sequences for each of {len(examples)} labels, found {len(examples.offsets) - 1} "
+                        f"sequences; run dvc repro")
+    return examples
+
+
+@lru_cache(maxsize=1)
+def order(examples: int, seed: int, epoch: int) -> Integers:
+    """The order of the examples in an epoch: a permutation drawn by Philox keyed by (seed, epoch); read-only, for it is kept."""
+    permutation = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(examples)
+    permutation.setflags(write=False)
+    return permutation
+
+
+def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
+    """Whole batches in an epoch; the incomplete last one is dropped. Raises UserError where there is not even one."""
+    if examples < batch_size:
+        raise UserError(f"{place}: expected at least one batch of {batch_size} training rows, found {examples} rows; "
+                        "lower finetune.batch_size in params.yaml or give more rows")
+    return examples // batch_size
+
+
+def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
+    """Rows of the global batch of `update` (from 1): the same for any number of processes and any micro-batch."""
+    epoch, place = divmod(update - 1, examples // batch_size)
+    return order(examples, seed, epoch)[place * batch_size:(place + 1) * batch_size]
+
+
+def by_length(examples: Examples, rows: Integers) -> Integers:
+    """The rows sorted by their longest sequence, so that neighbours need little padding; ties keep their order."""
+    return rows[np.argsort(examples.lengths(rows).max(axis=1), kind="stable")]
+
+
+def shares(rows: npt.NDArray[np.int64], rank: int, processes: int, micro_batch: int) -> list[npt.NDArray[np.int64]]:
+    """One process's part of a global batch in micro-batches of at most `micro_batch` rows, of nearly equal size.
+
+    Raises UserError where the batch cannot be shared equally among the processes.
+    """
+    if len(rows) % processes:
+        raise UserError(f"expected a number of processes that divides the batch of {len(rows)}, found {processes}; "
+                        "set GPT1_PROCESSES to a divisor of batch_size")
+    own = rows[rank::processes]
+    return np.array_split(own, -(-len(own) // micro_batch))
+
+
+def pad(examples: Examples, rows: Integers) -> Batch:
+    """Rows of a split as tensors, padded to the longest sequence among them."""
+    lengths_bk = examples.lengths(rows)
+    starts_bk = examples.offsets[:-1].reshape(-1, examples.sequences)[rows]
+    columns_t = np.arange(lengths_bk.max())
+    real_bkt = columns_t < lengths_bk[..., None]
+    places_bkt = np.where(real_bkt, starts_bk[..., None] + columns_t, 0)
+    tokens_bkt = np.where(real_bkt, examples.tokens[places_bkt].astype(np.int64), PADDING)
+    return Batch(torch.from_numpy(tokens_bkt), torch.from_numpy(lengths_bk), torch.from_numpy(examples.labels[rows]))
+
+
+def evaluation_batches(examples: Examples, rank: int, processes: int, micro_batch: int) -> Iterator[tuple[Integers, Batch]]:
+    """One process's rows of a split, longest last, with their padded tensors; the result of a row does not depend on its neighbours."""
+    own = by_length(examples, np.arange(len(examples)))[rank::processes]
+    for start in range(0, len(own), micro_batch):
+        rows = own[start:start + micro_batch]
+        yield rows, pad(examples, rows)

@@ -1,0 +1,117 @@
+"""Resumable state outside the outputs: weights, Adam's moments and how far the curve had come, whole or not at all.
+
+`data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint; the fingerprint stands for parameters and inputs,
+so a changed run never finds the checkpoint of another.
+"""
+
+import ast
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from gpt1.errors import UserError
+from gpt1.files import CHECKPOINTS, fingerprint, read_json, sha256_file, write_json, writing_folder
+from gpt1.model.weights import read_tensors
+
+CHECKPOINT_FORMAT = 1
+KEPT = 2  # the last one, and the one before it in case the last is damaged
+CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.errors", "gpt1.files", "gpt1.tracking", "gpt1.train.launch")
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+class State(NamedTuple):
+    """A whole checkpoint: its folder, the update it was made after, and the lines of the curve up to there."""
+
+    folder: Path
+    update: int
+    curve_lines: int
+
+
+def state_folder(stage: str, name: str, what_matters: Any) -> Path:
+    """The folder of a run's checkpoints; `what_matters` is any JSON value of its parameters and the hashes of its inputs."""
+    return CHECKPOINTS / f"{stage}-{name}-{fingerprint({'format': CHECKPOINT_FORMAT, 'run': what_matters})}"
+
+
+def code_hashes(stage: str) -> dict[str, str]:
+    """sha256 of every file of ours that a stage imports, itself or by way of others, and that can change a result."""
+    root, hashes, waiting = Path(__file__).parents[2], {}, [f"gpt1.stages.{stage}"]
+    while waiting:
+        name = waiting.pop()
+        path = root / (name.replace(".", "/") + ".py")
+        if name.startswith(CANNOT_CHANGE_A_RESULT) or not path.is_file() or str(path.relative_to(root)) in hashes:
+            continue
+        hashes[str(path.relative_to(root))] = sha256_file(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpt1"):
+                waiting += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return hashes
+
+
+def check_code(found: Mapping[str, str], now: Mapping[str, str], folder: Path, accept: bool) -> None:
+    """Raise UserError naming the files that have changed since the state in `folder` was made, unless it is to be accepted."""
+    changed = sorted(name for name in found.keys() | now.keys() if found.get(name) != now.get(name))
+    if changed and not accept:
+        raise UserError(f"{folder} was made by other code ({', '.join(changed)} changed since): restore those files to go on from it, or "
+                        "delete the folder to start again (or set GPT1_ACCEPT_CHECKPOINT=1 to go on with the new code)")
+
+
+def save_checkpoint(folder: Path, update: int, model: nn.Module, optimizer: torch.optim.Optimizer, curve_lines: int,
+                    code: Mapping[str, str], machine: Mapping[str, Any]) -> None:
+    """Write the state after `update` beside, sync, rename; then remove all but the last KEPT checkpoints."""
+    parameters = dict(model.named_parameters())
+    moments = {f"{moment}.{name}": optimizer.state[parameter][moment].detach().cpu()
+               for name, parameter in parameters.items() for moment in MOMENTS}
+    with writing_folder(folder / f"update-{update:08d}") as new:
+        save_file({name: parameter.detach().cpu().contiguous() for name, parameter in parameters.items()}, new / "weights.safetensors")
+        save_file(moments, new / "adam.safetensors")
+        write_json(new / "state.json", {"update": update, "curve_lines": curve_lines, "code": dict(code), "machine": dict(machine),
+                                        "sha256": {path.name: sha256_file(path) for path in sorted(new.glob("*.safetensors"))}})
+    for old in sorted(folder.glob("update-*"))[:-KEPT]:
+        shutil.rmtree(old)
+
+
+def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> State | None:
+    """The last whole checkpoint of a run, or None. A damaged one is named on stderr and left out.
+
+    Raises UserError where it was made by other code and is not to be accepted.
+    """
+    for path in sorted(folder.glob("update-*"), reverse=True):
+        try:
+            state = read_json(path / "state.json")
+            if any(sha256_file(path / name) != digest for name, digest in state["sha256"].items()) or len(state["sha256"]) != 2:
+                raise ValueError("a file's sha256 is not the one noted")
+            found = State(path, int(state["update"]), int(state["curve_lines"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            print(f"{path} is damaged ({error}): it is left out, and the run goes on from the one before it or from the start",
+                  file=sys.stderr, flush=True)
+            continue
+        check_code(state["code"], code, folder, accept)
+        return found
+    return None
+
+
+@torch.no_grad()
+def restore(state: State, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Put a checkpoint's weights and moments back where they were taken from. Raises UserError where a file cannot be read."""
+    _, weights = read_tensors(state.folder / "weights.safetensors")
+    _, moments = read_tensors(state.folder / "adam.safetensors")
+    for name, parameter in model.named_parameters():
+        parameter.copy_(weights[name])
+        optimizer.state[parameter] = {"step": torch.tensor(float(state.update), device=parameter.device),
+                                      **{moment: moments[f"{moment}.{name}"].to(parameter.device) for moment in MOMENTS}}
+
+
+def link_or_copy(source: str, target: str) -> str:
+    """Give a file a second name, or copy it where the file system cannot; for shutil.copytree."""
+    try:
+        Path(target).hardlink_to(source)
+    except OSError:
+        shutil.copy2(source, target)
+    return target

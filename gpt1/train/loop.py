@@ -1,0 +1,138 @@
+"""One update after another: draw the batch, losses and gradients of its micro-batches, step; with progress and a way to stop."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from gpt1.errors import INTERRUPTED_STATUS
+from gpt1.model.gpt import Dropout
+from gpt1.train.engine import Engine, finite, total_floats
+from gpt1.train.optim import Rates
+
+Report = Callable[[int, Mapping[str, float]], None]
+QUIET_SECONDS = 30.0  # between lines where stderr is no terminal
+
+
+def seed_for(*parts: int) -> int:
+    """One 63-bit seed from whole numbers (a run's seed, what it is for, an update, ...); any change gives an unrelated seed.
+
+    A 0 at the end counts for nothing, so number from 1 what comes last.
+    """
+    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
+
+
+def take_update(engine: Engine, micro_batches: Sequence[tuple[float, Any]], dropout_rate: float, seed: int, update: int,
+                rates: Rates, stop: "Stop") -> dict[str, float]:
+    """One step on this process's micro-batches, given as (share of the global batch, batch).
+
+    Dropout is seeded by (seed, update) for the embedding matrix and by (seed, update, process, micro-batch) elsewhere, so a run that
+    goes on from a checkpoint draws what it would have drawn. Returns the global batch's losses, the gradient's norm before clipping
+    and the learning rate. Raises UserError where a loss or the norm is not finite; then no step has been taken.
+    """
+    sums: dict[str, torch.Tensor] = {}
+    for number, (share, batch) in enumerate(micro_batches):
+        dropout = Dropout(dropout_rate, seed_for(seed, update), seed_for(seed, update, engine.rank + 1, number + 1))
+        losses = engine.forward(batch, dropout)
+        engine.backward(losses["loss"], share)
+        for name, loss in losses.items():
+            sums[name] = sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
+    *values, stops = total_floats(engine, [*(float(value) for value in sums.values()), float(stop.signal or 0)])
+    stop.agreed = stops > 0
+    losses_by_name = finite(dict(zip(sums, values, strict=True)), update, "training")
+    norm = finite({"gradient_norm": engine.step(rates)}, update, "training")
+    return losses_by_name | {"learning_rate": rates.learning_rate} | norm
+
+
+class Stop:
+    """Whether Ctrl-C or a termination has asked the run to end; `agreed` once all processes know, after the update in progress."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        self.agreed = False
+
+    def ask(self, number: int, _frame: FrameType | None) -> None:
+        """The signal handler."""
+        self.signal = number
+
+    def end(self, message: str) -> NoReturn:
+        """End the process: status 130 after Ctrl-C, 143 after a termination, with one line."""
+        if self.signal == signal.SIGTERM:
+            print(message, file=sys.stderr, flush=True)
+            sys.exit(128 + signal.SIGTERM)
+        assert INTERRUPTED_STATUS == 128 + signal.SIGINT
+        raise KeyboardInterrupt(message)
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Inside, Ctrl-C and termination are noted instead of ending the process at once."""
+    stop = Stop()
+    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Progress:
+    """A bar with loss, tokens a second and time left where stderr is a terminal; elsewhere a line every half minute."""
+
+    def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
+        self.what, self.updates, self.show = what, updates, show
+        self.first, self.tokens = done, 0
+        self.started = self.spoken = time.monotonic()
+        self.bar = tqdm(total=updates, initial=done, desc=what, unit="update", disable=not (show and sys.stderr.isatty()))
+
+    def advance(self, update: int, tokens: int, loss: float) -> None:
+        """Note that `update` is done, on `tokens` tokens."""
+        self.tokens += tokens
+        if not self.bar.disable:
+            self.bar.set_postfix_str(f"loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s", refresh=False)
+            self.bar.update()
+        elif self.show and time.monotonic() - self.spoken > QUIET_SECONDS:
+            self.spoken = time.monotonic()
+            left = (self.spoken - self.started) / (update - self.first) * (self.updates - update)
+            print(f"{self.what}: update {update} of {self.updates}, loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s, "
+                  f"{left / 60:.1f} min left", file=sys.stderr, flush=True)
+
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def tokens_per_second(self) -> float:
+        """Training tokens a second since the start, evaluation included."""
+        return self.tokens / max(self.seconds(), 1e-9)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self.bar.close()
+
+
+class Tracker(Protocol):
+    """Where points of a curve are shown while a run goes on."""
+
+    def log(self, update: int, values: Mapping[str, float]) -> None:
+        """Take a point."""
+
+    def close(self, status: str = "finished") -> None:
+        """The run is over."""
+
+
+@contextmanager
+def tracked(tracker: Tracker) -> Iterator[Report]:
+    """Gives the function that reports points, and tells the tracker how the block ended."""
+    try:
+        yield tracker.log
+    except BaseException as error:
+        tracker.close("failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    tracker.close("finished")

@@ -1,0 +1,156 @@
+"""Checkpoints, curves, signals and the machine's settings: what lets a run go on as if nothing had happened."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from gpt1.config import Model, validate
+from gpt1.errors import UserError
+from gpt1.files import read_json
+from gpt1.model.gpt import Decoder
+from gpt1.train import checkpoint, optim
+from gpt1.train.curve import Curve
+from gpt1.train.engine import PlainEngine
+from gpt1.train.launch import Machine, read_machine
+from gpt1.train.loop import Stop, take_update
+from gpt1.train.objectives import Pretraining
+from gpt1.yaml_files import read_yaml
+
+TINY = Model(context=24, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.02, weight_deviation=0.02,
+             layer_norm_epsilon=1e-5)
+ROWS = 30
+
+
+def windows(update):
+    return np.random.default_rng(update).integers(0, ROWS, size=(8, 25))
+
+
+@pytest.fixture
+def recipe(request):
+    pretrain = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
+    return pretrain.model_copy(update={"dropout": 0.0, "precision": "fp32", "batch_size": 8, "learning_rate": 1e-3})
+
+
+@pytest.mark.parametrize(("name", "value", "line"), [
+    ("GPT1_PROCESSES", "two", "GPT1_PROCESSES: expected a whole number above 0, found 'two'"),
+    ("GPT1_THREADS", "0", "GPT1_THREADS: expected a whole number above 0, found '0'"),
+    ("GPT1_MICRO_BATCH", "-1", "GPT1_MICRO_BATCH: expected a whole number above 0"),
+    ("GPT1_DEVICE", "tpu", "GPT1_DEVICE: expected cpu or cuda, found 'tpu'")])
+def test_settings_of_the_machine_that_make_no_sense(monkeypatch, tmp_path, name, value, line):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPT1_DEVICE", "cpu")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match=line):
+        read_machine()
+
+
+def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("GPT1_DEVICE=cpu\nGPT1_PROCESSES=3\nGPT1_MICRO_BATCH=5\n")
+    monkeypatch.setenv("GPT1_PROCESSES", "2")
+    monkeypatch.delenv("GPT1_DEVICE", raising=False)
+    found = read_machine()
+    assert (found.device, found.processes, found.micro_batch, found.micro_batch_for(512)) == ("cpu", 2, 5, 5)
+    assert Machine("cpu", 1, 0, 0, 1, None, False, False).micro_batch_for(512) == 8
+
+
+def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
+    def go(engine, first, last):
+        return [take_update(engine, [(1.0, torch.from_numpy(windows(update)))], 0.1, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
+                for update in range(first, last + 1)]
+
+    def engine():
+        return PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
+
+    whole, one, two = engine(), engine(), engine()
+    expected = go(whole, 1, 6)
+    go(one, 1, 3)
+    checkpoint.save_checkpoint(tmp_path, 3, one.objective.decoder, one.optimizer, 2, {"a.py": "1"}, {})
+    state = checkpoint.newest_checkpoint(tmp_path, {"a.py": "1"}, False)
+    assert (state.update, state.curve_lines) == (3, 2)
+    checkpoint.restore(state, two.objective.decoder, two.optimizer)
+    assert go(two, 4, 6) == expected[3:]
+    assert all(torch.equal(a, b) for a, b in zip(two.objective.parameters(), whole.objective.parameters(), strict=True))
+
+
+def saved_checkpoints(recipe, folder, updates=(1, 2, 3)):
+    engine = PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
+    for update in range(1, max(updates) + 1):
+        take_update(engine, [(1.0, torch.from_numpy(windows(update)))], 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
+        checkpoint.save_checkpoint(folder, update, engine.objective.decoder, engine.optimizer, update, {"gpt1/model/gpt.py": "old"}, {})
+
+
+def test_only_the_last_two_checkpoints_are_kept(recipe, tmp_path):
+    saved_checkpoints(recipe, tmp_path)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["update-00000002", "update-00000003"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "state", "gone"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(recipe, tmp_path, capsys, damage):
+    saved_checkpoints(recipe, tmp_path)
+    last = tmp_path / "update-00000003"
+    content = bytearray((last / "adam.safetensors").read_bytes())
+    if damage == "cut":
+        (last / "adam.safetensors").write_bytes(content[:-7])
+    elif damage == "flipped":
+        content[-5] ^= 1
+        (last / "adam.safetensors").write_bytes(content)
+    elif damage == "state":
+        (last / "state.json").write_text("{")
+    else:
+        (last / "weights.safetensors").unlink()
+    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "old"}, False).update == 2
+    told = capsys.readouterr().err
+    assert "update-00000003 is damaged" in told
+    assert told.count("\n") == 1
+
+
+def test_a_checkpoint_of_other_code_names_the_files_and_the_ways_on(recipe, tmp_path):
+    saved_checkpoints(recipe, tmp_path, (1,))
+    with pytest.raises(UserError, match=r"made by other code \(gpt1/model/gpt\.py changed.*restore .* delete .* GPT1_ACCEPT_CHECKPOINT=1"):
+        checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, False)
+    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, True).update == 1
+
+
+def test_code_hashes_cover_what_computes_and_leave_out_what_cannot():
+    names = checkpoint.code_hashes("pretrain")
+    assert {"gpt1/model/gpt.py", "gpt1/train/optim.py", "gpt1/train/losses.py", "gpt1/stages/pretrain.py",
+            "gpt1/text/shards.py"} <= names.keys()
+    assert not {"gpt1/train/launch.py", "gpt1/files.py", "gpt1/config.py", "gpt1/stages/finetune.py"} & names.keys()
+
+
+def test_the_fingerprint_tells_runs_apart():
+    folders = {checkpoint.state_folder("pretrain", "transformer", [{"width": width}, "hash"]) for width in (16, 16, 32)}
+    assert len(folders) == 2
+
+
+def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path):
+    path = tmp_path / "curve.jsonl"
+    curve = Curve(path, 0)
+    for update in range(5):
+        curve.add({"update": update})
+    again = Curve(path, 3)
+    again.add({"update": 9})
+    assert [json.loads(line)["update"] for line in path.read_text().splitlines()] == [0, 1, 2, 9]
+    assert again.lines == 4
+
+
+def test_a_signal_ends_the_run_with_its_status(capsys):
+    stop = Stop()
+    stop.ask(signal.SIGTERM, None)
+    with pytest.raises(SystemExit) as ended:
+        stop.end("interrupted at update 3")
+    assert ended.value.code == 143
+    assert capsys.readouterr().err == "interrupted at update 3\n"
+    stop.ask(signal.SIGINT, None)
+    with pytest.raises(KeyboardInterrupt, match="interrupted at update 3"):
+        stop.end("interrupted at update 3")
+
+
+def test_state_json_can_be_read_by_people(recipe, tmp_path):
+    saved_checkpoints(recipe, tmp_path, (1,))
+    state = read_json(tmp_path / "update-00000001" / "state.json")
+    assert state.keys() == {"update", "curve_lines", "code", "machine", "sha256"}

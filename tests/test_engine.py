@@ -1,0 +1,225 @@
+"""Batches, accumulation, the two engines, checkpoints: however the global batch is shared out, the numbers are the same."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from gpt1.config import Model, validate
+from gpt1.errors import UserError
+from gpt1.model.gpt import NO_DROPOUT, Decoder
+from gpt1.model.heads import Classifier, Head
+from gpt1.train import batches, optim
+from gpt1.train.batches import Examples
+from gpt1.train.engine import PlainEngine, finite, make_engine
+from gpt1.train.finetuning import logits_of
+from gpt1.train.launch import Machine, free_port
+from gpt1.train.loop import Stop, seed_for, take_update
+from gpt1.train.objectives import Finetuning, Pretraining
+from gpt1.yaml_files import read_yaml
+
+TINY = Model(context=24, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.02, weight_deviation=0.02,
+             layer_norm_epsilon=1e-5)
+ROWS, UPDATES, BATCH = 30, 20, 8
+NOISE = 1e-6  # a gradient below it is rounding, of which Adam makes a whole step
+
+
+def machine(**changes):
+    return Machine(**({"device": "cpu", "processes": 1, "rank": 0, "local_rank": 0, "threads": 1, "micro_batch": None, "launched": False,
+                       "accept_checkpoint": False} | changes))
+
+
+@pytest.fixture
+def recipe(request):
+    pretrain = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
+    return pretrain.model_copy(update={"dropout": 0.0, "precision": "fp32", "batch_size": BATCH, "learning_rate": 1e-3})
+
+
+def pair_examples(count, sequences=2, seed=0):
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(3, 20, size=count * sequences)
+    parts = [np.concatenate([[27], generator.integers(0, 27, size=n - 2), [29]]) for n in lengths]
+    return Examples(np.concatenate(parts).astype(np.uint16), np.concatenate([[0], np.cumsum(lengths)]),
+                    generator.integers(0, 3, size=count), sequences)
+
+
+def classifier(seed=0, combine="sum"):
+    generator = torch.Generator().manual_seed(seed)
+    return Classifier(Decoder(TINY, ROWS, generator), Head(16, 3, combine, 0.02, generator))
+
+
+def windows(update):
+    return np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 25))
+
+
+def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0):
+    """Losses and final weights of a few updates on made windows, and where gradients were never just rounding."""
+    this = this or machine()
+    decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
+    parts = len(batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch))
+    engine = make_engine(Pretraining(decoder), recipe, this, parts)
+    losses, loud = [], {name: torch.ones_like(value, dtype=torch.bool) for name, value in decoder.named_parameters()}
+    step = engine.step
+
+    def watched(rates):
+        for name, value in decoder.named_parameters():
+            loud[name] &= value.grad.abs() > NOISE
+        return step(rates)
+
+    engine.step = watched
+    for update in range(1, updates + 1):
+        rows = windows(update)
+        shared = [(len(part) / BATCH, torch.from_numpy(rows[part])) for part in batches.shares(np.arange(BATCH), this.rank, this.processes,
+                                                                                              micro_batch)]
+        losses.append(take_update(engine, shared, dropout, 5, update, optim.rates(recipe, update, updates, 0.1), Stop())["loss"])
+    return losses, {name: value.detach().clone() for name, value in decoder.named_parameters()}, loud
+
+
+def test_accumulated_micro_batches_are_one_batch(recipe):
+    whole, accumulated = run_pretraining(recipe, 8), run_pretraining(recipe, 4)
+    np.testing.assert_allclose(accumulated[0], whole[0], rtol=1e-6)
+    for name, value in whole[1].items():
+        loud = whole[2][name]
+        torch.testing.assert_close(accumulated[1][name][loud], value[loud], rtol=0, atol=5e-5)
+    assert sum(int(mask.sum()) for mask in whole[2].values()) > 3000
+
+
+def test_uneven_micro_batches_are_one_batch(recipe):
+    np.testing.assert_allclose(run_pretraining(recipe, 3)[0], run_pretraining(recipe, 8)[0], rtol=1e-6)
+
+
+def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
+    def same(recipe):
+        decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
+        engine, rows = PlainEngine(Pretraining(decoder), recipe), torch.from_numpy(windows(1))
+        return [take_update(engine, [(1.0, rows)], 0.0, 0, update, optim.rates(recipe, update, 100, 0.1), Stop())["loss"]
+                for update in range(1, 61)]
+    losses = same(recipe.model_copy(update={"learning_rate": 1e-2}))
+    assert losses[0] == pytest.approx(np.log(ROWS), abs=0.1)
+    assert losses[-1] < 0.8 * losses[0]
+
+
+PROGRAM = """
+import json, pathlib, sys
+sys.path.insert(0, {tests!r})
+import test_engine
+from gpt1.config import validate
+from gpt1.yaml_files import read_yaml
+from gpt1.train.launch import prepare, read_machine
+from gpt1.train import engine
+machine = read_machine()
+prepare(machine)
+recipe = validate(read_yaml(pathlib.Path({conf!r}))).pretrain.model_copy(
+    update=dict(dropout=0.0, precision="fp32", batch_size=8, learning_rate=1e-3))
+test_engine.make_engine = engine.DeepSpeedEngine
+losses, weights, _ = test_engine.run_pretraining(recipe, 2, machine)
+if machine.rank == 0:
+    json.dump([losses, {{name: value.flatten().tolist() for name, value in weights.items()}}], open({out!r}, "w"))
+"""
+
+
+def run_deepspeed(tmp_path, request, processes):
+    root, out = request.config.rootpath, tmp_path / f"{processes}.json"
+    program = PROGRAM.format(tests=str(root / "tests"), conf=str(root / "conf/paper.yaml"), out=str(out))
+    shared = os.environ | {"WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GPT1_THREADS": "1",
+                           "GPT1_DEVICE": "cpu", "PYTHONPATH": str(root)}
+    children = [subprocess.Popen([sys.executable, "-c", program], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+                                 cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(processes)]
+    output = [child.communicate(timeout=200)[0].decode() for child in children]
+    assert all(child.returncode == 0 for child in children), output
+    return json.loads(out.read_text())
+
+
+@pytest.mark.slow
+def test_plain_and_deepspeed_of_one_and_two_processes_agree(recipe, tmp_path, request):
+    losses, weights, loud = run_pretraining(recipe, 2)
+    for processes in (1, 2):
+        their_losses, their_weights = run_deepspeed(tmp_path, request, processes)
+        assert len(their_losses) == UPDATES
+        np.testing.assert_allclose(their_losses, losses, rtol=0, atol=1e-5)
+        for name, value in weights.items():
+            mask = loud[name].flatten()
+            np.testing.assert_allclose(np.array(their_weights[name])[mask], value.flatten()[mask], atol=5e-5)
+
+
+def test_every_epoch_shows_each_row_once_in_another_order():
+    seen = [batches.members(10, 3, 7, update) for update in range(1, 7)]
+    for epoch in (seen[:3], seen[3:]):
+        assert len(set(np.concatenate(epoch).tolist())) == 9, "the incomplete last batch is dropped"
+    assert not np.array_equal(np.concatenate(seen[:3]), np.concatenate(seen[3:]))
+    assert np.array_equal(batches.members(10, 3, 7, 5), seen[4])
+    assert not np.array_equal(batches.members(10, 3, 8, 1), seen[0])
+
+
+@pytest.mark.parametrize(("processes", "micro_batch"), [(1, 8), (1, 3), (2, 4), (4, 1)])
+def test_shares_make_up_the_batch(processes, micro_batch):
+    parts = [part for rank in range(processes) for part in batches.shares(np.arange(8), rank, processes, micro_batch)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(8))
+    assert max(map(len, parts)) <= micro_batch
+
+
+def test_a_batch_that_cannot_be_shared_and_too_few_rows():
+    with pytest.raises(UserError, match="expected a number of processes that divides the batch of 8, found 3"):
+        batches.shares(np.arange(8), 0, 3, 4)
+    with pytest.raises(UserError, match=r"expected at least one batch of 32 training rows, found 5 rows; lower finetune\.batch_size"):
+        batches.updates_in_epoch(5, 32, "data/encode/glue/cola")
+
+
+def test_padding_is_on_the_right_and_lengths_tell_of_it():
+    examples = Examples(np.array([9, 1, 7, 9, 7, 9, 1, 2, 3, 7], dtype=np.uint16), np.array([0, 3, 5, 10]), np.array([1, 0, 2]), 1)
+    batch = batches.pad(examples, np.array([2, 1]))
+    assert batch.tokens_bkt.tolist() == [[[9, 1, 2, 3, 7]], [[9, 7, 0, 0, 0]]]
+    assert batch.lengths_bk.tolist() == [[5], [2]]
+    assert batch.labels_b.tolist() == [2, 0]
+
+
+def test_losses_and_logits_do_not_depend_on_the_company(recipe):
+    model, examples = classifier(), pair_examples(12)
+    objective = Finetuning(model, 0.0, 0.5)
+    together = objective.parts(batches.pad(examples, np.arange(12)), NO_DROPOUT)
+    for row in range(12):
+        alone = objective.parts(batches.pad(examples, np.array([row])), NO_DROPOUT)
+        torch.testing.assert_close(together.logits_bo[row:row + 1], alone.logits_bo)
+        torch.testing.assert_close(together.lm_losses_n[2 * row:2 * row + 2], alone.lm_losses_n)
+        torch.testing.assert_close(together.task_losses_b[row:row + 1], alone.task_losses_b)
+
+
+def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
+    model, examples = classifier(), pair_examples(11)
+    engine = PlainEngine(Finetuning(model, 0.0, 0.5), recipe)
+    expected = model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0).logits_bo.detach().numpy()
+    for micro_batch in (1, 4, 11):
+        np.testing.assert_allclose(logits_of(engine, model, recipe, examples, micro_batch), expected, atol=1e-6)
+
+
+def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
+    examples, found = pair_examples(8), []
+    for micro_batch in (8, 3):
+        engine = PlainEngine(Finetuning(classifier(), 0.0, 0.5), recipe)
+        rows = batches.by_length(examples, np.arange(8))
+        parts = [(len(part) / 8, batches.pad(examples, part)) for part in batches.shares(rows, 0, 1, micro_batch)]
+        found.append([take_update(engine, parts, 0.0, 0, update, optim.rates(recipe, update, 5, 0.2), Stop()) for update in range(1, 5)])
+    for whole, accumulated in zip(*found, strict=True):
+        assert whole.keys() == {"loss", "task_loss", "lm_loss", "learning_rate", "gradient_norm"}
+        assert all(accumulated[name] == pytest.approx(value, rel=2e-6) for name, value in whole.items())
+
+
+def test_without_lambda_there_is_no_language_model_loss(recipe):
+    losses = Finetuning(classifier(), 0.0, 0.0)(batches.pad(pair_examples(4), np.arange(4)), NO_DROPOUT)
+    assert losses.keys() == {"loss", "task_loss"}
+    assert losses["loss"] == losses["task_loss"]
+
+
+def test_seeds_of_the_matrix_and_of_micro_batches_differ():
+    micro_batches = [seed_for(3, 1, rank + 1, number + 1) for rank in range(3) for number in range(3)]
+    seeds = [seed_for(3, 1), seed_for(3, 2), seed_for(4, 1), *micro_batches]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_a_loss_that_is_not_finite_names_its_update():
+    with pytest.raises(UserError, match="training: loss is nan at update 17, expected a finite number"):
+        finite({"loss": float("nan")}, 17, "training")

@@ -1,0 +1,57 @@
+"""Equations 1, 4 and 5 by hand and against numpy, and the soft labels of STS-B."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gpt1.train import losses
+
+
+def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
+    generator = np.random.default_rng(0)
+    hidden, embeddings = generator.normal(size=(3, 5, 4)), generator.normal(size=(7, 4))
+    targets, lengths = generator.integers(0, 7, size=(3, 5)), [5, 2, 1]
+    expected = []
+    for n, length in enumerate(lengths):
+        logits = hidden[n, :length] @ embeddings.T
+        logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+        expected.append(-np.mean([logs[t, targets[n, t]] for t in range(length)]))
+    real = torch.arange(5) < torch.tensor(lengths)[:, None]
+    found = losses.language_model(torch.from_numpy(hidden).float(), torch.from_numpy(embeddings).float(), torch.from_numpy(targets), real)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
+    found = losses.language_model(torch.zeros(2, 3, 4), torch.randn(11, 4), torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3) > 0)
+    torch.testing.assert_close(found, torch.full((2,), math.log(11)))
+
+
+def test_classification_by_hand():
+    found = losses.classification(torch.tensor([[0.0, math.log(3)], [0.0, 0.0]]), torch.tensor([1, 0]))
+    torch.testing.assert_close(found, torch.tensor([-math.log(3 / 4), math.log(2)]))
+
+
+@pytest.mark.parametrize(("score", "expected"), [
+    (0.0, [1, 0, 0, 0, 0, 0]), (5.0, [0, 0, 0, 0, 0, 1]), (3.0, [0, 0, 0, 1, 0, 0]), (3.2, [0, 0, 0, 0.8, 0.2, 0]),
+    (0.5, [0.5, 0.5, 0, 0, 0, 0]), (4.75, [0, 0, 0, 0, 0.25, 0.75])])
+def test_soft_labels(score, expected):
+    torch.testing.assert_close(losses.score_distribution(torch.tensor([score])), torch.tensor([expected], dtype=torch.float32))
+
+
+def test_soft_labels_keep_the_score_as_expected_value():
+    scores = torch.linspace(0, 5, 101)
+    distribution = losses.score_distribution(scores)
+    torch.testing.assert_close(distribution.sum(1), torch.ones(101))
+    torch.testing.assert_close(distribution @ torch.arange(6.0), scores)
+
+
+def test_soft_classification_of_a_whole_score_is_classification():
+    logits = torch.randn(6, 6)
+    torch.testing.assert_close(losses.soft_classification(logits, losses.score_distribution(torch.arange(6.0))),
+                               losses.classification(logits, torch.arange(6)))
+
+
+def test_equation_5():
+    assert losses.finetune(torch.tensor([1.0, 3.0]), torch.tensor([4.0, 5.0, 6.0, 9.0]), 0.5).item() == 2 + 0.5 * 6

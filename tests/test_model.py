@@ -1,0 +1,179 @@
+"""The network against facts of the paper, section 4.1, and against an independent forward pass in numpy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gpt1.config import Model, validate
+from gpt1.model.gpt import NO_DROPOUT, Decoder, Dropout, parameters_by_component
+from gpt1.model.heads import Classifier, Head, at_first_extract
+from gpt1.yaml_files import read_yaml
+
+TINY = Model(context=12, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.3, weight_deviation=0.3,
+             layer_norm_epsilon=1e-5)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def decoder(rows=20):
+    return Decoder(TINY, rows, seeded())
+
+
+def test_parameters_at_the_papers_size(root):
+    paper = validate(read_yaml(root / "conf/paper.yaml"))
+    with torch.device("meta"):
+        parts = parameters_by_component(Decoder(paper.model, 40478, torch.Generator()))
+    assert parts == {"token_embeddings": 31_087_104, "position_embeddings": 393_216, "attention": 28_348_416,
+                     "feed_forward": 56_669_184, "layer_norms": 36_864, "total": 116_534_784}
+
+
+@pytest.fixture
+def root(request):
+    return request.config.rootpath
+
+
+def test_a_block_of_the_paper_has_7_087_872_parameters(root):
+    paper = validate(read_yaml(root / "conf/paper.yaml"))
+    with torch.device("meta"):
+        block = Decoder(paper.model, 1, torch.Generator()).blocks[0]
+    assert sum(parameter.numel() for parameter in block.parameters()) == 7_087_872
+
+
+def test_start_of_training():
+    sizes = TINY.model_copy(update={"width": 128, "feed_forward": 512, "embedding_deviation": 0.02, "weight_deviation": 0.05})
+    model = Decoder(sizes, 500, seeded())
+    assert model.tokens.std().item() == pytest.approx(0.02, rel=0.05)
+    assert model.positions.std().item() == pytest.approx(0.02, rel=0.1)
+    for name, parameter in model.blocks.named_parameters():
+        if parameter.ndim == 2:
+            assert parameter.std().item() == pytest.approx(0.05, rel=0.05)
+        else:
+            assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("norm.weight"))))
+
+
+def numpy_forward(model, tokens):
+    """Section 2 of the paper's supplement in float64, one sequence, one head at a time."""
+    weights = {name: value.double().numpy() for name, value in model.state_dict().items()}
+
+    def norm(x, place):
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return scaled * weights[f"{place}.weight"] + weights[f"{place}.bias"]
+
+    def linear(x, place):
+        return x @ weights[f"{place}.weight"].T + weights[f"{place}.bias"]
+
+    x = weights["tokens"][tokens] + weights["positions"][:len(tokens)]
+    d, head = TINY.width, TINY.width // TINY.heads
+    for layer in range(TINY.layers):
+        block = f"blocks.{layer}"
+        qkv, mixed = linear(x, f"{block}.qkv"), []
+        for h in range(TINY.heads):
+            q, k, v = (qkv[:, part * d + h * head:part * d + (h + 1) * head] for part in range(3))
+            scores = np.where(np.tri(len(tokens)) == 1, q @ k.T / math.sqrt(head), -np.inf)
+            weights_tt = np.exp(scores - scores.max(1, keepdims=True))
+            mixed.append(weights_tt / weights_tt.sum(1, keepdims=True) @ v)
+        n = norm(x + linear(np.concatenate(mixed, 1), f"{block}.projection"), f"{block}.attention_norm")
+        inner = linear(n, f"{block}.expand")
+        gelu = 0.5 * inner * (1 + np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3)))
+        x = norm(n + linear(gelu, f"{block}.contract"), f"{block}.feed_forward_norm")
+    return x
+
+
+def test_forward_is_the_papers():
+    model = decoder()
+    with torch.no_grad():
+        for parameter in model.parameters():  # biases and gains other than their start
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1)))
+    tokens = np.array([3, 1, 4, 1, 5, 9, 2, 6])
+    hidden_btd = model(torch.from_numpy(tokens)[None], NO_DROPOUT).hidden_btd
+    np.testing.assert_allclose(hidden_btd[0].detach().numpy(), numpy_forward(model, tokens), atol=2e-5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2])
+def test_no_state_depends_on_what_comes_after(rate):
+    model, tokens_bt = decoder(), torch.arange(10)[None]
+    for position in (0, 4, 8):
+        model.zero_grad()
+        model(tokens_bt, Dropout(rate, 1, 2)).hidden_btd[0, position].square().sum().backward()
+        assert model.positions.grad[position + 1:].abs().max() == 0
+        assert model.tokens.grad[position + 1:].abs().max() == 0
+        assert model.positions.grad[:position + 1].abs().sum(1).min() > 0 or rate
+
+
+def test_padding_changes_nothing():
+    model, tokens_bt = decoder(), torch.arange(6)[None]
+    padded_bt = torch.cat([tokens_bt, torch.zeros(1, 5, dtype=torch.long)], 1)
+    torch.testing.assert_close(model(padded_bt, NO_DROPOUT).hidden_btd[:, :6], model(tokens_bt, NO_DROPOUT).hidden_btd, rtol=0, atol=1e-6)
+
+
+def test_one_dropped_matrix_for_input_and_output():
+    model = decoder()
+    tokens_bt = torch.arange(12)[None]
+    first, again = (model(tokens_bt, Dropout(0.5, 7, seed)) for seed in (1, 2))
+    rows_vd = first.embeddings.all_rows_vd()
+    assert rows_vd.shape == (20 + 12, 16)
+    assert torch.equal(rows_vd, again.embeddings.all_rows_vd()), "the matrix is drawn once an update, not for each micro-batch"
+    assert not torch.equal(first.hidden_btd, again.hidden_btd)
+    assert not torch.equal(rows_vd, model(tokens_bt, Dropout(0.5, 8, 1)).embeddings.all_rows_vd())
+    assert 0.3 < (rows_vd == 0).float().mean() < 0.7
+    kept = rows_vd != 0
+    torch.testing.assert_close(rows_vd[kept], 2 * torch.cat([model.tokens, model.positions])[kept])
+
+
+def test_dropout_depends_on_its_seeds_only():
+    model, tokens_bt = decoder(), torch.arange(8)[None]
+    first = model(tokens_bt, Dropout(0.3, 5, 6)).hidden_btd
+    torch.manual_seed(99)
+    assert torch.equal(first, model(tokens_bt, Dropout(0.3, 5, 6)).hidden_btd)
+
+
+def test_the_first_extract_counts():
+    hidden_btd = torch.arange(2 * 5 * 3.0).view(2, 5, 3)
+    tokens_bt = torch.tensor([[1, 9, 9, 9, 0], [1, 2, 3, 9, 9]])
+    assert torch.equal(at_first_extract(hidden_btd, tokens_bt, 9), torch.stack([hidden_btd[0, 1], hidden_btd[1, 3]]))
+
+
+def head(combine, outputs=3):
+    return Head(16, outputs, combine, 0.5, seeded())
+
+
+def test_shapes_of_heads():
+    states_bkd = torch.randn(4, 2, 16, generator=seeded())
+    assert head("single")(states_bkd[:, :1], 0.0).shape == (4, 3)
+    assert head("sum")(states_bkd, 0.0).shape == (4, 3)
+    assert head("choose", 2)(states_bkd, 0.0).shape == (4, 2)
+    assert sum(parameter.numel() for parameter in head("choose", 2).parameters()) == 17
+
+
+def test_similarity_is_symmetric():
+    model = Classifier(decoder(), head("sum"))
+    a, b = [17, 1, 2, 18, 3, 4, 19], [17, 3, 4, 18, 1, 2, 19]
+    one, other = (model(torch.tensor([pair]), NO_DROPOUT, 0.0).logits_bo for pair in ([a, b], [b, a]))
+    torch.testing.assert_close(one, other)
+    assert not torch.allclose(one, model(torch.tensor([[a, a]]), NO_DROPOUT, 0.0).logits_bo)
+
+
+def test_choices_share_one_dropout_mask():
+    torch.manual_seed(0)
+    logits_bk = head("choose")(torch.ones(64, 4, 16), 0.5)
+    assert torch.equal(logits_bk, logits_bk[:, :1].expand(-1, 4))
+    assert logits_bk[:, 0].unique().numel() > 32, "each example has a mask of its own"
+
+
+def test_classifier_dropout_is_applied_once_and_scaled():
+    classifier = head("single")
+    torch.manual_seed(0)
+    logits = torch.stack([classifier(torch.ones(500, 1, 16), 0.3) for _ in range(20)]).view(-1, 3)
+    torch.testing.assert_close(logits.mean(0), classifier.linear.weight.sum(1), atol=0.05, rtol=0)
+
+
+def test_classifier_reads_extract_from_the_last_row():
+    model = Classifier(decoder(), head("single"))
+    tokens_bkt = torch.tensor([[[17, 5, 19, 0, 0]], [[17, 5, 6, 7, 19]]])
+    alone = model(tokens_bkt[:1, :, :3], NO_DROPOUT, 0.0).logits_bo
+    torch.testing.assert_close(model(tokens_bkt, NO_DROPOUT, 0.0).logits_bo[:1], alone)
