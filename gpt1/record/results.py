@@ -1,0 +1,116 @@
+"""The finished results under data/ as curves, last numbers and files: what tracking tells MLflow. Reads only."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpt1.config import Params
+from gpt1.files import fingerprint, read_json, sha256_file, stage_folder
+from gpt1.record.log import Point, log_path, read_log, tags
+
+
+@dataclass(frozen=True)
+class Result:
+    """One finished run. `final` is a point like those of the curve; `headline` are the few numbers to compare runs by."""
+
+    stage: str
+    name: str
+    fingerprint: str
+    digest: str  # stands for the values, not for the times
+    points: list[Point]
+    final: Point
+    headline: dict[str, float] = field(default_factory=dict)
+    artifacts: tuple[Path, ...] = ()
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested parameters as {"finetune.lambda_lm": "0.5", …}."""
+    flat: dict[str, str] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            flat |= dotted(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value if isinstance(value, str) else json.dumps(value)
+    return flat
+
+
+def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
+    """The parameters of one run by dotted names; a task's own row is laid over the section `finetune`."""
+    values = params.model_dump(mode="json")
+    tasks = values.pop("tasks")
+    del values["sources"]
+    task = name.rpartition("-seed-")[0]
+    if stage == "finetune" and task in params.tasks:
+        values["finetune"] = params.finetune_for(task).model_dump(mode="json")
+        values["task"] = tasks[task]
+    return dotted(values)
+
+
+def finished_results(params: Params) -> Iterator[Result]:
+    """Every finished pre-training, fine-tuning (one for each seed) and table. Broken files raise OSError or ValueError."""
+    for summary in sorted(stage_folder("pretrain").glob("*/summary.json")):
+        numbers = _numbers(read_json(summary))
+        name = summary.parent.name
+        headline = {f"pretrain.{name}.{key}": value for key, value in numbers.items() if key.startswith("heldout_")}
+        yield _trained("pretrain", name, summary.parent / "curve.jsonl", numbers, headline)
+    for task, row in params.tasks.items():
+        folder = stage_folder("finetune", row.group, task)
+        if (folder / "summary.json").is_file():
+            seeds = read_json(folder / "summary.json")["seeds"]
+            for curve in sorted(folder.glob("seed-*/curve.jsonl")):
+                seed = curve.parent.name.removeprefix("seed-")
+                yield _trained("finetune", f"{task}-seed-{seed}", curve, _numbers(seeds.get(seed, {})), {})
+    for metrics in sorted(stage_folder("report").glob("table*/metrics.json")):
+        yield _table(params, metrics)
+
+
+def _trained(stage: str, name: str, curve: Path, numbers: dict[str, float], headline: dict[str, float]) -> Result:
+    """A run with a curve: with the times of its log where the log tells of this very curve."""
+    values = [json.loads(line) for line in curve.read_text(encoding="utf-8").splitlines()]
+    digest = fingerprint([values, numbers])
+    path = log_path(stage, name)
+    header, logged = read_log(path)
+    known = {(point["update"], key): value for point in logged for key, value in point.items() if key != "time"}
+    same = [_close(known[point["update"], key], value) for point in values for key, value in point.items()
+            if key != "update" and (point["update"], key) in known]
+    if not (same and all(same)):
+        header, logged, known = {}, [], {}
+    time = logged[-1]["time"] if logged else curve.stat().st_mtime
+    rest: list[Point] = [{"time": time, **{key: value for key, value in point.items()
+                                           if key == "update" or (point["update"], key) not in known}} for point in values]
+    last = max((point["update"] for point in values), default=0)
+    final: Point = {"time": time, "update": last, **{f"final.{key}": value for key, value in numbers.items()}}
+    return Result(stage, name, header.get("fingerprint", digest), digest, logged + rest, final, headline, tags=tags(path) if logged else {})
+
+
+def _table(params: Params, metrics: Path) -> Result:
+    """A report table: its numbers by dotted names, its files as artifacts."""
+    folder = metrics.parent
+    numbers = _numbers(read_json(metrics))
+    files = tuple(path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith("."))
+    digest = fingerprint({path.name: sha256_file(path) for path in files})
+    mark = fingerprint([params.model_dump(mode="json"), digest])  # a table belongs to one set of parameters
+    headline = {key.removesuffix(".mean"): value for key, value in numbers.items() if key.endswith(".mean")}
+    final: Point = {"time": metrics.stat().st_mtime, "update": 0, **numbers}
+    return Result("report", folder.name, mark, digest, [], final, headline, files)
+
+
+def _numbers(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """The finite numbers of a JSON object by dotted names."""
+    flat: dict[str, float] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _numbers(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            flat[prefix + key] = float(value)
+    return flat
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-6)
+    return bool(one == other)

@@ -1,0 +1,1 @@
+"""The paper's numbers, ours beside them, as markdown, CSV and LaTeX. No torch."""

@@ -1,0 +1,98 @@
+"""What fine-tuning left of a task: labels and logits of its evaluation splits, checked against one another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from gpt1.config import Params
+from gpt1.errors import UserError
+from gpt1.files import read_json, stage_folder
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A task's encoded description, the folders of its labels and logits, and its seeds."""
+
+    task: str
+    description: Mapping[str, Any]  # task.json
+    encoded: Path
+    finetuned: Path
+    seeds: tuple[int, ...]
+
+    def _examples(self, split: str) -> int:
+        if split not in self.description["splits"]:
+            raise UserError(f"{self.encoded / 'task.json'}: expected the split {split}, found {', '.join(self.description['splits'])}; "
+                            f"bring it to data/raw/{self.task} and run dvc repro")
+        return int(self.description["splits"][split]["examples"])
+
+    def labels(self, split: str, subset: str | None) -> tuple[Array, Array]:
+        """Labels [n] of the rows of `subset` (all for None), and which rows of the split they are [n]. Raises UserError."""
+        path = self.encoded / f"{split}.npz"
+        again = f"encode it again with dvc repro -f encode@{self.task}"
+        arrays = _arrays(path, ("labels", "subset") if subset else ("labels",), again)
+        labels, examples = arrays["labels"], self._examples(split)
+        if labels.shape != (examples,):
+            raise UserError(f"{path}: expected {examples} labels, as task.json says, found {' x '.join(map(str, labels.shape))}; {again}")
+        limit = self.description["outputs"]
+        if not np.isfinite(labels).all() or (examples and (labels.min() < 0 or labels.max() > limit - 1)):
+            raise UserError(f"{path}: expected a label from 0 to {limit - 1} for every row, found others; {again}")
+        rows = np.arange(len(labels))
+        if subset:
+            if arrays["subset"].shape != labels.shape or subset not in self.description.get("subsets", ()):
+                raise UserError(f"{path}: expected the subset {subset} and one entry of subsets a row, found others; {again}")
+            rows = rows[arrays["subset"] == list(self.description["subsets"]).index(subset)]
+        if not len(rows):
+            raise UserError(f"{path}: expected at least one row{f' of {subset}' if subset else ''} to score, found none; {again}")
+        return labels[rows], rows
+
+    def logits(self, seed: int, split: str, weights: str) -> Array:
+        """Logits [rows of the split, outputs] of one seed by the weights "best" (on dev) or "last". Raises UserError."""
+        path = self.finetuned / f"seed-{seed}" / "logits.npz"
+        again = f"fine-tune it again with dvc repro -f finetune@{self.task}"
+        logits = _arrays(path, (f"{split}/{weights}",), again)[f"{split}/{weights}"]
+        shape = (self._examples(split), self.description["outputs"])
+        if logits.shape != shape:
+            raise UserError(f"{path}: {split}/{weights}: expected {shape[0]} rows x {shape[1]} outputs, as the labels have, found "
+                            f"{' x '.join(map(str, logits.shape))}; {again}")
+        if not np.isfinite(logits).all():
+            row = int(np.argwhere(~np.isfinite(logits))[0][0])
+            raise UserError(f"{path}: {split}/{weights}: expected finite logits, found {logits[row].max()} in row {row}; "
+                            f"lower finetune.learning_rate, or {again}")
+        return logits
+
+
+def read_answers(params: Params, task: str) -> Answers:
+    """Find what `encode` and `finetune` wrote of a task. Raises UserError where either is missing or broken."""
+    group = params.tasks[task].group
+    encoded, finetuned = stage_folder("encode", group, task), stage_folder("finetune", group, task)
+    path = encoded / "task.json"
+    try:
+        description = read_json(path)
+        whole = all(key in description for key in ("outputs", "target", "splits"))
+        whole = whole and all({"examples", "labelled"} <= split.keys() for split in description["splits"].values())
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there: {task} stands in params.yaml but was not encoded; run dvc repro finetune@{task}") from None
+    except (OSError, ValueError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise UserError(f"{path}: expected outputs, target and splits, found something else; run dvc repro -f encode@{task}")
+    return Answers(task, description, encoded, finetuned, params.finetune_for(task).seeds)
+
+
+def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in names}
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there; {again}") from None
+    except KeyError:
+        raise UserError(f"{path}: expected the arrays {', '.join(names)}, found others; {again}") from None
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise UserError(f"{path} cannot be read ({error}); {again}") from None

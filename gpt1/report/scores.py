@@ -1,0 +1,181 @@
+"""From labels and logits to the scores of a table's columns, with all that a reader needs to judge them. Pure but for `score_column`.
+
+Which number: test, by the weights chosen on dev, where test labels are public; else dev at the last update, chosen on nothing.
+"""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpt1.config import Params
+from gpt1.report.answers import Answers, Array, read_answers
+from gpt1.report.paper import GLUE, GLUE_ROW, GLUE_TASKS, QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLES
+from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
+from gpt1.tasks.table import TASKS, Column, Task, scored_split
+
+CHOSEN_ON_DEV, LAST_UPDATE = "best on dev", "last update"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The scores of one metric over the seeds (x 100), and what they were measured on."""
+
+    scores: Mapping[int, float]  # by seed
+    split: str
+    chosen: str  # which weights: CHOSEN_ON_DEV or LAST_UPDATE
+    examples: int
+    standard_error: float  # of the run with the median score
+    majority: float  # score of an answer that looks at no input
+    chance_limit: float  # a score up to here is chance level
+    one_class: tuple[int, ...] = ()  # seeds that give every example the same answer
+    selected: Mapping[int, float] = field(default_factory=dict)  # the best evaluation, where it was chosen on these very rows
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return statistics.fmean(self.scores.values())
+
+    @property
+    def deviation(self) -> float | None:
+        """Sample standard deviation over the seeds; None for one seed."""
+        return statistics.stdev(self.scores.values()) if len(self.scores) > 1 else None
+
+    @property
+    def best(self) -> float:
+        """The best seed's score."""
+        return max(self.scores.values())
+
+    @property
+    def median(self) -> float:
+        """The median over the seeds."""
+        return statistics.median(self.scores.values())
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the mean is no better than chance."""
+        return self.mean <= self.chance_limit
+
+    @property
+    def flagged(self) -> tuple[int, ...]:
+        """Seeds at chance level, or with one answer for everything."""
+        return tuple(seed for seed, value in self.scores.items() if value <= self.chance_limit or seed in self.one_class)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One column of a table: the paper's number and ours."""
+
+    key: str
+    title: str
+    task: str
+    metric: str
+    published: float | None  # the paper's model's score in this column
+    compared: float | None  # the score that ours is compared with; differs for data drawn anew since
+    measured: Measured | None  # None: the task was left out
+    first: bool = True  # False: a second metric of the column before, for details only
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean less the score it is compared with."""
+        return None if self.measured is None or self.compared is None else self.measured.mean - self.compared
+
+
+@dataclass(frozen=True)
+class GlueMean:
+    """The mean over GLUE's tasks that are there, by seed where all tasks share their seeds."""
+
+    tasks: tuple[str, ...]
+    mean: float
+    deviation: float | None
+    published: float  # the paper's model on the same tasks
+    flagged: tuple[str, ...]  # columns with a flagged seed in the mean
+
+    @property
+    def complete(self) -> bool:
+        """Whether all nine tasks are there, so that this is the GLUE score."""
+        return len(self.tasks) == len(GLUE_TASKS)
+
+
+def table_cells(params: Params, table: str) -> list[Cell]:
+    """Every column of a table, in the paper's order; columns of tasks that the paper does not know follow. Raises UserError."""
+    known = {column.title: (task, column) for task in TASKS.values() for column in task.columns if column.table == table}
+    paper = [title for title in TABLES[table].columns if title != GLUE]
+    cells = []
+    for title in (*paper, *(title for title in known if title not in paper)):
+        cells += column_cells(params, *known[title])
+    return cells
+
+
+def glue_cells(params: Params) -> list[Cell]:
+    """The columns of all tasks whose scores make the GLUE mean. Raises UserError."""
+    wanted = {title for metrics in GLUE_TASKS.values() for title, _ in metrics}
+    return [cell for task in TASKS.values() for column in task.columns if column.title in wanted
+            for cell in column_cells(params, task, column)]
+
+
+def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
+    """A task's column: one cell for its metric and one for a second metric. Raises UserError where results are missing or broken."""
+    answers = read_answers(params, task.name) if task.name in params.tasks else None
+    alone = sum(other.table == column.table for other in task.columns) == 1
+    key = task.name if alone else column.title.lower().replace("-", "_").replace(" ", "_")
+    cells = []
+    for metric in (task.metric, task.second_metric):
+        if metric is None:
+            continue
+        first = metric == task.metric
+        published = TABLES[column.table].published(column.title) if first else GLUE_ROW.get((column.title, metric))
+        compared = published
+        if answers and column.title == "QNLI" and answers.description["splits"]["train"].get("rows_read") != QNLI_V1_TRAIN_ROWS:
+            compared = QNLI_V2_SCORE
+        measured = measure(answers, column, metric, params.report.chance_standard_errors) if answers else None
+        cells.append(Cell(key if first else f"{key}_{metric}", column.title, task.name, metric, published, compared, measured, first))
+    return cells
+
+
+def measure(answers: Answers, column: Column, metric: str, chance_standard_errors: float) -> Measured:
+    """Score every seed of a task on the rows of a column. Raises UserError where labels or logits are missing or broken."""
+    description = answers.description
+    split = scored_split(column, description["splits"])
+    on_test = split.startswith("test")
+    labels, rows = answers.labels(split, column.subset)
+
+    def answered(seed: int, weights: str) -> Array:
+        return predictions(answers.logits(seed, split, weights)[rows], description["target"])
+
+    given = {seed: answered(seed, "best" if on_test else "last") for seed in answers.seeds}
+    scores = {seed: 100 * score(metric, labels, answer) for seed, answer in given.items()}
+    middle = statistics.median_high(scores.values())
+    error = 100 * standard_error(metric, labels, next(given[seed] for seed in scores if scores[seed] == middle))
+    majority = 100 * majority_score(metric, labels)
+    return Measured(scores, split, CHOSEN_ON_DEV if on_test else LAST_UPDATE, len(labels), error, majority,
+                    chance_limit=majority + chance_standard_errors * error,
+                    one_class=tuple(seed for seed, answer in given.items() if is_one_class(answer)),
+                    selected={} if on_test else {seed: 100 * score(metric, labels, answered(seed, "best")) for seed in answers.seeds})
+
+
+def glue_mean(scores: Mapping[tuple[str, str], float]) -> tuple[tuple[str, ...], float]:
+    """GLUE's tasks that are wholly there and their mean: two metrics of a task are averaged first (Wang et al. 2018).
+
+    `scores` are by column and metric. Raises ValueError where no task is there.
+    """
+    tasks = tuple(task for task, metrics in GLUE_TASKS.items() if all(metric in scores for metric in metrics))
+    if not tasks:
+        raise ValueError("expected at least one of GLUE's tasks, found none")
+    return tasks, statistics.fmean(statistics.fmean(scores[metric] for metric in GLUE_TASKS[task]) for task in tasks)
+
+
+def our_glue_mean(cells: list[Cell]) -> GlueMean | None:
+    """The mean of our means over GLUE's tasks that are there; None where none is."""
+    there = {(cell.title, cell.metric): cell.measured for cell in cells if cell.measured}
+    try:
+        tasks, mean = glue_mean({name: measured.mean for name, measured in there.items()})
+    except ValueError:
+        return None
+    _, published = glue_mean({name: value for name, value in GLUE_ROW.items() if name in
+                              {metric for task in tasks for metric in GLUE_TASKS[task]}})
+    seeds = {tuple(measured.scores) for measured in there.values()}
+    deviation = None
+    if len(seeds) == 1 and len(shared := next(iter(seeds))) > 1:
+        deviation = statistics.stdev(glue_mean({name: measured.scores[seed] for name, measured in there.items()})[1] for seed in shared)
+    flagged = tuple(dict.fromkeys(title for (title, _), measured in there.items() if measured.flagged))
+    return GlueMean(tasks, mean, deviation, published, flagged)

@@ -1,0 +1,170 @@
+"""Ours beside the paper's: caption, rows and notes of one table as plain words, for every format to print."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpt1.config import Params
+from gpt1.errors import UserError
+from gpt1.files import read_json, stage_folder
+from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, NONE, PART, marks, notes
+from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, TABLES, Table
+from gpt1.report.scores import Cell, GlueMean
+from gpt1.tasks.table import TASKS
+
+DETAILS = ("column", "metric", "split", "weights", "examples", "seeds", "median", "one SE", "majority", "best evaluation")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A table ready to print: facts for the caption, a header, rows (system first), a second table of details, notes."""
+
+    name: str
+    heading: str
+    facts: tuple[tuple[str, str], ...]
+    header: tuple[str, ...]
+    paper_rows: tuple[tuple[str, ...], ...]
+    model_row: tuple[str, ...]
+    our_rows: tuple[tuple[str, ...], ...]
+    details: tuple[tuple[str, ...], ...]  # under DETAILS
+    notes: tuple[str, ...]
+
+
+def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> Page:
+    """Lay out a table. `glue` is for Table 4, None elsewhere or where no GLUE task is there. Raises UserError (see `facts`)."""
+    first = [cell for cell in cells if cell.first]
+    more = [cell for cell in first if cell.title not in table.columns]
+    part = glue is not None and not glue.complete
+    titles = (*table.columns, *((f"GLUE {len(glue.tasks)} of 9{PART}",) if glue and part else ()), *(cell.title for cell in more))
+    cell_of = {cell.title: cell for cell in first}
+    metrics = {cell.metric for cell in first} if table.name == "table4" else set()
+    header = ("", *(f"{title} ({METRIC_WORDS[cell_of[title].metric]})" if metrics and title in cell_of else title for title in titles))
+
+    def paper_row(system: str, scores: Sequence[float | None]) -> tuple[str, ...]:
+        given = dict(zip(table.columns, scores, strict=True))
+        return (system, *(_score(given.get(title)) for title in titles))
+
+    model_row = paper_row(f"{table.model.system} (the paper)", table.model.scores)
+    if glue and part:
+        model_row = tuple(f"{glue.published:.1f}" if "of 9" in title else value for title, value in zip(header, model_row, strict=True))
+    return Page(
+        name=table.name,
+        heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
+        facts=facts(params, table),
+        header=header,
+        paper_rows=tuple(paper_row(row.system, row.scores) for row in table.others),
+        model_row=model_row,
+        our_rows=_our_rows(params, titles, cell_of, glue),
+        details=tuple(_detail(cell) for cell in cells if cell.measured),
+        notes=tuple(notes(params, table, cells, glue)))
+
+
+def facts(params: Params, table: Table) -> tuple[tuple[str, str], ...]:
+    """What a reader must know before reading a number, ours and the paper's. Raises UserError where its files are missing or broken."""
+    train = _read(stage_folder("shard", "index.json"), "shard", ("splits", "train"))
+    pretrained = _read(stage_folder("pretrain", "transformer", "summary.json"), "pretrain@transformer", ())
+    books = len(train.get("books", ()))
+    model = params.model
+    seeds = sorted({len(params.finetune_for(task).seeds) for task in _tasks_of(params, table)})
+    try:
+        return (
+            ("Profile", f"{params.profile}; not the paper's run unless every line below agrees"),
+            ("Corpus", f"{params.clean.corpus_name}: {_counted(books, 'book')}, {_large(train['words'])} words, "
+                       f"{_large(train['tokens'])} tokens to train on (the paper: {CORPUS})"),
+            ("Model", f"{_counted(model.layers, 'layer')} of width {model.width}, {_large(pretrained['parameters']['total'])} parameters "
+                      f"(the paper: {MODEL_SIZE})"),
+            ("Pre-training", f"{_counted(pretrained['updates'], 'update')}, {_large(pretrained['tokens'])} tokens; held-out perplexity "
+                             f"{pretrained['heldout_perplexity']:.1f} a token, {pretrained['heldout_word_perplexity']:.1f} a word "
+                             f"(the paper: {PRETRAINING})"),
+            ("Fine-tuning", f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task; {_subsets(params, table)}"),
+            ("Beside it", f"the paper's numbers: {table.measured}"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"data/shard/index.json or data/pretrain/transformer/summary.json: expected numbers for the caption, "
+                        f"found something else ({error}); run dvc repro -f pretrain@transformer") from None
+
+
+def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:
+    try:
+        value = read_json(path)
+        for key in within:
+            value = value[key]
+        return value
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there; run dvc repro {stage}") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); run dvc repro -f {stage}") from None
+
+
+def _tasks_of(params: Params, table: Table) -> list[str]:
+    """The tasks of params.yaml with a column in a table: its caption may depend on no other, or DVC would not re-run it."""
+    return [name for name in params.tasks if any(column.table == table.name for column in TASKS[name].columns)]
+
+
+def _subsets(params: Params, table: Table) -> str:
+    """Which tasks of a table are tried on a part of their rows."""
+    parts = []
+    for name in _tasks_of(params, table):
+        task = params.tasks[name]
+        limits = [f"{_large(rows)} {word}" for rows, word in ((task.train_rows, "to train"), (task.eval_rows, "to evaluate")) if rows]
+        if limits:
+            parts.append(f"{TASKS[name].title} {' and '.join(limits)}")
+    return f"at most these rows: {'; '.join(parts)}" if parts else "all rows of every task"
+
+
+def _our_rows(params: Params, titles: Sequence[str], cell_of: dict[str, Cell], glue: GlueMean | None) -> tuple[tuple[str, ...], ...]:
+    """Mean ± deviation with marks; the best seed; the difference from the paper's model."""
+    means, bests, differences, splits = ["**ours**"], ["best seed"], ["ours less the paper's"], ["split"]
+    for title in titles:
+        cell = cell_of.get(title)
+        if title.startswith(GLUE):
+            there = glue if glue and (glue.complete or title != GLUE) else None
+            means.append(_spread(there.mean, there.deviation) + (CHANCE if there.flagged else "") if there else NONE)
+            bests.append(NONE)
+            differences.append(f"{there.mean - there.published:+.1f}" if there else NONE)
+            splits.append(NONE)
+        elif cell and cell.measured:
+            measured = cell.measured
+            means.append(_spread(measured.mean, measured.deviation) + marks(measured))
+            bests.append(f"{measured.best:.1f}")
+            differences.append(f"{cell.difference:+.1f}{COMPARED if cell.compared != cell.published else ''}"
+                               if cell.difference is not None else NONE)
+            splits.append(measured.split.replace("_mismatched", ""))
+        else:
+            for row in (means, bests, differences, splits):
+                row.append(NONE)
+    means[0] = f"this run ({params.profile})"
+    return tuple(tuple(row) for row in (means, bests, differences, splits))
+
+
+def _detail(cell: Cell) -> tuple[str, ...]:
+    measured = cell.measured
+    assert measured is not None
+    selected = f"{statistics.fmean(measured.selected.values()):.1f}" if measured.selected else NONE
+    return (cell.title, METRIC_WORDS[cell.metric], measured.split, measured.chosen, f"{measured.examples:,}", str(len(measured.scores)),
+            f"{measured.median:.1f}", f"{measured.standard_error:.1f}", f"{measured.majority:.1f}", selected)
+
+
+def _score(value: float | None) -> str:
+    return NONE if value is None else f"{value:.1f}"
+
+
+def _spread(mean: float, deviation: float | None) -> str:
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s' if number != 1 else ''}"
+
+
+def _large(number: int) -> str:
+    """A count that a reader can take in: 12.3 M, or all its digits below a million."""
+    return f"{number / 1e9:.2f} G" if number >= 1e9 else f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number:,}"
+
+
+def table_named(name: str) -> Table:
+    """The paper's table of that name. Raises UserError."""
+    if name not in TABLES:
+        raise UserError(f"expected one of {', '.join(TABLES)}, found {name!r}; for example: python -m gpt1.stages.report table2")
+    return TABLES[name]

@@ -1,0 +1,82 @@
+"""Results as `shard`, `pretrain`, `encode` and `finetune` write them, made up in the current folder from labels and answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpt1.yaml_files import read_yaml
+
+ROOT = Path(__file__).parents[1]
+OUTPUTS = {"snli": 3, "mnli": 3, "qnli": 2, "rte": 2, "scitail": 2, "race": 4, "story_cloze": 2, "mrpc": 2, "qqp": 2, "stsb": 6,
+           "sst2": 2, "cola": 2}
+
+
+def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any]) -> None:
+    """params.yaml: the paper's, with these tasks and seeds, and keys of sections laid over."""
+    values = read_yaml(ROOT / "conf" / "paper.yaml")
+    values["profile"] = "made_up"
+    values["finetune"]["seeds"] = seeds
+    values["tasks"] = {name: row for name, row in values["tasks"].items() if name in tasks}
+    for section, changed in sections.items():
+        values[section] |= changed
+    Path("params.yaml").write_text(json.dumps(values))
+
+
+def group(task: str) -> str:
+    return str(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"][task]["group"])
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+def write_pretraining(points: int = 3) -> None:
+    write_json(Path("data/shard/index.json"), {"splits": {
+        "train": {"tokens": 15_100_000, "words": 12_345_678, "books": [{"name": f"b{i}"} for i in range(86)]},
+        "heldout": {"tokens": 1000, "words": 900, "books": []}}})
+    folder = Path("data/pretrain/transformer")
+    write_json(folder / "summary.json", {"updates": 2000, "tokens": 8_192_000, "heldout_perplexity": 75.06,
+                                         "heldout_word_perplexity": 180.12, "parameters": {"total": 4_612_352}})
+    lines = [{"update": 10 * i, "tokens": 40960 * i, "loss": 9.0 - i, "learning_rate": 1e-4} for i in range(1, points + 1)]
+    (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def logits(answers: list[int], outputs: int) -> np.ndarray:
+    """Logits whose largest entry is the answer."""
+    table = np.full((len(answers), outputs), -20.0, np.float32)
+    table[np.arange(len(answers)), answers] = 20.0
+    return table
+
+
+def write_task(task: str, labels: dict[str, list[float]], answers: dict[int, dict[str, list[int]]], subset: list[int] | None = None,
+               rows_read: int = 1000) -> None:
+    """Labels by split (test among them only where public) and, by seed, answers by "<split>/<weights>"."""
+    encoded, finetuned = (Path("data", verb, group(task), task) for verb in ("encode", "finetune"))
+    splits: dict[str, Any] = {split: {"examples": len(given), "labelled": True} for split, given in labels.items()}
+    splits["train"] = {"examples": 900, "rows_read": rows_read, "labelled": True}
+    if "test" not in labels:
+        splits["test"] = {"examples": 2, "labelled": False}
+    target = "score" if task == "stsb" else "class"
+    write_json(encoded / "task.json", {"task": task, "outputs": OUTPUTS[task], "target": target, "splits": splits,
+                                       **({"subsets": ["middle", "high"]} if subset else {})})
+    for split, given in labels.items():
+        more = {"subset": np.array(subset, np.int8)} if subset else {}
+        np.savez(encoded / f"{split}.npz", labels=np.array(given, np.float32 if target == "score" else np.int64), **more)
+    for seed, given_answers in answers.items():
+        folder = finetuned / f"seed-{seed}"
+        folder.mkdir(parents=True, exist_ok=True)
+        np.savez(folder / "logits.npz", **{name: logits(row, OUTPUTS[task]) for name, row in given_answers.items()})
+        lines = [{"update": 10, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0}, {"update": 20, "epoch": 1, "dev_score": 0.5}]
+        (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_json(finetuned / "summary.json", {"task": task, "seeds": {str(seed): {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
+                                                                    for seed in answers}})
+
+
+def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> None:
+    """A two-class task whose dev labels alternate, with the first `right` rows answered rightly at the last update."""
+    given = [i % 2 for i in range(of)]
+    answers = [label if i < right else 1 - label for i, label in enumerate(given)]
+    write_task(task, {"dev": given}, {seed: {"dev/last": answers, "dev/best": answers} for seed in seeds})

@@ -1,0 +1,117 @@
+"""The log of a run, and what goes to MLflow by which name: no MLflow runs here."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_results
+import pytest
+
+from gpt1 import tracking
+from gpt1.config import read_params
+from gpt1.record.log import log_path, read_log
+
+CURVE = log_path("pretrain", "transformer")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
+        monkeypatch.delenv(name, raising=False)
+    made_results.write_params(["rte"], [0, 1])
+
+
+def begin(fingerprint: str = "f1", name: str = "transformer") -> tracking.Tracker:
+    return tracking.start("pretrain", name, read_params(), fingerprint)
+
+
+def test_a_log_holds_header_times_and_points():
+    before = time.time()
+    tracker = begin()
+    tracker.log(10, {"loss": 2.5, "learning_rate": 1e-3})
+    tracker.log(20, {"loss": float("nan")})
+    tracker.close()
+    header, points = read_log(CURVE)
+    assert (header["fingerprint"], header["stage"], header["name"], header["profile"]) == ("f1", "pretrain", "transformer", "made_up")
+    assert [{key: value for key, value in point.items() if key != "time"} for point in points] == [
+        {"update": 10, "loss": 2.5, "learning_rate": 1e-3}, {"update": 20, "loss": None}]
+    assert before - 1 < points[0]["time"] <= points[1]["time"] < time.time() + 1
+    facts = json.loads(CURVE.with_suffix(".run.json").read_text())
+    assert facts["status"] == "finished"
+    assert facts["machine"].keys() == {"cpu", "cores", "gpu", "python", "torch"}
+    assert facts["checkout"]["git_commit"] == "unknown"  # this folder is no checkout
+
+
+def test_a_resumed_run_repeats_no_point_and_a_cut_line_is_dropped():
+    tracker = begin()
+    for update in (10, 20, 30):
+        tracker.log(update, {"loss": float(update)})
+    with CURVE.open("a") as file:
+        file.write('{"time": 1, "update": 40, "lo')  # killed while writing
+    tracker = begin()
+    for update in (20, 30, 40):
+        tracker.log(update, {"loss": -1.0})
+    tracker.log(30, {"heldout_loss": 5.0})  # the kill came between two lines of one update
+    tracker.close()
+    assert [(point["update"], point.get("loss"), point.get("heldout_loss")) for point in read_log(CURVE)[1]] == [
+        (10, 10.0, None), (20, 20.0, None), (30, 30.0, None), (40, -1.0, None), (30, None, 5.0)]
+
+
+def test_another_fingerprint_and_a_finished_run_begin_anew():
+    for fingerprint, value in (("f1", 1.0), ("f2", 2.0), ("f2", 3.0)):
+        tracker = begin(fingerprint)
+        tracker.log(10, {"loss": value})
+        tracker.close()
+        header, points = read_log(CURVE)
+        assert header["fingerprint"] == fingerprint
+        assert [point["loss"] for point in points] == [value]
+
+
+def test_other_ranks_write_nothing(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    tracker = begin()
+    tracker.log(10, {"loss": 1.0})
+    tracker.close()
+    assert not Path("data").exists()
+
+
+def test_a_log_that_cannot_be_written_warns_once(capfd):
+    Path("data").write_text("a file where a folder belongs")
+    tracker = begin()
+    for update in range(10):
+        tracker.log(update, {"loss": 1.0})
+    tracker.close()
+    assert capfd.readouterr().err.count("warning:") == 1
+
+
+def test_mlflow_is_not_imported_at_the_start():
+    program = "import sys, gpt1.tracking; print([name for name in ('mlflow', 'torch', 'pandas') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
+    from gpt1.record.address import tracking_uri
+
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert tracking_uri() == f"sqlite:///{Path.cwd()}/mlflow.db"
+    Path(".env").write_text("MLFLOW_TRACKING_URI=http://from.file:1\nGPT1_THREADS=9\n")
+    os.environ["MLFLOW_TRACKING_URI"] = "http://from.environment:2"
+    assert tracking_uri() == "http://from.environment:2"
+    del os.environ["MLFLOW_TRACKING_URI"]
+    assert tracking_uri() == "http://from.file:1"
+
+
+def test_results_and_signs_of_one_task_keep_its_own_parameters():
+    from gpt1.record.results import dotted, stage_params
+
+    values = json.loads(Path("params.yaml").read_text())
+    values["tasks"]["rte"]["finetune"] = {"epochs": 9}
+    Path("params.yaml").write_text(json.dumps(values))
+    given = stage_params(read_params(), "finetune", "rte-seed-1")
+    assert (given["finetune.epochs"], given["task.group"], given["finetune.seeds"]) == ("9", "glue_nli", "[0, 1]")
+    assert stage_params(read_params(), "pretrain", "transformer")["finetune.epochs"] == "3"
+    assert dotted({"a": {"b": None, "c": {}}, "d": "x"}) == {"a.b": "null", "a.c": "{}", "d": "x"}
