@@ -1,0 +1,50 @@
+"""Stage bpe: byte pairs learned from the training books, or the authors' own, in one layout of ids (paper, section 4.1)."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from gpt1.config import Params, read_params
+from gpt1.errors import run_stage
+from gpt1.files import stage_folder, writing_folder
+from gpt1.text.books import heldout_books, list_books
+from gpt1.text.bpe import Vocabulary, import_authors
+from gpt1.text.learn import Learned, count_part, learn, merge_runs
+from gpt1.text.parallel import alone, processes_for, workers
+from gpt1.text.shards import parts_of
+
+
+def nothing() -> None:
+    """The tool of workers that need none."""
+
+
+def learn_from_books(params: Params, work_folder: Path) -> tuple[Vocabulary, dict[str, Any]]:
+    """Learn from all books but the held-out ones, with temporary files in `work_folder`."""
+    books = list_books(stage_folder("clean", "books"))
+    heldout = heldout_books([book.name for book in books], params.shard.heldout_seed, params.shard.heldout_fraction)
+    training = [book for book in books if book.name not in heldout]
+    tasks = [(part, work_folder / str(number)) for number, part in enumerate(part for book in training for part in parts_of(book.path))]
+    sizes = [part.stop - part.start for part, _ in tasks]
+    with workers(nothing, processes_for(sum(sizes))) as pool:
+        run = merge_runs(list(pool.map("counting words", count_part, tasks, sizes)), work_folder)
+    learned: Learned = alone(learn, run, params.bpe.merges, params.bpe.alphabet_size, params.bpe.max_word_types, sys.stderr.isatty())
+    run.unlink()
+    facts = {"source": "learn", "books": len(training), "word_types": learned.word_types, "kept_types": learned.kept_types}
+    return Vocabulary(learned.characters, learned.merges), facts
+
+
+def main() -> None:
+    """Write data/bpe from data/clean/books or data/acquire/bpe/openai_bpe, as bpe.source says."""
+    params = read_params()
+    with writing_folder(stage_folder("bpe")) as folder:
+        if params.bpe.source == "learn":
+            (folder / "runs").mkdir()
+            vocabulary, facts = learn_from_books(params, folder / "runs")
+            (folder / "runs").rmdir()
+        else:
+            vocabulary, facts = import_authors(stage_folder("acquire", "bpe", "openai_bpe"), params.bpe.merges), {"source": "authors"}
+        vocabulary.save(folder, facts)
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,128 @@
+"""Shards: windows that depend on (seed, update) alone, inside books, uniform; files that must agree with their index."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpt1.errors import UserError
+from gpt1.text import shards as shards_module
+from gpt1.text.shards import Part, Shards, SplitWriter, parts_of, read_words, token_type, write_index
+
+CONTEXT = 8
+LENGTHS = {"train": (40, 5, 8, 9, 100), "heldout": (30, 3)}
+
+
+def make(folder: Path, vocabulary_size: int = 1000) -> Path:
+    """Token files in which each token is its position, and books of LENGTHS."""
+    splits = {}
+    for split, lengths in LENGTHS.items():
+        writer, position = SplitWriter(folder / f"{split}.bin"), 0
+        for number, length in enumerate(lengths):
+            writer.begin(f"book {number}")
+            for start, stop in ((0, length // 2), (length // 2, length)):
+                writer.append(np.arange(position + start, position + stop).astype(token_type(vocabulary_size)), stop - start)
+            position += length
+        splits[split] = writer.close()
+    write_index(folder, splits, vocabulary_size, "f" * 16, "made")
+    return folder
+
+
+def valid_starts(split: str) -> list[int]:
+    """Every position at which a window lies inside one book."""
+    offsets = np.cumsum((0, *LENGTHS[split]))
+    return [int(offset) + start for offset, length in zip(offsets, LENGTHS[split], strict=False) for start in range(length - CONTEXT)]
+
+
+@pytest.mark.parametrize(("vocabulary_size", "dtype", "bytes_"), [(65_536, "uint16", 2), (65_537, "uint32", 4)])
+def test_type_and_index(tmp_path: Path, vocabulary_size: int, dtype: str, bytes_: int) -> None:
+    shards = Shards.open(make(tmp_path, vocabulary_size))
+    assert shards.index["dtype"] == dtype
+    assert (tmp_path / "train.bin").stat().st_size == bytes_ * 162
+    assert shards.tokens("train") == 162
+    assert shards.words_per_token("train") == 1.0
+    assert shards.too_short("train", CONTEXT) == 2
+    assert np.concatenate(list(shards.stream("train", 7))).tolist() == list(range(162))
+
+
+def test_windows_lie_inside_books_and_every_start_comes(tmp_path: Path) -> None:
+    shards = Shards.open(make(tmp_path))
+    starts = valid_starts("train")
+    batches = [shards.windows("train", 1, update, 64, CONTEXT) for update in range(200)]
+    found = np.concatenate(batches)
+    assert found.dtype == np.int64
+    assert found.shape == (200 * 64, CONTEXT + 1)
+    assert (np.diff(found, axis=1) == 1).all()
+    counts = np.bincount(found[:, 0], minlength=162)
+    assert set(np.flatnonzero(counts)) == set(starts)
+    expected = len(found) / len(starts)
+    assert ((counts[starts] - expected) ** 2 / expected).sum() < 180  # chi-square with 124 degrees of freedom: p < 0.001 above
+
+
+def test_windows_depend_on_seed_and_update_alone(tmp_path: Path) -> None:
+    shards, other = Shards.open(make(tmp_path)), Shards.open(tmp_path)
+    batch = shards.windows("train", 1, 5, 32, CONTEXT)
+    other.windows("train", 1, 4, 32, CONTEXT)
+    assert (batch == other.windows("train", 1, 5, 32, CONTEXT)).all()
+    assert (batch != shards.windows("train", 1, 6, 32, CONTEXT)).any()
+    assert (batch != shards.windows("train", 2, 5, 32, CONTEXT)).any()
+
+
+@pytest.mark.parametrize("readers", [1, 2, 3, 32])
+def test_readers_together_read_the_one_batch(tmp_path: Path, readers: int) -> None:
+    shards = Shards.open(make(tmp_path))
+    edges = [32 * reader // readers for reader in range(readers + 1)]
+    shares = [shards.windows("train", 1, 5, 32, CONTEXT, slice(start, stop)) for start, stop in pairwise(edges)]
+    assert (np.concatenate(shares) == shards.windows("train", 1, 5, 32, CONTEXT)).all()
+
+
+def test_heldout_windows_are_fixed_and_spread(tmp_path: Path) -> None:
+    shards = Shards.open(make(tmp_path))
+    assert shards.heldout_windows(11, CONTEXT)[:, 0].tolist() == list(range(0, 22, 2))
+    assert (shards.heldout_windows(5, CONTEXT) == shards.heldout_windows(5, CONTEXT)).all()
+    assert shards.heldout_windows(44, CONTEXT).shape == (44, CONTEXT + 1)
+    assert set(shards.heldout_windows(44, CONTEXT)[:, 0].tolist()) == set(valid_starts("heldout"))
+
+
+def test_no_book_is_as_long_as_a_window(tmp_path: Path) -> None:
+    shards = Shards.open(make(tmp_path))
+    assert shards.heldout_windows(1, 29).tolist() == [list(range(30))]
+    with pytest.raises(UserError, match=r"no heldout book is as long as a window of 31 tokens \(the longest has 30\); lower model.context"):
+        shards.heldout_windows(1, 30)
+
+
+@pytest.mark.parametrize(("harm", "message"), [
+    (lambda folder: (folder / "train.bin").write_bytes(b"12"), "train.bin: the index says 162 tokens of uint16, 324 bytes; found 2 bytes"),
+    (lambda folder: (folder / "heldout.bin").unlink(), "heldout.bin cannot be read"),
+    (lambda folder: (folder / "index.json").unlink(), "index.json cannot be read"),
+    (lambda folder: (folder / "index.json").write_text("{"), "index.json is damaged"),
+    (lambda folder: (folder / "index.json").write_text("{}"), "index.json is damaged"),
+    (lambda folder: change(folder, "dtype", "uint32"), "wants uint16, found uint32"),
+    (lambda folder: change(folder, "vocabulary_size", 70_000), "wants uint32, found uint16"),
+])
+def test_shards_that_do_not_agree_with_their_index(tmp_path: Path, harm: object, message: str) -> None:
+    make(tmp_path)
+    harm(tmp_path)  # type: ignore[operator]
+    with pytest.raises(UserError, match=rf"{message}.*dvc repro shard"):
+        Shards.open(tmp_path)
+
+
+def change(folder: Path, key: str, value: object) -> None:
+    index = json.loads((folder / "index.json").read_text())
+    (folder / "index.json").write_text(json.dumps(index | {key: value}))
+
+
+@pytest.mark.parametrize("part_bytes", [1, 7, 64, 10**6])
+def test_parts_of_a_book_are_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int) -> None:
+    monkeypatch.setattr(shards_module, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(shards_module, "BLOCK_BYTES", 5)
+    words = ["é", "longerthananyblock", "\n", "漢字", "a", "b", "\n", "an", "end"] * 3
+    path = tmp_path / "book"
+    path.write_text(" ".join(words), encoding="utf-8", newline="\n")
+    parts = parts_of(path)
+    assert [word for part in parts for word in read_words(part)] == words
+    assert len(parts) == 1 or part_bytes < 10**6
+    assert parts[0].start == 0
+    assert isinstance(parts[0], Part)
