@@ -202,8 +202,11 @@ def nearest_key(dotted: str, model: type[BaseModel] = Params) -> str:
 
 
 def _explained(error: ValidationError, model: type[BaseModel], place: str) -> str:
-    """The first problem in one line: the dotted name, what was found, what was expected, the nearest known key."""
-    problem = error.errors()[0]
+    """One problem in one line: the dotted name, what was found, what was expected, the nearest known key.
+
+    An unknown key comes first: where a name is mistyped it is the cause, and the missing one only what follows.
+    """
+    problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     inner = ".".join(str(part) for part in problem["loc"] if part not in ("literal['all','none']", "int"))
     dotted = ".".join(part for part in (place, inner) if part)
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""

@@ -35,6 +35,7 @@ def compose(name: str, overrides: list[str]) -> dict[str, Any]:
         raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
     if name not in profiles:
         raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}")
+    overrides = [re.sub(r"^(?=tasks\.\w+\.finetune\.)", "++", override) for override in overrides]  # a row may name any key
     try:
         with initialize_config_dir(str(CONF.absolute()), version_base=None):
             values = OmegaConf.to_container(hydra_compose(name, overrides))

@@ -119,7 +119,8 @@ def not_a_number() -> None:
 
 FAULTS = {
     "no logits": (lambda: break_logits(None), "logits.npz is not there"),
-    "too few rows": (lambda: break_logits(made_results.logits([0, 1], 2)), "expected 100 rows x 2 outputs, as the labels have, found 2 x 2"),
+    "too few rows": (lambda: break_logits(made_results.logits([0, 1], 2)),
+                     "expected 100 rows x 2 outputs, as the labels have, found 2 x 2"),
     "too many outputs": (lambda: break_logits(made_results.logits([0, 1] * 50, 3)), "found 100 x 3"),
     "not a number": (not_a_number, "expected finite logits, found nan in row 3"),
     "truncated": (lambda: Path("data/finetune/glue_nli/rte/seed-0/logits.npz").write_bytes(b"PK\3\4half"), "logits.npz cannot be read"),

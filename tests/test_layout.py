@@ -1,0 +1,141 @@
+"""The architecture, held: who may import whom, how long a file may be, and DVC's blind spot (it does not follow imports)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gpt1.yaml_files import read_yaml
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "gpt1").rglob("*.py"))
+LINE_CEILING = 300
+
+GROUND = {"config", "errors", "files"}
+ROOMS = {  # room -> what of ours it may import
+    "config": {"errors", "yaml_files"},
+    "errors": set(),
+    "files": {"errors"},
+    "yaml_files": {"errors", "files"},
+    "record": GROUND | {"record"},
+    "tracking": GROUND | {"record"},
+    "text": GROUND | {"text"},
+    "sources": GROUND | {"sources"},
+    "model": GROUND | {"model"},
+    "tasks": GROUND | {"tasks", "sources", "text.bpe"},
+    "train": GROUND | {"train", "model"},
+    "report": GROUND | {"report", "tasks.table", "tasks.metrics"},
+    "stages": GROUND | {"text", "sources", "model", "tasks", "train", "report", "tracking"},
+    "profile": GROUND | {"sources", "tasks", "yaml_files"},
+    "cli": GROUND | {"profile", "tracking"},
+}
+HOMES = {  # library -> the only places that may import it
+    "mlflow": ["gpt1/tracking.py"],
+    "deepspeed": ["gpt1/train/engine.py", "gpt1/train/launch.py"],
+    "torch": ["gpt1/model/", "gpt1/train/", "gpt1/stages/pretrain.py", "gpt1/stages/finetune.py"],
+    "ruamel": ["gpt1/yaml_files.py"],
+    "yaml": [],
+    "prefect": [],
+    "pickle": [],
+}
+EXEMPT_FROM_DEPS = ("gpt1/config.py", "gpt1/errors.py", "gpt1/files.py", "gpt1/yaml_files.py", "gpt1/tracking.py",
+                    "gpt1/record/", "gpt1/train/launch.py")  # they must not be able to change an output
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, inside functions too; `from gpt1.a import b` counts as gpt1.a.b where that is a module."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{relative(path)}:{node.lineno}: write the import from the root: from gpt1.… import …"
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found.add(name if module_file(name) else str(node.module))
+    return found
+
+
+def module_file(name: str) -> Path | None:
+    """The file of one of our modules or packages, or None."""
+    base = ROOT.joinpath(*name.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if name.startswith("gpt1.") and path.is_file()), None)
+
+
+def closure(start: Path) -> set[Path]:
+    """Every file of ours that importing `start` can bring in."""
+    seen, waiting = set(), [start]
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            waiting += [file for name in imports(path) if (file := module_file(name))]
+    return seen
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_imports_point_down(path: Path) -> None:
+    room = path.relative_to(ROOT / "gpt1").parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    for name in sorted(imports(path)):
+        if name.startswith("gpt1."):
+            inner = name.removeprefix("gpt1.")
+            allowed = any(inner == place or inner.startswith(f"{place}.") for place in ROOMS[room])
+            assert allowed, f"{relative(path)} imports {name}: {room} may import only {sorted(ROOMS[room])} (see ROOMS in this test)"
+            assert not (room == "stages" and inner.startswith("stages.")), "stages meet through data/<stage>/, never by import"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_each_library_has_its_home(path: Path) -> None:
+    for name in imports(path):
+        homes = HOMES.get(name.split(".")[0])
+        if homes is not None:
+            assert relative(path).startswith(tuple(homes)), f"{relative(path)} imports {name}; its home is {homes or 'nowhere'}"
+
+
+def test_every_room_is_ruled() -> None:
+    rooms = {path.relative_to(ROOT / "gpt1").parts[0].removesuffix(".py") for path in SOURCES} - {"__init__"}
+    assert rooms == set(ROOMS), "a new room needs its row in ROOMS; a row without a room goes"
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *sorted(ROOT.glob("tests/**/*.py")), *sorted(ROOT.glob("benchmarks/**/*.py"))], ids=relative)
+def test_file_length(path: Path) -> None:
+    lines = len(path.read_text().splitlines())
+    assert lines <= LINE_CEILING, f"{relative(path)} has {lines} lines, the ceiling is {LINE_CEILING}: divide it by what it knows"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.name == "__init__.py"], ids=relative)
+def test_packages_run_nothing_at_import(path: Path) -> None:
+    assert len(ast.parse(path.read_text()).body) <= 1, f"{relative(path)}: a docstring only, so that importing a room costs nothing"
+
+
+def stages() -> dict[str, dict[str, object]]:
+    rows = read_yaml(ROOT / "dvc.yaml")["stages"]
+    return {name: row.get("do", row) for name, row in rows.items()}
+
+
+@pytest.mark.parametrize("name", sorted(stages()))
+def test_dvc_sees_what_a_stage_imports(name: str) -> None:
+    stage = stages()[name]
+    module = str(stage["cmd"]).split()[2]
+    file = module_file(module)
+    assert file, f"dvc.yaml: {name} runs {module}, which is no module of ours"
+    deps = [str(dep) for dep in stage.get("deps", [])]  # type: ignore[attr-defined]
+    unseen = sorted(path for path in map(relative, closure(file))
+                    if not path.endswith("__init__.py") and not path.startswith(EXEMPT_FROM_DEPS)
+                    and not any(path == dep or path.startswith(f"{dep}/") for dep in deps))
+    if name == "check":  # its result is a constant: nothing that it imports can change it
+        return
+    assert not unseen, f"dvc.yaml: {name} imports {unseen} but has no dep on them, so DVC would not re-run it when they change"
+
+
+def test_every_dep_of_ours_exists() -> None:
+    for name, stage in stages().items():
+        for dep in stage.get("deps", []):  # type: ignore[attr-defined]
+            if str(dep).startswith("gpt1/"):
+                assert (ROOT / str(dep)).exists(), f"dvc.yaml: {name} depends on {dep}, which is not there"

@@ -1,0 +1,165 @@
+"""The whole pipeline through its real command lines: `gpt1 profile`, `dvc repro`, `gpt1 sync`, in a checkout of its own.
+
+The tests share one checkout and go on from one another's state, in the order in which they stand.
+"""
+
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_corpus
+import pytest
+
+from gpt1.yaml_files import read_yaml
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")
+TASKS = {"cola", "mrpc", "scitail", "story_cloze"}
+TABLES = {"table2", "table3", "table4"}
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(600)]
+
+
+class Checkout:
+    """A copy of what a run needs, with made-up data beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "checkout"
+        self.brought = folder / "brought"
+        made_corpus.write(self.brought)
+        self.folder.mkdir()
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, self.folder / name)
+        for kept in (ROOT / "data").rglob(".gitkeep"):
+            (target := self.folder / kept.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        self.run("git", "init", "-q")
+        self.run("dvc", "init", "-q")
+        self.run("dvc", "config", "core.analytics", "false")
+
+    def command(self, *words: str) -> "subprocess.Popen[str]":
+        programs = Path(sys.executable).parent
+        environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "true"}
+        return subprocess.Popen(words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                start_new_session=True)
+
+    def run(self, *words: str, status: int = 0) -> str:
+        process = self.command(*words)
+        output, _ = process.communicate()
+        assert process.returncode == status, f"{' '.join(words)} ended with {process.returncode}:\n{output}"
+        return output
+
+    def profile(self, *overrides: str) -> None:
+        program = "from gpt1.cli import main; main()"
+        self.run(sys.executable, "-c", program, "profile", "small", "--data", str(self.brought), *made_corpus.OVERRIDES, *overrides)
+
+    def repro(self, *words: str) -> set[str]:
+        """The stages that `dvc repro` ran."""
+        return set(re.findall(r"Running stage '(.+)':", self.run("dvc", "repro", *words)))
+
+    def hashes(self) -> dict[str, object]:
+        """What dvc.lock says of every output."""
+        return {name: stage["outs"] for name, stage in read_yaml(self.folder / "dvc.lock")["stages"].items()}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    made = Checkout(tmp_path_factory.mktemp("pipeline"))
+    made.profile()
+    return made
+
+
+def test_from_raw_files_to_tables(checkout: Checkout) -> None:
+    ran = checkout.repro()
+    expected = {"check", "acquire@books", "clean", "bpe", "shard", "pretrain@transformer", *TABLES}
+    assert ran == expected | {f"{stage}@{task}" for stage in ("acquire", "encode", "finetune") for task in TASKS}
+    for table, titles in (("table2", ["SciTail", "Finetuned Transformer LM", "82.1"]), ("table3", ["Story Cloze", "86.5"]),
+                          ("table4", ["CoLA", "MRPC", "45.4"])):
+        text = (checkout.folder / "data/report" / table / f"{table}.md").read_text()
+        assert all(title in text for title in [*titles, "small", "own books", "Left out"]), text
+    with sqlite3.connect(checkout.folder / "mlflow.db") as database:
+        names = {name for name, in database.execute("SELECT name FROM runs")}
+    assert any("pretrain" in name for name in names), f"no pre-training among MLflow's runs {names}"
+    assert all(any(task in name for name in names) for task in TASKS), f"a task is missing among MLflow's runs {names}"
+
+
+def test_a_second_run_runs_nothing(checkout: Checkout) -> None:
+    assert checkout.repro() == set()
+
+
+def test_one_task_changed_runs_that_task_and_its_table(checkout: Checkout) -> None:
+    checkout.profile("tasks.mrpc.finetune.epochs=2")
+    assert checkout.repro() == {"check", "finetune@mrpc", "table4"}
+
+
+def test_a_file_changed_in_place_runs_what_reads_it(checkout: Checkout) -> None:
+    with (checkout.brought / "CoLA" / "train.tsv").open("a") as file:
+        file.write("aa01\t1\t\tOne more sentence.\n" * 4)
+    assert checkout.repro() == {"acquire@cola", "encode@cola", "finetune@cola", "table4"}
+
+
+def test_an_edited_reader_trains_nothing_again(checkout: Checkout) -> None:
+    with (checkout.folder / "gpt1/tasks/readers.py").open("a") as file:
+        file.write("# edited\n")
+    assert checkout.repro() == {f"encode@{task}" for task in TASKS} | TABLES
+
+
+def test_equal_runs_give_equal_bytes(checkout: Checkout) -> None:
+    before = checkout.hashes()
+    ran = checkout.repro("--force")
+    assert {"clean", "pretrain@transformer", "finetune@cola", "table4"} <= ran
+    assert checkout.hashes() == before
+
+
+def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Checkout) -> None:
+    params = checkout.folder / "params.yaml"
+    good = params.read_text()
+    params.write_text(good.replace("lambda_lm:", "lamda_lm:"))
+    lines = checkout.run("dvc", "repro", "check", status=255).splitlines()
+    params.write_text(good)
+    error = next(number for number, line in enumerate(lines) if line.startswith("error:"))
+    assert lines[error] == "error: params.yaml: unknown key finetune.lamda_lm (found 0.5); did you mean finetune.lambda_lm? (and 1 more)"
+    assert lines[error + 1].startswith("ERROR: failed to reproduce 'check'")
+    assert "Traceback" not in "\n".join(lines)
+
+
+def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Checkout) -> None:
+    checkout.profile("pretrain.updates=4000", "pretrain.checkpoint_minutes=0.01", "pretrain.heldout_updates=4000")
+    process = checkout.command("dvc", "repro", "pretrain@transformer")
+    saved = checkout.folder / "data/checkpoints"
+    deadline = time.monotonic() + 120
+    while not list(saved.glob("pretrain-*/update-*/state.json")):
+        assert time.monotonic() < deadline, "no checkpoint within two minutes"
+        assert process.poll() is None, f"pre-training ended early: {process.communicate()[0]}"
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    first = {path.parent.name for path in saved.glob("pretrain-*/update-*")}
+    checkout.profile("pretrain.updates=6", "pretrain.learning_rate=1.0e-4")
+    assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
+    summary = (checkout.folder / "data/pretrain/transformer/summary.json").read_text()
+    assert '"updates": 6' in summary
+    assert {path.name for path in saved.glob("pretrain-*")} == first, "a changed run must leave the other's checkpoint alone and drop its own"
+
+
+def test_two_runs_at_once(checkout: Checkout) -> None:
+    checkout.profile()
+    first = checkout.command("dvc", "repro", "--force", "clean")
+    assert first.stdout is not None
+    while "Running stage 'clean'" not in (line := first.stdout.readline()):
+        assert line, "the first run ended before it cleaned"
+    second = checkout.run("dvc", "repro", "--force", "clean", status=255)
+    assert "Traceback" not in second
+    assert second.splitlines()[-1].startswith("ERROR: ") or "lock" in second, second
+    output, _ = first.communicate()
+    assert first.returncode == 0, output
