@@ -149,7 +149,7 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Ch
     assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
     summary = (checkout.folder / "data/pretrain/transformer/summary.json").read_text()
     assert '"updates": 6' in summary
-    assert {path.name for path in saved.glob("pretrain-*")} == first, "a changed run must leave the other's checkpoint alone and drop its own"
+    assert {path.name for path in saved.glob("pretrain-*")} == first, "a changed run leaves the other's checkpoint alone and drops its own"
 
 
 def test_two_runs_at_once(checkout: Checkout) -> None:
