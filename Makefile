@@ -32,10 +32,10 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 test: setup  ## style, types, every test
 	ruff check
 	mypy
-	pytest -n 2 --dist loadgroup
+	pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: setup  ## the tests that take less than a minute together
-	pytest -n 2 --dist loadgroup -m 'not slow'
+	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 clean:  ## remove what runs made; keeps data/raw, the virtual environment and MLflow's database
 	rm -rf data/{check,clean,bpe,shard,pretrain,report,logs,checkpoints} data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache

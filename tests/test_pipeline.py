@@ -23,7 +23,7 @@ COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")
 TASKS = {"cola", "mrpc", "scitail", "story_cloze"}
 TABLES = {"table2", "table3", "table4"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 class Checkout:
