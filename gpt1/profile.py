@@ -42,7 +42,7 @@ def compose(name: str, overrides: list[str]) -> dict[str, Any]:
     except HydraException as error:
         keys = [re.split(r"[=@]", override.lstrip("+~"), maxsplit=1)[0] for override in overrides]
         near = next((f"; did you mean {found}?" for key in keys if key in str(error) and (found := nearest_key(key)) not in ("", key)), "")
-        raise UserError(f"{str(error).splitlines()[0]}{near} (expected key=value with a key of {CONF / 'paper.yaml'})") from None
+        raise UserError(f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in {CONF / 'paper.yaml'})") from None
     assert isinstance(values, dict)  # a profile is a mapping
     return {str(key): value for key, value in values.items()} | {"profile": name}
 
