@@ -3,6 +3,7 @@
 The tests share one checkout and go on from one another's state, in the order in which they stand.
 """
 
+import json
 import os
 import re
 import shutil
@@ -134,22 +135,32 @@ def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Checkout) -> None:
 
 
 def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Checkout) -> None:
-    checkout.profile("pretrain.updates=4000", "pretrain.checkpoint_minutes=0.01", "pretrain.heldout_updates=4000")
+    long = ("pretrain.updates=1500", "pretrain.checkpoint_minutes=0.01", "pretrain.heldout_updates=1500")
+    checkout.profile(*long)
     process = checkout.command("dvc", "repro", "pretrain@transformer")
     saved = checkout.folder / "data/checkpoints"
     deadline = time.monotonic() + 120
     while not list(saved.glob("pretrain-*/update-*/state.json")):
         assert time.monotonic() < deadline, "no checkpoint within two minutes"
         assert process.poll() is None, f"pre-training ended early: {process.communicate()[0]}"
-        time.sleep(0.2)
+        time.sleep(0.1)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    first = {path.parent.name for path in saved.glob("pretrain-*/update-*")}
+    killed = {path.name for path in saved.glob("pretrain-*")}
+
     checkout.profile("pretrain.updates=6", "pretrain.learning_rate=1.0e-4")
     assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
-    summary = (checkout.folder / "data/pretrain/transformer/summary.json").read_text()
-    assert '"updates": 6' in summary
-    assert {path.name for path in saved.glob("pretrain-*")} == first, "a changed run leaves the other's checkpoint alone and drops its own"
+    assert json.loads((checkout.folder / "data/pretrain/transformer/summary.json").read_text())["updates"] == 6
+    assert {path.name for path in saved.glob("pretrain-*")} == killed, "a changed run leaves the other's checkpoint alone and drops its own"
+
+    checkout.profile(*long)
+    assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
+    assert not list(saved.glob("pretrain-*")), "a finished run drops its checkpoint"
+    curve = [json.loads(line) for line in (checkout.folder / "data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
+    assert [point["update"] for point in curve if "gradient_norm" in point] == list(range(1, 1501))
+    gone_on = checkout.hashes()["pretrain@transformer"]
+    checkout.repro("--force", "--single-item", "pretrain@transformer")
+    assert checkout.hashes()["pretrain@transformer"] == gone_on, "the run that went on differs from an undisturbed one"
 
 
 def test_two_runs_at_once(checkout: Checkout) -> None:
