@@ -24,7 +24,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
-	@python -m gpt1.stages.check
+	@python -m gpt1.stages check
 	dvc repro
 	gpt1 sync
 	@cat data/report/table*/table*.md

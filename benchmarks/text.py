@@ -118,7 +118,7 @@ def main() -> None:
         print(f"{bytes_ / 1e6:.1f} MB, {len(psutil.Process().cpu_affinity())} cores, {processor()}, load {psutil.getloadavg()[0]:.1f}")
         rows = []
         for stage in ("clean", "bpe", "shard"):
-            rows.append(watch([sys.executable, "-m", f"gpt1.stages.{stage}"], Path(name)))
+            rows.append(watch([sys.executable, "-m", "gpt1.stages", stage], Path(name)))
             show(stage, bytes_, *rows[-1])
         show("sum", bytes_, sum(row[0] for row in rows), sum(row[1] for row in rows),
              max(row[2] for row in rows), max(row[3] for row in rows))

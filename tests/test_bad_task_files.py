@@ -46,9 +46,8 @@ def put(task: str, files: dict[str, str | bytes]) -> None:
 
 
 def refusal(task: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(sys, "argv", ["encode", task])
     with pytest.raises(UserError) as error:
-        encode.main()
+        encode.main(task)
     assert not Path("data/encode").exists() or not [path for path in Path("data/encode").rglob("*") if path.is_file()]
     return str(error.value)
 
@@ -143,8 +142,8 @@ def test_a_bad_file_of_another_format_is_one_line(
 
 def test_a_missing_file_and_a_wrong_name_are_one_line(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("rte", {"train.tsv": GOOD_RTE})
-    assert refusal("rte", monkeypatch) == "data/acquire/tasks/rte does not hold train.tsv, dev.tsv; run python -m gpt1.stages.acquire rte"
-    done = subprocess.run([sys.executable, "-m", "gpt1.stages.encode", "rta"], env=os.environ | {"PYTHONPATH": str(ROOT)},
+    assert refusal("rte", monkeypatch) == "data/acquire/tasks/rte does not hold train.tsv, dev.tsv; run python -m gpt1.stages acquire rte"
+    done = subprocess.run([sys.executable, "-m", "gpt1.stages", "encode", "rta"], env=os.environ | {"PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (f"error: expected one task of params.yaml ({', '.join(read_yaml(Path('params.yaml'))['tasks'])}); found rta\n")

@@ -53,7 +53,7 @@ def test_the_same_data_again_without_naming_it(checkout: Path) -> None:
 
 def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None:
     gpt1(checkout, "profile", "small", "--data", "brought")
-    check = [sys.executable, "-m", "gpt1.stages.check"]
+    check = [sys.executable, "-m", "gpt1.stages", "check"]
     assert subprocess.run(check, cwd=checkout, check=False).returncode == 0
     shutil.rmtree(checkout / "brought" / "CoLA")
     done = subprocess.run(check, cwd=checkout, capture_output=True, text=True, check=False)

@@ -35,7 +35,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def acquire(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "gpt1.stages.acquire", *arguments], env=os.environ | {"PYTHONPATH": str(ROOT)},
+    return subprocess.run([sys.executable, "-m", "gpt1.stages", "acquire", *arguments], env=os.environ | {"PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True, check=False)
 
 
@@ -193,7 +193,8 @@ def test_an_unreadable_corpus_stops(checkout: Path) -> None:
     """Root may read everything, so there the stage becomes nobody, in a folder of nobody's, once Python has started."""
     book = put("books/one.txt")
     user = os.geteuid() or 65534
-    as_user = f"import os; from gpt1.stages.acquire import main, run_stage; os.setuid({user}); run_stage(main)"
+    as_user = (f"import os; from gpt1.errors import run_stage; from gpt1.stages.acquire import main; os.setuid({user}); "
+               "run_stage(lambda: main('books'))")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(checkout, folder, dirs_exist_ok=True)
         for path in (Path(folder), *Path(folder).rglob("*")):
@@ -201,7 +202,7 @@ def test_an_unreadable_corpus_stops(checkout: Path) -> None:
         unreadable = Path(folder) / "data/raw/books"
 
         def line() -> str:
-            done = subprocess.run([sys.executable, "-c", as_user, "books"], env=os.environ | {"PYTHONPATH": str(ROOT)},
+            done = subprocess.run([sys.executable, "-c", as_user], env=os.environ | {"PYTHONPATH": str(ROOT)},
                                   capture_output=True, text=True, check=False, cwd=folder)
             assert done.returncode == 2, done.stderr
             return done.stderr
@@ -230,4 +231,4 @@ def test_bad_archives_and_bad_arguments_stop(checkout: Path) -> None:
         tar.add(ROOT / "conf", "conf")
     assert refused("race").startswith("data/raw/race: expected train/middle/*.txt, train/high/*.txt, dev/middle/*.txt")
     assert refused("rase") == f"expected one source of {', '.join([*SOURCES, *TASKS])}; found rase"
-    assert refused() == f"expected one source of {', '.join([*SOURCES, *TASKS])}; found none"
+    assert refused() == "expected acquire SOURCE; found acquire"

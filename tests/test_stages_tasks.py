@@ -47,8 +47,7 @@ Arrays = dict[str, np.ndarray]
 
 def encoded(task: str, group: str, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], dict[str, Arrays]]:
     """task.json and the arrays of every split, after the stage has run."""
-    monkeypatch.setattr(sys, "argv", ["encode", task])
-    encode.main()
+    encode.main(task)
     folder = Path("data/encode") / group / task
     return read_json(folder / "task.json"), {path.stem: dict(np.load(path, allow_pickle=False)) for path in folder.glob("*.npz")}
 
@@ -131,8 +130,7 @@ def test_from_raw_files_to_ids(checkout: Path, vocabulary: None, monkeypatch: py
         path = Path("data/raw", task, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode())
-    monkeypatch.setattr(sys, "argv", ["acquire", task])
-    acquire.main()
+    acquire.main(task)
     about, arrays = encoded(task, group, monkeypatch)
     assert {name: split["examples"] for name, split in about["splits"].items()} == sizes
     assert all(split["labelled"] for split in about["splits"].values())
@@ -163,7 +161,7 @@ def test_real_race_has_the_official_numbers_of_questions(checkout: Path, monkeyp
         pytest.skip("$GPT1_DATA names no folder with RACE/RACE.tar.gz")
     Path("data/raw").mkdir(parents=True)
     Path("data/raw/race").symlink_to(archive.parent)
-    done = subprocess.run([sys.executable, "-m", "gpt1.stages.acquire", "race"], env=os.environ | {"PYTHONPATH": str(ROOT)},
+    done = subprocess.run([sys.executable, "-m", "gpt1.stages", "acquire", "race"], env=os.environ | {"PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     counts = {}

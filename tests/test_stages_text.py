@@ -48,7 +48,7 @@ def write_books(folder: Path, count: int = 8) -> Path:
 
 
 def stage(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", f"gpt1.stages.{name}"], cwd=folder, capture_output=True, text=True, check=False,
+    return subprocess.run([sys.executable, "-m", "gpt1.stages", name], cwd=folder, capture_output=True, text=True, check=False,
                           env=os.environ | {"PYTHONPATH": str(ROOT)} | environment)
 
 

@@ -21,7 +21,7 @@ SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "
 
 def command(stage, name, **settings):
     environment = os.environ | SETTINGS | {"PYTHONPATH": str(Path(__file__).parents[1])} | settings
-    return subprocess.Popen([sys.executable, "-m", f"gpt1.stages.{stage}", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    return subprocess.Popen([sys.executable, "-m", "gpt1.stages", stage, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, env=environment)
 
 
@@ -38,10 +38,9 @@ def run_here(monkeypatch):
     """Run a stage in this process: saves its imports."""
     def run_main(stage, name):
         module = importlib.import_module(f"gpt1.stages.{stage}")
-        monkeypatch.setattr(sys, "argv", [stage, name])
         for key, value in SETTINGS.items():
             monkeypatch.setenv(key, value)
-        run_stage(module.main)
+        run_stage(lambda: module.main(name))
     return run_main
 
 
@@ -201,7 +200,7 @@ def test_pretraining_refuses(workplace, refused, change, line):
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
-    assert "expected one of: transformer; found rnn" in refused("pretrain", "rnn")
+    assert "expected one of the networks transformer; found rnn" in refused("pretrain", "rnn")
 
 
 @pytest.mark.parametrize("task", TASKS)

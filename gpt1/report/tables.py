@@ -166,5 +166,5 @@ def _large(number: int) -> str:
 def table_named(name: str) -> Table:
     """The paper's table of that name. Raises UserError."""
     if name not in TABLES:
-        raise UserError(f"expected one of {', '.join(TABLES)}, found {name!r}; for example: python -m gpt1.stages.report table2")
+        raise UserError(f"expected one of {', '.join(TABLES)}, found {name!r}; for example: python -m gpt1.stages report table2")
     return TABLES[name]

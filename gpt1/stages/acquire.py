@@ -10,7 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from gpt1.config import read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import RAW, stage_folder, write_json, writing_folder
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files
@@ -21,12 +21,12 @@ CHUNK_BYTES = 1 << 20
 SHOWN_ENTRIES = 8
 
 
-def source_named(arguments: list[str]) -> Source:
-    """The source that the command line names. Raises UserError for anything else."""
+def source_named(name: str) -> Source:
+    """The source of that name. Raises UserError where there is none."""
     sources = SOURCES | {name: task.source for name, task in TASKS.items()}
-    if len(arguments) != 1 or arguments[0] not in sources:
-        raise UserError(f"expected one source of {', '.join(sources)}; found {' '.join(arguments) or 'none'}")
-    return sources[arguments[0]]
+    if name not in sources:
+        raise UserError(f"expected one source of {', '.join(sources)}; found {name}")
+    return sources[name]
 
 
 def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
@@ -87,10 +87,10 @@ def combine_files(origin: Path, target: Path) -> dict[str, object]:
         return {"sha256": digest, "bytes": target.stat().st_size, "rows": sum(1 for _ in reader)}
 
 
-def main() -> None:
+def main(name: str) -> None:
     """Find, copy, describe: one source."""
     params = read_params()
-    source = source_named(sys.argv[1:])
+    source = source_named(name)
     if source.name not in params.sources:
         raise UserError(f"params.yaml has no row sources.{source.name}; compose it anew with gpt1 profile")
     raw = RAW / source.name
@@ -98,14 +98,10 @@ def main() -> None:
         spare = folder / ".unpacked"
         manifest: dict[str, object] = {}
         places = locate(source, raw, spare, params.acquire.max_unpacked_bytes)
-        for name, place in tqdm(places.items(), desc=source.name, unit="file", disable=None):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            take: Callable[[Path, Path], dict[str, object]] = combine_files if name in source.combined else copy_file
-            manifest[name] = take(place, folder / name)
+        for file, place in tqdm(places.items(), desc=source.name, unit="file", disable=None):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            take: Callable[[Path, Path], dict[str, object]] = combine_files if file in source.combined else copy_file
+            manifest[file] = take(place, folder / file)
         shutil.rmtree(spare, ignore_errors=True)
         write_json(folder / "manifest.json", {"source": source.name, "origin": source.origin, "licence": source.licence, "files": manifest})
     print(f"{source.name}: {len(manifest)} files from {raw}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    run_stage(main)

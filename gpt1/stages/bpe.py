@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.config import Params, read_params
-from gpt1.errors import run_stage
 from gpt1.files import stage_folder, writing_folder
 from gpt1.text.books import heldout_books, list_books
 from gpt1.text.bpe import Vocabulary, import_authors
@@ -44,7 +43,3 @@ def main() -> None:
         else:
             vocabulary, facts = import_authors(stage_folder("acquire", "bpe", "openai_bpe"), params.bpe.merges), {"source": "authors"}
         vocabulary.save(folder, facts)
-
-
-if __name__ == "__main__":
-    run_stage(main)

@@ -1,7 +1,7 @@
 """The first stage: every key of params.yaml is known and well typed, and what its rows name has been brought."""
 
 from gpt1.config import Params, read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import RAW, stage_folder, writing
 
 
@@ -18,7 +18,3 @@ def main() -> None:
                         f"which), or run gpt1 profile {params.profile} --data FOLDER to link what FOLDER holds and leave out the rest")
     with writing(stage_folder("check", "params.txt")) as file:
         file.write("params.yaml is complete and well typed\n")
-
-
-if __name__ == "__main__":
-    run_stage(main)

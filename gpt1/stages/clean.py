@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.config import read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
 from gpt1.text.books import Book, Inspection, Piece, inspect, list_books, read_piece, refuse_binary
 from gpt1.text.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
@@ -80,7 +80,3 @@ def main() -> None:
         if not counts["books"]:
             raise UserError(f"expected words in the books of {source}, found none in any of {len(books)}; bring books with text in them")
         write_json(folder / "counts.json", {"corpus_name": params.clean.corpus_name, **counts})
-
-
-if __name__ == "__main__":
-    run_stage(main)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.config import Params, read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.shapes import Symbols, shape
@@ -23,12 +23,12 @@ BATCH_CHARACTERS = 200_000  # of text handed to a process at a time: a second of
 UINT16_ENTRIES = 65_536
 
 
-def task_named(arguments: list[str], params: Params) -> Task:
-    """The task that the command line names. Raises UserError for anything else."""
-    if len(arguments) != 1 or arguments[0] not in params.tasks or arguments[0] not in TASKS:
-        names = [name for name in params.tasks if name in TASKS]
-        raise UserError(f"expected one task of params.yaml ({', '.join(names)}); found {' '.join(arguments) or 'none'}")
-    return TASKS[arguments[0]]
+def task_named(name: str, params: Params) -> Task:
+    """The task of that name, which params.yaml has. Raises UserError where there is none."""
+    if name not in params.tasks or name not in TASKS:
+        names = [task for task in params.tasks if task in TASKS]
+        raise UserError(f"expected one task of params.yaml ({', '.join(names)}); found {name}")
+    return TASKS[name]
 
 
 def batches(texts: list[str]) -> Iterator[list[str]]:
@@ -95,10 +95,10 @@ def described(task: Task, vocabulary: Vocabulary, splits: dict[str, Any]) -> dic
             "vocabulary_size": vocabulary.size, "vocabulary_fingerprint": vocabulary.fingerprint}
 
 
-def main() -> None:
+def main(name: str) -> None:
     """Read the official files, encode their texts, shape them, write one npz a split."""
     params = read_params()
-    task = task_named(sys.argv[1:], params)
+    task = task_named(name, params)
     row = params.tasks[task.name]
     official = stage_folder("acquire", "tasks", task.name)
     limit = params.encode.max_unreadable_fraction
@@ -108,13 +108,9 @@ def main() -> None:
     ids = encode_texts(task.name, splits, stage_folder("bpe"))
     about: dict[str, Any] = {}
     with writing_folder(stage_folder("encode", row.group, task.name)) as folder:
-        for name, rows in splits.items():
+        for split, rows in splits.items():
             arrays, truncated = split_arrays(task, rows, ids, symbols, params.model.context)
-            np.savez(folder / f"{name}.npz", **arrays)
-            about[name] = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
+            np.savez(folder / f"{split}.npz", **arrays)
+            about[split] = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
         write_json(folder / "task.json", described(task, vocabulary, about))
-    print(f"{task.name}: " + ", ".join(f"{name} {split['examples']}" for name, split in about.items()), file=sys.stderr)
-
-
-if __name__ == "__main__":
-    run_stage(main)
+    print(f"{task.name}: " + ", ".join(f"{split} {counts['examples']}" for split, counts in about.items()), file=sys.stderr)

@@ -1,8 +1,7 @@
-"""Fine-tune on one task, every seed (paper, sections 3.2 and 4.1): `python -m gpt1.stages.finetune TASK`."""
+"""Fine-tune on one task, every seed (paper, sections 3.2 and 4.1): `python -m gpt1.stages finetune TASK`."""
 
 import math
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 
 from gpt1 import tracking
 from gpt1.config import Finetune, Params, read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import LOGS, read_json, sha256_file, stage_folder, write_json, writing, writing_folder
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
@@ -26,18 +25,10 @@ SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
 WEIGHTS = stage_folder("pretrain", "transformer", "weights.safetensors")
 
 
-def task_name(params: Params) -> str:
-    """The one command-line argument. Raises UserError where params.yaml has no such task."""
-    if len(sys.argv) != 2 or sys.argv[1] not in params.tasks:
-        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; "
-                        f"found {' '.join(sys.argv[1:]) or 'nothing'}")
-    return sys.argv[1]
-
-
 def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], Task]:
     """An encoded task. Raises UserError where it is absent, or its sequences do not fit the model."""
     if not (folder / "task.json").is_file():
-        raise UserError(f"{folder}/task.json is not there; run dvc repro, or python -m gpt1.stages.encode {folder.name}")
+        raise UserError(f"{folder}/task.json is not there; run dvc repro, or python -m gpt1.stages encode {folder.name}")
     about = read_json(folder / "task.json")
     splits = {name: read_examples(folder / f"{name}.npz", about["sequences"]) for name in about["splits"]}
     for name, examples in splits.items():
@@ -108,10 +99,11 @@ def write_outputs(out_folder: Path, folder: Path, task: str, seeds: dict[int, di
         write_json(out / "summary.json", {"task": task, "seeds": {str(seed): summary for seed, summary in seeds.items()}})
 
 
-def main() -> None:
+def main(name: str) -> None:
     """Read parameters, the encoded task and the weights; fine-tune seed after seed; write the outputs."""
-    params = read_params()
-    name, machine = task_name(params), launch.read_machine()
+    params, machine = read_params(), launch.read_machine()
+    if name not in params.tasks:
+        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found {name}")
     group, recipe = params.tasks[name].group, params.finetune_for(name)
     encoded = stage_folder("encode", group, name)
     about, task = read_task(encoded, params)
@@ -122,7 +114,7 @@ def main() -> None:
     what_matters = [params.model.model_dump(), recipe.model_dump(exclude={"seeds"}), [sha256_file(path) for path in inputs]]
     folder, code = checkpoint.state_folder("finetune", name, what_matters), checkpoint.code_hashes("finetune")
     seeds = {seed: kept_seed(folder / f"seed-{seed}", code, machine.accept_checkpoint) for seed in recipe.seeds}
-    if None in seeds.values() and launch.spread(machine, "gpt1.stages.finetune"):
+    if None in seeds.values() and launch.spread(machine, "gpt1.stages", "finetune", name):
         return
     launch.prepare(machine)
     times = {}
@@ -138,7 +130,3 @@ def main() -> None:
         write_outputs(stage_folder("finetune", group, name), folder, name, seeds)
         write_json(LOGS / "finetune" / f"{name}-speed.json", launch.facts(machine) | {"seeds": times})
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    run_stage(main)

@@ -1,14 +1,13 @@
-"""Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages.pretrain transformer`."""
+"""Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages pretrain transformer`."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import torch
 
 from gpt1 import tracking
 from gpt1.config import Params, read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.model.gpt import Decoder, parameters_by_component
 from gpt1.model.weights import Description, describe, save_weights
@@ -18,14 +17,6 @@ from gpt1.train.loop import seed_for, tracked
 from gpt1.train.pretraining import Corpus, pretrain
 
 NETWORKS = ("transformer",)
-
-
-def network_name() -> str:
-    """The one command-line argument. Raises UserError where it is none of NETWORKS."""
-    if len(sys.argv) != 2 or sys.argv[1] not in NETWORKS:
-        raise UserError(f"expected one of: {', '.join(NETWORKS)}; found {' '.join(sys.argv[1:]) or 'nothing'}; "
-                        "run python -m gpt1.stages.pretrain transformer")
-    return sys.argv[1]
 
 
 def number_of_updates(params: Params, shards: Shards) -> int:
@@ -59,12 +50,14 @@ def write_outputs(folder: Path, decoder: Decoder, description: Description, summ
         write_json(out / "summary.json", summary)
 
 
-def main() -> None:
+def main(name: str) -> None:
     """Read parameters and shards, train (in several processes where the machine says so), write the outputs."""
-    name, params, machine = network_name(), read_params(), launch.read_machine()
+    params, machine = read_params(), launch.read_machine()
+    if name not in NETWORKS:
+        raise UserError(f"expected one of the networks {', '.join(NETWORKS)}; found {name}")
     shards = Shards.open(stage_folder("shard"))
     updates = number_of_updates(params, shards)
-    if launch.spread(machine, "gpt1.stages.pretrain"):
+    if launch.spread(machine, "gpt1.stages", "pretrain", name):
         return
     launch.prepare(machine)
     recipe, context = params.pretrain, params.model.context
@@ -86,7 +79,3 @@ def main() -> None:
         write_json(LOGS / "pretrain" / f"{name}-speed.json", launch.facts(machine) | {
             "seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second})
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    run_stage(main)

@@ -3,7 +3,7 @@
 import sys
 
 from gpt1.config import read_params
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
 from gpt1.report.formats import as_csv, caption, latex, markdown, metrics, rows
 from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
@@ -11,10 +11,10 @@ from gpt1.report.tables import page, table_named
 from gpt1.tracking import sync
 
 
-def main() -> None:
+def main(name: str) -> None:
     """Score every task of a table, write it in four formats, print it, and tell MLflow."""
     params = read_params()
-    table = table_named(sys.argv[1] if len(sys.argv) > 1 else "")
+    table = table_named(name)
     cells = table_cells(params, table.name)
     glue = our_glue_mean(glue_cells(params)) if table.name == "table4" else None
     text = markdown(laid_out := page(params, table, cells, glue))
@@ -28,7 +28,3 @@ def main() -> None:
     except UserError as error:
         print(f"warning: {error}", file=sys.stderr)
     print(text)
-
-
-if __name__ == "__main__":
-    run_stage(main)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpt1.config import read_params
-from gpt1.errors import run_stage
 from gpt1.files import read_json, stage_folder, writing_folder
 from gpt1.text.books import heldout_books, list_books
 from gpt1.text.bpe import Vocabulary
@@ -44,7 +43,3 @@ def main() -> None:
         splits = {split: writer.close() for split, writer in writers.items()}
         corpus_name = read_json(stage_folder("clean", "counts.json"))["corpus_name"]
         write_index(folder, splits, vocabulary.size, vocabulary.fingerprint, corpus_name)
-
-
-if __name__ == "__main__":
-    run_stage(main)

@@ -44,7 +44,7 @@ def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
         there = [split for split in layout if all((folder / file).is_file() for file in split.files)]
         if all(split in there for split in layout if split.required):
             return [split for split in there if split.format.label is not None or row.eval_rows is None]
-    raise UserError(f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages.acquire {task.name}")
+    raise UserError(f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages acquire {task.name}")
 
 
 def read_split(task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float) -> SplitRows:

@@ -100,8 +100,8 @@ def prepare(machine: Machine) -> None:
             libc.mallopt(option, value)
 
 
-def spread(machine: Machine, module: str) -> bool:
-    """Where several processes are wanted and no launcher made them: run `python -m module` with this command line in each.
+def spread(machine: Machine, module: str, *arguments: str) -> bool:
+    """Where several processes are wanted and no launcher made them: run `python -m module arguments` in each.
 
     Returns False where this process is to do the work itself, True when all have succeeded; otherwise ends this process with the status
     of the first that failed. Only the first process's stderr is shown, or the last line of another that failed by itself.
@@ -111,7 +111,7 @@ def spread(machine: Machine, module: str) -> bool:
     errors = [tempfile.TemporaryFile() for _ in range(machine.processes - 1)]  # noqa: SIM115 (open as long as the processes)
     shared = {**os.environ, "WORLD_SIZE": str(machine.processes), "LOCAL_WORLD_SIZE": str(machine.processes),
               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": str(machine.threads)}
-    children = [subprocess.Popen([sys.executable, "-m", module, *sys.argv[1:]], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+    children = [subprocess.Popen([sys.executable, "-m", module, *arguments], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
                                  stderr=errors[rank - 1] if rank else None) for rank in range(machine.processes)]
 
     def forward(number: int, _frame: FrameType | None) -> None:
