@@ -8,7 +8,7 @@ import torch
 
 from gpt1.config import Model, validate
 from gpt1.model.gpt import NO_DROPOUT, Decoder, Dropout, parameters_by_component
-from gpt1.model.heads import Classifier, Head, at_first_extract
+from gpt1.model.heads import Classifier, Head, first_extract
 from gpt1.yaml_files import read_yaml
 
 TINY = Model(context=12, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.3, weight_deviation=0.3,
@@ -111,6 +111,24 @@ def test_padding_changes_nothing():
     torch.testing.assert_close(model(padded_bt, NO_DROPOUT).hidden_btd[:, :6], model(tokens_bt, NO_DROPOUT).hidden_btd, rtol=0, atol=1e-6)
 
 
+def test_nothing_is_computed_for_padding():
+    """States and gradients of ragged sequences are those of each sequence alone; padded places hold 0."""
+    model, lengths = decoder(), (6, 1, 12)
+    tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
+    real_bt = torch.arange(12) < torch.tensor(lengths)[:, None]
+    together_btd = model(tokens_bt, NO_DROPOUT, real_bt).hidden_btd
+    together_btd.square().sum().backward()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    for row, length in enumerate(lengths):
+        alone_td = model(tokens_bt[row:row + 1, :length], NO_DROPOUT).hidden_btd[0]
+        alone_td.square().sum().backward()
+        torch.testing.assert_close(together_btd[row, :length], alone_td, rtol=0, atol=1e-6)
+        assert (together_btd[row, length:] == 0).all()
+    for together, parameter in zip(gradients, model.parameters(), strict=True):
+        torch.testing.assert_close(together, parameter.grad, rtol=1e-4, atol=1e-5)
+
+
 def test_one_dropped_matrix_for_input_and_output():
     model = decoder()
     tokens_bt = torch.arange(12)[None]
@@ -133,9 +151,7 @@ def test_dropout_depends_on_its_seeds_only():
 
 
 def test_the_first_extract_counts():
-    hidden_btd = torch.arange(2 * 5 * 3.0).view(2, 5, 3)
-    tokens_bt = torch.tensor([[1, 9, 9, 9, 0], [1, 2, 3, 9, 9]])
-    assert torch.equal(at_first_extract(hidden_btd, tokens_bt, 9), torch.stack([hidden_btd[0, 1], hidden_btd[1, 3]]))
+    assert first_extract(torch.tensor([[1, 9, 9, 9, 0], [1, 2, 3, 9, 9]]), 9).tolist() == [1, 3]
 
 
 def head(combine, outputs=3):

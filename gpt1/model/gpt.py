@@ -1,6 +1,6 @@
 """The decoder of the paper, section 4.1: post-norm Transformer blocks, learned positions, an output softmax tied to the embeddings.
 
-Shape letters: b sequences, t positions, d width, h heads, v embedding rows, p positions of the context.
+Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v embedding rows, p positions of the context.
 """
 
 from typing import NamedTuple
@@ -41,6 +41,24 @@ class Hidden(NamedTuple):
     embeddings: Embeddings
 
 
+class Layout(NamedTuple):
+    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but attention is computed for padding."""
+
+    b: int
+    t: int
+    real_m: Tensor | None
+
+    def real(self, x_btd: Tensor) -> Tensor:
+        """The rows of the real tokens, [m, d]."""
+        return x_btd.flatten(0, 1) if self.real_m is None else x_btd.flatten(0, 1).index_select(0, self.real_m)
+
+    def padded(self, x_md: Tensor) -> Tensor:
+        """The rows in their places, zeros elsewhere, [b, t, d]."""
+        if self.real_m is not None:
+            x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
+        return x_md.view(self.b, self.t, -1)
+
+
 class Block(nn.Module):
     """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual sum."""
 
@@ -54,19 +72,19 @@ class Block(nn.Module):
         self.contract = nn.Linear(sizes.feed_forward, sizes.width)
         self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
 
-    def forward(self, x_btd: Tensor, dropout_rate: float) -> Tensor:
-        """Hidden states [b, t, d] of one block from those of the block below."""
-        attended_btd = F.dropout(self.projection(self._attention(x_btd, dropout_rate)), dropout_rate)
-        n_btd = self.attention_norm(x_btd + attended_btd)
-        fed_btd = self.contract(F.gelu(self.expand(n_btd), approximate="tanh"))
-        normed_btd: Tensor = self.feed_forward_norm(n_btd + F.dropout(fed_btd, dropout_rate))
-        return normed_btd
+    def forward(self, x_md: Tensor, layout: Layout, dropout_rate: float) -> Tensor:
+        """Hidden states [m, d] of one block from those of the block below."""
+        attended_md = F.dropout(self.projection(self._attention(x_md, layout, dropout_rate)), dropout_rate)
+        n_md = self.attention_norm(x_md + attended_md)
+        fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
+        normed_md: Tensor = self.feed_forward_norm(n_md + F.dropout(fed_md, dropout_rate))
+        return normed_md
 
-    def _attention(self, x_btd: Tensor, dropout_rate: float) -> Tensor:
-        b, t, d = x_btd.shape
-        query_bhtd, key_bhtd, value_bhtd = self.qkv(x_btd).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+    def _attention(self, x_md: Tensor, layout: Layout, dropout_rate: float) -> Tensor:
+        b, t, _ = layout
+        query_bhtd, key_bhtd, value_bhtd = layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, dropout_p=dropout_rate, is_causal=True)
-        return mixed_bhtd.transpose(1, 2).reshape(b, t, d)
+        return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
 
 
 class Decoder(nn.Module):
@@ -95,17 +113,22 @@ class Decoder(nn.Module):
             elif isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout) -> Hidden:
-        """Hidden states of token ids [b, t], t at most the context; a state sees its own and earlier positions only."""
+    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None) -> Hidden:
+        """Hidden states of token ids [b, t], t at most the context; a state sees its own and earlier positions only.
+
+        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere; false may only follow true.
+        """
         if dropout.rate:
             torch.manual_seed(dropout.update_seed)
         embeddings = Embeddings(F.dropout(self.tokens, dropout.rate), F.dropout(self.positions, dropout.rate))
         if dropout.rate:
             torch.manual_seed(dropout.micro_batch_seed)
-        x_btd = F.embedding(tokens_bt, embeddings.tokens_vd) + embeddings.positions_pd[:tokens_bt.shape[1]]
+        b, t = tokens_bt.shape
+        layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1))
+        x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + embeddings.positions_pd[:t])
         for block in self.blocks:
-            x_btd = block(x_btd, dropout.rate)
-        return Hidden(x_btd, embeddings)
+            x_md = block(x_md, layout, dropout.rate)
+        return Hidden(layout.padded(x_md), embeddings)
 
 
 def parameters_by_component(decoder: Decoder) -> dict[str, int]:

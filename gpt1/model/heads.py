@@ -11,10 +11,9 @@ from gpt1.model.gpt import Decoder, Dropout, Embeddings
 Combine = Literal["single", "sum", "choose"]
 
 
-def at_first_extract(hidden_btd: Tensor, tokens_bt: Tensor, extract: int) -> Tensor:
-    """Hidden states [b, d] at each sequence's first extract symbol; the symbol must stand in every sequence."""
-    first_b = (tokens_bt == extract).int().argmax(dim=1)
-    return hidden_btd[torch.arange(len(first_b), device=first_b.device), first_b]
+def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
+    """Position [b] of each sequence's first extract symbol, where it ends; the symbol must stand in every sequence."""
+    return (tokens_bt == extract).int().argmax(dim=1)
 
 
 class Head(nn.Module):
@@ -74,6 +73,8 @@ class Classifier(nn.Module):
         """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but extract."""
         b, k, t = tokens_bkt.shape
         tokens_nt = tokens_bkt.view(b * k, t)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout)
-        states_bkd = at_first_extract(hidden_ntd, tokens_nt, self.extract).view(b, k, -1)
+        last_n = first_extract(tokens_nt, self.extract)
+        real_nt = torch.arange(t, device=tokens_nt.device) <= last_n[:, None]
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, real_nt)
+        states_bkd = hidden_ntd[torch.arange(b * k, device=last_n.device), last_n].view(b, k, -1)
         return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)

@@ -87,10 +87,15 @@ def _device_count(device: str) -> int:
 
 
 def prepare(machine: Machine) -> None:
-    """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same large blocks again and again."""
+    """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same large blocks again and again.
+
+    On a CPU attention goes by plain matrix products: torch's fused kernel has a slow gradient there, and none at all with dropout.
+    """
     import torch
 
     torch.set_num_threads(machine.threads)
+    if machine.device == "cpu":
+        torch.backends.cuda.enable_flash_sdp(False)  # for all its name, this one rules CPUs too
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 
