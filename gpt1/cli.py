@@ -1,4 +1,4 @@
-"""`gpt1 …`: compose params.yaml from a profile, link the data it names, send results to MLflow."""
+"""`gpt1 …`: compose params.yaml from a profile, link the data it names, run the stages, send results to MLflow."""
 
 import sys
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from gpt1.errors import USER_ERROR_STATUS, UserError
+from gpt1.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, UserError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown",
-                  help="GPT-1 as a pipeline: `gpt1 profile` composes params.yaml, `dvc repro` runs it, `gpt1 sync` fills MLflow.")
+                  help="GPT-1 as a pipeline: `gpt1 profile` composes params.yaml, `gpt1 run` runs it, `gpt1 sync` fills MLflow.")
 
 PROFILE_EXAMPLES = """
 Examples:
@@ -21,6 +21,18 @@ Examples:
     gpt1 profile small "finetune.seeds=[0,1,2]" tasks.cola.train_rows=1000
 
     gpt1 profile paper                                the paper's sizes, with what lies in data/raw
+"""
+
+RUN_EXAMPLES = """
+Examples:
+
+    gpt1 run                      everything that is out of date, a stage a core
+
+    gpt1 run finetune@cola        one stage, and what it needs
+
+    gpt1 run encode pretrain      two groups of stages, and what they need
+
+    gpt1 run -j 1                 one stage after the other, each with all cores
 """
 
 
@@ -35,6 +47,27 @@ def profile(
     from gpt1.profile import compose_profile
 
     compose_profile(name, overrides or [], data)
+
+
+@app.command(epilog=RUN_EXAMPLES)
+def run(
+    stages: Annotated[list[str] | None, typer.Argument(help="Stages (finetune@cola) or groups (finetune); all where none is named.",
+                                                       show_default=False)] = None,
+    lanes: Annotated[int | None, typer.Option("-j", "--lanes", min=1, help="Stages side by side. Default: one a core; one where a GPU or "
+                                              "GPT1_PROCESSES is in play.", show_default=False)] = None,
+) -> None:
+    """Run what is out of date, several stages side by side; each stage's own output goes to data/logs/run/.
+
+    Stages that train share the cores evenly, one that has no equal (pretrain) has them all, unless GPT1_THREADS says otherwise.
+    Ctrl-C ends after the updates in progress, with checkpoints; a second one ends at once. The same command goes on.
+    """
+    try:
+        from gpt1.run import run_and_show
+
+        run_and_show(stages or [], lanes)
+    except KeyboardInterrupt as interrupt:
+        print(str(interrupt) or "interrupted: nothing was started", file=sys.stderr)
+        sys.exit(INTERRUPTED_STATUS)
 
 
 @app.command()

@@ -27,7 +27,10 @@ ROOMS = {  # room -> what of ours it may import
     "report": GROUND | {"report", "tasks.table", "tasks.metrics"},
     "stages": GROUND | {"text", "sources", "model", "tasks", "train", "report", "tracking"},
     "profile": GROUND | {"sources", "tasks", "yaml_files"},
-    "cli": GROUND | {"profile", "tracking"},
+    "process_group": set(),
+    "schedule": {"errors"},
+    "run": GROUND | {"process_group", "schedule", "text.parallel", "train.launch"},
+    "cli": GROUND | {"profile", "run", "tracking"},
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": ["gpt1/tracking.py"],
@@ -35,6 +38,7 @@ HOMES = {  # library -> the only places that may import it
     "torch": ["gpt1/model/", "gpt1/train/", "gpt1/stages/pretrain.py", "gpt1/stages/finetune.py"],
     "ruamel": ["gpt1/yaml_files.py"],
     "yaml": [],
+    "dvc": ["gpt1/run.py"],
     "prefect": [],
     "pickle": [],
 }

@@ -1,0 +1,232 @@
+"""`gpt1 run` over real DVC repositories of tiny stages: order, lanes, threads, failures, Ctrl-C, a run that was killed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+WORK = """
+import json, os, pathlib, sys, time
+name, out, seconds = sys.argv[1:4]
+began = time.time()
+print("at work on", name, flush=True)
+pathlib.Path("pid-" + name).write_text(str(os.getpid()))
+if pathlib.Path("fail-" + name).exists():
+    sys.exit("error: made to fail")
+try:
+    time.sleep(float(pathlib.Path("slow-" + name).read_text()) if pathlib.Path("slow-" + name).exists() else float(seconds))
+except KeyboardInterrupt:
+    pathlib.Path("checkpoint-" + name).touch()
+    sys.exit(130)
+pathlib.Path(out).parent.mkdir(exist_ok=True)
+pathlib.Path(out).write_text(name + (pathlib.Path("word").read_text() if name == "first" else ""))
+with open("journal", "a") as journal:
+    journal.write(json.dumps([name, began, time.time(), os.environ.get("GPT1_THREADS"), sys.executable]) + "\\n")
+"""
+
+GRAPH = """
+stages:
+  first:
+    cmd: python work.py first out/first 0.1
+    deps: [word, work.py]
+    outs: [out/first]
+  quiet:
+    cmd: python work.py quiet out/quiet 0.1
+    deps: [out/first]
+    outs: [out/quiet]
+  pretrain:
+    cmd: python work.py pretrain out/pretrain 0.1
+    deps: [out/quiet, gpt1/train]
+    outs: [out/pretrain]
+  finetune:
+    foreach: [cola, rte]
+    do:
+      cmd: python work.py finetune@${item} out/finetune/${item} 0.1
+      deps: [out/pretrain, gpt1/train]
+      outs: ["out/finetune/${item}"]
+  table:
+    cmd: python work.py table out/table 0.1
+    deps: [out/finetune]
+    outs: [out/table]
+"""
+
+
+class Repository:
+    """A DVC repository of tiny stages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / ".dvc").mkdir()
+        (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
+        (folder / "gpt1/train").mkdir(parents=True)
+        (folder / "gpt1/train/code").touch()
+        (folder / "out/finetune").mkdir(parents=True)
+        (folder / "work.py").write_text(WORK)
+        (folder / "word").write_text("one")
+        (folder / "dvc.yaml").write_text(GRAPH)
+
+    def start(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
+        inherited = {name: value for name, value in os.environ.items() if name != "GPT1_THREADS"}
+        return subprocess.Popen([sys.executable, "-c", "from gpt1.cli import main; main()", "run", *words], cwd=self.folder, text=True,
+                                env={**inherited, "PYTHONPATH": str(ROOT), "GPT1_DEVICE": "cpu", **environment},
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def run(self, *words: str, status: int = 0, **environment: str) -> tuple[str, str]:
+        process = self.start(*words, **environment)
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == status, f"ended with {process.returncode}:\n{output}{errors}"
+        return output, errors
+
+    def journal(self) -> dict[str, tuple[float, float, str | None, str]]:
+        """What ran since the last call: when it began, when it ended, its GPT1_THREADS and python."""
+        path = self.folder / "journal"
+        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        path.unlink(missing_ok=True)
+        assert len({name for name, *_ in rows}) == len(rows), "a stage ran twice"
+        return {name: tuple(facts) for name, *facts in rows}
+
+    def wait_for(self, name: str) -> Path:
+        deadline = time.monotonic() + 60
+        while not (path := self.folder / name).exists():
+            assert time.monotonic() < deadline, f"no {name} within a minute"
+            time.sleep(0.02)
+        return path
+
+    def processes(self) -> list[list[str]]:
+        """The command lines of all that is at work in this folder."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self.folder:
+                    found.append(process.cmdline())
+            except (psutil.Error, OSError):
+                continue
+        return found
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    made = Repository(tmp_path.resolve())
+    yield made
+    assert made.processes() == [], "processes were left behind"
+
+
+@pytest.mark.slow
+def test_order_lanes_threads_and_what_is_up_to_date(repository: Repository) -> None:
+    output, errors = repository.run("-j", "2")
+    journal = repository.journal()
+    assert list(journal)[:3] == ["first", "quiet", "pretrain"]
+    assert set(journal) == {"first", "quiet", "pretrain", "finetune@cola", "finetune@rte", "table"}
+    for before, after in (("first", "quiet"), ("quiet", "pretrain"), ("pretrain", "finetune@cola"), ("finetune@rte", "table")):
+        assert journal[before][1] < journal[after][0]
+    cores = len(os.sched_getaffinity(0))
+    assert {name: facts[2] for name, facts in journal.items() if name.startswith(("pre", "fine"))} == {
+        "pretrain": str(cores), "finetune@cola": str(max(1, cores // 2)), "finetune@rte": str(max(1, cores // 2))}
+    assert {facts[3] for facts in journal.values()} == {sys.executable}
+    assert re.fullmatch(r"6 stages run in \d+ s\n", output)
+    assert sorted(re.findall(r"^(\S+): \d+ s$", errors, re.MULTILINE)) == sorted(journal)
+    assert len(errors.splitlines()) == 6
+    assert "at work on table" in (repository.folder / "data/logs/run/table.log").read_text()
+
+    began = time.monotonic()
+    assert repository.run() == ("everything is up to date\n", "")
+    assert time.monotonic() - began < 10
+    assert repository.journal() == {}
+
+    (repository.folder / "word").write_text("two")
+    repository.run()
+    assert set(repository.journal()) == {"first", "quiet"}, "what quiet writes is what it wrote before: nothing after it is tried"
+    assert not (repository.folder / "data/logs/run/pretrain.log").read_text().count("didn't change")
+
+
+@pytest.mark.slow
+def test_lanes_overlap_and_targets_are_stages_or_groups(repository: Repository) -> None:
+    for task in ("cola", "rte"):
+        (repository.folder / f"slow-finetune@{task}").write_text("4")
+    repository.run("finetune", "-j", "2", GPT1_THREADS="3")
+    journal = repository.journal()
+    assert set(journal) == {"first", "quiet", "pretrain", "finetune@cola", "finetune@rte"}
+    assert max(journal[f"finetune@{task}"][0] for task in ("cola", "rte")) < min(journal[f"finetune@{task}"][1] for task in ("cola", "rte"))
+    assert {facts[2] for facts in journal.values()} == {"3"}
+    (repository.folder / "out/finetune/cola").unlink()
+    (repository.folder / "gpt1/train/code").write_text("edited")
+    repository.run("finetune@cola")
+    assert set(repository.journal()) == {"pretrain"} | {"finetune@cola"}
+
+
+@pytest.mark.slow
+def test_a_failure_is_one_line_and_what_runs_may_end(repository: Repository) -> None:
+    (repository.folder / "fail-finetune@cola").touch()
+    (repository.folder / "slow-finetune@rte").write_text("3")
+    output, errors = repository.run("-j", "2", status=2)
+    assert errors.splitlines()[-1] == "error: finetune@cola: made to fail (log: data/logs/run/finetune@cola.log)"
+    assert "Traceback" not in errors + output
+    assert set(repository.journal()) == {"first", "quiet", "pretrain", "finetune@rte"}
+    (repository.folder / "fail-finetune@cola").unlink()
+    repository.run()
+    assert set(repository.journal()) == {"finetune@cola", "table"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_its_stages_and_goes_on(repository: Repository, number: signal.Signals) -> None:
+    (repository.folder / "slow-quiet").write_text("60")
+    process = repository.start()
+    repository.wait_for("pid-quiet")
+    time.sleep(0.3)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.splitlines()[1:] == ["interrupted: nothing finished was lost; run the same command again to go on"]
+    assert (repository.folder / "checkpoint-quiet").exists(), "the stage was not asked to end by itself"
+    assert repository.processes() == []
+    (repository.folder / "slow-quiet").unlink()
+    repository.run("quiet")
+    assert set(repository.journal()) == {"first", "quiet"}
+
+
+@pytest.mark.slow
+def test_a_killed_run_leaves_nothing_behind_and_the_next_goes_on(repository: Repository) -> None:
+    (repository.folder / "slow-quiet").write_text("60")
+    process = repository.start()
+    repository.wait_for("pid-quiet")
+    time.sleep(0.3)
+    process.kill()
+    process.communicate()
+    (repository.folder / "slow-quiet").unlink()
+    _, errors = repository.run("quiet")  # waits until what the killed run left has ended
+    assert (repository.folder / "checkpoint-quiet").exists()
+    assert set(repository.journal()) == {"first", "quiet"}
+    assert "error" not in errors.lower()
+
+
+@pytest.mark.slow
+def test_a_second_run_waits_for_the_first(repository: Repository) -> None:
+    (repository.folder / "slow-quiet").write_text("2")
+    first = repository.start("quiet")
+    repository.wait_for("pid-quiet")
+    output, errors = repository.run("quiet")
+    assert (output, errors) == ("everything is up to date\n", "another gpt1 run is at work here; waiting for it to end\n")
+    assert first.wait() == 0
+    assert set(repository.journal()) == {"first", "quiet"}
+    first.communicate()
+
+
+def test_mistakes_are_one_line(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> None:
+    _, errors = repository.run("finetune@coal", status=2)
+    assert errors == ("error: no stage 'finetune@coal'; did you mean finetune@cola? (expected one of first, quiet, pretrain, finetune, "
+                      "table, or one item of a group, as finetune@cola)\n")
+    (repository.folder / "dvc.yaml").write_text(GRAPH.replace("foreach: [cola, rte]", "foreach: ${tasks}"))
+    _, errors = repository.run(status=2)
+    assert len(errors.splitlines()) == 1, errors
+    assert errors.startswith("error: DVC cannot tell what is out of date: "), errors
