@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 GRACE_SECONDS = 30.0  # an update of the paper's size on a CPU, and a checkpoint
 
@@ -31,31 +32,58 @@ def process_group(held_file: int) -> Iterator[int]:
         guard.stdout.close()
 
 
-def others_alive() -> bool:
-    """Whether anything but this process lives in its group."""
+def members(group: int) -> list[Any]:
+    """What lives in a process group, as psutil's processes."""
     import psutil
 
-    for process in psutil.process_iter(["status"]):
-        try:
-            if process.pid != os.getpid() and os.getpgid(process.pid) == os.getpgrp() and process.info["status"] != psutil.STATUS_ZOMBIE:
-                return True
-        except (ProcessLookupError, PermissionError):
-            continue
-    return False
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def ask_to_end(group: int, asked: set[int]) -> None:
+    """SIGINT, once each, to what the group's first processes (DVC's) have started; `asked` keeps whom. To be called until all have ended.
+
+    Not to DVC itself: it could be writing dvc.lock, and records what has just finished; when its stage fails it ends by itself.
+    """
+    import psutil
+
+    parents = {}
+    for process in members(group):
+        with suppress(psutil.Error):
+            parents[process] = process.ppid()
+    pids = {process.pid for process in parents}
+    first = {process.pid for process, parent in parents.items() if parent not in pids}
+    for process, parent in parents.items():
+        if parent in first and process.pid not in asked:
+            asked.add(process.pid)
+            for told in [process, *_descendants(process)]:
+                with suppress(psutil.Error):
+                    told.send_signal(signal.SIGINT)
+
+
+def _descendants(process: Any) -> list[Any]:
+    import psutil
+
+    with suppress(psutil.Error):
+        return list(process.children(recursive=True))
+    return []
 
 
 def guard() -> None:
     """Wait until the pipe at stdin closes, then end the group: by SIGINT, so that a training saves a checkpoint; in the end by SIGKILL."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.write(1, b".")
     sys.stdin.buffer.read()
-    deadline = time.monotonic() + GRACE_SECONDS
-    if others_alive():
-        os.killpg(0, signal.SIGINT)
-    while others_alive():
+    deadline, asked = time.monotonic() + GRACE_SECONDS, set[int]()
+    while any(process.pid != os.getpid() for process in members(os.getpgrp())):
         if time.monotonic() > deadline:
             os.killpg(0, signal.SIGKILL)  # this process too
+        ask_to_end(os.getpgrp(), asked)
         time.sleep(0.1)
 
 

@@ -22,7 +22,7 @@ from dotenv import dotenv_values
 
 from gpt1.errors import UserError
 from gpt1.files import LOGS
-from gpt1.process_group import process_group
+from gpt1.process_group import ask_to_end, process_group
 from gpt1.schedule import Share, Stage, choose, concerned, path_lengths, shares, startable
 from gpt1.text.parallel import cores
 from gpt1.train.launch import read_machine
@@ -35,12 +35,13 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class News:
-    """What whoever watches is told: a line to show ('' for none), how many stages are done, of how many, which run now."""
+    """What whoever watches is told: a line to show ('' for none), stages done, of how many, which run now, whether the run is to end."""
 
     line: str
     done: int = 0
     total: int = 0
     running: tuple[str, ...] = ()
+    ending: bool = False
 
 
 Watch = Callable[[News], None]
@@ -203,9 +204,13 @@ def run_stages(targets: Collection[str] = (), lanes: int | None = None, watch: W
 
 
 def _run(plan: Plan, watch: Watch, signals: list[int], group: int) -> dict[str, float]:
-    stages, waiting, free, total = plan.stages, set(plan.todo), plan.lanes, len(plan.todo)
+    stages, waiting, free, urgency, size = plan.stages, set(plan.todo), plan.lanes, path_lengths(plan.stages), cache(bytes_read)
     running, seconds, failed, renewed = dict[str, Running](), dict[str, float](), list[str](), set[str]()
-    outputs, urgency, size, forwarded = recorded_outputs(), path_lengths(stages), cache(bytes_read), 0
+    outputs, asked = recorded_outputs(), set[int]()
+
+    def tell(line: str = "") -> None:
+        watch(News(line, len(plan.todo) - len(waiting) - len(running), len(plan.todo), tuple(running), bool(signals)))
+
     while True:
         if not failed and not signals:
             ready = [name for name in stages if name in waiting and not stages[name].needs & {*waiting, *running}]
@@ -218,13 +223,15 @@ def _run(plan: Plan, watch: Watch, signals: list[int], group: int) -> dict[str, 
                 running[name] = Running(start(name, plan.share[name].threads, group), time.monotonic(), plan.share[name].lanes)
                 waiting.discard(name)
                 free -= plan.share[name].lanes
-                watch(News("", total - len(waiting) - len(running), total, tuple(running)))
+                tell()
         if not running:
             break
         time.sleep(POLL_SECONDS)
-        if len(signals) > forwarded:
-            forwarded = len(signals)
-            os.killpg(group, signal.SIGINT if forwarded == 1 else signal.SIGKILL)
+        if len(signals) > 1:
+            os.killpg(group, signal.SIGKILL)
+        elif signals:
+            tell()
+            ask_to_end(group, asked)
         for name in [name for name, stage in running.items() if stage.process.poll() is not None]:
             ended = running.pop(name)
             free += ended.lanes
@@ -233,9 +240,8 @@ def _run(plan: Plan, watch: Watch, signals: list[int], group: int) -> dict[str, 
                 seconds |= {name: took} if how != "unchanged" else {}
                 if (now := recorded_outputs().get(name)) is None or now != outputs.get(name):
                     renewed.add(name)
-                line = f"{name}: {f'{took:.0f} s' if how == 'run' else how}"
-                watch(News(line, total - len(waiting) - len(running), total, tuple(running)))
-            elif not forwarded:
+                tell(f"{name}: {f'{took:.0f} s' if how == 'run' else how}")
+            elif not signals:
                 failed.append(name)
     if failed:
         others = "".join(f"; {name} failed too: {log_of(name)}" for name in failed[1:])
@@ -256,7 +262,9 @@ def run_and_show(targets: Collection[str], lanes: int | None) -> None:
         task = bar.add_task("what is out of date?", total=None)
 
         def watch(news: News) -> None:
-            bar.update(task, completed=news.done, total=news.total or None, description=", ".join(news.running) or news.line)
+            now = ", ".join(news.running) or news.line
+            bar.update(task, completed=news.done, total=news.total or None,
+                       description=f"ending after the update in progress, Ctrl-C again ends at once: {now}" if news.ending else now)
             if news.line:
                 console.print(news.line, markup=False, soft_wrap=True)
 
