@@ -258,15 +258,16 @@ def run_and_show(targets: Collection[str], lanes: int | None) -> None:
 
     console, began = Console(stderr=True, highlight=False), time.monotonic()
     columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, refresh_per_second=2, disable=not console.is_terminal) as bar:
         task = bar.add_task("what is out of date?", total=None)
 
         def watch(news: News) -> None:
-            now = ", ".join(news.running) or news.line
+            now = ", ".join(news.running)
             bar.update(task, completed=news.done, total=news.total or None,
                        description=f"ending after the update in progress, Ctrl-C again ends at once: {now}" if news.ending else now)
             if news.line:
                 console.print(news.line, markup=False, soft_wrap=True)
 
         seconds = run_stages(targets, lanes, watch)
-    print(f"{len(seconds)} stages run in {time.monotonic() - began:.0f} s" if seconds else "everything is up to date")
+    print(f"{len(seconds)} {'stage' if len(seconds) == 1 else 'stages'} run in {time.monotonic() - began:.0f} s" if seconds
+          else "everything is up to date")
