@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+DVC = ["-m", "dvc"]  # what follows the interpreter on its command lines
 GRACE_SECONDS = 30.0  # an update of the paper's size on a CPU, and a checkpoint
 
 
@@ -44,25 +45,31 @@ def members(group: int) -> list[Any]:
     return found
 
 
-def ask_to_end(group: int, asked: set[int]) -> None:
-    """SIGINT, once each, to what the group's first processes (DVC's) have started; `asked` keeps whom. To be called until all have ended.
+def end_group(group: int, insistence: int, asked: set[tuple[int, int]]) -> None:
+    """End what DVC has started in the group: by SIGINT at insistence 1, by SIGKILL at 2; at 3 kill the whole group.
 
-    Not to DVC itself: it could be writing dvc.lock, and records what has just finished; when its stage fails it ends by itself.
+    Not DVC itself before that: it could be writing dvc.lock, and records what has just finished; when its stage fails it ends by itself,
+    but it can also be about to start one. So call this until all have ended; `asked` keeps who has been signalled already.
     """
     import psutil
 
-    parents = {}
+    if insistence > 2:
+        os.killpg(group, signal.SIGKILL)
+        return
+    parents, spared = {}, {group}  # its leader is the guard
     for process in members(group):
         with suppress(psutil.Error):
             parents[process] = process.ppid()
+            if process.cmdline()[1:3] == DVC:
+                spared.add(process.pid)
     pids = {process.pid for process in parents}
-    first = {process.pid for process, parent in parents.items() if parent not in pids}
     for process, parent in parents.items():
-        if parent in first and process.pid not in asked:
-            asked.add(process.pid)
+        started_by_dvc, orphan = parent in spared, parent not in pids and process.pid not in spared
+        if (started_by_dvc or orphan) and (process.pid, insistence) not in asked:
+            asked.add((process.pid, insistence))
             for told in [process, *_descendants(process)]:
                 with suppress(psutil.Error):
-                    told.send_signal(signal.SIGINT)
+                    told.send_signal(signal.SIGINT if insistence == 1 else signal.SIGKILL)
 
 
 def _descendants(process: Any) -> list[Any]:
@@ -79,11 +86,9 @@ def guard() -> None:
         signal.signal(number, signal.SIG_IGN)
     os.write(1, b".")
     sys.stdin.buffer.read()
-    deadline, asked = time.monotonic() + GRACE_SECONDS, set[int]()
+    began, asked = time.monotonic(), set[tuple[int, int]]()
     while any(process.pid != os.getpid() for process in members(os.getpgrp())):
-        if time.monotonic() > deadline:
-            os.killpg(0, signal.SIGKILL)  # this process too
-        ask_to_end(os.getpgrp(), asked)
+        end_group(os.getpgrp(), 1 + int((time.monotonic() - began) // GRACE_SECONDS), asked)
         time.sleep(0.1)
 
 

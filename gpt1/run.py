@@ -22,7 +22,7 @@ from dotenv import dotenv_values
 
 from gpt1.errors import UserError
 from gpt1.files import LOGS
-from gpt1.process_group import ask_to_end, process_group
+from gpt1.process_group import end_group, process_group
 from gpt1.schedule import Share, Stage, choose, concerned, path_lengths, shares, startable
 from gpt1.text.parallel import cores
 from gpt1.train.launch import read_machine
@@ -165,12 +165,15 @@ def recorded_outputs() -> dict[str, str]:
     return dict(re.findall(r"^  (\S+):\n(?:    .*\n)*?    outs:\n((?:    .*\n)+)", text, re.MULTILINE))
 
 
-def last_error(log: Path) -> str:
-    """The line of a failed stage's log that says why: its last `error:`, else the last before DVC's own."""
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+def why_it_failed(name: str, status: int) -> str:
+    """One line on a failed stage: its last `error:`, else the signal that ended DVC, else the last line before DVC's own; and its log."""
+    text = log_of(name).read_text(encoding="utf-8", errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line.partition("error:")[2].strip() for line in lines if line.startswith("error:")]
+    killed = [f"its DVC was ended by signal {-status} (out of memory?)"] if status < 0 else []
     own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
-    return (said or own[-1:] or lines[-1:] or ["it ended without a word"])[-1]
+    reason = (said[-1:] or killed or own[-1:] or lines[-1:] or ["it ended without a word"])[0]
+    return f"{name}: {reason} (log: {log_of(name)})"
 
 
 def bytes_read(stage: Stage) -> int:
@@ -189,8 +192,8 @@ def run_stages(targets: Collection[str] = (), lanes: int | None = None, watch: W
     """Run what is out of date of the targets (none: of the whole graph) and of all that they need; returns seconds by stage.
 
     Runs `lanes` stages side by side (default: one a core, or one where a GPU or several processes a stage are in play). A stage that fails
-    starts nothing new and lets the running ones end; then UserError says why. Signals that ask for an end are handed to the stages once,
-    and end them for good the second time; then KeyboardInterrupt is raised. A second run here waits for the first to end.
+    starts nothing new and lets the running ones end; then UserError says why. A signal that asks for an end is handed to the stages, a
+    second one ends them at once; then KeyboardInterrupt is raised. A second run here waits for the first to end.
     Returns seconds, DVC's start included, by name of each stage that changed.
     """
     with alone_here(watch) as lock:
@@ -205,8 +208,8 @@ def run_stages(targets: Collection[str] = (), lanes: int | None = None, watch: W
 
 def _run(plan: Plan, watch: Watch, signals: list[int], group: int) -> dict[str, float]:
     stages, waiting, free, urgency, size = plan.stages, set(plan.todo), plan.lanes, path_lengths(plan.stages), cache(bytes_read)
-    running, seconds, failed, renewed = dict[str, Running](), dict[str, float](), list[str](), set[str]()
-    outputs, asked = recorded_outputs(), set[int]()
+    running, seconds, failed, renewed = dict[str, Running](), dict[str, float](), dict[str, int](), set[str]()
+    outputs, asked = recorded_outputs(), set[tuple[int, int]]()
 
     def tell(line: str = "") -> None:
         watch(News(line, len(plan.todo) - len(waiting) - len(running), len(plan.todo), tuple(running), bool(signals)))
@@ -227,11 +230,9 @@ def _run(plan: Plan, watch: Watch, signals: list[int], group: int) -> dict[str, 
         if not running:
             break
         time.sleep(POLL_SECONDS)
-        if len(signals) > 1:
-            os.killpg(group, signal.SIGKILL)
-        elif signals:
+        if signals:
             tell()
-            ask_to_end(group, asked)
+            end_group(group, len(signals), asked)
         for name in [name for name, stage in running.items() if stage.process.poll() is not None]:
             ended = running.pop(name)
             free += ended.lanes
@@ -242,10 +243,9 @@ def _run(plan: Plan, watch: Watch, signals: list[int], group: int) -> dict[str, 
                     renewed.add(name)
                 tell(f"{name}: {f'{took:.0f} s' if how == 'run' else how}")
             elif not signals:
-                failed.append(name)
+                failed[name] = ended.process.returncode
     if failed:
-        others = "".join(f"; {name} failed too: {log_of(name)}" for name in failed[1:])
-        raise UserError(f"{failed[0]}: {last_error(log_of(failed[0]))} (log: {log_of(failed[0])}{others})")
+        raise UserError("; ".join(why_it_failed(name, status) for name, status in failed.items()))
     if signals:
         raise KeyboardInterrupt("interrupted: nothing finished was lost; run the same command again to go on")
     return seconds

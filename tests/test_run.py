@@ -20,10 +20,12 @@ import json, os, pathlib, sys, time
 name, out = sys.argv[1:3]
 began = time.time()
 print("at work on", name, flush=True)
-pathlib.Path("pid-" + name).write_text(str(os.getpid()))
-if pathlib.Path("fail-" + name).exists():
-    sys.exit("error: made to fail")
 try:
+    part = pathlib.Path(f"part-{os.getpid()}")
+    part.write_text(str(os.getpid()))
+    part.rename("pid-" + name)
+    if pathlib.Path("fail-" + name).exists():
+        sys.exit("error: made to fail")
     time.sleep(0.1)
     awaited = pathlib.Path("await-" + name)
     while awaited.exists() and not pathlib.Path(awaited.read_text()).exists():
@@ -185,7 +187,6 @@ def test_an_interrupted_run_ends_its_stages_and_goes_on(repository: Repository, 
     (repository.folder / "await-quiet").write_text("never")
     process = repository.start()
     repository.wait_for("pid-quiet")
-    time.sleep(0.3)
     process.send_signal(number)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
@@ -204,7 +205,6 @@ def test_a_killed_run_leaves_nothing_behind_and_the_next_goes_on(repository: Rep
     (repository.folder / "await-quiet").write_text("never")
     process = repository.start()
     repository.wait_for("pid-quiet")
-    time.sleep(0.3)
     process.kill()
     process.communicate()
     (repository.folder / "await-quiet").unlink()
@@ -212,6 +212,21 @@ def test_a_killed_run_leaves_nothing_behind_and_the_next_goes_on(repository: Rep
     assert (repository.folder / "checkpoint-quiet").exists()
     assert set(repository.journal()) == {"first", "quiet"}
     assert "error" not in errors.lower()
+
+
+@pytest.mark.slow
+def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) -> None:
+    (repository.folder / "await-first").write_text("never")
+    process = repository.start("first")
+    stage = psutil.Process(int(repository.wait_for("pid-first").read_text()))
+    dvc = stage.parent()
+    assert dvc is not None
+    assert dvc.cmdline()[1:3] == ["-m", "dvc"]
+    dvc.kill()
+    _, errors = process.communicate(timeout=120)
+    assert errors == "error: first: its DVC was ended by signal 9 (out of memory?) (log: data/logs/run/first.log)\n"
+    assert process.returncode == 2
+    assert (repository.folder / "checkpoint-first").exists()
 
 
 @pytest.mark.slow
