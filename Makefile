@@ -1,10 +1,10 @@
 # Two commands do everything: make reproduce, make test. Both set up first.
-PYTHON ?= python3
+# What a set-up heeds: PYTHON names the Python to use, VENV the folder, TORCH_INDEX another index for the torch wheel.
 VENV ?= .venv
-# Another index for the torch wheel, e.g. TORCH_INDEX=https://download.pytorch.org/whl/cpu
-TORCH_INDEX ?=
+export PYTHON VENV TORCH_INDEX
 SHELL := /bin/bash
-export PATH := $(abspath $(VENV))/bin:$(PATH)
+# Not $(abspath ...), which divides a path at its spaces.
+export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
 
 .DEFAULT_GOAL := help
@@ -13,15 +13,12 @@ export DO_NOT_TRACK := 1
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup: $(VENV)/installed  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names another index for torch)
-
-$(VENV)/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "error: Python 3.11 or later is needed, $(PYTHON) is $$($(PYTHON) -V 2>&1); name another: make setup PYTHON=python3.12" >&2; exit 2; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
-	  --constraint constraints.txt --editable '.[test]'
-	@touch $@
+# Any Python that starts will do to run gpt1.install, which then looks for the right one; the environment's own may be broken.
+setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names another index for torch)
+	@while IFS= read -r python <&3; do \
+	  "$$python" -I -S -c '' 2>/dev/null && exec "$$python" -B -E -s -m gpt1.install 3<&-; \
+	done 3< <(type -ap python3 python3.13 python3.12 python3.11 $${PYTHON:+"$$PYTHON"}); \
+	echo "error: no Python starts here: install Python 3.11 or later, or name one: make setup PYTHON=/path/to/python3.12" >&2; exit 2
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
 	@python -m gpt1.stages check

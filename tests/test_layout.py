@@ -31,6 +31,7 @@ ROOMS = {  # room -> what of ours it may import
     "schedule": {"errors"},
     "run": GROUND | {"process_group", "schedule", "text.parallel", "train.launch"},
     "cli": GROUND | {"profile", "run", "tracking"},
+    "install": {"install"},  # runs before anything is installed
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": ["gpt1/tracking.py"],
