@@ -17,7 +17,7 @@ help:  ## list the commands
 setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names another index for torch)
 	@while IFS= read -r python <&3; do \
 	  "$$python" -I -S -c '' 2>/dev/null && exec "$$python" -B -E -s -m gpt1.install 3<&-; \
-	done 3< <(type -ap python3 python3.13 python3.12 python3.11 $${PYTHON:+"$$PYTHON"}); \
+	done 3< <(type -ap python3 python3.13 python3.12 python3.11 python3.14 $${PYTHON:+"$$PYTHON"}); \
 	echo "error: no Python starts here: install Python 3.11 or later, or name one: make setup PYTHON=/path/to/python3.12" >&2; exit 2
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables

@@ -137,10 +137,10 @@ def test_no_network_for_pip(clone: Checkout) -> None:
 
 
 def test_an_installation_that_fails(clone: Checkout) -> None:
-    assert clone.make(UV_PLAY="fail")[1][-1] == ("error: uv failed while installing: Because torch has no wheels, it cannot be used.; "
+    assert clone.make(UV_PLAY="fail")[1][-1] == ("error: installing by uv failed: Because torch has no wheels, it cannot be used.; "
                                                  "the log: .venv/setup.log")
     status, lines = clone.make(UV_PLAY="full")
-    assert (status, lines[-1].split(":")[1]) == (2, " the disk filled up while installing")
+    assert (status, lines[-1].split(":")[1]) == (2, " the disk filled up while installing by uv")
     assert not (clone.venv / "pyvenv.cfg").exists()
 
 

@@ -49,12 +49,12 @@ def renew(venv: Path, lock: int, stamp: "dict[str, str]", why: str) -> None:
             say(f"set-up: {shown(venv)} {why}: removed and made again")
         python = choose_python(venv / "bin", worker.name == "uv")
         clear(venv)
-        check_disk(venv, "CPU")
+        check_disk(venv, "CPU", worker.name == "uv")
         make(venv, python, worker)
         stamp = {"folder": str(venv), "python": python.version}
     build = worker.probe()
     if why:
-        check_disk(venv, build)
+        check_disk(venv, build, worker.name == "uv")
     say(f"set-up: {'installing' if why else 'renewing'} the packages of constraints.txt in {shown(venv)} by {worker.name} "
         f"(Python {stamp['python']}, {build} build of torch)")
     drop_stamp(venv)

@@ -15,7 +15,7 @@ from gpt1.install.words import CPU_HINT, SetupError, say
 ROOT = Path(__file__).resolve().parents[2]
 LOCK, LOG, STAMP = "setup.lock", "setup.log", "setup.json"
 GB = 10**9
-SIZES = {"CPU": (2.3, 0.6), "CUDA": (7.5, 3.5)}  # build of torch -> GB installed, GB of wheels: measured, rounded up
+SIZES = {"CPU": (2.3, 0.5), "CUDA": (6.0, 2.9)}  # build of torch -> GB installed, GB of wheels: measured, rounded up
 
 
 def shown(path: Path) -> str:
@@ -119,12 +119,13 @@ def existing(path: Path) -> Path:
     return path if path.exists() else existing(path.parent)
 
 
-def check_disk(venv: Path, build: str) -> None:
-    """Room for the packages, for wheels among the temporary files, and for pip's cache where it shares a disk with either."""
-    installed, wheels = SIZES[build]
+def check_disk(venv: Path, build: str, with_uv: bool) -> None:
+    """Room for the packages, for pip's wheels among the temporary files, and for its cache where it shares a disk with either."""
+    installed, wheels = SIZES[build][0], 0.0 if with_uv else SIZES[build][1]  # uv keeps one copy, which it links to
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "/") + "/.cache").absolute()
     needs: dict[int, tuple[Path, float]] = {}
-    for path, size, must in ((venv, installed, True), (Path(os.environ.get("TMPDIR") or "/tmp"), wheels, True), (cache, wheels, False)):
+    cached = 0.0 if os.environ.get("PIP_NO_CACHE_DIR") else wheels
+    for path, size, must in ((venv, installed, True), (Path(os.environ.get("TMPDIR") or "/tmp"), wheels, True), (cache, cached, False)):
         disk = existing(path).stat().st_dev
         first, before = needs.get(disk, (existing(path), 0.0))
         if must or before:  # pip does without its cache
@@ -132,5 +133,6 @@ def check_disk(venv: Path, build: str) -> None:
     for path, size in needs.values():
         free = shutil.disk_usage(str(path)).free / GB
         if free < size:
-            hint = f"; the CPU build needs {sum(SIZES['CPU']):.1f} GB: {CPU_HINT}" if build == "CUDA" else ""
-            raise SetupError(f"{free:.1f} GB are free at {path}, {size:.1f} GB are needed with torch's {build} build: make room{hint}")
+            hint = f", or take the CPU build of {SIZES['CPU'][0]:.1f} GB: {CPU_HINT}" if build == "CUDA" else ""
+            cure = "make room" if path == existing(venv) else "make room, or name another folder by TMPDIR"
+            raise SetupError(f"{free:.1f} GB are free at {path}, {size:.1f} GB are needed with torch's {build} build: {cure}{hint}")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from gpt1.install.folder import LOG, ROOT, SIZES, shown
 from gpt1.install.words import SetupError, without_secrets
 
 PROBE_SECONDS = 45
+NO_LOG = 10**7  # bytes free: too few for the log to tell why
 TOO_LONG = 124
 LED_ASTRAY = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_QUIET", "PIP_VERBOSE", "VIRTUAL_ENV")  # not for the children
 NO_NETWORK = re.compile(r"connection error|connection broken|ConnectTimeout|NewConnectionError|ReadTimeout|dns error|error sending request")
@@ -65,7 +67,7 @@ class Installer:
             status = self.run([*self.command, "-vv", "--retries", "0", "--timeout", "10", "--report", str(report), *torch], PROBE_SECONDS)
         said = self.text()
         if status and not (status == TOO_LONG and re.search(r"Downloading", said)):  # a whole wheel, where the index has no metadata
-            raise self.explain("asking the package index", offline=status == TOO_LONG)
+            raise self.explain(f"asking the package index by {self.name}", offline=status == TOO_LONG)
         if self.name == "pip" and NO_NETWORK.search(said):
             self.command += ["--retries", "0"]  # another index serves; minutes of waiting for this one would change nothing
         needs = ["cuda"] if "+cpu" not in said else []  # what uv tells
@@ -78,7 +80,7 @@ class Installer:
     def install(self) -> None:
         """The package itself, editable, and all that it and its tests need."""
         if self.run([*self.command, "--editable", ".[test]"]):
-            raise self.explain("installing")
+            raise self.explain(f"installing by {self.name}")
 
     def text(self) -> str:
         """The log so far."""
@@ -88,7 +90,7 @@ class Installer:
         """One line for a failed command: a full disk and an absent network in our words, all else in its own."""
         text, log = self.text(), f"the log: {shown(self.log)}"
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if NO_ROOM.search(text):
+        if NO_ROOM.search(text) or shutil.disk_usage(str(self.venv)).free < NO_LOG:
             cpu, cuda = (sum(SIZES[build]) for build in ("CPU", "CUDA"))
             return SetupError(f"the disk filled up while {doing}: {cpu:.1f} GB are needed, {cuda:.1f} GB with torch's CUDA build; {log}")
         broken = [line for line in lines if NO_NETWORK.search(line)]
@@ -97,4 +99,4 @@ class Installer:
             where = f" ({without_secrets(host.group())})" if host else ""
             return SetupError(f"no package index is reached{where}: look at the network and its proxy, then run the same again; {log}")
         told = [line for line in lines if TOLD.match(line)] or lines or ["without a word"]
-        return SetupError(f"{self.name} failed while {doing}: {without_secrets(TOLD.sub('', told[-1], count=1))}; {log}")
+        return SetupError(f"{doing} failed: {without_secrets(TOLD.sub('', told[-1], count=1))}; {log}")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gpt1.install.words import SetupError, say
 
 OLDEST = (3, 11)
-NAMES = ("python3", "python3.13", "python3.12", "python3.11")
+NAMES = ("python3", "python3.13", "python3.12", "python3.11", "python3.14")
 LOOK = """import sys, importlib.util as u
 print(".".join(map(str, sys.version_info[:3])), *[name for name in ("venv", "ensurepip") if not u.find_spec(name)])
 print(getattr(sys, "_base_executable", "") or sys.executable)"""
