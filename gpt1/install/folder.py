@@ -15,7 +15,7 @@ from gpt1.install.words import CPU_HINT, SetupError, say
 ROOT = Path(__file__).resolve().parents[2]
 LOCK, LOG, STAMP = "setup.lock", "setup.log", "setup.json"
 GB = 10**9
-SIZES = {"CPU": (2.3, 0.5), "CUDA": (6.0, 2.9)}  # build of torch -> GB installed, GB of wheels: measured, rounded up
+SIZES = {"CPU": (2.3, 0.5), "CUDA": (6.0, 2.9)}  # build of torch -> GB installed, GB of wheels: measured for CPU, estimated for CUDA
 
 
 def shown(path: Path) -> str:
