@@ -1,9 +1,12 @@
 """Test processes run torch and BLAS on one thread each: the suite runs side by side on small machines, and bits stay equal."""
 
 import os
+import signal
 
 from hypothesis import settings
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell's `&`; children would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GPT1_THREADS", "1")
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
