@@ -193,7 +193,7 @@ def test_an_interrupted_run_ends_its_stages_and_goes_on(repository: Repository, 
     assert errors.splitlines()[1:] == ["interrupted: nothing finished was lost; run the same command again to go on"]
     assert (repository.folder / "checkpoint-quiet").exists(), "the stage was not asked to end by itself"
     said = (repository.folder / "data/logs/run/quiet.log").read_text().splitlines()[-1]
-    assert said.endswith("exited with 130"), f"DVC was disturbed, which can spoil dvc.lock: {said}"
+    assert re.search("exited with (130|-2)$", said), f"DVC was disturbed, which can spoil dvc.lock: {said}"  # -2: a shell in between
     assert repository.processes() == []
     (repository.folder / "await-quiet").unlink()
     repository.run("quiet")
@@ -219,9 +219,7 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
     (repository.folder / "await-first").write_text("never")
     process = repository.start("first")
     stage = psutil.Process(int(repository.wait_for("pid-first").read_text()))
-    dvc = stage.parent()
-    assert dvc is not None
-    assert dvc.cmdline()[1:3] == ["-m", "dvc"]
+    dvc = next(parent for parent in stage.parents() if parent.cmdline()[1:3] == ["-m", "dvc"])  # some shells stand in between
     dvc.kill()
     _, errors = process.communicate(timeout=120)
     assert errors == "error: first: its DVC was ended by signal 9 (out of memory?) (log: data/logs/run/first.log)\n"

@@ -234,7 +234,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(tmp_path: Path) -> None:
         (books / f"long{number}.txt").write_text("\n".join(sentence(generator) for _ in range(60_000)), encoding="utf-8")
     write_params(tmp_path)
     for seconds in (0.0, 4.0):
-        process = subprocess.Popen([sys.executable, "-m", CLEAN], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        process = subprocess.Popen([sys.executable, "-m", "gpt1.stages", "clean"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
         while not (tmp_path / "data" / ".clean.partial").exists():
             assert process.poll() is None, "the stage ended before it began"
