@@ -22,9 +22,14 @@ setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
 	@python -m gpt1.stages check
-	dvc repro
+	gpt1 run
 	gpt1 sync
-	@cat data/report/table*/table*.md
+	@for table in data/report/table*/table*.md; do awk '/^#/ {print; print ""} /^\|/ {print; grid = 1} /^$$/ && grid {exit}' "$$table"; echo; done
+	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \
+	  "Next, after . $(VENV)/bin/activate:" \
+	  "  mlflow ui --backend-store-uri sqlite:///mlflow.db    every run and curve, on http://127.0.0.1:5000" \
+	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: about an hour" \
+	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
 
 test: setup  ## style, types, every test
 	ruff check
@@ -35,4 +40,4 @@ test-fast: setup  ## the tests that take less than a minute together
 	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 clean:  ## remove what runs made; keeps data/raw, the virtual environment and MLflow's database
-	rm -rf data/{check,clean,bpe,shard,pretrain,report,logs,checkpoints} data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache
+	rm -rf data/{check,world,clean,bpe,shard,pretrain,report,logs,checkpoints} data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache

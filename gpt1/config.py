@@ -124,8 +124,17 @@ class Report(Section):
     chance_standard_errors: float = Field(ge=0)
 
 
+class World(Section):
+    seed: int = Field(ge=0)
+    books: int = Positive
+    pages: int = Positive
+
+
 class Source(Section):
+    """Where one source lies: data/<folder>/<its name>."""
+
     group: Literal["corpus", "bpe", "tasks"]
+    folder: str = Field(pattern="^(raw|world/[a-z0-9_]+)$")
 
 
 class Task(Section):
@@ -150,6 +159,7 @@ class Params(Section):
     encode: Encode
     finetune: Finetune
     report: Report
+    world: dict[str, World]
     sources: dict[str, Source]
     tasks: dict[str, Task]
 
@@ -163,6 +173,10 @@ class Params(Section):
             wanted.append("openai_bpe")
         if wanted:
             raise ValueError(f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1 profile")
+        for name, row in self.sources.items():
+            if row.folder != "raw" and row.folder.removeprefix("world/") not in self.world:
+                raise ValueError(f"sources.{name}.folder: expected raw or world/ and a row of world ({', '.join(self.world) or 'none'}), "
+                                 f"found {row.folder}")
         return self
 
     def finetune_for(self, task: str) -> Finetune:
@@ -191,7 +205,7 @@ def nearest_key(dotted: str, model: type[BaseModel] = Params) -> str:
     """The known key most like `dotted`, or an empty string; a key of the same section comes before one of another."""
     known = _known_keys(model)
     parent, _, last = dotted.rpartition(".")
-    pattern = ".".join("*" if f"{parent}.".startswith(("tasks.", "sources.")) and place == 1 else part
+    pattern = ".".join("*" if f"{parent}.".startswith(("tasks.", "sources.", "world.")) and place == 1 else part
                        for place, part in enumerate(parent.split(".")))
     siblings = {key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == pattern}
     if found := difflib.get_close_matches(last, sorted(siblings), n=1):

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from gpt1.config import PARAMS, Params, nearest_key, validate
 from gpt1.errors import UserError
-from gpt1.files import RAW
+from gpt1.files import DATA, RAW
 from gpt1.sources.find import find_sources
 from gpt1.sources.table import SOURCES, Source
 from gpt1.tasks.table import TASKS
@@ -73,26 +73,27 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     sources = all_sources()
     needed = ["books"] + (["openai_bpe"] if values["bpe"]["source"] == "authors" else [])
     for name in needed:
-        if name not in present:
+        if name not in present and values["sources"][name]["folder"] == "raw":
             raise UserError(f"nothing is in {RAW / name}, and profile {values['profile']} cannot run without it: "
                             f"{sources[name].how_to_get}; or give --data FOLDER")
     kept_sources = {name: row for name, row in values["sources"].items()
-                    if name in present and (name != "openai_bpe" or values["bpe"]["source"] == "authors")}
-    kept_tasks = {name: row for name, row in values["tasks"].items() if name in present}
+                    if (name in present or row["folder"] != "raw") and (name != "openai_bpe" or values["bpe"]["source"] == "authors")}
+    kept_tasks = {name: row for name, row in values["tasks"].items() if name in kept_sources}
     return values | {"sources": kept_sources, "tasks": kept_tasks}
 
 
 def show(params: Params, left_out: list[str]) -> None:
     """Say what will run and what is left out, with how to get it."""
     console = Console(highlight=False)
-    console.print(f"{PARAMS}: profile [bold]{params.profile}[/], corpus from {(RAW / 'books').resolve()}, "
+    corpus = (DATA / params.sources["books"].folder / "books").resolve()
+    console.print(f"{PARAMS}: profile [bold]{params.profile}[/], corpus from {corpus}, "
                   f"{len(params.tasks)} tasks: {', '.join(params.tasks) or 'none'}")
     if left_out:
         table = Table("left out", "how to get it", title_justify="left", pad_edge=False)
         for name in left_out:
             table.add_row(TASKS[name].title, TASKS[name].source.how_to_get)
         console.print(table)
-    console.print("next: dvc repro")
+    console.print("next: gpt1 run")
 
 
 def compose_profile(name: str, overrides: list[str], data: Path | None) -> None:

@@ -18,7 +18,7 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
                             stderr=subprocess.PIPE, text=True)
 
 
-STAGES = "check, acquire, clean, bpe, shard, encode, pretrain, finetune, report"
+STAGES = "check, world, acquire, clean, bpe, shard, encode, pretrain, finetune, report"
 
 
 @pytest.mark.parametrize(("words", "line"), [

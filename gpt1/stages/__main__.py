@@ -5,8 +5,8 @@ from importlib import import_module
 
 from gpt1.errors import UserError, run_stage
 
-VERBS = {"check": None, "acquire": "SOURCE", "clean": None, "bpe": None, "shard": None, "encode": "TASK", "pretrain": "NETWORK",
-         "finetune": "TASK", "report": "TABLE"}
+VERBS = {"check": None, "world": "NAME", "acquire": "SOURCE", "clean": None, "bpe": None, "shard": None, "encode": "TASK",
+         "pretrain": "NETWORK", "finetune": "TASK", "report": "TABLE"}
 
 
 def main() -> None:

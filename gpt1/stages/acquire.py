@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from gpt1.config import read_params
 from gpt1.errors import UserError
-from gpt1.files import RAW, stage_folder, write_json, writing_folder
+from gpt1.files import DATA, RAW, stage_folder, write_json, writing_folder
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files
 from gpt1.sources.table import SOURCES, Source
@@ -19,6 +19,7 @@ from gpt1.tasks.table import TASKS
 
 CHUNK_BYTES = 1 << 20
 SHOWN_ENTRIES = 8
+MADE_UP = "made up by gpt1.demo"
 
 
 def source_named(name: str) -> Source:
@@ -93,8 +94,9 @@ def main(name: str) -> None:
     source = source_named(name)
     if source.name not in params.sources:
         raise UserError(f"params.yaml has no row sources.{source.name}; compose it anew with gpt1 profile")
-    raw = RAW / source.name
-    with writing_folder(stage_folder("acquire", params.sources[source.name].group, source.name)) as folder:
+    row = params.sources[source.name]
+    raw, made_up = DATA / row.folder / source.name, DATA / row.folder != RAW
+    with writing_folder(stage_folder("acquire", row.group, source.name)) as folder:
         spare = folder / ".unpacked"
         manifest: dict[str, object] = {}
         places = locate(source, raw, spare, params.acquire.max_unpacked_bytes)
@@ -103,5 +105,6 @@ def main(name: str) -> None:
             take: Callable[[Path, Path], dict[str, object]] = combine_files if file in source.combined else copy_file
             manifest[file] = take(place, folder / file)
         shutil.rmtree(spare, ignore_errors=True)
-        write_json(folder / "manifest.json", {"source": source.name, "origin": source.origin, "licence": source.licence, "files": manifest})
+        write_json(folder / "manifest.json", {"source": source.name, "origin": MADE_UP if made_up else source.origin,
+                                             "licence": "MIT" if made_up else source.licence, "files": manifest})
     print(f"{source.name}: {len(manifest)} files from {raw}", file=sys.stderr)

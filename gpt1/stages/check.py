@@ -2,12 +2,13 @@
 
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
-from gpt1.files import RAW, stage_folder, writing
+from gpt1.files import DATA, RAW, stage_folder, writing
 
 
 def missing_sources(params: Params) -> list[str]:
-    """Names of the sources in params.yaml whose folder under data/raw is absent or empty."""
-    return [name for name in params.sources if not (RAW / name).is_dir() or not any((RAW / name).iterdir())]
+    """Names of the sources in params.yaml that are to be brought and whose folder under data/raw is absent or empty."""
+    brought = [name for name, row in params.sources.items() if DATA / row.folder == RAW]
+    return [name for name in brought if not (RAW / name).is_dir() or not any((RAW / name).iterdir())]
 
 
 def main() -> None:

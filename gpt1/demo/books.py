@@ -1,0 +1,52 @@
+"""The books: each about a town of its own, day after day; what is so stays so until a sentence changes it."""
+
+from random import Random
+from typing import NamedTuple
+
+from gpt1.demo import happenings, scenes, words
+from gpt1.demo.scenes import Scene, Statement
+from gpt1.demo.town import Event, Town
+
+TALKS = (scenes.claim, scenes.claim, scenes.claim, scenes.question, scenes.question, scenes.question, scenes.restate, scenes.restate,
+         scenes.compare, scenes.compare, scenes.check_answer)
+
+
+class Book(NamedTuple):
+    """A book's text, and what it says of its town: every statement, and the events in their order."""
+
+    title: str
+    text: str
+    statements: list[Statement]
+    events: list[Event]
+
+
+def page(scene: Scene) -> None:
+    """One part of a day: what is so, talk about it, something that happens, talk about that, and how people felt."""
+    chance = scene.chance
+    scenes.introduce(scene)
+    for _ in range(chance.randint(3, 6)):
+        chance.choice(TALKS)(scene)
+    if chance.random() < 0.6:
+        happenings.happen(scene)
+        for _ in range(chance.randint(1, 3)):
+            chance.choice(TALKS)(scene)
+    if chance.random() < 0.6:
+        happenings.mood(scene)
+    if chance.random() < 0.15:
+        happenings.thank(scene)
+
+
+def write_book(seed: str, pages: int) -> Book:
+    """The book that the seed gives."""
+    chance = Random(seed)
+    town = Town(chance, list(words.WOMEN), list(words.MEN), people=12, things=16)
+    name = f"{chance.choice(words.SURNAME_STARTS)}{chance.choice(words.SURNAME_ENDS)}"
+    paragraphs, statements = [], []
+    for number in range(pages):
+        scene = Scene(town, chance)
+        if number % 2 == 0:
+            happenings.weather(scene)
+        page(scene)
+        paragraphs.append(" ".join(scene.sentences))
+        statements += scene.statements
+    return Book(name, f"The days of {name.capitalize()}.\n\n" + "\n\n".join(paragraphs) + "\n", statements, town.events)

@@ -1,0 +1,118 @@
+"""What happens in a town: gifts, ways, paint, and days that go well or badly; each told in several sentences that agree."""
+
+from gpt1.demo import words
+from gpt1.demo.scenes import Scene
+from gpt1.demo.telling import Fact, with_articles
+
+GIVING = ("{p} gave {s} to {v}", "{v} received {s} from {p}", "{p} handed {s} over to {v}", "{p} made {v} a present of {s}",
+          "{v} bought {s} from {p}", "{p} sold {s} to {v}", "{p} left {s} to {v}", "{v} won {s} from {p}")
+GOING = ("{s} went to {v}", "{s} walked to {v}", "{s} set out for {v}", "{s} hurried to {v}", "{s} moved on to {v}", "{s} returned to {v}")
+CARRYING = ("{p} carried {s} to {v}", "{p} took {s} to {v}", "{p} brought {s} to {v}", "{p} dragged {s} to {v}", "{p} sent {s} to {v}")
+PAINTING = ("{p} painted {s} {v}", "{p} dyed {s} {v}", "{p} coloured {s} {v}", "{p} made {s} {v} with a brush")
+NOW = ("now {told}", "from then on {told}", "so {told} now", "since that day {told}")
+HAPPENINGS = {"owner": GIVING, "place": GOING, "kept": CARRYING, "colour": PAINTING}
+
+MOOD_TEMPLATES = (
+    "{p} was {mood}", "{p} felt {mood}", "{p} went home {mood}", "{p} and {q} were {mood}", "everybody saw how {mood} {p} was",
+    "it made {p} {mood}", "{q} found {p} {mood}", "{p} became {mood} and {mood2}", "{she} was {degree} {mood}",
+    "all the people were {mood}")
+OPINION_TEMPLATES = (
+    "the {noun} was {adjective}", "the {noun} was {degree} {adjective}", "the {noun} turned out {adjective}",
+    "people {verb} the {adjective} {noun}", "{q} {verb} the {noun}", "{p} was {adjective} and {adjective2}",
+    "what a {adjective} {noun}", "everybody {verb} {p}",
+    "{q} called the {noun} {adjective}", "the {noun} seemed {adjective} and {adjective2} to {q}", "the {adjective} {noun} was {adjective2}",
+    "the whole town {verb} the {noun} of {p}", "nobody had seen a more {adjective} {noun}", "{q} spoke of the {adjective} {noun}",
+    "the {noun} of {p} was {adjective}", "{she} was a {adjective} {trade}")
+DEED_TEMPLATES = (
+    "{p} {deed} {manner} {where}", "{p} {deed} {where}", "{p} {deed} and {deed2} {where}", "{manner} {p} {deed} {where}",
+    "{hour} {p} {deed} {manner}", "{where} {p} {deed} {hour}", "{p} {manner} {deed} {hour}", "{p} {deed} {manner} {hour}",
+    "{p} neither {deed} nor {deed2}", "while {p} {deed}, nobody {deed2}", "{p} {deed} {where} {hour}", "{p} often {deed} {where}",
+    "{p} {labour} {load} {where}", "{p} {manner} {labour} {load}", "{p} {labour} {load} {hour}", "{p} {labour} {load} and {load2}",
+    "{p} {labour} {load}, then {deed} {where}", "{hour} {p} {labour} the {load}")
+THANKS = (  # and whether the pronoun means the first of the two
+    ("{p} thanked {q} because {she} had been helped; it was {p} who had been helped", True),
+    ("{p} thanked {q} because {she} had helped; it was {q} who had helped", False),
+    ("{p} scolded {q} because {she} had lied; it was {q} who had lied", False),
+    ("{p} asked {q} for help because {she} was weak; it was {p} who was weak", True),
+    ("{p} asked {q} for help because {she} was strong; it was {q} who was strong", False),
+    ("{p} paid {q} because {she} had worked hard; it was {q} who had worked hard", False),
+    ("{p} visited {q} because {she} felt lonely; it was {p} who felt lonely", True),
+    ("{p} visited {q} because {she} was ill; it was {q} who was ill", False),
+    ("{p} hid from {q} because {she} was afraid; it was {p} who was afraid", True),
+    ("{p} hid from {q} because {she} was dangerous; it was {q} who was dangerous", False),
+    ("{p} followed {q} because {she} did not know the way; it was {p} who did not know the way", True),
+    ("{p} followed {q} because {she} knew the way; it was {q} who knew the way", False),
+    ("{p} fed {q} because {she} was hungry; it was {q} who was hungry", False),
+    ("{p} called out to {q} because {she} needed advice; it was {p} who needed advice", True),
+)
+
+
+def happen(scene: Scene) -> None:
+    """One event, told, then what is so from now on."""
+    town, chance = scene.town, scene.chance
+    kind = chance.choice(list(HAPPENINGS))
+    subject = chance.choice(town.people if kind == "place" else town.things)
+    if kind == "owner":
+        doer = town.values["owner", subject]
+        after = Fact(kind, subject, town.someone(doer))
+    else:
+        doer = town.someone()
+        after = Fact(kind, subject, town.new_value(kind, subject))
+    told = chance.choice(HAPPENINGS[kind]).format(p=doer, s=subject, v=after.value)
+    town.change(after)
+    scene.say(told)
+    if chance.random() < 0.7:
+        scene.say(chance.choice(NOW).format(told=scene.state(after, scene.reword(after))))
+    scene.told = [after, *[fact for fact in scene.told if town.values[fact.kind, fact.subject] == fact.value][:2]]
+
+
+def opinion(scene: Scene, pleasant: bool, person: str, other: str, noun: str, templates: tuple[str, ...],
+            adjectives: tuple[str, ...]) -> str:
+    """A sentence of one polarity about a person, a thing, or what was done."""
+    chance = scene.chance
+    moods = words.MOODS[:words.PLEASANT_MOODS] if pleasant else words.MOODS[words.PLEASANT_MOODS:]
+    adjective, adjective2 = chance.sample(adjectives, 2)
+    mood, mood2 = chance.sample(chance.choice(moods), 2)
+    return with_articles(chance.choice(templates).format(
+        p=person, q=other, noun=noun, adjective=adjective, adjective2=adjective2, mood=mood, mood2=mood2, she=scene.town.pronoun(person),
+        degree=chance.choice(words.DEGREES), verb=chance.choice(words.PRAISES if pleasant else words.BLAMES),
+        trade=chance.choice(words.TRADES)))
+
+
+def mood(scene: Scene) -> None:
+    """Some sentences of one polarity about one person and what was done."""
+    chance = scene.chance
+    person = scene.town.someone()
+    other, noun, pleasant = scene.town.someone(person), chance.choice(words.WORKS), chance.random() < 0.5
+    adjectives = words.GOOD if pleasant else words.BAD
+    for _ in range(chance.randint(2, 4)):
+        scene.say(opinion(scene, pleasant, person, other, noun, OPINION_TEMPLATES, adjectives))
+    scene.say(opinion(scene, pleasant, person, other, noun, MOOD_TEMPLATES, adjectives))
+
+
+def thank(scene: Scene) -> None:
+    """A pronoun, and whom it meant, said in so many words."""
+    people = scene.chance.choice((scene.town.women, scene.town.men))
+    one, two = scene.chance.sample(people, 2)
+    template, _ = scene.chance.choice(THANKS)
+    scene.say(template.format(p=one, q=two, she=scene.town.pronoun(one)))
+
+
+def weather(scene: Scene) -> None:
+    """The hour, the weather, and the day begins."""
+    scene.town.day += 1
+    chance = scene.chance
+    scene.say(f"{chance.choice(words.HOURS)} {chance.choice(words.WEATHERS)}" if chance.random() < 0.5
+              else f"{chance.choice(words.WEATHERS)} {chance.choice(words.HOURS)}")
+    for _ in range(chance.randint(1, 3)):
+        scene.say(deed(scene))
+
+
+def deed(scene: Scene) -> str:
+    """What somebody did, and how, and where."""
+    chance, person = scene.chance, scene.town.someone()
+    who = chance.choice((person, f"{person} {scene.town.surnames[person]}"))
+    return chance.choice(DEED_TEMPLATES).format(p=who, deed=chance.choice(words.DEEDS), deed2=chance.choice(words.DEEDS),
+                                                manner=chance.choice(words.MANNERS), where=chance.choice(words.WHEREABOUTS),
+                                                hour=chance.choice(words.HOURS), labour=chance.choice(words.LABOURS),
+                                                load=chance.choice(words.LOADS), load2=chance.choice(words.LOADS))

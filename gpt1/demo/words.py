@@ -1,0 +1,132 @@
+"""The words of the made-up towns: names, things, places, trades, moods, by what may be said of them. No text is taken from anywhere."""
+
+
+def _words(text: str, mark: str | None = None) -> tuple[str, ...]:
+    """The words of a text, or what stands between marks."""
+    return tuple(text.split(mark) if mark is None else text.replace("\n", "").split(mark))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The words of a text, with capitals."""
+    return tuple(name.capitalize() for name in text.split())
+
+
+WOMEN = _names("""
+ada amy bertha carla cora dinah effie esther fanny gerda hattie hilda irene jenny julia laura lottie maggie maud minnie nelly olive polly
+rosa sally stella tessa vera
+""")
+MEN = _names("""
+abel alec andrew ben bruno charles cyril dennis eric francis gilbert harry homer hugo jack jasper john karl leon louis martin morris neil
+norman owen philip robert samuel
+""")
+SURNAME_STARTS = _words("ash bar black brad cold cross dun east elm fair farn green hart hazel hol long mar mill north oak pen red rock "
+                       "shel stan thorn wal wend west whit win wood beck birch clay crow fen fox glen hay heath hill lamb lark moss "
+                       "rose sand stock storm swan")
+SURNAME_ENDS = _words("bank bourne bridge brook bury combe dale field ford grove ham hurst ley more ridge shaw stead stone ton well")
+STREET_KINDS = _words("Lane Street Road Hill Row Square")
+
+THINGS = _words("""
+accordion apron bag barrel bell bicycle bonnet bottle bracelet bucket candle cape chair cloak comb crown cushion dish easel fiddle fork
+glove hammer helmet horn kettle knife lantern mallet mat mug net paintbrush pen plate purse ribbon rope saddle scarf shield sickle spade
+suitcase tambourine tent towel trunk
+""")
+COLOURS = _words("red blue green yellow black white brown grey purple orange pink golden silver crimson violet scarlet")
+MATERIALS = _words("wood iron leather glass paper wool clay stone silk copper brass tin straw bone cotton linen")
+PLACES = _words("""
+bakery barn brewery castle chapel dairy farm forest fountain graveyard hospital inn library market mill museum palace pier prison school
+stable tavern tower vineyard
+""")
+ANIMALS = _words("""
+cat dog goat pony rabbit parrot goose hen duck lamb donkey mouse owl raven turtle hedgehog
+""")
+FOODS = _words("""
+apples butter cake cheese chestnuts cream eggs fish ham jam melons mustard olives pancakes peas pickles plums porridge pudding rice
+sausages strawberries toast
+""")
+TRADES = _words("""
+actor banker blacksmith bricklayer carpenter cobbler dentist farmer fisher glazier guard joiner lawyer miner piper porter roofer sculptor
+smith tailor thatcher trapper
+""")
+NUMBERS = _words("nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
+                "seventy eighty ninety")
+
+MOODS = (  # each row: words for one mood; the first rows are pleasant ones
+    ("happy", "glad", "cheerful", "merry", "joyful", "delighted"),
+    ("calm", "peaceful", "quiet", "content", "serene", "relaxed"),
+    ("proud", "triumphant", "confident", "pleased", "satisfied", "hopeful"),
+    ("sad", "unhappy", "gloomy", "sorrowful", "miserable", "downcast"),
+    ("angry", "furious", "cross", "enraged", "indignant", "bitter"),
+    ("afraid", "frightened", "scared", "terrified", "anxious", "alarmed"),
+)
+PLEASANT_MOODS = 3
+
+GOOD = _words("""
+admirable amusing beautiful brilliant charming clever delicious delightful elegant enchanting excellent fascinating fine fresh friendly
+generous gentle glorious good graceful grand great handsome helpful honest inspiring kind lively lovely magnificent marvellous neat nice
+noble perfect pleasant pretty remarkable splendid superb sweet tasty tender thoughtful warm wise witty wonderful worthy
+""")
+BAD = _words("""
+annoying awful bad boring broken careless clumsy cruel dirty disgusting dreadful dreary dull evil faulty filthy foolish foul ghastly
+greedy grim harsh hideous horrible lazy lousy mean miserly nasty noisy pathetic poor rotten rude selfish shabby sloppy sour spiteful
+stale stupid terrible tiresome ugly unfair unkind vile weak wicked worthless
+""")
+PRAISES = _words("praised admired loved enjoyed liked adored welcomed cherished recommended applauded")
+BLAMES = _words("blamed hated disliked detested despised scolded cursed avoided loathed mocked")
+DEGREES = _words("very quite truly rather really so")
+
+WEATHERS = ("it rained", "the sun shone", "a storm blew", "snow fell", "fog lay over the roofs", "the wind howled", "it was hot",
+            "it was cold", "clouds hung low", "frost covered the roofs", "hail beat on the roofs", "the sky was clear", "a breeze rose",
+            "thunder rolled", "drizzle came down", "the air was mild")
+HOURS = ("in the morning", "at noon", "in the afternoon", "in the evening", "before breakfast", "after lunch", "at dusk", "at dawn",
+         "towards midnight", "after supper",
+         *(f"on {day}" for day in _names("monday tuesday wednesday thursday friday saturday sunday")),
+         *(f"one day in {month}" for month in _names("january february march april may june july august september october november "
+                                                     "december")),
+         *(f"at {feast}" for feast in _words("Easter Christmas Whitsun midsummer Michaelmas harvest carnival Candlemas")))
+DEEDS = _words("""
+argued bathed begged bowed breathed camped chatted climbed coughed cried danced dined dozed dreamed drifted fainted fiddled giggled
+grumbled hesitated hummed jogged jumped knelt knitted laughed limped lingered listened lounged marched meditated mumbled murmured napped
+nodded paced paused pondered posed practised prayed preached rambled rehearsed rested roamed rowed sang sat sewed shivered shouted
+shrugged sighed sketched skipped slept smiled sneezed sniffed sobbed spoke stammered stared stood strolled stumbled studied swam sweated
+talked tiptoed travelled trembled waited wandered watched waved wept whispered whistled worked worried wrote yawned yelled
+""")
+MANNERS = _words("""
+absently aloud alone anxiously awkwardly blindly boldly bravely briefly busily calmly carefully casually cautiously cheerfully clumsily
+coldly constantly daily dreamily eagerly earnestly easily elegantly endlessly faintly feebly fiercely firmly freely gaily gently gladly
+gloomily gracefully grimly happily hastily heartily heavily helplessly hungrily idly impatiently jealously joyfully kindly lazily lightly
+loudly merrily nervously nightly noisily often openly patiently peacefully playfully politely proudly quickly quietly rarely regularly
+restlessly sadly secretly seriously sharply shyly silently sleepily slowly softly solemnly steadily stiffly strangely suddenly sweetly
+tenderly tirelessly together warmly wearily wildly wisely abruptly accidentally afresh aimlessly angrily bitterly blissfully carelessly
+clearly closely comfortably curiously deeply desperately drowsily dutifully evenly exactly expertly faithfully fondly frankly frequently
+generously gravely greedily gruffly heroically humbly innocently intensely keenly leisurely mechanically mildly modestly neatly nimbly
+obediently oddly promptly rapidly
+""")
+WHEREABOUTS = _words("""
+under an arch|behind a curtain|on the balcony|beside the brook|by the canal|near the cliff|along the coast|in the corridor|among the ferns
+|beyond the fence|at the fireside|on the grass|under the hedge|on the hillside|beside the lake|under the lime trees|on the pavement
+|along the path|by the pond|behind the pump|beside the river|on the roof|in the shade|by the shore|on the stairs|beside the statue
+|along the stream|in the sunshine|under the willow|near the window|at the crossroads|on the doorstep|beside the haystack|in the alley
+|behind the chimney|in the loft|across the valley|between the rocks|beneath the oak|around the corner
+""", "|")
+WORKS = _words("""
+album anthem answer article auction autumn ball ballet banquet bargain beer bouquet breakfast broth cake camp carnival carol carving
+ceremony chorus circus coffee comedy concert contest costume dance debate dessert dinner drama drawing dream dress drink essay
+excuse exhibition experiment expedition fair feast festival fireworks game gift hairdo hike holiday house hymn idea invention jest jewel
+joke journey lecture lesson letter lunch magazine map masquerade match meal melody menu mosaic movie music novel opera orchestra outfit
+painting parade performance photograph picnic picture plan play poem portrait poster present prize programme promise proposal pumpkin
+puppet puzzle quilt race recipe recital riddle romance room sermon service show sketch song speech statue story supper surprise tale
+tapestry theory toy tragedy trick trip tune visit voyage walk waltz wedding wine work
+""")
+LABOURS = _words("""
+arranged baked bought brushed buried caught chopped cleaned collected cooked counted crushed cut delivered drew dropped dried examined
+fetched filled folded found fried gathered grew hid hunted imported inspected ironed kicked lifted loaded measured mended mixed ordered
+packed peeled picked piled planted polished pressed pulled pushed raked repaired rolled salted saved scattered selected shook sorted sowed
+split spread stacked stirred stole swept threw tied tossed traded trimmed unloaded wanted washed weighed wrapped
+""")
+LOADS = _words("""
+acorns almonds bandages beads beans beets berries blossoms boards bolts bricks bundles cables candies cards cartons chips clovers coals
+coins corks corn crates crumbs cucumbers daffodils daisies dolls eggshells envelopes fossils garlic gems grains gravel hinges icicles
+jars kernels lace leaves letters lilies logs marbles nails newspapers nutshells oats onions packets papers pearls pebbles petals pinecones
+pins planks poppies pumpkins radishes reeds rocks roots roses sacks screws seashells seeds shells shirts sheets shoelaces socks spices
+sponges stamps sticks stockings strings tiles tickets timber tools towels tulips turnips twigs vegetables violets walnuts weeds wheat wires
+""")

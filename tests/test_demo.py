@@ -1,0 +1,170 @@
+"""The made-up world: equal bytes from equal seeds, every statement true to its town, tasks that share nothing with the books."""
+
+import csv
+import hashlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gpt1.demo import words
+from gpt1.demo.books import write_book
+from gpt1.demo.files import SIZES, write_world
+from gpt1.demo.sides import clauses
+from gpt1.demo.telling import QUESTIONS, TELLINGS, Fact, answer, with_articles
+from gpt1.demo.town import Event
+
+ROOT = Path(__file__).parents[1]
+SEED, BOOKS, PAGES = 5, 4, 40
+MAKE = f"from pathlib import Path; from gpt1.demo.files import write_world; write_world(Path('world'), {SEED}, {BOOKS}, {PAGES})"
+
+
+def digest(folder: Path) -> str:
+    whole = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            whole.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return whole.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "world"
+    write_world(folder, SEED, BOOKS, PAGES)
+    return folder
+
+
+def rows_of(world: Path, task: str) -> tuple[list[str], list[str]]:
+    """The texts of training rows, and of development and test rows."""
+    train, rest = [], []
+    for path in sorted((world / task).iterdir()):
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix == ".jsonl":
+            found = [f"{row['sentence1']} {row['sentence2']}" for row in map(json.loads, text.splitlines())]
+        elif task == "story_cloze":
+            found = [" ".join(row[1:7]) for row in list(csv.reader(text.splitlines()))[1:]]
+        else:
+            found = text.splitlines()
+        (train if re.search(r"train|_val_", path.name) else rest).extend(found)
+    return train, rest
+
+
+TEXT_TASKS = sorted(set(SIZES) - {"race", "dprd"})
+
+
+@pytest.mark.slow
+def test_equal_seeds_give_equal_bytes_whatever_the_hash_seed(world: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", MAKE], cwd=tmp_path, check=True,
+                   env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "77"})
+    assert digest(tmp_path / "world") == digest(world)
+
+
+def test_books_of_two_seeds_differ() -> None:
+    one, same, two = (write_book(seed, 3).text for seed in ("1/books/0", "1/books/0", "2/books/0"))
+    assert one == same
+    assert one != two
+
+
+def standing(events: list[Event], count: int) -> dict[tuple[str, str], str]:
+    """What is so once the first `count` events have happened: this test's own reckoning."""
+    now = {}
+    for _, fact in events[:count]:
+        now[fact.kind, fact.subject] = fact.value
+    return now
+
+
+def test_two_hundred_statements_are_true_to_their_towns() -> None:
+    """Each is checked against the events before it, and its words against the fact; denied ones are denied in the text."""
+    drawn = random.Random(0)
+    checked = 0
+    for number in range(10):
+        book = write_book(f"9/books/{number}", 60)
+        flat = re.sub(r"\s+", " ", book.text).lower()
+        for statement in drawn.sample(book.statements, 20):
+            fact = statement.fact
+            now = standing(book.events, statement.events)[fact.kind, fact.subject]
+            assert (now == fact.value) == statement.holds, f"{statement.text!r}: {fact.kind} of {fact.subject} is {now}"
+            tellings = {with_articles(telling.format(s=fact.subject, v=fact.value)) for telling in TELLINGS[fact.kind]} | {answer(fact)}
+            assert statement.text in tellings
+            assert statement.text.lower() in flat
+            checked += 1
+    assert checked == 200
+
+
+def test_a_denied_statement_is_followed_by_its_denial() -> None:
+    book = write_book("9/books/3", 80)
+    flat = re.sub(r"\s+", " ", book.text).lower()
+    denied = [statement.text.lower() for statement in book.statements if not statement.holds]
+    assert len(denied) > 20
+    for text in denied:
+        assert re.search(re.escape(text) + r'[.,]?"?( said \w+\.)? (that was not true|but it was not so|this was wrong)', flat), text
+
+
+@pytest.mark.parametrize("kind", sorted(TELLINGS))
+def test_tellings_and_questions_name_what_they_should(kind: str) -> None:
+    assert len(set(TELLINGS[kind])) == 8
+    assert len(set(QUESTIONS[kind])) == 6
+    assert all("{s}" in telling and "{v}" in telling for telling in TELLINGS[kind])
+    assert all("{s}" in question and "{v}" not in question for question in QUESTIONS[kind])
+    assert with_articles("a owl and a goat") == "an owl and a goat"
+    assert answer(Fact("kept", "the kite", "the barn")) == "in the barn"
+
+
+@pytest.mark.parametrize("task", TEXT_TASKS)
+def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
+    names = {*words.WOMEN, *words.MEN}
+    streets = re.compile(rf"\b[A-Z][a-z]+ (?:{'|'.join(words.STREET_KINDS)})\b")
+    train, rest = (" ".join(rows) for rows in rows_of(world, task))
+    used = [(names & set(re.findall(r"[A-Z][a-z]+", text))) | set(streets.findall(text)) for text in (train, rest)]
+    assert used[0]
+    assert used[1]
+    assert not used[0] & used[1]
+
+
+@pytest.mark.parametrize("task", TEXT_TASKS)
+def test_no_sentence_of_a_task_stands_in_the_books(world: Path, task: str) -> None:
+    said = {clause for path in (world / "books").iterdir() for clause in clauses(path.read_text())}
+    found = [clause for rows in rows_of(world, task) for row in rows for cell in row.split("\t") for clause in clauses(cell)
+             if clause in said and len(clause.split()) > 2 and not clause.startswith(("the newspaper", "it added"))]
+    assert not found, f"{len(found)} clauses stand in the books too, such as {found[:3]}"
+
+
+def test_labels_are_balanced(world: Path) -> None:
+    for name, labels in (("snli/snli_1.0_train.jsonl", 3), ("mnli/multinli_1.0_dev_mismatched.jsonl", 3)):
+        counts = Counter(json.loads(line)["gold_label"] for line in (world / name).read_text().splitlines())
+        assert len(counts) == labels
+        assert max(counts.values()) - min(counts.values()) <= 1
+    for name, column in (("qnli/dev.tsv", -1), ("rte/train.tsv", -1), ("sst2/dev.tsv", -1), ("cola/train.tsv", 1), ("qqp/dev.tsv", -1)):
+        rows = [line.split("\t")[column] for line in (world / name).read_text().splitlines()[1:]]
+        assert max(Counter(rows).values()) <= len(rows) / 2 + 1, name
+
+
+def second_text(line: str) -> tuple[str, str]:
+    """The hypothesis and the label of a row of an entailment task."""
+    if line.startswith("{"):
+        row = json.loads(line)
+        return row["sentence2"], row["gold_label"]
+    return line.split("\t")[2], line.split("\t")[3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "train", "test"), [
+    ("snli", "snli_1.0_train.jsonl", "snli_1.0_test.jsonl"), ("mnli", "multinli_1.0_train.jsonl", "multinli_1.0_dev_matched.jsonl"),
+    ("qnli", "train.tsv", "dev.tsv"), ("rte", "train.tsv", "dev.tsv")])
+def test_the_second_text_alone_says_little(world: Path, task: str, train: str, test: str) -> None:
+    """Within 5 points, and two standard errors, of the majority, by words and by pairs of words."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    learn, check = ([second_text(line) for line in (world / task / name).read_text().splitlines()] for name in (train, test))
+    guess = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(max_iter=1000)).fit(*zip(*learn, strict=True))
+    texts, labels = zip(*check, strict=True)
+    majority = max(Counter(labels).values()) / len(labels)
+    assert guess.score(texts, labels) <= majority + 0.05 + 2 * (majority * (1 - majority) / len(labels)) ** 0.5
