@@ -150,6 +150,13 @@ def test_dropout_depends_on_its_seeds_only():
     assert torch.equal(first, model(tokens_bt, Dropout(0.3, 5, 6)).hidden_btd)
 
 
+def test_classifier_dropout_alone_is_seeded_too():
+    model, tokens_bkt = Classifier(decoder(), head("single")), torch.tensor([[[1, 2, 19]], [[3, 4, 19]]])
+    first = model(tokens_bkt, Dropout(0.0, 5, 6), 0.5).logits_bo
+    torch.manual_seed(99)
+    assert torch.equal(first, model(tokens_bkt, Dropout(0.0, 5, 6), 0.5).logits_bo)
+
+
 def test_the_first_extract_counts():
     assert first_extract(torch.tensor([[1, 9, 9, 9, 0], [1, 2, 3, 9, 9]]), 9).tolist() == [1, 3]
 

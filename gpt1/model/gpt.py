@@ -121,7 +121,7 @@ class Decoder(nn.Module):
         if dropout.rate:
             torch.manual_seed(dropout.update_seed)
         embeddings = Embeddings(F.dropout(self.tokens, dropout.rate), F.dropout(self.positions, dropout.rate))
-        if dropout.rate:
+        if dropout != NO_DROPOUT:  # at rate 0 too: a classifier's own dropout draws after this
             torch.manual_seed(dropout.micro_batch_seed)
         b, t = tokens_bt.shape
         layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1))
