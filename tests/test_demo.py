@@ -15,9 +15,11 @@ import pytest
 
 from gpt1.demo import words
 from gpt1.demo.books import write_book
+from gpt1.demo.fields import FIELDS
 from gpt1.demo.files import SIZES, write_world
+from gpt1.demo.qualities import ALL
 from gpt1.demo.sides import clauses
-from gpt1.demo.telling import QUESTIONS, TELLINGS, Fact, answer, with_articles
+from gpt1.demo.telling import TELLINGS, Fact, fill, show, tell, with_articles
 from gpt1.demo.town import Event
 
 ROOT = Path(__file__).parents[1]
@@ -79,8 +81,22 @@ def standing(events: list[Event], count: int) -> dict[tuple[str, str], str]:
     return now
 
 
+def says(text: str, fact: Fact) -> bool:
+    """Whether the text names or shows the fact: this test's own reading."""
+    if fact.kind not in ALL:
+        return fact.value in text and (fact.subject in text or re.search(r"\b(she|he|it|her|him)\b", text) is not None)
+    pole = next(pole for pole in ALL[fact.kind].poles if fact.value in pole.words)
+    shown = any(all(part.strip() in text for part in sign.split("{s}")) for sign in pole.signs)
+    return shown or any(re.search(rf"(?<!not )\b{word}\b", text) for word in pole.words)
+
+
+def so(fact: Fact, now: str) -> bool:
+    """Whether a fact holds where the town says `now` of it; a quality in any word of its pole."""
+    return any({fact.value, now} <= set(pole.words) for pole in ALL[fact.kind].poles) if fact.kind in ALL else fact.value == now
+
+
 def test_two_hundred_statements_are_true_to_their_towns() -> None:
-    """Each is checked against the events before it, and its words against the fact; denied ones are denied in the text."""
+    """Each is checked against the events before it, and its words against the fact."""
     drawn = random.Random(0)
     checked = 0
     for number in range(10):
@@ -89,31 +105,47 @@ def test_two_hundred_statements_are_true_to_their_towns() -> None:
         for statement in drawn.sample(book.statements, 20):
             fact = statement.fact
             now = standing(book.events, statement.events)[fact.kind, fact.subject]
-            assert (now == fact.value) == statement.holds, f"{statement.text!r}: {fact.kind} of {fact.subject} is {now}"
-            tellings = {with_articles(telling.format(s=fact.subject, v=fact.value)) for telling in TELLINGS[fact.kind]} | {answer(fact)}
-            assert statement.text in tellings
+            assert so(fact, now) == statement.holds, f"{statement.text!r}: {fact.kind} of {fact.subject} is {now}"
+            assert says(statement.text, fact), f"{statement.text!r} does not say that the {fact.kind} of {fact.subject} is {fact.value}"
             assert statement.text.lower() in flat
             checked += 1
     assert checked == 200
 
 
 def test_a_denied_statement_is_followed_by_its_denial() -> None:
-    book = write_book("9/books/3", 80)
+    book = write_book("9/books/3", 300)
     flat = re.sub(r"\s+", " ", book.text).lower()
     denied = [statement.text.lower() for statement in book.statements if not statement.holds]
-    assert len(denied) > 20
+    assert denied
     for text in denied:
-        assert re.search(re.escape(text) + r'[.,]?"?( said \w+\.)? (that was not true|but it was not so|this was wrong)', flat), text
+        assert re.search(re.escape(text) + r"\. no[.,]", flat), text
 
 
 @pytest.mark.parametrize("kind", sorted(TELLINGS))
-def test_tellings_and_questions_name_what_they_should(kind: str) -> None:
+def test_tellings_name_subject_and_value(kind: str) -> None:
     assert len(set(TELLINGS[kind])) == 8
-    assert len(set(QUESTIONS[kind])) == 6
     assert all("{s}" in telling and "{v}" in telling for telling in TELLINGS[kind])
-    assert all("{s}" in question and "{v}" not in question for question in QUESTIONS[kind])
+
+
+@pytest.mark.parametrize("noun", sorted(ALL))
+def test_the_poles_of_a_quality_are_alike_in_form(noun: str) -> None:
+    for pole in ALL[noun].poles:
+        assert (len(set(pole.words)), len(pole.likes), len(set(pole.signs))) == (4, 2, 4)
+        assert all(sign.count("{s}") == 1 for sign in pole.signs)
+
+
+def test_no_word_tells_two_qualities_or_two_places() -> None:
+    for found in ([word for quality in ALL.values() for pole in quality.poles for word in pole.words],
+                  [word for field in FIELDS for word in (field.place, field.trade, *field.things, *field.deeds)]):
+        assert not [word for word, count in Counter(found).items() if count > 1]
+
+
+def test_a_pronoun_stands_in_its_case() -> None:
+    fact = Fact("courage", "Anna's aunt", "brave")
+    assert tell(fact, 0, "she") == "she was brave"
+    assert show(fact, 3, "she") == "nothing could frighten her"
+    assert fill("what a {v} {w} {one} {s} was", "x", "he", v="brave", w="bold", one="man") == "what a brave bold man he was"
     assert with_articles("a owl and a goat") == "an owl and a goat"
-    assert answer(Fact("kept", "the kite", "the barn")) == "in the barn"
 
 
 @pytest.mark.parametrize("task", TEXT_TASKS)
@@ -125,6 +157,19 @@ def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
     assert used[0]
     assert used[1]
     assert not used[0] & used[1]
+
+
+POLAR = {word for quality in ALL.values() for pole in quality.poles for word in pole.words}
+OPINIONS = {*words.GOOD, *words.BAD, *words.PRAISES, *words.BLAMES}
+
+
+@pytest.mark.parametrize(("task", "telling"), [
+    *((task, POLAR) for task in ("snli", "mnli", "qnli", "rte", "scitail", "mrpc", "qqp", "stsb", "story_cloze")), ("sst2", OPINIONS)])
+def test_sides_share_none_of_the_words_that_decide(world: Path, task: str, telling: set[str]) -> None:
+    train, rest = (telling & set(re.findall(r"[a-z]+", " ".join(rows).lower())) for rows in rows_of(world, task))
+    assert len(train) > 3
+    assert len(rest) > 3
+    assert not train & rest
 
 
 @pytest.mark.parametrize("task", TEXT_TASKS)

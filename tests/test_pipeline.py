@@ -5,84 +5,42 @@ The tests share one checkout and go on from one another's state, in the order in
 
 import json
 import os
-import re
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import made_corpus
 import pytest
+from copied_checkout import Checkout
 
-from gpt1.yaml_files import read_yaml
-
-ROOT = Path(__file__).parents[1]
-COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")
 TASKS = {"cola", "mrpc", "scitail", "story_cloze"}
 TABLES = {"table2", "table3", "table4"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-class Checkout:
-    """A copy of what a run needs, with made-up data beside it."""
+class Brought(Checkout):
+    """A checkout with made-up data beside it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "checkout"
+        super().__init__(folder)
         self.brought = folder / "brought"
         made_corpus.write(self.brought)
-        self.folder.mkdir()
-        for name in COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, self.folder / name)
-        for kept in (ROOT / "data").rglob(".gitkeep"):
-            (target := self.folder / kept.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-            target.touch()
-        self.run("git", "init", "-q")
-        self.run("dvc", "init", "-q")
-        self.run("dvc", "config", "core.analytics", "false")
-
-    def command(self, *words: str) -> "subprocess.Popen[str]":
-        programs = Path(sys.executable).parent
-        environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "true"}
-        return subprocess.Popen(words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                start_new_session=True)
-
-    def run(self, *words: str, status: int = 0) -> str:
-        process = self.command(*words)
-        output, _ = process.communicate()
-        assert process.returncode == status, f"{' '.join(words)} ended with {process.returncode}:\n{output}"
-        return output
-
-    def gpt1(self, *words: str) -> str:
-        return self.run(sys.executable, "-c", "from gpt1.cli import main; main()", *words)
 
     def profile(self, *overrides: str) -> None:
         self.gpt1("profile", "small", "--data", str(self.brought), *made_corpus.OVERRIDES, *overrides)
 
-    def repro(self, *words: str) -> set[str]:
-        """The stages that `dvc repro` ran."""
-        return set(re.findall(r"Running stage '(.+)':", self.run("dvc", "repro", *words)))
-
-    def hashes(self) -> dict[str, object]:
-        """What dvc.lock says of every output."""
-        return {name: stage["outs"] for name, stage in read_yaml(self.folder / "dvc.lock")["stages"].items()}
-
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    made = Checkout(tmp_path_factory.mktemp("pipeline"))
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Brought:
+    made = Brought(tmp_path_factory.mktemp("pipeline"))
     made.profile()
     return made
 
 
-def test_from_raw_files_to_tables(checkout: Checkout) -> None:
+def test_from_raw_files_to_tables(checkout: Brought) -> None:
     ran = checkout.repro()
     expected = {"check", "acquire@books", "clean", "bpe", "shard", "pretrain@transformer", *TABLES}
     assert ran == expected | {f"{stage}@{task}" for stage in ("acquire", "encode", "finetune") for task in TASKS}
@@ -96,35 +54,35 @@ def test_from_raw_files_to_tables(checkout: Checkout) -> None:
     assert all(any(task in name for name in names) for task in TASKS), f"a task is missing among MLflow's runs {names}"
 
 
-def test_a_second_run_runs_nothing(checkout: Checkout) -> None:
+def test_a_second_run_runs_nothing(checkout: Brought) -> None:
     assert checkout.repro() == set()
 
 
-def test_one_task_changed_runs_that_task_and_its_table(checkout: Checkout) -> None:
+def test_one_task_changed_runs_that_task_and_its_table(checkout: Brought) -> None:
     checkout.profile("tasks.mrpc.finetune.epochs=2")
     assert checkout.repro() == {"check", "finetune@mrpc", "table4"}
 
 
-def test_a_file_changed_in_place_runs_what_reads_it(checkout: Checkout) -> None:
+def test_a_file_changed_in_place_runs_what_reads_it(checkout: Brought) -> None:
     with (checkout.brought / "CoLA" / "train.tsv").open("a") as file:
         file.write("aa01\t1\t\tOne more sentence.\n" * 4)
     assert checkout.repro() == {"acquire@cola", "encode@cola", "finetune@cola", "table4"}
 
 
-def test_an_edited_reader_trains_nothing_again(checkout: Checkout) -> None:
+def test_an_edited_reader_trains_nothing_again(checkout: Brought) -> None:
     with (checkout.folder / "gpt1/tasks/readers.py").open("a") as file:
         file.write("# edited\n")
     assert checkout.repro() == {f"encode@{task}" for task in TASKS} | TABLES
 
 
-def test_equal_runs_give_equal_bytes(checkout: Checkout) -> None:
+def test_equal_runs_give_equal_bytes(checkout: Brought) -> None:
     before = checkout.hashes()
     ran = checkout.repro("--force")
     assert {"clean", "pretrain@transformer", "finetune@cola", "table4"} <= ran
     assert checkout.hashes() == before
 
 
-def test_stages_side_by_side_give_equal_bytes(checkout: Checkout) -> None:
+def test_stages_side_by_side_give_equal_bytes(checkout: Brought) -> None:
     before = checkout.hashes()
     (checkout.folder / "dvc.lock").unlink()
     shutil.rmtree(checkout.folder / ".dvc/cache")  # or else DVC would take finished stages from there
@@ -135,7 +93,7 @@ def test_stages_side_by_side_give_equal_bytes(checkout: Checkout) -> None:
     assert checkout.repro() == set()
 
 
-def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Checkout) -> None:
+def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:
     params = checkout.folder / "params.yaml"
     good = params.read_text()
     params.write_text(good.replace("lambda_lm:", "lamda_lm:"))
@@ -147,7 +105,7 @@ def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Checkout) -> None:
     assert "Traceback" not in "\n".join(lines)
 
 
-def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Checkout) -> None:
+def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Brought) -> None:
     long = ("pretrain.updates=1500", "pretrain.checkpoint_minutes=0.01", "pretrain.heldout_updates=1500")
     checkout.profile(*long)
     process = checkout.command("dvc", "repro", "pretrain@transformer")
@@ -176,7 +134,7 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Ch
     assert checkout.hashes()["pretrain@transformer"] == gone_on, "the run that went on differs from an undisturbed one"
 
 
-def test_two_runs_at_once(checkout: Checkout) -> None:
+def test_two_runs_at_once(checkout: Brought) -> None:
     checkout.profile()
     first = checkout.command("dvc", "repro", "--force", "clean")
     assert first.stdout is not None

@@ -15,7 +15,8 @@ import pytest
 from gpt1.config import read_params
 from gpt1.report.formats import escaped, latex, markdown
 from gpt1.report.paper import TABLES
-from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
+from gpt1.report.picture import svg
+from gpt1.report.scores import Cell, Measured, glue_cells, our_glue_mean, table_cells
 from gpt1.report.tables import page
 
 
@@ -61,14 +62,14 @@ def test_caption_tells_a_small_run_from_the_papers():
     assert "all rows of every task" in markdown(laid_out("table3"))
 
 
-def test_the_stage_writes_four_files_twice_the_same():
+def test_the_stage_writes_its_files_twice_the_same():
     write_glue(["qqp", "rte"], right=90)
     first = report("table4")
     assert first.returncode == 0, first.stderr
     folder = Path("data/report/table4")
     assert first.stdout.strip() == (folder / "table4.md").read_text().strip()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert sorted(before) == ["metrics.json", "table4.csv", "table4.md", "table4.tex"]
+    assert sorted(before) == ["metrics.json", "table4.csv", "table4.md", "table4.svg", "table4.tex"]
     assert report("table4").returncode == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     numbers = json.loads(before["metrics.json"])["table4"]
@@ -156,3 +157,14 @@ def test_unknown_table():
     done = report("table9")
     assert done.returncode == 2
     assert "expected one of table2, table3, table4" in done.stderr
+
+
+def test_a_picture_shows_every_column_and_the_paper_only_where_it_compares():
+    measured = Measured({0: 70.0, 1: 50.0}, "dev", "last update", 500, 2.0, 33.0, 36.0)
+    cells = [Cell("snli", "SNLI", "snli", "accuracy", 89.9, 89.9, measured), Cell("rte", "RTE", "rte", "accuracy", 56.0, 56.0, None)]
+    with_paper, without = svg("Table 2", cells, comparable=True), svg("Table 2", cells, comparable=False)
+    assert with_paper == svg("Table 2", cells, comparable=True)
+    assert "SNLI" in with_paper
+    assert "RTE" not in with_paper  # nothing was measured
+    assert "the paper" in with_paper
+    assert "the paper" not in without

@@ -7,8 +7,8 @@ from gpt1.demo import happenings, scenes, words
 from gpt1.demo.scenes import Scene, Statement
 from gpt1.demo.town import Event, Town
 
-TALKS = (scenes.claim, scenes.claim, scenes.claim, scenes.question, scenes.question, scenes.question, scenes.restate, scenes.restate,
-         scenes.compare, scenes.compare, scenes.check_answer)
+PARTS = ((0.15, happenings.turn), (0.15, scenes.relation), (0.1, happenings.happen), (0.5, happenings.visit), (0.5, happenings.mood),
+         (0.1, happenings.thank))
 
 
 class Book(NamedTuple):
@@ -21,30 +21,25 @@ class Book(NamedTuple):
 
 
 def page(scene: Scene) -> None:
-    """One part of a day: what is so, talk about it, something that happens, talk about that, and how people felt."""
+    """One part of a day: what somebody or something is like, talk about it, what happens, where people go, and how they feel."""
     chance = scene.chance
     scenes.introduce(scene)
     for _ in range(chance.randint(3, 6)):
-        chance.choice(TALKS)(scene)
-    if chance.random() < 0.6:
-        happenings.happen(scene)
-        for _ in range(chance.randint(1, 3)):
-            chance.choice(TALKS)(scene)
-    if chance.random() < 0.6:
-        happenings.mood(scene)
-    if chance.random() < 0.15:
-        happenings.thank(scene)
+        chance.choice(scenes.TALKS)(scene)
+    for share, part in PARTS:
+        if chance.random() < share:
+            part(scene)
 
 
 def write_book(seed: str, pages: int) -> Book:
     """The book that the seed gives."""
     chance = Random(seed)
-    town = Town(chance, list(words.WOMEN), list(words.MEN), people=12, things=16)
+    town = Town(chance, list(words.WOMEN), list(words.MEN), people=8, things=8)
     name = f"{chance.choice(words.SURNAME_STARTS)}{chance.choice(words.SURNAME_ENDS)}"
     paragraphs, statements = [], []
     for number in range(pages):
         scene = Scene(town, chance)
-        if number % 2 == 0:
+        if number % 5 == 0:
             happenings.weather(scene)
         page(scene)
         paragraphs.append(" ".join(scene.sentences))

@@ -2,12 +2,18 @@
 
 from typing import NamedTuple
 
-from gpt1.demo import happenings, words
-from gpt1.demo.happenings import GIVING, GOING, MOOD_TEMPLATES, OPINION_TEMPLATES, THANKS, opinion
+from gpt1.demo import words
+from gpt1.demo.fields import FIELDS, Field
+from gpt1.demo.happenings import FAREWELLS, MOOD_TEMPLATES, OPINION_TEMPLATES, SIGHTS, THANKS, opinion, sight
+from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, pole_of
 from gpt1.demo.scenes import Scene
-from gpt1.demo.sides import Side
-from gpt1.demo.telling import Fact, answer, question, sentence, tell
-from gpt1.demo.town import PERSON_KINDS, THING_KINDS
+from gpt1.demo.sides import Side, draw_portrait
+from gpt1.demo.telling import question, sentence
+
+ASKING_WHAT = ("what was {s} like", "which word fits {s}", "how could one describe {s}", "what would one call {s}",
+               "what did everybody think of {s}", "which of these was {s}")
+ASKING_WHERE = ("where was {s}", "where did all this happen to {s}", "in which place did {s} see this", "to which place had {s} gone",
+                "where had {s} come", "what place was it that {s} saw")
 
 
 class Question(NamedTuple):
@@ -37,57 +43,54 @@ class Pronoun(NamedTuple):
 
 
 def passage(side: Side, high: bool) -> Question:
-    """One kind of three subjects is told; the options are their values and one of nobody told of. `high`: then one of them changes."""
-    town, chance = side.town(), side.chance
-    while True:
-        kind = chance.choice(("colour", "kept", "owner", "place") if high else (*THING_KINDS, *PERSON_KINDS))
-        subjects = chance.sample(town.things if kind in THING_KINDS else town.people, 4)
-        facts = [town.fact(kind, subject) for subject in subjects]
-        if len({fact.value for fact in facts} | set(subjects)) == 8:
-            break
-    told, nobody = facts[:3], facts[3].value
-    clauses = [side.tell(fact) for fact in told]
-    asked = chance.choice(told)
-    values = [fact.value for fact in told] + [nobody]
-    if high:  # the subject asked for takes on a value that was nobody's
-        asked = asked._replace(value=nobody)
-        doer = chance.choice([person for person in town.people if person not in subjects and person not in values])
-        before = town.values["owner", asked.subject] if kind == "owner" else doer
-        templates = side.half(happenings.HAPPENINGS[kind])
-        clauses.append(chance.choice(templates).format(p=before, s=asked.subject, v=nobody))
-        if chance.random() < 0.5:  # or the change is this one's, and the question about another
-            asked = chance.choice([fact for fact in told if fact.subject != asked.subject])
-    chance.shuffle(values)
-    options = tuple(answer(asked._replace(value=value)) for value in values)
-    return Question(" ".join(map(sentence, clauses)), question(side.ask(asked)), options, values.index(asked.value))
+    """A quality of something, told and shown; what is it like? `high`: what somebody saw; where was that?
+
+    The options are both poles of a quality that is told and of one that is not, or four places: none alone tells that it is right.
+    """
+    chance = side.chance
+    if high:
+        town = side.town()
+        person, places = town.someone(), chance.sample(FIELDS, 4)
+        options = [f"the {place.place}" for place in places]
+        right, text = options[0], _sights(side, person, places[0])
+        asked = side.wording(ASKING_WHERE).format(s=person)
+    else:
+        _, (one, untold, *_) = draw_portrait(side, ("size", "weight", "heat", "price"))
+        told = side.synonym(one)
+        options = [told.value, *(fact.value for fact in (side.contrary(one), untold, side.contrary(untold)))]
+        right, text = options[0], [side.tell(one), side.wording(pole_of(one.kind, one.value).signs).format(s=one.subject), side.tell(one)]
+        chance.shuffle(text)
+        asked = side.wording(ASKING_WHAT).format(s=one.subject)
+    chance.shuffle(options)
+    return Question(" ".join(map(sentence, text)), question(asked), tuple(options), options.index(right))
+
+
+def _sights(side: Side, person: str, place: Field) -> list[str]:
+    """Four sentences about one place, with things and deeds of this side and without its trade, which both sides would share."""
+    templates = tuple(template for template in side.half(SIGHTS) if "{trade}" not in template and "{place}" not in template)
+    scene = Scene(side.town(), side.chance)
+    return [sight(scene, person, place, templates, side.half(place.things), side.half(place.deeds)) for _ in range(4)]
 
 
 def story(side: Side, right: int) -> Story:
-    """A gift or a way, told twice over, or a day of one mood; the wrong ending has the other person, place or mood of the story."""
-    pair = side.chance.choice((_gift, _way, _mood))(side)
-    endings = (pair[1], pair[2]) if right == 0 else (pair[2], pair[1])
-    return Story(tuple(map(sentence, pair[0])), (sentence(endings[0]), sentence(endings[1])), right)
+    """Four sentences that agree in a quality, a place or a mood; the wrong ending has the opposite quality, another place or mood."""
+    told, good, bad = side.chance.choice((_character, _place, _mood))(side)
+    endings = (good, bad) if right == 0 else (bad, good)
+    return Story(tuple(map(sentence, told)), (sentence(endings[0]), sentence(endings[1])), right)
 
 
-def _gift(side: Side) -> tuple[list[str], str, str]:
-    town, chance = side.town(), side.chance
-    one, two, third = chance.sample(town.people, 3)
-    thing, noun = chance.choice(town.things), chance.choice(words.WORKS)
-    before, after = Fact("owner", thing, one), Fact("owner", thing, two)
-    given = chance.choice(side.half(GIVING)).format(p=one, s=thing, v=two)
-    told = [side.tell(before), side.tell(town.fact("colour", thing)), f"{two} and {one} met at the {noun} of {third}", given]
-    wording = side.wordings(1, 8)[0]
-    return told, f"now {tell(after, wording)}", f"now {tell(before, wording)}"
+def _character(side: Side) -> tuple[list[str], str, str]:
+    _, (one, two, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
+    told = [side.tell(one), side.tell(two, 0.5), side.tell(side.synonym(one)), side.tell(side.synonym(two), 0.5)]
+    sign = side.chance.randrange(side.number, 4, 2)
+    good, bad = (pole_of(fact.kind, fact.value).signs[sign].format(s=fact.subject) for fact in (one, side.contrary(one)))
+    return told, good, bad
 
 
-def _way(side: Side) -> tuple[list[str], str, str]:
-    town, chance = side.town(), side.chance
-    one, two = chance.sample(town.people, 2)
-    here, there = town.fact("place", one), town.fact("place", two)
-    gone = chance.choice(side.half(GOING)).format(s=one, v=there.value)
-    told = [side.tell(here), side.tell(town.fact("food", two)), f"{two} called {one} from {there.value}", gone]
-    wording = side.wordings(1, 8)[0]
-    return told, f"now {tell(there._replace(subject=one), wording)}", f"now {tell(here, wording)}"
+def _place(side: Side) -> tuple[list[str], str, str]:
+    person, (here, elsewhere) = side.town().someone(), side.chance.sample(FIELDS, 2)
+    farewell = side.wording(FAREWELLS)
+    return _sights(side, person, here), farewell.format(p=person, place=here.place), farewell.format(p=person, place=elsewhere.place)
 
 
 def _mood(side: Side) -> tuple[list[str], str, str]:
@@ -95,10 +98,9 @@ def _mood(side: Side) -> tuple[list[str], str, str]:
     scene, pleasant = Scene(town, chance), chance.random() < 0.5
     one, two = chance.sample(town.people, 2)
     noun = chance.choice(words.WORKS)
-    adjectives = side.half(words.GOOD if pleasant else words.BAD)
-    told = [opinion(scene, pleasant, one, two, noun, side.half(OPINION_TEMPLATES), adjectives) for _ in range(4)]
-    template = (chance.choice(side.half(MOOD_TEMPLATES)),)
-    right, wrong = (opinion(scene, mood, one, two, noun, template, adjectives) for mood in (pleasant, not pleasant))
+    told = [opinion(scene, pleasant, one, two, noun, OPINION_TEMPLATES, side.half) for _ in range(4)]
+    template = (side.wording(MOOD_TEMPLATES),) * 2
+    right, wrong = (opinion(scene, mood, one, two, noun, template, side.half) for mood in (pleasant, not pleasant))
     return told, right, wrong
 
 
@@ -106,6 +108,6 @@ def pronoun(side: Side) -> Pronoun:
     """Two people of one sex, and a reason that fits only one of them."""
     town, chance = side.town(), side.chance
     one, two = chance.sample(chance.choice((town.women, town.men)), 2)
-    template, first = chance.choice(THANKS)
+    template, first = chance.choice(THANKS[side.number::2])
     text = template.partition(";")[0].format(p=one, q=two, she=town.pronoun(one))
     return Pronoun(sentence(text), town.pronoun(one), (one, two), one if first else two)

@@ -1,17 +1,29 @@
-"""What happens in a town: gifts, ways, paint, and days that go well or badly; each told in several sentences that agree."""
+"""What happens in a town: gifts, ways, paint, turns of fortune, visits, days that go well or badly; each in sentences that agree."""
+
+from collections.abc import Callable, Iterable
 
 from gpt1.demo import words
+from gpt1.demo.fields import FIELDS, Field
 from gpt1.demo.scenes import Scene
 from gpt1.demo.telling import Fact, with_articles
 
 GIVING = ("{p} gave {s} to {v}", "{v} received {s} from {p}", "{p} handed {s} over to {v}", "{p} made {v} a present of {s}",
           "{v} bought {s} from {p}", "{p} sold {s} to {v}", "{p} left {s} to {v}", "{v} won {s} from {p}")
 GOING = ("{s} went to {v}", "{s} walked to {v}", "{s} set out for {v}", "{s} hurried to {v}", "{s} moved on to {v}", "{s} returned to {v}")
-CARRYING = ("{p} carried {s} to {v}", "{p} took {s} to {v}", "{p} brought {s} to {v}", "{p} dragged {s} to {v}", "{p} sent {s} to {v}")
 PAINTING = ("{p} painted {s} {v}", "{p} dyed {s} {v}", "{p} coloured {s} {v}", "{p} made {s} {v} with a brush")
 NOW = ("now {told}", "from then on {told}", "so {told} now", "since that day {told}")
-HAPPENINGS = {"owner": GIVING, "place": GOING, "kept": CARRYING, "colour": PAINTING}
-
+TURNS = ("but then everything changed: {told}", "one night turned it all round, and {told}", "yet that did not last, and {told}",
+         "soon after it was the other way about: {told}")
+HAPPENINGS = {"owner": GIVING, "place": GOING, "colour": PAINTING}
+SIGHTS = ("there was no end of {a} and {b}", "{p} saw {a} and {b}", "{p} looked at the {a}", "the {trade} showed {p} the {a}",
+          "beside the {a} one noticed {b}", "all around were {a} and {b}", "{p} wondered at so much {a}", "the {trade} {deed} all day",
+          "nobody {deed} like the {trade}", "{p} asked the {trade} about the {a}", "{p} {deed} a while, too", "the {trade} spoke of {a}",
+          "without {a} nobody {deed} there", "{p} touched the {a}", "the {trade} wanted more {a}", "{p} stumbled over the {a}",
+          "{a} belong to a {place}", "{p} saw {a}, as in every {place}", "nothing but {a}, said the {trade}")
+FAREWELLS = ("at last {p} left the {place}", "so ended the day of {p} in the {place}", "{p} would come back to the {place}",
+             "all this {p} saw in the {place}")
+JOYS = ("to the joy of all", "thank heaven")  # what follows a kind word
+GRIEFS = ("to the grief of all", "more is the pity")
 MOOD_TEMPLATES = (
     "{p} was {mood}", "{p} felt {mood}", "{p} went home {mood}", "{p} and {q} were {mood}", "everybody saw how {mood} {p} was",
     "it made {p} {mood}", "{q} found {p} {mood}", "{p} became {mood} and {mood2}", "{she} was {degree} {mood}",
@@ -19,7 +31,8 @@ MOOD_TEMPLATES = (
 OPINION_TEMPLATES = (
     "the {noun} was {adjective}", "the {noun} was {degree} {adjective}", "the {noun} turned out {adjective}",
     "people {verb} the {adjective} {noun}", "{q} {verb} the {noun}", "{p} was {adjective} and {adjective2}",
-    "what a {adjective} {noun}", "everybody {verb} {p}",
+    "what a {adjective} {adjective2} {noun}", "everybody {verb} {p}", "it was a {adjective} {adjective2} {noun}",
+    "{q} {verb} that {adjective} {adjective2} {noun}", "{p} was a {adjective} {adjective2} {trade}",
     "{q} called the {noun} {adjective}", "the {noun} seemed {adjective} and {adjective2} to {q}", "the {adjective} {noun} was {adjective2}",
     "the whole town {verb} the {noun} of {p}", "nobody had seen a more {adjective} {noun}", "{q} spoke of the {adjective} {noun}",
     "the {noun} of {p} was {adjective}", "{she} was a {adjective} {trade}")
@@ -50,33 +63,56 @@ THANKS = (  # and whether the pronoun means the first of the two
 def happen(scene: Scene) -> None:
     """One event, told, then what is so from now on."""
     town, chance = scene.town, scene.chance
-    kind = chance.choice(list(HAPPENINGS))
-    subject = chance.choice(town.people if kind == "place" else town.things)
-    if kind == "owner":
-        doer = town.values["owner", subject]
-        after = Fact(kind, subject, town.someone(doer))
-    else:
-        doer = town.someone()
-        after = Fact(kind, subject, town.new_value(kind, subject))
+    kind = chance.choice(("owner", "colour"))
+    subject = chance.choice(town.things)
+    doer = town.values["owner", subject] if kind == "owner" else town.someone()
+    after = Fact(kind, subject, town.someone(doer) if kind == "owner" else town.new_value(kind, subject))
     told = chance.choice(HAPPENINGS[kind]).format(p=doer, s=subject, v=after.value)
     town.change(after)
     scene.say(told)
     if chance.random() < 0.7:
-        scene.say(chance.choice(NOW).format(told=scene.state(after, scene.reword(after))))
-    scene.told = [after, *[fact for fact in scene.told if town.values[fact.kind, fact.subject] == fact.value][:2]]
+        scene.say(chance.choice(NOW).format(told=scene.tell(after)))
+
+
+def turn(scene: Scene) -> None:
+    """One of the subject's qualities becomes its opposite, and stays so."""
+    after = scene.town.contrary(scene.one())
+    scene.town.change(after)
+    scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
+
+
+def sight(scene: Scene, person: str, place: Field, templates: tuple[str, ...], things: tuple[str, ...], deeds: tuple[str, ...]) -> str:
+    """What somebody meets in a place, which is not named."""
+    one, two = scene.chance.sample(things, 2)
+    return scene.chance.choice(templates).format(p=person, a=one, b=two, trade=place.trade, place=place.place,
+                                                 deed=scene.chance.choice(deeds))
+
+
+def visit(scene: Scene) -> None:
+    """Somebody goes to a place; what is met there; the place again."""
+    town, chance = scene.town, scene.chance
+    person = town.someone()
+    after = Fact("place", person, town.new_value("place", person))
+    place = next(field for field in FIELDS if after.value == f"the {field.place}")
+    town.change(after)
+    if chance.random() < 0.5:
+        scene.say(chance.choice(GOING).format(s=person, v=after.value))
+    for _ in range(chance.randint(3, 5)):
+        scene.say(sight(scene, town.pronoun(person) if scene.chance.random() < 0.5 else person, place, SIGHTS, place.things, place.deeds))
+    scene.say(chance.choice(FAREWELLS).format(p=person, place=place.place) if chance.random() < 0.6 else scene.tell(after))
 
 
 def opinion(scene: Scene, pleasant: bool, person: str, other: str, noun: str, templates: tuple[str, ...],
-            adjectives: tuple[str, ...]) -> str:
-    """A sentence of one polarity about a person, a thing, or what was done."""
+            share: Callable[[Iterable[str]], tuple[str, ...]] = tuple) -> str:
+    """A sentence of one polarity about a person, a thing, or what was done; `share` takes the words that may be used of those there are."""
     chance = scene.chance
-    moods = words.MOODS[:words.PLEASANT_MOODS] if pleasant else words.MOODS[words.PLEASANT_MOODS:]
-    adjective, adjective2 = chance.sample(adjectives, 2)
-    mood, mood2 = chance.sample(chance.choice(moods), 2)
-    return with_articles(chance.choice(templates).format(
+    moods = chance.choice(words.MOODS[:words.PLEASANT_MOODS] if pleasant else words.MOODS[words.PLEASANT_MOODS:])
+    adjective, adjective2 = chance.sample(share(words.GOOD if pleasant else words.BAD), 2)
+    mood, mood2 = chance.sample(share(moods), 2)
+    return with_articles(chance.choice(share(templates)).format(
         p=person, q=other, noun=noun, adjective=adjective, adjective2=adjective2, mood=mood, mood2=mood2, she=scene.town.pronoun(person),
-        degree=chance.choice(words.DEGREES), verb=chance.choice(words.PRAISES if pleasant else words.BLAMES),
-        trade=chance.choice(words.TRADES)))
+        degree=chance.choice(words.DEGREES), verb=chance.choice(share(words.PRAISES if pleasant else words.BLAMES)),
+        trade=chance.choice(FIELDS).trade))
 
 
 def mood(scene: Scene) -> None:
@@ -84,10 +120,9 @@ def mood(scene: Scene) -> None:
     chance = scene.chance
     person = scene.town.someone()
     other, noun, pleasant = scene.town.someone(person), chance.choice(words.WORKS), chance.random() < 0.5
-    adjectives = words.GOOD if pleasant else words.BAD
-    for _ in range(chance.randint(2, 4)):
-        scene.say(opinion(scene, pleasant, person, other, noun, OPINION_TEMPLATES, adjectives))
-    scene.say(opinion(scene, pleasant, person, other, noun, MOOD_TEMPLATES, adjectives))
+    for _ in range(chance.randint(3, 5)):
+        text = opinion(scene, pleasant, person, other, noun, OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES)
+        scene.say(f"{text} {chance.choice(JOYS if pleasant else GRIEFS)}" if chance.random() < 0.5 else text)
 
 
 def thank(scene: Scene) -> None:

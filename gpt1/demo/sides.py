@@ -1,13 +1,14 @@
 """The two sides of every task: training rows on one, development and test rows on the other, with no name, street or telling in common."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple, TypeVar
 
 from gpt1.demo import words
-from gpt1.demo.telling import Fact, ask, tell
-from gpt1.demo.town import PERSON_KINDS, THING_KINDS, Town
+from gpt1.demo.qualities import ALL, OF_PEOPLE, opposite, pole_of
+from gpt1.demo.telling import OF_QUALITY, OF_TWO, Fact, synonym, tell, with_articles
+from gpt1.demo.town import Town
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 MOST_DRAWS = 5000
@@ -26,45 +27,48 @@ class Side(NamedTuple):
 
     def town(self) -> Town:
         """A small town of this side's people and streets."""
-        return Town(self.chance, list(self.half(words.WOMEN)), list(self.half(words.MEN)), people=8, things=8, odd=self.number)
+        return Town(self.chance, list(self.half(words.WOMEN)), list(self.half(words.MEN)), people=8, odd=self.number)
 
-    def wordings(self, count: int, of: int) -> list[int]:
-        """Different wordings of this side, out of `of` that there are."""
-        return self.chance.sample(range(self.number, of, 2), count)
+    def wording(self, of: Sequence[str]) -> str:
+        """One of this side's wordings."""
+        return self.chance.choice(self.half(of))
 
-    def tell(self, fact: Fact) -> str:
-        """The fact in a wording of this side."""
-        return tell(fact, self.wordings(1, 8)[0])
+    def fact(self, kind: str, subject: str, pole: int) -> Fact:
+        """A quality in a word of this side."""
+        return Fact(kind, subject, self.chance.choice(self.half(ALL[kind].poles[pole].words)))
 
-    def ask(self, fact: Fact) -> str:
-        """The question for it in a wording of this side, for an hour of this side: without, it would often stand in the books."""
-        return f"{ask(fact, self.wordings(1, 6)[0])} {self.chance.choice(self.half(words.HOURS))}"
+    def synonym(self, fact: Fact) -> Fact:
+        """The same quality in another word of this side."""
+        return synonym(self.chance, fact, self.half(pole_of(fact.kind, fact.value).words))
 
-    def tell_twice(self, fact: Fact, other: Fact) -> tuple[str, str]:
-        """Two facts in two different wordings."""
-        one, two = self.wordings(2, 8)
-        return tell(fact, one), tell(other, two)
+    def contrary(self, fact: Fact) -> Fact:
+        """The opposite in a word of this side."""
+        return fact._replace(value=self.chance.choice(self.half(opposite(fact.kind, fact.value).words)))
+
+    def tell(self, fact: Fact, shown: float = 0.0) -> str:
+        """The fact in a wording of this side; by the chance `shown` without naming the quality."""
+        if self.chance.random() < shown:
+            return self.wording(pole_of(fact.kind, fact.value).signs).format(s=fact.subject)
+        return tell(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
+
+    def tell_two(self, one: Fact, two: Fact) -> str:
+        """Two qualities of one subject in one clause, in any order."""
+        first, second = self.chance.sample((one, two), 2)
+        return with_articles(self.wording(OF_TWO).format(s=first.subject, v=first.value, w=second.value))
 
 
-class Facts(NamedTuple):
-    """Two subjects of one town: the kind `shared` of both, and the kind `other` of each; no value twice."""
+class Portrait(NamedTuple):
+    """Different qualities of one relative or belonging, as they are; and the town."""
 
-    first: Fact
-    second: Fact
-    first_other: Fact
-    second_other: Fact
+    town: Town
+    facts: tuple[Fact, ...]
 
 
-def draw_facts(side: Side) -> Facts:
-    """Facts about two people or two things of a new town."""
-    while True:
-        town = side.town()
-        subjects, kinds = (town.people, PERSON_KINDS) if side.chance.random() < 0.5 else (town.things, THING_KINDS)
-        first, second = side.chance.sample(subjects, 2)
-        shared, other = side.chance.sample(kinds, 2)
-        facts = Facts(town.fact(shared, first), town.fact(shared, second), town.fact(other, first), town.fact(other, second))
-        if len({fact.value for fact in facts} | {first, second}) == 6:
-            return facts
+def draw_portrait(side: Side, topic: Sequence[str]) -> Portrait:
+    """A relative or a belonging of a new town, and every quality of the topic in random order: all of people or all of things."""
+    town, chance = side.town(), side.chance
+    subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
+    return Portrait(town, tuple(side.fact(kind, subject, chance.randrange(2)) for kind in chance.sample(topic, len(topic))))
 
 
 def clauses(text: str) -> list[str]:

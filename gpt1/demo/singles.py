@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 from gpt1.demo import words
-from gpt1.demo.happenings import GIVING, GOING, MOOD_TEMPLATES, OPINION_TEMPLATES, opinion
+from gpt1.demo.happenings import GIVING, MOOD_TEMPLATES, OPINION_TEMPLATES, opinion
+from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS
 from gpt1.demo.scenes import Scene
-from gpt1.demo.sides import Side
-from gpt1.demo.telling import sentence
+from gpt1.demo.sides import Side, draw_portrait
+from gpt1.demo.telling import sentence, tell
 from gpt1.demo.town import PERSON_KINDS, THING_KINDS
 
 
@@ -21,8 +22,7 @@ def sentiment(side: Side, pleasant: bool) -> Single:
     """A kind or an unkind sentence, with adjectives and in words of this side."""
     town, chance = side.town(), side.chance
     one, two = chance.sample(town.people, 2)
-    text = opinion(Scene(town, chance), pleasant, one, two, chance.choice(words.WORKS), side.half(OPINION_TEMPLATES),
-                   side.half(words.GOOD if pleasant else words.BAD))
+    text = opinion(Scene(town, chance), pleasant, one, two, chance.choice(words.WORKS), OPINION_TEMPLATES, side.half)
     return Single(sentence(text), "1" if pleasant else "0")
 
 
@@ -47,16 +47,16 @@ def acceptability(side: Side, good: bool) -> Single:
 
 def _clause(side: Side) -> str:
     town, chance = side.town(), side.chance
-    choice = chance.random()
-    if choice < 0.6:
-        subject = chance.choice(town.things + town.people)
-        return side.tell(town.fact(chance.choice(THING_KINDS if subject in town.things else PERSON_KINDS), subject))
     one, two = chance.sample(town.people, 2)
-    if choice < 0.8:
-        return chance.choice(side.half(GIVING)).format(p=one, s=chance.choice(town.things), v=two)
-    if choice < 0.9:
-        return chance.choice(side.half(GOING)).format(s=one, v=town.fact("place", two).value)
-    return opinion(Scene(town, chance), chance.random() < 0.5, one, two, chance.choice(words.WORKS), side.half(MOOD_TEMPLATES), words.GOOD)
+    choice = chance.randrange(6)
+    if choice == 0:
+        return side.wording(GIVING).format(p=one, s=chance.choice(town.things), v=two)
+    if choice == 1:
+        return opinion(Scene(town, chance), chance.random() < 0.5, one, two, chance.choice(words.WORKS), MOOD_TEMPLATES, side.half)
+    if choice == 2:
+        kinds, subjects = chance.choice(((THING_KINDS, town.things), (PERSON_KINDS, town.people)))
+        return tell(town.fact(chance.choice(kinds), chance.choice(subjects)), chance.randrange(side.number, 8, 2))
+    return side.tell(draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS)))).facts[0], 0.5)
 
 
 def _wrong_form(side: Side, text: list[str]) -> list[str] | None:

@@ -1,11 +1,17 @@
-"""How facts are told and asked for: each kind in eight tellings of one meaning and six questions; {s} its subject, {v} its value."""
+"""How facts are told and asked for: each kind in eight tellings of one meaning; {s} stands for its subject, {v} for its value."""
 
 import re
+from random import Random
 from typing import NamedTuple
+
+from gpt1.demo import qualities
 
 
 class Fact(NamedTuple):
-    """`kind` is a key of TELLINGS; `subject` and `value` are words as they stand in a sentence: "the kite", "anna", "a baker"."""
+    """`kind` is a key of TELLINGS or a quality; `subject` and `value` are words as they stand in a sentence: "the kite", "a baker".
+
+    The value of a quality is any word of the pole that holds.
+    """
 
     kind: str
     subject: str
@@ -20,12 +26,8 @@ TELLINGS = {
     "material": ("{s} was made of {v}", "{s} consisted of {v}", "{v} was what {s} was made of", "{s} was formed from {v}",
                  "the maker of {s} had used {v}", "{s} had been built out of {v}", "{s} was of solid {v}",
                  "for {s} somebody had taken {v}"),
-    "kept": ("{s} lay in {v}", "{s} was kept in {v}", "in {v} stood {s}", "one could find {s} in {v}",
-             "somebody kept {s} in {v}", "{s} had its place in {v}", "{s} was stored in {v}", "{v} was where {s} lay"),
     "place": ("{s} was in {v}", "{s} stayed in {v}", "in {v} sat {s}", "one could meet {s} in {v}",
               "{s} spent the day in {v}", "{v} was where {s} waited", "{s} was to be seen in {v}", "people found {s} in {v}"),
-    "trade": ("{s} was {v}", "{s} worked as {v}", "by trade {s} was {v}", "{s} earned a living as {v}",
-              "the trade of {s} was that of {v}", "everybody knew {s} as {v}", "{s} had become {v}", "{s} made money as {v}"),
     "pet": ("{s} had {v}", "{s} kept {v}", "the pet of {s} was {v}", "{v} lived with {s}",
             "{s} looked after {v}", "{v} followed {s} everywhere", "{s} fed {v} every day", "{s} shared the house with {v}"),
     "food": ("{s} liked {v}", "the favourite food of {s} was {v}", "{s} loved to eat {v}", "{s} was fond of {v}",
@@ -39,39 +41,20 @@ TELLINGS = {
                "{s} liked nobody better than {v}", "nobody was closer to {s} than {v}", "{s} shared every secret with {v}",
                "the one whom {s} trusted was {v}", "{v} was dearest to {s}"),
 }
-QUESTIONS = {
-    "owner": ("who owned {s}", "to whom did {s} belong", "who was the owner of {s}", "whose property was {s}", "who possessed {s}",
-              "by whom was {s} owned"),
-    "colour": ("what colour was {s}", "what was the colour of {s}", "which colour did {s} have", "how was {s} painted",
-               "which colour was {s}", "in what colour did {s} shine"),
-    "material": ("what was {s} made of", "of what did {s} consist", "from what was {s} formed", "what had the maker of {s} used",
-                 "of which stuff was {s}", "out of what had {s} been built"),
-    "kept": ("where lay {s}", "where was {s} kept", "where could one find {s}", "in which place stood {s}", "where had {s} its place",
-             "where did somebody keep {s}"),
-    "place": ("where was {s}", "where did {s} stay", "where could one meet {s}", "in which place sat {s}", "where did {s} spend the day",
-              "where was {s} to be seen"),
-    "trade": ("what was the trade of {s}", "what did {s} work as", "how did {s} earn a living", "what was {s} by trade",
-              "which trade had {s}", "how did {s} make money"),
-    "pet": ("which pet did {s} have", "what was the pet of {s}", "which animal lived with {s}", "which animal did {s} keep",
-            "which animal did {s} feed", "which animal followed {s}"),
-    "food": ("what did {s} like to eat", "what was the favourite food of {s}", "which food did {s} love", "of which food was {s} fond",
-             "which food tasted best to {s}", "which food did {s} ask for"),
-    "street": ("where did {s} live", "where stood the house of {s}", "in which street did {s} dwell", "where was the home of {s}",
-               "where did {s} have a house", "in which street did people visit {s}"),
-    "age": ("how old was {s}", "what was the age of {s}", "how many years had {s} lived", "what age had {s} reached", "which age had {s}",
-            "how many winters had {s} seen"),
-    "friend": ("who was the best friend of {s}", "whom did {s} trust", "whom did {s} like best", "who was closest to {s}",
-               "with whom did {s} share every secret", "who was dearest to {s}"),
-}
-IN_PLACES = ("kept", "place", "street")  # kinds whose answer is "in ..."
-TRUE = ("that was true", "and so it was", "this was so")
-FALSE = ("that was not true", "but it was not so", "this was wrong")
-UNKNOWN = ("nobody could tell", "that was only a guess", "perhaps it was so")
-SAME = ("both meant the same", "that was one and the same thing", "it came to the same")
-DIFFERENT = ("they meant different things", "that was something different", "it was not the same at all")
-ANSWERED = ("that answered the question", "this was the answer")
-NO_ANSWER = ("that did not answer the question", "this was no answer")
-SAYING = ("said", "thought", "believed", "was sure", "declared", "told everybody", "claimed", "remarked")
+OF_QUALITY = ("{s} was {v}", "{s} seemed {v}", "{s} looked {v}", "{s} became {v}", "{s} stayed {v}", "{s} proved {v}", "{s} turned {v}",
+              "{s} appeared {v}")
+OF_ONE = ("{s} was a {v} {w} {one}", "{s} seemed a {v} {w} {one}", "what a {v} {w} {one} {s} was")
+OF_TWO = tuple(f"{wording} and {{w}}" for wording in OF_QUALITY)
+ASKING_WHETHER = ("was {s} {v}", "did {s} seem {v}", "did {s} look {v}", "did {s} become {v}", "did {s} stay {v}", "did {s} prove {v}")
+ASKING_ABOUT = ("what about the {n} of {s}", "what was the {n} of {s}", "what did one hear of the {n} of {s}",
+                "what was said of the {n} of {s}", "what was known of the {n} of {s}", "how was the {n} of {s}")
+TRUE = ("yes", "yes, that was true")
+FALSE = ("no", "no, that was false")
+UNKNOWN = ("perhaps", "perhaps, nobody knew")
+SAME = ("yes, both agreed", "yes, that was the same")
+DIFFERENT = ("no, both disagreed", "no, that was different")
+ANSWERED = ("yes, that was an answer", "yes, now they knew")
+NO_ANSWER = ("no, that was no answer", "no, they still did not know")
 
 
 def with_articles(clause: str) -> str:
@@ -79,19 +62,36 @@ def with_articles(clause: str) -> str:
     return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", clause)
 
 
-def tell(fact: Fact, wording: int) -> str:
-    """A clause that states the fact, without a full stop."""
-    return with_articles(TELLINGS[fact.kind][wording].format(s=fact.subject, v=fact.value))
+OBJECT = {"she": "her", "he": "him", "it": "it"}
 
 
-def ask(fact: Fact, wording: int) -> str:
-    """A question for the fact's value, without a question mark."""
-    return QUESTIONS[fact.kind][wording].format(s=fact.subject)
+def fill(template: str, subject: str, pronoun: str | None = None, **values: str) -> str:
+    """The template with the subject for {s}, or she, he or it: her or him where {s} is not the subject of its clause."""
+    if pronoun:
+        template = re.sub(r"(^|\bthat |^was |^did |\{one\} )?\{s\}", lambda found: f"{found[1]}{pronoun}" if found[1] is not None
+                          else OBJECT[pronoun], template)
+    return with_articles(template.format(s=subject, **values))
 
 
-def answer(fact: Fact) -> str:
-    """The short answer: the value alone, with its preposition."""
-    return f"in {fact.value}" if fact.kind in IN_PLACES else fact.value
+def tell(fact: Fact, wording: int, pronoun: str | None = None) -> str:
+    """A clause that states the fact, without a full stop; with a pronoun for the subject where one is given."""
+    return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
+
+
+def show(fact: Fact, sign: int, pronoun: str | None = None) -> str:
+    """A clause in which a quality shows, its name unsaid."""
+    return fill(qualities.pole_of(fact.kind, fact.value).signs[sign], fact.subject, pronoun)
+
+
+def tails(fact: Fact) -> tuple[str, ...]:
+    """What may follow the word of a quality: what it is compared with, or the quality's noun."""
+    return (*(f"as {like}" for like in qualities.pole_of(fact.kind, fact.value).likes), f"in {fact.kind}")
+
+
+def synonym(chance: Random, fact: Fact, words: tuple[str, ...] | None = None) -> Fact:
+    """The same in another word: one of `words` where given, else any."""
+    pole = qualities.pole_of(fact.kind, fact.value)
+    return fact._replace(value=chance.choice([word for word in pole.words if word != fact.value and (words is None or word in words)]))
 
 
 def sentence(clause: str) -> str:

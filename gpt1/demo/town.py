@@ -1,14 +1,15 @@
-"""A town and its days: who lives there, what they own and where it lies. Facts stay true until an event changes them."""
+"""A town and its days: who lives there, what they own, what they are like and where they go. Facts hold until an event changes them."""
 
 from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import words
+from gpt1.demo.fields import FIELDS
+from gpt1.demo.qualities import ALL, OF_PEOPLE, OF_THINGS, RELATIVES, opposite
 from gpt1.demo.telling import Fact
 
-THING_KINDS = ("owner", "colour", "material", "kept")
-PERSON_KINDS = ("place", "trade", "pet", "food", "street", "age", "friend")
-CHANGING = ("owner", "colour", "kept", "place")  # what events may change
+THING_KINDS = ("owner", "colour", "material")
+PERSON_KINDS = ("place", "pet", "food", "street", "age", "friend")
 
 
 class Event(NamedTuple):
@@ -32,37 +33,38 @@ def compound_names(chance: Random, count: int, odd: int | None = None) -> list[s
 class Town:
     """People by name, things by noun ("the kite"), and every fact about them as it stands.
 
-    `women` and `men` are the names to draw from, `odd` says which streets. Within a town no two things share a colour, no two people a
-    trade, and so on (but for owners and friends), so that a value names one subject.
+    Relatives ("Anna's aunt") and belongings ("Anna's kite") have the qualities. `women` and `men` are the names to draw from, `odd` says
+    which streets.
     """
 
-    def __init__(self, chance: Random, women: list[str], men: list[str], people: int = 8, things: int = 10,
+    def __init__(self, chance: Random, women: list[str], men: list[str], people: int = 8, things: int = 4,
                  odd: int | None = None) -> None:
         self.chance = chance
         self.women = chance.sample(women, people // 2)
         self.men = chance.sample(men, people - people // 2)
         self.people = self.women + self.men
         chance.shuffle(self.people)
-        self.things = [f"the {noun}" for noun in chance.sample(words.THINGS, things)]
+        nouns = chance.sample(words.THINGS, things + people)
+        self.things = [f"the {noun}" for noun in nouns[:things]]
+        self.belongings = [f"{person}'s {noun}" for person, noun in zip(self.people, nouns[things:], strict=True)]
+        self.relatives = [f"{person}'s {chance.choice(list(RELATIVES))}" for person in self.people]
         self.surnames = dict(zip(self.people, compound_names(chance, people, odd), strict=True))
         self.events: list[Event] = []
         self.day = 0
-        streets = [f"{name} {chance.choice(words.STREET_KINDS)}" for name in compound_names(chance, people, odd)]
         self.pools: dict[str, list[str]] = {
-            "owner": self.people, "friend": self.people,
-            "colour": list(words.COLOURS), "material": list(words.MATERIALS),
-            "kept": [f"the {place}" for place in words.PLACES], "place": [f"the {place}" for place in words.PLACES],
-            "trade": [with_article(trade) for trade in words.TRADES], "pet": [with_article(animal) for animal in words.ANIMALS],
-            "food": list(words.FOODS), "street": streets, "age": list(words.NUMBERS)}
+            "owner": self.people, "friend": self.people, "colour": list(words.COLOURS), "material": list(words.MATERIALS),
+            "place": [f"the {field.place}" for field in FIELDS], "pet": [with_article(animal) for animal in words.ANIMALS],
+            "food": list(words.FOODS), "age": list(words.NUMBERS),
+            "street": [f"{name} {chance.choice(words.STREET_KINDS)}" for name in compound_names(chance, people, odd)]}
         self.values: dict[tuple[str, str], str] = {}
-        for kind in (*THING_KINDS, *PERSON_KINDS):
-            subjects = self.things if kind in THING_KINDS else self.people
-            pool = self.pools[kind]
-            drawn = chance.sample(pool, len(subjects)) if len(pool) >= len(subjects) else [chance.choice(pool) for _ in subjects]
-            for subject, value in zip(subjects, drawn, strict=True):
-                while value == subject:  # nobody is her own best friend
-                    value = chance.choice(pool)
-                self.change(Fact(kind, subject, value))
+        for kinds, subjects in ((THING_KINDS, self.things), (PERSON_KINDS, self.people)):
+            for kind in kinds:
+                for subject in subjects:
+                    self.change(Fact(kind, subject, chance.choice([value for value in self.pools[kind] if value != subject])))
+        for qualities, owners in ((OF_THINGS, self.belongings), (OF_PEOPLE, self.relatives)):
+            for noun, quality in qualities.items():
+                for subject in owners:
+                    self.change(Fact(noun, subject, chance.choice(chance.choice(quality.poles).words)))
 
     def change(self, fact: Fact) -> None:
         """An event: from now on the fact holds."""
@@ -70,29 +72,27 @@ class Town:
         self.events.append(Event(self.day, fact))
 
     def fact(self, kind: str, subject: str) -> Fact:
-        """The fact of this kind about this subject as it stands."""
-        return Fact(kind, subject, self.values[kind, subject])
+        """The fact of this kind about this subject as it stands; for a quality in any of its words."""
+        value = self.values[kind, subject]
+        return Fact(kind, subject, self.chance.choice(ALL[kind].poles[value in ALL[kind].poles[1].words].words) if kind in ALL else value)
 
-    def kinds_of(self, subject: str) -> tuple[str, ...]:
-        """The kinds of facts that there are about a subject."""
-        return THING_KINDS if subject in self.things else PERSON_KINDS
+    def qualities_of(self, subject: str) -> tuple[str, ...]:
+        """The nouns of the qualities of a relative or a belonging."""
+        return tuple(OF_THINGS if subject in self.belongings else OF_PEOPLE)
 
-    def other_value(self, fact: Fact) -> str:
-        """Another value of the same kind, one that some other subject of the town has, and not the subject itself."""
-        subjects = self.things if fact.kind in THING_KINDS else self.people
-        values = [value for subject in subjects if (value := self.values[fact.kind, subject]) not in (fact.value, fact.subject)]
-        return self.chance.choice(values)
+    def contrary(self, fact: Fact) -> Fact:
+        """The opposite of a quality, in any word."""
+        return fact._replace(value=self.chance.choice(opposite(fact.kind, fact.value).words))
 
     def new_value(self, kind: str, subject: str) -> str:
         """A value of the kind that the subject does not have now."""
-        now = self.values[kind, subject]
-        taken = set(self.values.values()) if kind == "colour" else {now}
-        free = [value for value in self.pools[kind] if value not in taken]
-        return self.chance.choice(free or [value for value in self.pools[kind] if value != now])
+        return self.chance.choice([value for value in self.pools[kind] if value not in (self.values[kind, subject], subject)])
 
-    def pronoun(self, person: str) -> str:
-        """She or he."""
-        return "she" if person in self.women else "he"
+    def pronoun(self, subject: str) -> str:
+        """She, he or it."""
+        if subject in self.people:
+            return "she" if subject in self.women else "he"
+        return RELATIVES.get(subject.split()[-1], "it")
 
     def someone(self, *but: str) -> str:
         """One of the people, none of those named."""

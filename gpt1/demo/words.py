@@ -32,20 +32,12 @@ suitcase tambourine tent towel trunk
 """)
 COLOURS = _words("red blue green yellow black white brown grey purple orange pink golden silver crimson violet scarlet")
 MATERIALS = _words("wood iron leather glass paper wool clay stone silk copper brass tin straw bone cotton linen")
-PLACES = _words("""
-bakery barn brewery castle chapel dairy farm forest fountain graveyard hospital inn library market mill museum palace pier prison school
-stable tavern tower vineyard
-""")
 ANIMALS = _words("""
 cat dog goat pony rabbit parrot goose hen duck lamb donkey mouse owl raven turtle hedgehog
 """)
 FOODS = _words("""
 apples butter cake cheese chestnuts cream eggs fish ham jam melons mustard olives pancakes peas pickles plums porridge pudding rice
 sausages strawberries toast
-""")
-TRADES = _words("""
-actor banker blacksmith bricklayer carpenter cobbler dentist farmer fisher glazier guard joiner lawyer miner piper porter roofer sculptor
-smith tailor thatcher trapper
 """)
 NUMBERS = _words("nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
                 "seventy eighty ninety")
@@ -61,14 +53,11 @@ MOODS = (  # each row: words for one mood; the first rows are pleasant ones
 PLEASANT_MOODS = 3
 
 GOOD = _words("""
-admirable amusing beautiful brilliant charming clever delicious delightful elegant enchanting excellent fascinating fine fresh friendly
-generous gentle glorious good graceful grand great handsome helpful honest inspiring kind lively lovely magnificent marvellous neat nice
-noble perfect pleasant pretty remarkable splendid superb sweet tasty tender thoughtful warm wise witty wonderful worthy
+admirable beautiful charming delightful elegant excellent fine glorious good lovely marvellous nice perfect pleasant splendid superb
+wonderful worthy
 """)
 BAD = _words("""
-annoying awful bad boring broken careless clumsy cruel dirty disgusting dreadful dreary dull evil faulty filthy foolish foul ghastly
-greedy grim harsh hideous horrible lazy lousy mean miserly nasty noisy pathetic poor rotten rude selfish shabby sloppy sour spiteful
-stale stupid terrible tiresome ugly unfair unkind vile weak wicked worthless
+annoying awful bad boring clumsy disgusting dreadful dreary ghastly hideous horrible nasty pathetic rotten shabby terrible tiresome vile
 """)
 PRAISES = _words("praised admired loved enjoyed liked adored welcomed cherished recommended applauded")
 BLAMES = _words("blamed hated disliked detested despised scolded cursed avoided loathed mocked")
@@ -129,4 +118,10 @@ coins corks corn crates crumbs cucumbers daffodils daisies dolls eggshells envel
 jars kernels lace leaves letters lilies logs marbles nails newspapers nutshells oats onions packets papers pearls pebbles petals pinecones
 pins planks poppies pumpkins radishes reeds rocks roots roses sacks screws seashells seeds shells shirts sheets shoelaces socks spices
 sponges stamps sticks stockings strings tiles tickets timber tools towels tulips turnips twigs vegetables violets walnuts weeds wheat wires
+axes baskets beakers belts bowls boxes brooms brushes buckles caps clocks clogs combs corkscrews crayons cups curtains cushions drums
+eggs feathers figs flags flutes forks funnels gloves goblets grapes hats hazelnuts helmets herbs hooks horns jugs kegs kettles kites ladders
+ladles lanterns lids mallets mats melons mirrors mops mugs needles oars oranges pans parasols parcels peaches peanuts pears pencils pens
+pipes pitchers plates pots puddings purses quills rags rattles razors ribbons rods rugs saddles sandals saucers scarves scissors shawls
+shovels sieves slippers spoons stools straps swings tassels teapots thimbles trays trunks tubs umbrellas urns vases veils wallets
+watches wheels whips whistles wreaths
 """)

@@ -79,18 +79,17 @@ def facts(params: Params, table: Table) -> tuple[tuple[str, str], ...]:
                              f"{pretrained['heldout_perplexity']:.1f} a token, {pretrained['heldout_word_perplexity']:.1f} a word "
                              f"(the paper: {PRETRAINING})"),
             ("Fine-tuning", f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task; {_subsets(params, table)}"),
-            *_made_up(params, table),
+            *((("Tasks", f"{', '.join(invented)}: made up, in the official file formats; no score on them compares with the paper's"),)
+              if (invented := made_up(params, table)) else ()),
             ("Beside it", f"the paper's numbers: {table.measured}"))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"data/shard/index.json or data/pretrain/transformer/summary.json: expected numbers for the caption, "
                         f"found something else ({error}); run dvc repro -f pretrain@transformer") from None
 
 
-def _made_up(params: Params, table: Table) -> tuple[tuple[str, str], ...]:
-    """A warning, where a task of the table comes from a made-up world."""
-    made_up = [TASKS[name].title for name in _tasks_of(params, table) if params.sources[name].folder != "raw"]
-    return (("Tasks", f"{', '.join(made_up)}: made up, in the official file formats; no score on them compares with the paper's"),
-            ) if made_up else ()
+def made_up(params: Params, table: Table) -> list[str]:
+    """The titles of the table's tasks that come from a made-up world."""
+    return [TASKS[name].title for name in _tasks_of(params, table) if params.sources[name].folder != "raw"]
 
 
 def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:
