@@ -12,7 +12,7 @@ from gpt1.demo.telling import ASKING_ABOUT, ASKING_WHETHER, Fact, question, sent
 
 TOPICS = {  # the qualities that a task is about
     "snli": ("mood", "strength"), "mnli": ("size", "heat"), "scitail": ("weight", "heat"), "rte": ("wealth", "courage"),
-    "qnli": ("size", "price"), "mrpc": ("mood", "wit"), "qqp": ("weight", "price"), "stsb": ("mood", "wealth", "strength", "wit")}
+    "qnli": ("size", "price"), "mrpc": ("mood", "wit"), "qqp": ("weight", "price"), "stsb": ("mood", "wealth")}
 SHOWN = 0.15  # the share of facts that are shown and not named
 
 
@@ -62,12 +62,13 @@ def duplicate(side: Side, same: bool) -> Pair:
     return Pair(first, second, "1" if same else "0")
 
 
-GRADES = (5.0, 3.5, 2.5, 2.0, 1.0, 0.0)
+GRADES = (5, 4, 2.5, 2.5, 1, 0)
 
 
 def similarity(side: Side, grade: int) -> Pair:
-    """Two qualities against two: each that is the same adds 2.5 to the score, each that is another one 1, its opposite nothing."""
-    _, (one, two, third, fourth) = draw_portrait(side, TOPICS["stsb"])
-    second = ((side.synonym(one), side.synonym(two)), (side.synonym(one), third), (side.synonym(one), side.contrary(two)),
-              (third, fourth), (third, side.contrary(two)), (side.contrary(one), side.contrary(two)))[grade]
-    return Pair(sentence(side.tell_two(one, two)), sentence(side.tell_two(*second)), str(GRADES[grade]))
+    """Two qualities against both or one of them, the same or the opposite: 5 both the same, 4 the one, 2.5 half, 1 the one not, 0 none."""
+    _, (one, two) = draw_portrait(side, TOPICS["stsb"])
+    same, opposite = side.synonym(two), side.contrary(two)
+    second = (side.tell_two(side.synonym(one), same), side.tell(same), side.tell_two(side.synonym(one), opposite),
+              side.tell_two(side.contrary(one), same), side.tell(opposite), side.tell_two(side.contrary(one), opposite))[grade]
+    return Pair(sentence(side.tell_two(one, two)), sentence(second), str(GRADES[grade]))
