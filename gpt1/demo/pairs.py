@@ -62,13 +62,11 @@ def duplicate(side: Side, same: bool) -> Pair:
     return Pair(first, second, "1" if same else "0")
 
 
-GRADES = (5, 4, 2.5, 2.5, 1, 0)
+GRADES = (5, 2, 0)
 
 
 def similarity(side: Side, grade: int) -> Pair:
-    """Two qualities against both or one of them, the same or the opposite: 5 both the same, 4 the one, 2.5 half, 1 the one not, 0 none."""
+    """5: the same quality in other words; 2: another quality of the same subject; 0: the opposite."""
     _, (one, two) = draw_portrait(side, TOPICS["stsb"])
-    same, opposite = side.synonym(two), side.contrary(two)
-    second = (side.tell_two(side.synonym(one), same), side.tell(same), side.tell_two(side.synonym(one), opposite),
-              side.tell_two(side.contrary(one), same), side.tell(opposite), side.tell_two(side.contrary(one), opposite))[grade]
-    return Pair(sentence(side.tell_two(one, two)), sentence(second), str(GRADES[grade]))
+    second = (side.synonym(one), two, side.contrary(one))[grade]
+    return Pair(sentence(side.tell(one)), sentence(side.tell(second)), str(GRADES[grade]))
