@@ -79,6 +79,8 @@ class DeepSpeedEngine:
                     "zero_allow_untested_optimizer": True, "gradient_clipping": 0.0}  # clipping is ours: it must be the authors'
         if machine.device == "cuda":
             torch.cuda.set_device(self.device)
+        # Processes of a CPU would exchange by a module compiled at first use: no compiler, or a space in its path, and nothing would run.
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
         deepspeed.init_distributed(dist_backend="nccl" if machine.device == "cuda" else "gloo", verbose=False)
         self.engine, *_ = deepspeed.initialize(model=objective, optimizer=self.optimizer, config=settings)
 
