@@ -160,11 +160,13 @@ def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
 
 
 POLAR = {word for quality in ALL.values() for pole in quality.poles for word in pole.words}
+SIGHTS = {word for field in FIELDS for word in (*field.things, *field.deeds)}
 OPINIONS = {*words.GOOD, *words.BAD, *words.PRAISES, *words.BLAMES}
 
 
 @pytest.mark.parametrize(("task", "telling"), [
-    *((task, POLAR) for task in ("snli", "mnli", "qnli", "rte", "scitail", "mrpc", "qqp", "stsb", "story_cloze")), ("sst2", OPINIONS)])
+    *((task, POLAR) for task in ("snli", "mnli", "qnli", "rte", "scitail", "mrpc", "qqp", "stsb", "story_cloze")), ("sst2", OPINIONS),
+    ("story_cloze", SIGHTS)])
 def test_sides_share_none_of_the_words_that_decide(world: Path, task: str, telling: set[str]) -> None:
     train, rest = (telling & set(re.findall(r"[a-z]+", " ".join(rows).lower())) for rows in rows_of(world, task))
     assert len(train) > 3
@@ -188,6 +190,13 @@ def test_labels_are_balanced(world: Path) -> None:
     for name, column in (("qnli/dev.tsv", -1), ("rte/train.tsv", -1), ("sst2/dev.tsv", -1), ("cola/train.tsv", 1), ("qqp/dev.tsv", -1)):
         rows = [line.split("\t")[column] for line in (world / name).read_text().splitlines()[1:]]
         assert max(Counter(rows).values()) <= len(rows) / 2 + 1, name
+
+
+def test_the_first_of_two_people_is_meant_as_often_as_the_second(world: Path) -> None:
+    for name in ("train", "test"):
+        blocks = [block.split("\n") for block in (world / "dprd" / f"{name}.c.txt").read_text().strip().split("\n\n")]
+        first = sum(right == candidates.split(",")[0] for _, _, candidates, right in blocks)
+        assert abs(2 * first - len(blocks)) <= 1
 
 
 def second_text(line: str) -> tuple[str, str]:

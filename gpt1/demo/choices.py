@@ -104,10 +104,10 @@ def _mood(side: Side) -> tuple[list[str], str, str]:
     return told, right, wrong
 
 
-def pronoun(side: Side) -> Pronoun:
-    """Two people of one sex, and a reason that fits only one of them."""
+def pronoun(side: Side, first: bool) -> Pronoun:
+    """Two people of one sex, and a reason that fits only one of them: the first named or the second."""
     town, chance = side.town(), side.chance
     one, two = chance.sample(chance.choice((town.women, town.men)), 2)
-    template, first = chance.choice(THANKS[side.number::2])
+    template = chance.choice([template for template, fits_first in THANKS[side.number::2] if fits_first == first])
     text = template.partition(";")[0].format(p=one, q=two, she=town.pronoun(one))
     return Pronoun(sentence(text), town.pronoun(one), (one, two), one if first else two)

@@ -171,7 +171,7 @@ def _cola(folder: Path, seed: int, known: set[str]) -> None:
 
 
 def _dprd(folder: Path, seed: int, known: set[str]) -> None:
-    train, _, test = draw(seed, "dprd", lambda side, _: pronoun(side), known)
+    train, _, test = draw(seed, "dprd", lambda side, number: pronoun(side, first=number % 2 == 0), known)
     for name, rows in (("train", train), ("test", test)):
         (folder / f"{name}.c.txt").write_text(
             "".join(f"{row.sentence}\n{row.pronoun}\n{','.join(row.candidates)}\n{row.right}\n\n" for row in rows), encoding="utf-8")

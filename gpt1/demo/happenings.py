@@ -14,7 +14,7 @@ PAINTING = ("{p} painted {s} {v}", "{p} dyed {s} {v}", "{p} coloured {s} {v}", "
 NOW = ("now {told}", "from then on {told}", "so {told} now", "since that day {told}")
 TURNS = ("but then everything changed: {told}", "one night turned it all round, and {told}", "yet that did not last, and {told}",
          "soon after it was the other way about: {told}")
-HAPPENINGS = {"owner": GIVING, "place": GOING, "colour": PAINTING}
+HAPPENINGS = {"owner": GIVING, "colour": PAINTING}
 SIGHTS = ("there was no end of {a} and {b}", "{p} saw {a} and {b}", "{p} looked at the {a}", "the {trade} showed {p} the {a}",
           "beside the {a} one noticed {b}", "all around were {a} and {b}", "{p} wondered at so much {a}", "the {trade} {deed} all day",
           "nobody {deed} like the {trade}", "{p} asked the {trade} about the {a}", "{p} {deed} a while, too", "the {trade} spoke of {a}",
@@ -63,7 +63,7 @@ THANKS = (  # and whether the pronoun means the first of the two
 def happen(scene: Scene) -> None:
     """One event, told, then what is so from now on."""
     town, chance = scene.town, scene.chance
-    kind = chance.choice(("owner", "colour"))
+    kind = chance.choice(list(HAPPENINGS))
     subject = chance.choice(town.things)
     doer = town.values["owner", subject] if kind == "owner" else town.someone()
     after = Fact(kind, subject, town.someone(doer) if kind == "owner" else town.new_value(kind, subject))

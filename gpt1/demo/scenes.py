@@ -72,6 +72,7 @@ class Scene:
     def word(self, fact: Fact) -> str:
         """The fact in any wording; a quality at times twice over, or with its opposite denied, or with what it is like."""
         chance, pronoun = self.chance, self.name() if fact.subject == self.subject else None
+        # The first wordings come oftener than the last, as in any language.
         text, kind = tell(fact, min(chance.randrange(2 * WORDINGS) // 2, chance.randrange(WORDINGS)), pronoun), chance.random()
         if fact.kind not in ALL or kind < 0.3:
             return text
