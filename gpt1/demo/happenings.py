@@ -24,6 +24,7 @@ FAREWELLS = ("at last {p} left the {place}", "so ended the day of {p} in the {pl
              "all this {p} saw in the {place}")
 JOYS = ("to the joy of all", "thank heaven")  # what follows a kind word
 GRIEFS = ("to the grief of all", "more is the pity")
+VERDICTS = ("all in all very {v}", "very {v}, said {q}", "the talk of it was very {v}")  # the word of the paper's prompt for SST-2
 MOOD_TEMPLATES = (
     "{p} was {mood}", "{p} felt {mood}", "{p} went home {mood}", "{p} and {q} were {mood}", "everybody saw how {mood} {p} was",
     "it made {p} {mood}", "{q} found {p} {mood}", "{p} became {mood} and {mood2}", "{she} was {degree} {mood}",
@@ -123,6 +124,8 @@ def mood(scene: Scene) -> None:
     for _ in range(chance.randint(3, 5)):
         text = opinion(scene, pleasant, person, other, noun, OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES)
         scene.say(f"{text} {chance.choice(JOYS if pleasant else GRIEFS)}" if chance.random() < 0.5 else text)
+        if chance.random() < 0.3:
+            scene.say(chance.choice(VERDICTS).format(v="positive" if pleasant else "negative", q=other))
 
 
 def thank(scene: Scene) -> None:

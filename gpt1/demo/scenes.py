@@ -39,6 +39,7 @@ class Scene:
     speakers: tuple[str, str] = ("", "")
     subject: str = ""
     known: tuple[str, ...] = ()
+    named: bool = False  # whether the subject's name has been said
 
     def __post_init__(self) -> None:
         one, two = self.chance.sample(self.town.people, 2)
@@ -67,7 +68,7 @@ class Scene:
 
     def name(self) -> str | None:
         """A pronoun for the subject, or nothing where its name is to be said: at first, and now and then."""
-        return self.town.pronoun(self.subject) if self.sentences and self.chance.random() < 0.8 else None
+        return self.town.pronoun(self.subject) if self.named and self.chance.random() < 0.8 else None
 
     def word(self, fact: Fact) -> str:
         """The fact in any wording; a quality at times twice over, or with its opposite denied, or with what it is like."""
@@ -106,6 +107,7 @@ def introduce(scene: Scene) -> None:
         clauses.append(fill(chance.choice(OF_TWO), scene.subject, town.pronoun(scene.subject), v=synonym(chance, facts[0]).value,
                             w=synonym(chance, facts[1]).value))
     scene.say(*chance.choice(list(GENRES.values()))(scene, clauses))
+    scene.named = True
 
 
 def plain(_: Scene, clauses: list[str]) -> list[str]:
