@@ -1,12 +1,15 @@
 """`python -m gpt1.stages VERB [ITEM]` runs one stage. The stage is imported in here, so that Ctrl-C is one line from the start."""
 
+import signal
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from gpt1.errors import UserError, run_stage
 
-VERBS = {"check": None, "world": "NAME", "acquire": "SOURCE", "clean": None, "bpe": None, "shard": None, "encode": "TASK",
-         "pretrain": "NETWORK", "finetune": "TASK", "report": "TABLE"}
+VERBS = {"check": None, "world": "NAME", "acquire": "SOURCE", "clean": None, "bpe": None, "shard": None, "encode": "TASK", "prompt": "SET",
+         "pretrain": "NETWORK", "finetune": "TASK", "ablate": "VARIANT-TASK", "transfer": "TASK", "zero_shot": "NETWORK", "report": "NAME"}
+FUNCTIONS = {"ablate": "finetune", "transfer": "finetune"}  # verbs that are functions of another verb's module, under their own name
 
 
 def main() -> None:
@@ -17,7 +20,19 @@ def main() -> None:
     item = VERBS[verb]
     if len(items) != (item is not None):
         raise UserError(f"expected {verb}{f' {item}' if item else ' alone'}; found {' '.join([verb, *items])}")
-    import_module(f"gpt1.stages.{verb}").main(*items)
+    module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
+    getattr(module, verb if verb in FUNCTIONS else "main")(*items)
+
+
+def imported(name: str) -> ModuleType:
+    """The module of that name. Raises KeyboardInterrupt for a Ctrl-C on the way, after it: libraries swallow one, or abort, at import."""
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    module = import_module(name)
+    signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
+    return module
 
 
 run_stage(main)
