@@ -19,6 +19,7 @@ def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any])
     values["profile"] = "made_up"
     values["finetune"]["seeds"] = seeds
     values["tasks"] = {name: row for name, row in values["tasks"].items() if name in tasks}
+    values |= {"ablate": {}, "transfer": {}, "zero_shot": {}}
     for section, changed in sections.items():
         values[section] |= changed
     Path("params.yaml").write_text(json.dumps(values))
@@ -80,3 +81,46 @@ def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> Non
     given = [i % 2 for i in range(of)]
     answers = [label if i < right else 1 - label for i, label in enumerate(given)]
     write_task(task, {"dev": given}, {seed: {"dev/last": answers, "dev/best": answers} for seed in seeds})
+
+
+GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
+VARIANTS = ("no_pretraining", "no_aux_lm", "lstm")
+
+
+def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """The section `ablate` of params.yaml for variants and tasks."""
+    reads = {"no_pretraining": "bpe", "lstm": "pretrain/lstm/weights.safetensors"}
+    return {f"{variant}-{task}": {"variant": variant, "task": task, "group": group(task),
+                                  "reads": reads.get(variant, "pretrain/transformer/weights.safetensors")}
+            for variant in variants for task in tasks}
+
+
+def write_lstm() -> None:
+    write_json(Path("data/pretrain/lstm/summary.json"), {"updates": 2000, "tokens": 8_192_000, "heldout_perplexity": 91.04,
+                                                         "heldout_word_perplexity": 222.2, "parameters": {"total": 1_234_567}})
+
+
+def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> np.ndarray:
+    """Normal logits [n, outputs], those of the labels higher by `skill`; a label between two classes counts for both."""
+    table = np.random.default_rng(seed).normal(size=(len(labels), outputs))
+    low = np.floor(labels).astype(int)
+    table[np.arange(len(labels)), low] += skill * (1 - (labels - low))
+    table[np.arange(len(labels)), np.minimum(low + 1, outputs - 1)] += skill * (labels - low)
+    return table.astype(np.float32)
+
+
+def write_drawn(tasks: tuple[str, ...], skills: dict[str, float], seeds: tuple[int, ...], rows: int) -> None:
+    """Labels of tasks, and for each system (full, or a variant of params.yaml) logits drawn with its skill."""
+    for task in tasks:
+        generator = np.random.default_rng(len(task) + ord(task[0]))
+        splits = ("dev", "dev_mismatched") if task == "mnli" else ("dev",)
+        labels = {split: np.round(generator.uniform(0, 5, rows), 1).astype(np.float32) if task == "stsb"
+                  else generator.integers(OUTPUTS[task], size=rows) for split in splits}
+        write_task(task, {split: given.tolist() for split, given in labels.items()}, {})
+        for place, (system, skill) in enumerate(skills.items()):
+            folder = Path("data/finetune", group(task), task) if system == "full" else Path("data/ablate", f"{system}-{task}")
+            for seed in seeds:
+                made = {f"{split}/{weights}": drawn_logits(given, OUTPUTS[task], skill, 97 * place + 2 * seed + len(split) + number)
+                        for split, given in labels.items() for number, weights in enumerate(("last", "best"))}
+                (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
+                np.savez(folder / f"seed-{seed}" / "logits.npz", **made)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gpt1.config import validate
 from gpt1.train import optim
+from gpt1.train.schedules import schedule
 from gpt1.yaml_files import read_yaml
 
 
@@ -18,11 +19,11 @@ from gpt1.yaml_files import read_yaml
     ("warmup_cosine", 0.1, 0.5), ("warmup_cosine", 0.2, 1.0), ("warmup_cosine", 0.5, 0.5), ("warmup_cosine", 1.0, 0.0),
     ("warmup_constant", 0.1, 0.5), ("warmup_constant", 0.2, 1.0), ("warmup_constant", 0.9, 1.0)])
 def test_schedules_by_hand(name, x, expected):
-    assert optim.schedule(name, round(10 * x), 10, 0.2) == pytest.approx(expected, abs=1e-12)
+    assert schedule(name, round(10 * x), 10, 0.2) == pytest.approx(expected, abs=1e-12)
 
 
 def test_papers_pretraining_rate_peaks_after_2000_updates():
-    factors = [optim.schedule("warmup_cosine", update, 100_000, 2000 / 100_000) for update in range(1, 100_001)]
+    factors = [schedule("warmup_cosine", update, 100_000, 2000 / 100_000) for update in range(1, 100_001)]
     assert int(np.argmax(factors)) + 1 == 2000
     assert factors[0] == 1 / 2000
     assert factors[1999] == 1
@@ -33,11 +34,11 @@ def test_papers_pretraining_rate_peaks_after_2000_updates():
 @given(st.sampled_from(["warmup_linear", "warmup_cosine", "warmup_constant"]), st.integers(1, 10**6), st.integers(1, 10**6),
        st.floats(0, 0.999))
 def test_schedules_stay_between_0_and_1(name, update, updates, warmup):
-    assert 0 <= optim.schedule(name, update, updates, warmup) <= 1
+    assert 0 <= schedule(name, update, updates, warmup) <= 1
 
 
 def test_beyond_the_end_the_rate_stays():
-    assert optim.schedule("warmup_linear", 11, 10, 0.2) == 0
+    assert schedule("warmup_linear", 11, 10, 0.2) == 0
 
 
 @pytest.fixture

@@ -18,13 +18,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Answers:
-    """A task's encoded description, the folders of its labels and logits, and its seeds."""
+    """A task's encoded description, the folders of its labels and logits, its seeds, and the stage that fine-tuned it."""
 
     task: str
     description: Mapping[str, Any]  # task.json
     encoded: Path
     finetuned: Path
     seeds: tuple[int, ...]
+    stage: str  # as dvc names it: finetune@rte
 
     def _examples(self, split: str) -> int:
         if split not in self.description["splits"]:
@@ -55,7 +56,7 @@ class Answers:
     def logits(self, seed: int, split: str, weights: str) -> Array:
         """Logits [rows of the split, outputs] of one seed by the weights "best" (on dev) or "last". Raises UserError."""
         path = self.finetuned / f"seed-{seed}" / "logits.npz"
-        again = f"fine-tune it again with dvc repro -f finetune@{self.task}"
+        again = f"fine-tune it again with dvc repro -f {self.stage}"
         logits = _arrays(path, (f"{split}/{weights}",), again)[f"{split}/{weights}"]
         shape = (self._examples(split), self.description["outputs"])
         if logits.shape != shape:
@@ -70,20 +71,41 @@ class Answers:
 
 def read_answers(params: Params, task: str) -> Answers:
     """Find what `encode` and `finetune` wrote of a task. Raises UserError where either is missing or broken."""
-    group = params.tasks[task].group
-    encoded, finetuned = stage_folder("encode", group, task), stage_folder("finetune", group, task)
+    folder = stage_folder("finetune", params.tasks[task].group, task)
+    return _answers(params, task, folder, params.finetune_for(task).seeds, f"finetune@{task}")
+
+
+def ablation_answers(params: Params, variant: str, task: str) -> Answers:
+    """What `ablate` wrote of a task by a variant of params.variants (Table 5). Raises UserError where it is missing or broken."""
+    name = f"{variant}-{task}"
+    return _answers(params, task, stage_folder("ablate", name), params.finetune_for(task, variant).seeds, f"ablate@{name}")
+
+
+def transfer_answers(params: Params, task: str, layers: int) -> Answers:
+    """What `transfer` wrote of a task with so many layers transferred (Figure 2, left); all layers are the ordinary fine-tuning.
+
+    Raises UserError where it is missing or broken.
+    """
+    if layers == params.model.layers:
+        return read_answers(params, task)
+    folder = stage_folder("transfer", task, f"layers-{layers}")
+    return _answers(params, task, folder, params.transfer_recipe(task).seeds, f"transfer@{task}")
+
+
+def _answers(params: Params, task: str, finetuned: Path, seeds: tuple[int, ...], stage: str) -> Answers:
+    encoded = stage_folder("encode", params.tasks[task].group, task)
     path = encoded / "task.json"
     try:
         description = read_json(path)
         whole = all(key in description for key in ("outputs", "target", "splits"))
         whole = whole and all({"examples", "labelled"} <= split.keys() for split in description["splits"].values())
     except FileNotFoundError:
-        raise UserError(f"{path} is not there: {task} stands in params.yaml but was not encoded; run dvc repro finetune@{task}") from None
+        raise UserError(f"{path} is not there: {task} stands in params.yaml but was not encoded; run dvc repro {stage}") from None
     except (OSError, ValueError, TypeError, AttributeError):
         whole = False
     if not whole:
         raise UserError(f"{path}: expected outputs, target and splits, found something else; run dvc repro -f encode@{task}")
-    return Answers(task, description, encoded, finetuned, params.finetune_for(task).seeds)
+    return Answers(task, description, encoded, finetuned, seeds, stage)
 
 
 def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from typing import Any
 from gpt1.config import Params
 from gpt1.report.paper import Table
 from gpt1.report.scores import Cell, GlueMean
-from gpt1.report.tables import DETAILS, Page
+from gpt1.report.tables import Page
 
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "±": r"$\pm$", "†": r"$^\dagger$",
@@ -22,13 +22,13 @@ CSV_COLUMNS = ("table", "row", "system", "source", "column", "task", "metric", "
 def markdown(page: Page) -> str:
     """The page as GitHub's markdown, its columns padded so that the text reads well as it is."""
     bold = tuple(f"**{value}**" if value != "-" else value for value in page.our_rows[0])
-    rows = [*page.paper_rows, page.model_row, bold, *page.our_rows[1:]]
+    rows = [*page.paper_rows, bold, *page.our_rows[1:]]
     parts = [f"# {page.heading}", "\n".join(f"- **{name}**: {text}" for name, text in page.facts),
-             _grid(page.header, rows), _grid(DETAILS, page.details) if page.details else "", "\n".join(f"- {note}" for note in page.notes)]
+             grid(page.header, rows), *(grid(more.header, more.rows) for more in page.more), "\n".join(f"- {note}" for note in page.notes)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A markdown table, its first column to the left and the others to the right."""
     widths = [max(3, *(len(row[column]) for row in (header, *rows))) for column in range(len(header))]
 
@@ -46,16 +46,16 @@ def latex(page: Page) -> str:
         cells = [escaped(value) for value in values]
         return " & ".join(rf"\textbf{{{cell}}}" if bold and cell else cell for cell in cells) + r" \\"
 
-    def grid(header: Sequence[str], *blocks: Sequence[str]) -> list[str]:
+    def tabular(header: Sequence[str], *blocks: Sequence[str]) -> list[str]:
         parts = [part for block in blocks for part in (r"\midrule", *block)]
         return [rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}", r"\toprule", line(header), *parts, r"\bottomrule", r"\end{tabular}"]
 
-    scores = grid(page.header, [*(line(row) for row in page.paper_rows), line(page.model_row)],
-                  [line(page.our_rows[0], bold=True), *(line(row) for row in page.our_rows[1:])])
-    details = ["", r"\medskip", *grid(DETAILS, [line(row) for row in page.details])] if page.details else []
+    scores = tabular(page.header, [line(row) for row in page.paper_rows],
+                     [line(page.our_rows[0], bold=True), *(line(row) for row in page.our_rows[1:])])
+    further = [text for more in page.more for text in ("", r"\medskip", *tabular(more.header, [line(row) for row in more.rows]))]
     return "\n".join([
         r"\begin{table}[t]", r"\centering", r"\small", rf"\caption{{{escaped(caption(page))}}}", rf"\label{{tab:{page.name}}}",
-        *scores, *details, r"\begin{flushleft}\footnotesize", *(f"{escaped(note)}\\\\" for note in page.notes),
+        *scores, *further, r"\begin{flushleft}\footnotesize", *(f"{escaped(note)}\\\\" for note in page.notes),
         r"\end{flushleft}", r"\end{table}", ""])
 
 
@@ -103,10 +103,10 @@ def facts_of(cell: Cell) -> dict[str, Any]:
             "best_evaluation": statistics.fmean(measured.selected.values()) if measured.selected else None}
 
 
-def as_csv(records: Sequence[dict[str, Any]]) -> str:
-    """The records under CSV_COLUMNS; numbers with four decimals, empty where there is none."""
+def as_csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    """The records under these columns; numbers with four decimals, empty where there is none."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: _plain(value) for key, value in record.items()} for record in records)
     return text.getvalue()

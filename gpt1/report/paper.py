@@ -1,8 +1,9 @@
-"""The paper's own numbers: Tables 2, 3 and 4 row by row, and the whole GLUE row behind Table 4's last column.
+"""The paper's own numbers: Tables 2 to 5 row by row, the whole GLUE row behind Table 4's last column, Figure 2 by eye.
 
 Scores are on the paper's scale (x 100, one decimal); None stands where the paper prints a dash. Columns bear the titles of tasks.table.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -127,3 +128,64 @@ RACE_TEST_QUESTIONS = {"RACE-m": 1436, "RACE-h": 3498}
 CORPUS = "BooksCorpus, over 7,000 books, about 800 M words"
 MODEL_SIZE = "12 layers of width 768, 116.5 M parameters"
 PRETRAINING = "100 epochs, perplexity 18.4 a token"
+
+
+@dataclass(frozen=True)
+class Ablations:
+    """Table 5: a row of scores for the whole model and for each variant, by the name that params.yaml gives the variant."""
+
+    name: str
+    title: str
+    measured: str
+    columns: Mapping[str, str]  # title -> metric, in the paper's order
+    full: Row
+    variants: Mapping[str, Row]
+    printed_means: Mapping[str, float]  # the column "Avg. Score" as printed, by system
+
+    def score(self, row: Row, title: str) -> float:
+        """A row's score in a column; Table 5 has no dashes."""
+        score = row.scores[list(self.columns).index(title)]
+        assert score is not None
+        return score
+
+
+TABLE5 = Ablations(
+    name="table5",
+    title="Analysis of various model ablations on different tasks",
+    measured="by the GLUE test server; MNLI is the mean of matched (82.1) and mismatched (81.4)",
+    columns={"CoLA": "matthews", "SST-2": "accuracy", "MRPC": "f1", "STS-B": "pearson", "QQP": "f1", "MNLI": "accuracy",
+             "QNLI": "accuracy", "RTE": "accuracy"},
+    full=Row("Transformer w/ aux LM (full)", PAPER, (45.4, 91.3, 82.3, 82.0, 70.3, 81.8, 88.1, 56.0)),
+    variants={
+        "no_pretraining": Row("Transformer w/o pre-training", PAPER, (18.9, 84.0, 79.4, 30.9, 65.5, 75.7, 71.2, 53.8)),
+        "no_aux_lm": Row("Transformer w/o aux LM", PAPER, (47.9, 92.0, 84.9, 83.2, 69.8, 81.1, 86.9, 54.4)),
+        "lstm": Row("LSTM w/ aux LM", PAPER, (30.3, 90.5, 83.2, 71.8, 68.1, 73.7, 81.1, 54.6)),
+    },
+    printed_means={"Transformer w/ aux LM (full)": 74.7, "Transformer w/o pre-training": 59.9, "Transformer w/o aux LM": 75.0,
+                   "LSTM w/ aux LM": 69.1},  # the LSTM's mean is 69.16: rounded down in print
+)
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """The scale of one behaviour in Figure 2 (right): 0 is `random`, 1 the best single model before the paper; both x 100."""
+
+    title: str
+    behaviour: str  # the figure's legend
+    random: float
+    state_of_the_art: float
+    source: str
+
+
+ZERO_SHOT = {
+    "cola": ZeroShot("CoLA", "linguistic acceptability", 0.0, 35.0, "Single-task BiLSTM+ELMo+Attn, Wang et al. 2018 (GLUE)"),
+    "sst2": ZeroShot("SST-2", "sentiment analysis", 50.0, 93.2, "Sparse byte mLSTM, Gray et al. 2017"),
+    "race": ZeroShot("RACE", "question answering", 25.0, 50.4, "BiAttention MRU, single model, Tay et al. 2018"),
+    "dprd": ZeroShot("DPRD", "winograd schema resolution", 50.0, 76.4, "Peng et al. 2015"),
+}
+
+# Figure 2 read off by eye, within 2 points: (layers transferred, accuracy x 100) at both ends of each curve on the left, where
+# accuracies on MNLI and RACE rise between them; and where the Transformer's curves end on the right, on the scale of ZERO_SHOT.
+FIGURE2_LAYERS = {"mnli": ((0, 72.0), (12, 82.0)), "race": ((0, 40.0), (12, 60.0))}
+FIGURE2_ZERO_SHOT = {"sst2": 0.68, "dprd": 0.55, "cola": 0.43, "race": 0.25}
+MNLI_TRANSFER_GAIN = 9.0  # "up to 9% for full transfer on MultiNLI" (section 5); by eye the figure shows 10

@@ -127,30 +127,51 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
         compared = published
         if answers and column.title == "QNLI" and answers.description["splits"]["train"].get("rows_read") != QNLI_V1_TRAIN_ROWS:
             compared = QNLI_V2_SCORE
-        measured = measure(answers, column, metric, params.report.chance_standard_errors) if answers else None
-        cells.append(Cell(key if first else f"{key}_{metric}", column.title, task.name, metric, published, compared, measured, first))
+        ours = measure(answers, column, metric, params.report.chance_standard_errors) if answers else None
+        cells.append(Cell(key if first else f"{key}_{metric}", column.title, task.name, metric, published, compared, ours, first))
     return cells
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A column's rows: their labels [n], and by seed what was answered [n] by the weights that count."""
+
+    split: str
+    chosen: str  # which weights: CHOSEN_ON_DEV or LAST_UPDATE
+    labels: Array
+    given: Mapping[int, Array]
+    selected: Mapping[int, Array]  # by the weights chosen on these very rows; empty where the weights that count are chosen on others
+
+
+def answered(answers: Answers, column: Column) -> Answered:
+    """Read a column's labels and every seed's answers. Raises UserError where labels or logits are missing or broken."""
+    split = scored_split(column, answers.description["splits"])
+    on_test = split.startswith("test")
+    labels, rows = answers.labels(split, column.subset)
+
+    def read(weights: str) -> dict[int, Array]:
+        return {seed: predictions(answers.logits(seed, split, weights)[rows], answers.description["target"]) for seed in answers.seeds}
+
+    return Answered(split, CHOSEN_ON_DEV if on_test else LAST_UPDATE, labels, read("best" if on_test else "last"),
+                    {} if on_test else read("best"))
 
 
 def measure(answers: Answers, column: Column, metric: str, chance_standard_errors: float) -> Measured:
     """Score every seed of a task on the rows of a column. Raises UserError where labels or logits are missing or broken."""
-    description = answers.description
-    split = scored_split(column, description["splits"])
-    on_test = split.startswith("test")
-    labels, rows = answers.labels(split, column.subset)
+    return measured(answered(answers, column), metric, chance_standard_errors)
 
-    def answered(seed: int, weights: str) -> Array:
-        return predictions(answers.logits(seed, split, weights)[rows], description["target"])
 
-    given = {seed: answered(seed, "best" if on_test else "last") for seed in answers.seeds}
-    scores = {seed: 100 * score(metric, labels, answer) for seed, answer in given.items()}
+def measured(rows: Answered, metric: str, chance_standard_errors: float) -> Measured:
+    """Score every seed's answers, and say what a score by chance would be."""
+    labels = rows.labels
+    scores = {seed: 100 * score(metric, labels, answer) for seed, answer in rows.given.items()}
     middle = statistics.median_high(scores.values())
-    error = 100 * standard_error(metric, labels, next(given[seed] for seed in scores if scores[seed] == middle))
+    error = 100 * standard_error(metric, labels, next(rows.given[seed] for seed in scores if scores[seed] == middle))
     majority = 100 * majority_score(metric, labels)
-    return Measured(scores, split, CHOSEN_ON_DEV if on_test else LAST_UPDATE, len(labels), error, majority,
+    return Measured(scores, rows.split, rows.chosen, len(labels), error, majority,
                     chance_limit=majority + chance_standard_errors * error,
-                    one_class=tuple(seed for seed, answer in given.items() if is_one_class(answer)),
-                    selected={} if on_test else {seed: 100 * score(metric, labels, answered(seed, "best")) for seed in answers.seeds})
+                    one_class=tuple(seed for seed, answer in rows.given.items() if is_one_class(answer)),
+                    selected={seed: 100 * score(metric, labels, answer) for seed, answer in rows.selected.items()})
 
 
 def glue_mean(scores: Mapping[tuple[str, str], float]) -> tuple[tuple[str, ...], float]:

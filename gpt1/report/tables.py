@@ -10,7 +10,7 @@ from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
 from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, NONE, PART, marks, notes
-from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, TABLES, Table
+from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table
 from gpt1.report.scores import Cell, GlueMean
 from gpt1.tasks.table import TASKS
 
@@ -18,17 +18,24 @@ DETAILS = ("column", "metric", "split", "weights", "examples", "seeds", "median"
 
 
 @dataclass(frozen=True)
+class Grid:
+    """A header and rows under it, all of the same width."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Page:
-    """A table ready to print: facts for the caption, a header, rows (system first), a second table of details, notes."""
+    """A table ready to print: facts for the caption, a header, rows (system first), further tables such as one of details, notes."""
 
     name: str
     heading: str
     facts: tuple[tuple[str, str], ...]
     header: tuple[str, ...]
     paper_rows: tuple[tuple[str, ...], ...]
-    model_row: tuple[str, ...]
-    our_rows: tuple[tuple[str, ...], ...]
-    details: tuple[tuple[str, ...], ...]  # under DETAILS
+    our_rows: tuple[tuple[str, ...], ...]  # the first stands out
+    more: tuple[Grid, ...]
     notes: tuple[str, ...]
 
 
@@ -52,44 +59,46 @@ def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
     return Page(
         name=table.name,
         heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
-        facts=facts(params, table),
+        facts=facts(params, tasks_of(params, table), table.measured),
         header=header,
-        paper_rows=tuple(paper_row(row.system, row.scores) for row in table.others),
-        model_row=model_row,
+        paper_rows=(*(paper_row(row.system, row.scores) for row in table.others), model_row),
         our_rows=_our_rows(params, titles, cell_of, glue),
-        details=tuple(_detail(cell) for cell in cells if cell.measured),
+        more=(Grid(DETAILS, details),) if (details := tuple(_detail(cell) for cell in cells if cell.measured)) else (),
         notes=tuple(notes(params, table, cells, glue)))
 
 
-def facts(params: Params, table: Table) -> tuple[tuple[str, str], ...]:
-    """What a reader must know before reading a number, ours and the paper's. Raises UserError where its files are missing or broken."""
+def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[str, str], ...]:
+    """What a reader must know before reading a number of these tasks, ours and the paper's; `measured` says on what data those were.
+
+    Raises UserError where its files are missing or broken.
+    """
     train = _read(stage_folder("shard", "index.json"), "shard", ("splits", "train"))
     pretrained = _read(stage_folder("pretrain", "transformer", "summary.json"), "pretrain@transformer", ())
     books = len(train.get("books", ()))
     model = params.model
-    seeds = sorted({len(params.finetune_for(task).seeds) for task in _tasks_of(params, table)})
+    seeds = sorted({len(params.finetune_for(task).seeds) for task in tasks})
     try:
         return (
             ("Profile", f"{params.profile}; not the paper's run unless every line below agrees"),
-            ("Corpus", f"{params.clean.corpus_name}: {_counted(books, 'book')}, {_large(train['words'])} words, "
-                       f"{_large(train['tokens'])} tokens to train on (the paper: {CORPUS})"),
-            ("Model", f"{_counted(model.layers, 'layer')} of width {model.width}, {_large(pretrained['parameters']['total'])} parameters "
+            ("Corpus", f"{params.clean.corpus_name}: {_counted(books, 'book')}, {large(train['words'])} words, "
+                       f"{large(train['tokens'])} tokens to train on (the paper: {CORPUS})"),
+            ("Model", f"{_counted(model.layers, 'layer')} of width {model.width}, {large(pretrained['parameters']['total'])} parameters "
                       f"(the paper: {MODEL_SIZE})"),
-            ("Pre-training", f"{_counted(pretrained['updates'], 'update')}, {_large(pretrained['tokens'])} tokens; held-out perplexity "
+            ("Pre-training", f"{_counted(pretrained['updates'], 'update')}, {large(pretrained['tokens'])} tokens; held-out perplexity "
                              f"{pretrained['heldout_perplexity']:.1f} a token, {pretrained['heldout_word_perplexity']:.1f} a word "
                              f"(the paper: {PRETRAINING})"),
-            ("Fine-tuning", f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task; {_subsets(params, table)}"),
+            ("Fine-tuning", f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task; {_subsets(params, tasks)}"),
             *((("Tasks", f"{', '.join(invented)}: made up, in the official file formats; no score on them compares with the paper's"),)
-              if (invented := made_up(params, table)) else ()),
-            ("Beside it", f"the paper's numbers: {table.measured}"))
+              if (invented := made_up(params, tasks)) else ()),
+            ("Beside it", f"the paper's numbers: {measured}"))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"data/shard/index.json or data/pretrain/transformer/summary.json: expected numbers for the caption, "
                         f"found something else ({error}); run dvc repro -f pretrain@transformer") from None
 
 
-def made_up(params: Params, table: Table) -> list[str]:
-    """The titles of the table's tasks that come from a made-up world."""
-    return [TASKS[name].title for name in _tasks_of(params, table) if params.sources[name].folder != "raw"]
+def made_up(params: Params, tasks: Sequence[str]) -> list[str]:
+    """The titles of those tasks that come from a made-up world."""
+    return [TASKS[name].title for name in tasks if params.sources[name].folder != "raw"]
 
 
 def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:
@@ -104,17 +113,17 @@ def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:
         raise UserError(f"{path} cannot be read ({error}); run dvc repro -f {stage}") from None
 
 
-def _tasks_of(params: Params, table: Table) -> list[str]:
+def tasks_of(params: Params, table: Table) -> list[str]:
     """The tasks of params.yaml with a column in a table: its caption may depend on no other, or DVC would not re-run it."""
     return [name for name in params.tasks if any(column.table == table.name for column in TASKS[name].columns)]
 
 
-def _subsets(params: Params, table: Table) -> str:
-    """Which tasks of a table are tried on a part of their rows."""
+def _subsets(params: Params, tasks: Sequence[str]) -> str:
+    """Which of these tasks are tried on a part of their rows."""
     parts = []
-    for name in _tasks_of(params, table):
+    for name in tasks:
         task = params.tasks[name]
-        limits = [f"{_large(rows)} {word}" for rows, word in ((task.train_rows, "to train"), (task.eval_rows, "to evaluate")) if rows]
+        limits = [f"{large(rows)} {word}" for rows, word in ((task.train_rows, "to train"), (task.eval_rows, "to evaluate")) if rows]
         if limits:
             parts.append(f"{TASKS[name].title} {' and '.join(limits)}")
     return f"at most these rows: {'; '.join(parts)}" if parts else "all rows of every task"
@@ -127,13 +136,13 @@ def _our_rows(params: Params, titles: Sequence[str], cell_of: dict[str, Cell], g
         cell = cell_of.get(title)
         if title.startswith(GLUE):
             there = glue if glue and (glue.complete or title != GLUE) else None
-            means.append(_spread(there.mean, there.deviation) + (CHANCE if there.flagged else "") if there else NONE)
+            means.append(spread(there.mean, there.deviation) + (CHANCE if there.flagged else "") if there else NONE)
             bests.append(NONE)
             differences.append(f"{there.mean - there.published:+.1f}" if there else NONE)
             splits.append(NONE)
         elif cell and cell.measured:
             measured = cell.measured
-            means.append(_spread(measured.mean, measured.deviation) + marks(measured))
+            means.append(spread(measured.mean, measured.deviation) + marks(measured))
             bests.append(f"{measured.best:.1f}")
             differences.append(f"{cell.difference:+.1f}{COMPARED if cell.compared != cell.published else ''}"
                                if cell.difference is not None else NONE)
@@ -157,7 +166,8 @@ def _score(value: float | None) -> str:
     return NONE if value is None else f"{value:.1f}"
 
 
-def _spread(mean: float, deviation: float | None) -> str:
+def spread(mean: float, deviation: float | None) -> str:
+    """A mean and its deviation in words."""
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
@@ -165,13 +175,6 @@ def _counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'s' if number != 1 else ''}"
 
 
-def _large(number: int) -> str:
+def large(number: int) -> str:
     """A count that a reader can take in: 12.3 M, or all its digits below a million."""
     return f"{number / 1e9:.2f} G" if number >= 1e9 else f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number:,}"
-
-
-def table_named(name: str) -> Table:
-    """The paper's table of that name. Raises UserError."""
-    if name not in TABLES:
-        raise UserError(f"expected one of {', '.join(TABLES)}, found {name!r}; for example: python -m gpt1.stages report table2")
-    return TABLES[name]

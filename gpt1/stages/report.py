@@ -1,33 +1,46 @@
-"""Tables 2, 3 and 4, ours beside the paper's, and as pictures: from labels and logits, with no torch, in seconds."""
+"""Tables 2 to 5, Figure 2, the curves and the paper's claims, ours beside the paper's: from result files, with no torch, in seconds."""
 
 import sys
+from pathlib import Path
 
-from gpt1.config import read_params
+from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
-from gpt1.report.formats import as_csv, caption, latex, markdown, metrics, rows
+from gpt1.report import claims_page, curves, figure2, table5
+from gpt1.report.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, metrics, rows
+from gpt1.report.paper import TABLES, Table
 from gpt1.report.picture import svg
 from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
-from gpt1.report.tables import made_up, page, table_named
+from gpt1.report.tables import made_up, page, tasks_of
 from gpt1.tracking import sync
+
+OTHERS = {"table5": table5.write, "figure2": figure2.write, "curves": curves.write, "claims": claims_page.write}
 
 
 def main(name: str) -> None:
-    """Score every task of a table, write it in four formats and as a picture, print it, and tell MLflow."""
+    """Write one report as a whole, print it, and tell MLflow."""
     params = read_params()
-    table = table_named(name)
-    cells = table_cells(params, table.name)
-    glue = our_glue_mean(glue_cells(params)) if table.name == "table4" else None
-    text = markdown(laid_out := page(params, table, cells, glue))
-    with writing_folder(stage_folder("report", table.name)) as folder:
-        (folder / f"{table.name}.md").write_text(text, encoding="utf-8")
-        (folder / f"{table.name}.tex").write_text(latex(laid_out), encoding="utf-8")
-        (folder / f"{table.name}.csv").write_text(as_csv(rows(params, table, cells, glue, caption(laid_out))), encoding="utf-8")
-        picture = svg(f"{table.title} ({params.profile})", cells, comparable=not made_up(params, table))
-        (folder / f"{table.name}.svg").write_text(picture, encoding="utf-8")
-        write_json(folder / "metrics.json", metrics(table, cells, glue))
+    if name not in TABLES and name not in OTHERS:
+        raise UserError(f"expected one of {', '.join((*TABLES, *OTHERS))}, found {name!r}; "
+                        "for example: python -m gpt1.stages report table2")
+    with writing_folder(stage_folder("report", name)) as folder:
+        text = write_table(params, TABLES[name], folder) if name in TABLES else OTHERS[name](params, folder)
     try:
         sync(params)
     except UserError as error:
         print(f"warning: {error}", file=sys.stderr)
     print(text)
+
+
+def write_table(params: Params, table: Table, folder: Path) -> str:
+    """Score every task of Table 2, 3 or 4, write it in four formats and as a picture; returns its markdown. Raises UserError."""
+    cells = table_cells(params, table.name)
+    glue = our_glue_mean(glue_cells(params)) if table.name == "table4" else None
+    text = markdown(laid_out := page(params, table, cells, glue))
+    (folder / f"{table.name}.md").write_text(text, encoding="utf-8")
+    (folder / f"{table.name}.tex").write_text(latex(laid_out), encoding="utf-8")
+    (folder / f"{table.name}.csv").write_text(as_csv(rows(params, table, cells, glue, caption(laid_out)), CSV_COLUMNS), encoding="utf-8")
+    picture = svg(f"{table.title} ({params.profile})", cells, comparable=not made_up(params, tasks_of(params, table)))
+    (folder / f"{table.name}.svg").write_text(picture, encoding="utf-8")
+    write_json(folder / "metrics.json", metrics(table, cells, glue))
+    return text

@@ -1,4 +1,4 @@
-"""The authors' optimizer: schedules, Adam with decoupled decay, clipping by the global norm (paper, section 4.1, and their code)."""
+"""The authors' optimizer: Adam with decoupled decay, clipping by the global norm (paper, section 4.1, and their code)."""
 
 import math
 from collections.abc import Iterable
@@ -7,28 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpt1.config import Optimization, Schedule
-
-
-def warmup_linear(x: float, warmup: float) -> float:
-    """Factor of the rate when the share `x` of all updates is done: rises over the share `warmup`, while falling linearly to 0."""
-    return (x / warmup if x <= warmup else 1.0) * (1.0 - x)
-
-
-def warmup_cosine(x: float, warmup: float) -> float:
-    """Rises linearly to 1 over the share `warmup`, then follows half a cosine to 0, counted from the first update."""
-    return x / warmup if x <= warmup else 0.5 * (1.0 + math.cos(math.pi * x))
-
-
-def warmup_constant(x: float, warmup: float) -> float:
-    """Rises linearly to 1 over the share `warmup`, then stays."""
-    return x / warmup if x <= warmup else 1.0
-
-
-def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
-    """Factor of the learning rate at `update`, counted from 1 to `updates`; beyond the end it stays as at the end."""
-    functions = {"warmup_linear": warmup_linear, "warmup_cosine": warmup_cosine, "warmup_constant": warmup_constant}
-    return functions[name](min(update / updates, 1.0), warmup)
+from gpt1.config import Optimization
+from gpt1.train.schedules import schedule
 
 
 class Rates(NamedTuple):
