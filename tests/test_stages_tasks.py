@@ -15,6 +15,7 @@ from gpt1.files import read_json
 from gpt1.stages import acquire, encode
 from gpt1.tasks.readers import read_split
 from gpt1.tasks.table import TASKS
+from gpt1.text import encoding
 from gpt1.text.bpe import Vocabulary
 from gpt1.yaml_files import read_yaml
 
@@ -147,8 +148,8 @@ def test_two_processes_write_the_bytes_that_one_writes(checkout: Path, vocabular
     put("snli", {f"snli_1.0_{split}.jsonl": rows for split in ("train", "dev", "test")})
     encoded("snli", "nli", monkeypatch)
     alone = {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()}
-    monkeypatch.setattr(encode, "processes_for", lambda _: 2)
-    monkeypatch.setattr(encode, "BATCH_CHARACTERS", 100)
+    monkeypatch.setattr(encoding, "processes_for", lambda _: 2)
+    monkeypatch.setattr(encoding, "BATCH_CHARACTERS", 100)
     encoded("snli", "nli", monkeypatch)
     assert {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()} == alone
 

@@ -59,4 +59,13 @@ OPENAI_BPE = Source(
                "into data/raw/openai_bpe",
 )
 
-SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE)}
+DPRD = Source(
+    name="dprd",
+    folders=("dprd", "DPRD"),
+    layouts=(Layout(("test.c.txt",), ("train.c.txt",)),),
+    origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
+    licence="unknown",
+    how_to_get="put test.c.txt (and train.c.txt) of https://www.hlt.utdallas.edu/~vince/data/emnlp12 into data/raw/dprd",
+)
+
+SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, DPRD)}

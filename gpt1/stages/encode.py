@@ -2,13 +2,9 @@
 
 import sys
 from array import array
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
@@ -17,9 +13,8 @@ from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
 from gpt1.text.bpe import Vocabulary
-from gpt1.text.parallel import processes_for, workers
+from gpt1.text.encoding import encode_texts
 
-BATCH_CHARACTERS = 200_000  # of text handed to a process at a time: a second of work
 UINT16_ENTRIES = 65_536
 
 
@@ -29,38 +24,6 @@ def task_named(name: str, params: Params) -> Task:
         names = [task for task in params.tasks if task in TASKS]
         raise UserError(f"expected one task of params.yaml ({', '.join(names)}); found {name}")
     return TASKS[name]
-
-
-def batches(texts: list[str]) -> Iterator[list[str]]:
-    """Texts in their order, in batches of about BATCH_CHARACTERS."""
-    batch: list[str] = []
-    characters = 0
-    for text in texts:
-        batch.append(text)
-        characters += len(text)
-        if characters >= BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
-
-
-def encode_batch(vocabulary: Vocabulary, texts: list[str]) -> list[npt.NDArray[np.uint32]]:
-    """Ids of each text; arrays travel between processes faster than lists."""
-    return [np.array(vocabulary.encode(text), dtype=np.uint32) for text in texts]
-
-
-def encode_texts(label: str, splits: dict[str, SplitRows], vocabulary_folder: Path) -> dict[str, list[int]]:
-    """Ids of every text of every split, each encoded once: a premise or a passage serves several examples."""
-    examples = (example for rows in splits.values() for example in rows.examples)
-    texts = list(dict.fromkeys(text for example in examples for text in (*example.context, *example.choices)))
-    tasks = list(batches(texts))
-    sizes = [sum(map(len, batch)) for batch in tasks]
-    ids: dict[str, list[int]] = {}
-    with workers(partial(Vocabulary.load, vocabulary_folder), processes_for(sum(sizes))) as pool:
-        for batch, encoded in zip(tasks, pool.map(label, encode_batch, tasks, sizes), strict=True):
-            ids.update(zip(batch, (one.tolist() for one in encoded), strict=True))
-    return ids
 
 
 Arrays = dict[str, Any]  # of numpy arrays
@@ -105,7 +68,9 @@ def main(name: str) -> None:
     splits = {split.name: read_split(task, split, official, row, limit) for split in splits_to_read(task, official, row)}
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
-    ids = encode_texts(task.name, splits, stage_folder("bpe"))
+    examples = (example for rows in splits.values() for example in rows.examples)
+    texts = dict.fromkeys(text for example in examples for text in (*example.context, *example.choices))  # each once, for many examples
+    ids = encode_texts(task.name, list(texts), stage_folder("bpe"))
     about: dict[str, Any] = {}
     with writing_folder(stage_folder("encode", row.group, task.name)) as folder:
         for split, rows in splits.items():

@@ -1,4 +1,4 @@
-"""The official file formats of the twelve tasks: GLUE and other tab-separated files, SNLI's JSON lines, RACE, Story Cloze."""
+"""The official file formats of the tasks: GLUE and other tab-separated files, SNLI's JSON lines, RACE, Story Cloze, DPRD."""
 
 import csv
 import json
@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.errors import UserError
+from gpt1.tasks.pronouns import read_blocks
 from gpt1.tasks.rows import UNLABELLED, BadRowError, Example, Unreadable, as_text, filled, label_reader, numbered_lines, shown
-from gpt1.tasks.table import Format, Jsonl, Passages, Stories, Task, Tsv
+from gpt1.tasks.table import Blocks, Format, Jsonl, Passages, Stories, Task, Tsv
 
 Rows = Iterator[Example | Unreadable]
 STORY = ("InputSentence1", "InputSentence2", "InputSentence3", "InputSentence4")
@@ -28,6 +29,8 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
         return _jsonl(path, format_, label_of)
     if isinstance(format_, Passages):
         return _passages(path, format_, label_of, len(task.labels))
+    if isinstance(format_, Blocks):
+        return read_blocks(path)
     return _stories(path, format_, label_of)
 
 

@@ -45,7 +45,14 @@ class Stories:
     label: str = "AnswerRightEnding"
 
 
-Format = Tsv | Jsonl | Passages | Stories
+@dataclass(frozen=True)
+class Blocks:
+    """DPRD: blocks of four lines with a blank line between: sentence, pronoun, two candidates with a comma between, the right one."""
+
+    label: str = "answer"
+
+
+Format = Tsv | Jsonl | Passages | Stories | Blocks
 
 
 @dataclass(frozen=True)
@@ -274,3 +281,4 @@ ROWS = (
 )
 
 TASKS: dict[str, Task] = {task.name: task for task in ROWS}
+ABLATED = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")  # the columns of Table 5
