@@ -40,4 +40,4 @@ test-fast: setup  ## the tests that take less than a minute together
 	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 clean:  ## remove what runs made; keeps data/raw, the virtual environment and MLflow's database
-	rm -rf data/{check,world,clean,bpe,shard,pretrain,report,logs,checkpoints} data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache
+	rm -rf data/{check,world,clean,bpe,shard,pretrain,report,logs,checkpoints} data/{ablate,transfer,prompt,zero_shot}/* data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache

@@ -1,18 +1,20 @@
 """params.yaml as frozen, strict models: a mistyped, missing or unknown key stops a run before it starts."""
 
-import difflib
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gpt1.errors import UserError
+from gpt1.strict import validated
 from gpt1.yaml_files import read_yaml
 
 PARAMS = Path("params.yaml")
 
 Schedule = Literal["warmup_linear", "warmup_cosine", "warmup_constant"]
 Precision = Literal["bf16", "fp32"]
+NetworkName = Literal["transformer", "lstm"]
+Group = Literal["nli", "glue_nli", "qa", "glue"]
 Positive: Any = Field(gt=0)
 Fraction: Any = Field(ge=0, lt=1)
 
@@ -21,9 +23,6 @@ class Section(BaseModel):
     """A part of params.yaml."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-
-SectionType = TypeVar("SectionType", bound=Section)
 
 
 class Acquire(Section):
@@ -64,6 +63,12 @@ class Model(Section):
             raise ValueError(f"model.heads {self.heads} must divide model.width {self.width}; "
                              f"choose heads from the divisors of {self.width}")
         return self
+
+
+class Lstm(Section):
+    """The paper's baseline: one LSTM layer between the same embeddings (paper, section 5)."""
+
+    units: int = Positive
 
 
 class Optimization(Section):
@@ -120,6 +125,38 @@ class Finetune(Optimization):
         return self
 
 
+class Variant(Section):
+    """A row of ablations (paper, Table 5): which pre-trained network, how many of the seeds (null: all), what differs in fine-tuning."""
+
+    network: NetworkName
+    seeds: int | None = Field(gt=0)
+    finetune: dict[str, Any]
+
+
+class Ablation(Section):
+    """One variant on one task; `reads` is the data that it starts from: pre-trained weights, or the vocabulary alone."""
+
+    variant: str
+    task: str
+    group: Group
+    reads: str
+
+
+class Transfer(Section):
+    """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to model.layers; how many seeds, null for all."""
+
+    group: Group
+    layers: tuple[int, ...] | None
+    seeds: int | None = Field(gt=0)
+
+
+class ZeroShot(Section):
+    """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to score."""
+
+    train_rows: int | None = Field(gt=0)
+    rows: int | None = Field(gt=0)
+
+
 class Report(Section):
     chance_standard_errors: float = Field(ge=0)
 
@@ -140,7 +177,7 @@ class Source(Section):
 class Task(Section):
     """One task's row: how many rows of it, and what differs in its fine-tuning."""
 
-    group: Literal["nli", "glue_nli", "qa", "glue"]
+    group: Group
     train_rows: int | None = Field(gt=0)
     eval_rows: int | None = Field(gt=0)
     finetune: dict[str, Any]
@@ -155,13 +192,18 @@ class Params(Section):
     bpe: Bpe
     shard: Shard
     model: Model
+    lstm: Lstm
     pretrain: Pretrain
     encode: Encode
     finetune: Finetune
+    variants: dict[str, Variant]
     report: Report
     world: dict[str, World]
     sources: dict[str, Source]
     tasks: dict[str, Task]
+    ablate: dict[str, Ablation]
+    transfer: dict[str, Transfer]
+    zero_shot: dict[str, ZeroShot]
 
     @model_validator(mode="after")
     def rows_agree(self) -> Self:
@@ -179,75 +221,59 @@ class Params(Section):
                                  f"found {row.folder}")
         return self
 
-    def finetune_for(self, task: str) -> Finetune:
-        """The section `finetune` with the task's own row laid over it."""
-        return merged_finetune(self.finetune, self.tasks[task].finetune, f"tasks.{task}.finetune")
+    @model_validator(mode="after")
+    def rows_of_ablations_agree(self) -> Self:
+        if "full" in self.variants:
+            raise ValueError("variants.full: full is the ordinary fine-tuning in Table 5, expected another name")
+        for name, row in self.ablate.items():
+            known = row.variant in self.variants and row.task in self.tasks
+            wanted = ablation(row.variant, self.variants[row.variant], row.task, self.tasks[row.task]) if known else None
+            if name != f"{row.variant}-{row.task}" or row != wanted:
+                raise ValueError(f"ablate.{name}: expected VARIANT-TASK, a variant among {', '.join(self.variants) or 'none'}, a task of "
+                                 f"tasks, their group and reads, found {row.model_dump()}; compose params.yaml anew with gpt1 profile")
+        for name, moved in self.transfer.items():
+            if name not in self.tasks or moved.group != self.tasks[name].group:
+                raise ValueError(f"transfer.{name}: expected a task of params.yaml and its group, found {moved.group}; known tasks: "
+                                 f"{', '.join(self.tasks)}")
+            if wrong := [layers for layers in moved.layers or () if not 0 <= layers <= self.model.layers]:
+                raise ValueError(f"transfer.{name}.layers: expected numbers from 0 to {self.model.layers} (model.layers), found "
+                                 f"{', '.join(map(str, wrong))}")
+        if absent := [name for name in self.zero_shot if name not in self.sources]:
+            raise ValueError(f"sources has no row for {', '.join(absent)} of zero_shot; compose params.yaml anew with gpt1 profile")
+        return self
+
+    def finetune_for(self, task: str, variant: str | None = None) -> Finetune:
+        """The section `finetune` with the task's own row laid over it, and over that what the variant changes, if one is given."""
+        recipe = merged_finetune(self.finetune, self.tasks[task].finetune, f"tasks.{task}.finetune")
+        if variant is None:
+            return recipe
+        row = self.variants[variant]
+        return with_first_seeds(merged_finetune(recipe, row.finetune, f"variants.{variant}.finetune"), row.seeds)
+
+    def transfer_recipe(self, task: str) -> Finetune:
+        """The recipe of a task's layer transfer: that of its fine-tuning, on the first of its seeds."""
+        return with_first_seeds(self.finetune_for(task), self.transfer[task].seeds)
+
+    def transferred_layers(self, task: str) -> tuple[int, ...]:
+        """The numbers of layers of a task's transfer, ascending."""
+        layers = self.transfer[task].layers
+        return tuple(range(self.model.layers + 1)) if layers is None else tuple(sorted(set(layers)))
+
+
+def ablation(name: str, variant: Variant, task: str, row: Task) -> Ablation:
+    """The row of `ablate` for a variant and a task, whose own rows are given."""
+    reads = "bpe" if variant.finetune.get("transfer") == "none" else f"pretrain/{variant.network}/weights.safetensors"
+    return Ablation(variant=name, task=task, group=row.group, reads=reads)
+
+
+def with_first_seeds(recipe: Finetune, count: int | None) -> Finetune:
+    """The recipe on its first `count` seeds; None: on all."""
+    return recipe.model_copy(update={"seeds": recipe.seeds[:count]})
 
 
 def merged_finetune(section: Finetune, row: dict[str, Any], place: str) -> Finetune:
     """`section` with the entries of `row` in place of its own. Raises UserError naming `place` and the key."""
-    return _validated(Finetune, section.model_dump() | row, place)
-
-
-def _known_keys(model: type[BaseModel]) -> list[str]:
-    """Every dotted name below a model; rows of a mapping stand as `*`."""
-    names = []
-    for name, field in model.model_fields.items():
-        names.append(name)
-        for inner in (field.annotation, *get_args(field.annotation)):
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                prefix = name if inner is field.annotation else f"{name}.*"
-                names.extend(f"{prefix}.{key}" for key in _known_keys(inner))
-    return names
-
-
-def nearest_key(dotted: str, model: type[BaseModel] = Params) -> str:
-    """The known key most like `dotted`, or an empty string; a key of the same section comes before one of another."""
-    known = _known_keys(model)
-    parent, _, last = dotted.rpartition(".")
-    pattern = ".".join("*" if f"{parent}.".startswith(("tasks.", "sources.", "world.")) and place == 1 else part
-                       for place, part in enumerate(parent.split(".")))
-    siblings = {key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == pattern}
-    if found := difflib.get_close_matches(last, sorted(siblings), n=1):
-        return f"{parent}.{found[0]}" if parent else found[0]
-    words = {key.rpartition(".")[2]: key for key in known}
-    found = difflib.get_close_matches(last, sorted(words), n=1)
-    return words[found[0]] if found else ""
-
-
-def _explained(error: ValidationError, model: type[BaseModel], place: str) -> str:
-    """One problem in one line: the dotted name, what was found, what was expected, the nearest known key.
-
-    An unknown key comes first: where a name is mistyped it is the cause, and the missing one only what follows.
-    """
-    problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    inner = ".".join(str(part) for part in problem["loc"] if part not in ("literal['all','none']", "int"))
-    dotted = ".".join(part for part in (place, inner) if part)
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    if problem["type"] == "value_error":
-        return f"{PARAMS}: {problem['ctx']['error']}{more}"
-    if problem["type"] == "extra_forbidden":
-        near = nearest_key(inner, model)
-        hint = f"did you mean {'.'.join(part for part in (place, near) if part)}?" if near else "remove it"
-        return f"{PARAMS}: unknown key {dotted} (found {problem['input']!r}); {hint}{more}"
-    if problem["type"] == "missing":
-        return f"{PARAMS}: {dotted} is missing; expected every key of conf/paper.yaml{more}; compose it anew with gpt1 profile"
-    expected = problem["msg"].replace("Input should be", "expected").replace("a valid integer", "an integer").replace("a valid ", "a ")
-    return f"{PARAMS}: {dotted}: found {problem['input']!r}, {expected[0].lower() + expected[1:]}{more}"
-
-
-def _tuples(value: Any) -> Any:
-    """YAML lists as tuples: strict models take no lists for tuples, and frozen ones should hold none."""
-    if isinstance(value, dict):
-        return {key: _tuples(inner) for key, inner in value.items()}
-    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
-
-
-def _validated(model: type[SectionType], values: Any, place: str) -> SectionType:
-    try:
-        return model.model_validate(_tuples(values))
-    except ValidationError as error:
-        raise UserError(_explained(error, model, place)) from None
+    return validated(Finetune, section.model_dump() | row, place, str(PARAMS))
 
 
 def validate(values: Any) -> Params:
@@ -255,9 +281,14 @@ def validate(values: Any) -> Params:
     if not isinstance(values, dict):
         raise UserError(f"{PARAMS}: expected sections such as model: and pretrain:, found {type(values).__name__}; "
                         "compose it with gpt1 profile")
-    params = _validated(Params, values, "")
+    params = validated(Params, values, "", str(PARAMS))
     for task in params.tasks:
         params.finetune_for(task)
+    for ablated in params.ablate.values():
+        recipe = params.finetune_for(ablated.task, ablated.variant)
+        if params.variants[ablated.variant].network == "lstm" and isinstance(recipe.transfer, int):
+            raise UserError(f"{PARAMS}: variants.{ablated.variant}.finetune.transfer: expected all or none for the LSTM, which has one "
+                            f"layer, found {recipe.transfer}")
     return params
 
 

@@ -7,12 +7,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from gpt1.config import PARAMS, Params, nearest_key, validate
+from gpt1.config import PARAMS, Params, Task, Variant, ablation, validate
 from gpt1.errors import UserError
 from gpt1.files import DATA, RAW
 from gpt1.sources.find import find_sources
 from gpt1.sources.table import SOURCES, Source
-from gpt1.tasks.table import TASKS
+from gpt1.strict import nearest_key
+from gpt1.tasks.table import ABLATED, TASKS
 from gpt1.yaml_files import write_yaml
 
 CONF = Path("conf")
@@ -35,13 +36,15 @@ def compose(name: str, overrides: list[str]) -> dict[str, Any]:
         raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
     if name not in profiles:
         raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}")
-    overrides = [re.sub(r"^(?=tasks\.\w+\.finetune\.)", "++", override) for override in overrides]  # a row may name any key
+    any_key = re.compile(r"^(?=(tasks|variants)\.\w+\.finetune\.)")  # such a row may name any key
+    overrides = [any_key.sub("++", override) for override in overrides]
     try:
         with initialize_config_dir(str(CONF.absolute()), version_base=None):
             values = OmegaConf.to_container(hydra_compose(name, overrides))
     except HydraException as error:
         keys = [re.split(r"[=@]", override.lstrip("+~"), maxsplit=1)[0] for override in overrides]
-        near = next((f"; did you mean {found}?" for key in keys if key in str(error) and (found := nearest_key(key)) not in ("", key)), "")
+        near = next((f"; did you mean {found}?" for key in keys
+                     if key in str(error) and (found := nearest_key(key, Params)) not in ("", key)), "")
         raise UserError(f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in {CONF / 'paper.yaml'})") from None
     assert isinstance(values, dict)  # a profile is a mapping
     return {str(key): value for key, value in values.items()} | {"profile": name}
@@ -79,7 +82,17 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     kept_sources = {name: row for name, row in values["sources"].items()
                     if (name in present or row["folder"] != "raw") and (name != "openai_bpe" or values["bpe"]["source"] == "authors")}
     kept_tasks = {name: row for name, row in values["tasks"].items() if name in kept_sources}
-    return values | {"sources": kept_sources, "tasks": kept_tasks}
+    there = {section: {name: row for name, row in values[section].items() if name in kept_sources} for section in ("transfer", "zero_shot")}
+    return values | {"sources": kept_sources, "tasks": kept_tasks, **there}
+
+
+def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with a row of `ablate` for every variant and task of Table 5 that is there: DVC makes a stage of each."""
+    variants = {name: Variant.model_validate(row) for name, row in values["variants"].items()}
+    tasks = {name: Task.model_validate(row) for name, row in values["tasks"].items() if name in ABLATED}
+    rows = {f"{name}-{task}": ablation(name, variant, task, row).model_dump()
+            for name, variant in variants.items() for task, row in tasks.items()}
+    return values | {"ablate": rows}
 
 
 def show(params: Params, left_out: list[str]) -> None:
@@ -91,19 +104,20 @@ def show(params: Params, left_out: list[str]) -> None:
     if left_out:
         table = Table("left out", "how to get it", title_justify="left", pad_edge=False)
         for name in left_out:
-            table.add_row(TASKS[name].title, TASKS[name].source.how_to_get)
+            table.add_row(TASKS[name].title if name in TASKS else f"{name.upper()} (zero-shot)", all_sources()[name].how_to_get)
         console.print(table)
     console.print("next: gpt1 run")
 
 
 def compose_profile(name: str, overrides: list[str], data: Path | None) -> None:
     """Write params.yaml for a profile, its overrides and the data at hand. Raises UserError and leaves params.yaml as it was."""
-    composed = compose(name, overrides)
+    composed = with_ablations(compose(name, overrides))
     validate(composed)
     if data is not None:
         link_sources(data.expanduser())
-    values = without_absent(composed, present_sources())
+    values = with_ablations(without_absent(composed, present_sources()))
     params = validate(values)
     write_yaml(PARAMS, values, f"# Composed by: gpt1 profile {' '.join([name, *overrides])}\n"
                                "# Every knob of the run; conf/paper.yaml says what each means. Edit it, or compose it anew.\n")
-    show(params, [task for task in composed["tasks"] if task not in values["tasks"]])
+    wanted = dict.fromkeys((*composed["tasks"], *composed["zero_shot"]))
+    show(params, [name for name in wanted if name not in values["tasks"] and name not in values["zero_shot"]])

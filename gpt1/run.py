@@ -29,7 +29,7 @@ from gpt1.train.launch import read_machine
 
 DVC = Path(".dvc")
 LOCK_FILE = Path("dvc.lock")
-TRAINING_ROOM = "gpt1/train"  # a stage that depends on it heeds GPT1_THREADS
+NETWORK_ROOM = "gpt1/model"  # a stage that depends on it heeds GPT1_THREADS
 POLL_SECONDS = 0.05
 
 
@@ -84,7 +84,7 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
             for name, stage in graph.items():
                 reads = tuple(os.path.relpath(dep.fs_path) for dep in stage.deps)
                 needs = frozenset(need.addressing for need in repo.index.graph.successors(stage))
-                stages[name] = Stage(name, needs, reads, trains=TRAINING_ROOM in reads)
+                stages[name] = Stage(name, needs, reads, trains=NETWORK_ROOM in reads)
             chosen = choose(stages, targets)
             for name in chosen:
                 stages[name] = replace(stages[name], stale=graph[name].changed())

@@ -23,9 +23,13 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
 
 
+ROWS = ("variants", "sources", "tasks", "ablate", "transfer", "zero_shot")  # sections that are tables
+
+
 def write_yaml(path: Path, values: Any, comment: str) -> None:
     """Write plain values as YAML that every reader takes alike (1.0e-05, never 1e-05), with `comment` at the top."""
     yaml = YAML(pure=True)
+    yaml.width = 200  # a row is a line
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.add_representer(float, _represent_float)
     yaml.representer.add_representer(type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null"))
@@ -42,12 +46,12 @@ def _represent_float(representer: Any, value: float) -> Any:
 
 
 def _flow_rows(values: dict[str, Any]) -> Any:
-    """The same values with lists and the rows of `tasks` and `sources` on one line each."""
+    """The same values with lists and the rows of mappings of rows on one line each."""
     def flow(value: Any) -> Any:
         node = CommentedMap(value) if isinstance(value, dict) else CommentedSeq(value)
         node.fa.set_flow_style()
         return node
 
-    rows = {section: {name: flow(row) for name, row in values[section].items()} for section in ("sources", "tasks") if section in values}
+    rows = {section: {name: flow(row) for name, row in values[section].items()} for section in ROWS if section in values}
     return {name: {key: flow(item) if isinstance(item, list) else item for key, item in section.items()}
                 if isinstance(section, dict) else section for name, section in (values | rows).items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 OVERRIDES = [
     "bpe.merges=80", "bpe.alphabet_size=40", "shard.heldout_fraction=0.3",
-    "model.context=32", "model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32",
+    "model.context=32", "model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32", "lstm.units=8",
     "pretrain.updates=4", "pretrain.warmup_updates=1", "pretrain.batch_size=4", "pretrain.heldout_updates=2", "pretrain.heldout_windows=4",
     "pretrain.log_updates=1", "finetune.seeds=[0]", "finetune.epochs=1", "finetune.batch_size=4", "finetune.log_updates=1",
 ]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpt1.config import nearest_key, read_params, validate
+from gpt1.config import Params, read_params, validate
 from gpt1.errors import UserError
+from gpt1.strict import nearest_key
 from gpt1.yaml_files import read_yaml, write_yaml
 
 PAPER = read_yaml(Path(__file__).parents[1] / "conf" / "paper.yaml")
@@ -54,6 +55,16 @@ def test_paper_profile_is_complete_and_says_what_the_paper_says() -> None:
     ("tasks.cola.finetune", {"epoch": 5}, "unknown key tasks.cola.finetune.epoch (found 5); did you mean tasks.cola.finetune.epochs?"),
     ("tasks.cola.finetune", {"epochs": 0.5}, "tasks.cola.finetune.epochs: found 0.5, expected an integer"),
     ("sources.cola", None, "sources has no row for cola"),
+    ("sources.dprd", None, "sources has no row for dprd of zero_shot"),
+    ("variants.lstm.networks", "lstm", "unknown key variants.lstm.networks (found 'lstm'); did you mean variants.lstm.network?"),
+    ("variants.lstm.network", "gru", "variants.lstm.network: found 'gru', expected 'transformer' or 'lstm'"),
+    ("transfer.mnli.layers", [0, 13], "transfer.mnli.layers: expected numbers from 0 to 12 (model.layers), found 13"),
+    ("transfer.mnli.seeds", 0, "transfer.mnli.seeds: found 0, expected greater than 0"),
+    ("transfer.mnli.layer", [0], "unknown key transfer.mnli.layer (found (0,)); did you mean transfer.mnli.layers?"),
+    ("transfer.imdb", {"group": "nli", "layers": None, "seeds": None}, "transfer.imdb: expected a task of params.yaml and its group"),
+    ("zero_shot.cola.rows", 0, "zero_shot.cola.rows: found 0, expected greater than 0"),
+    ("ablate.lstm-cola", {"variant": "lstm", "task": "cola", "group": "glue", "reads": "bpe"}, "ablate.lstm-cola: expected VARIANT-TASK"),
+    ("ablate.x", {"variant": "x", "task": "cola", "group": "glue", "reads": "bpe"}, "a variant among no_pretraining, no_aux_lm, lstm"),
     ("model", [1], "model: found (1,), expected a dictionary"),
 ])
 def test_a_wrong_value_is_one_line(dotted: str, value: Any, line: str) -> None:
@@ -68,6 +79,41 @@ def test_a_task_row_overrides_the_shared_section() -> None:
     params = validate(changed("tasks.cola.finetune", {"epochs": 7}))
     assert params.finetune_for("cola").epochs == 7
     assert params.finetune_for("sst2").epochs == 3
+
+
+def with_variant(finetune: dict[str, Any], network: str = "transformer") -> dict[str, Any]:
+    values = changed("variants.mine", {"network": network, "seeds": None, "finetune": finetune})
+    reads = "bpe" if finetune.get("transfer") == "none" else f"pretrain/{network}/weights.safetensors"
+    return values | {"ablate": {"mine-cola": {"variant": "mine", "task": "cola", "group": "glue", "reads": reads}}}
+
+
+def test_a_variant_overrides_its_task_and_that_the_section() -> None:
+    values = with_variant({"dropout": 0.0})
+    values["tasks"]["cola"]["finetune"] = {"epochs": 7, "dropout": 0.5}
+    recipe = validate(values).finetune_for("cola", "mine")
+    assert (recipe.dropout, recipe.epochs, recipe.lambda_lm) == (0.0, 7, 0.5)
+
+
+@pytest.mark.parametrize(("finetune", "network", "line"), [
+    ({"droput": 0.0}, "transformer", "unknown key variants.mine.finetune.droput (found 0.0); did you mean variants.mine.finetune.dropout?"),
+    ({"transfer": 2}, "lstm", "variants.mine.finetune.transfer: expected all or none for the LSTM, which has one layer, found 2")])
+def test_a_wrong_variant_is_one_line(finetune: dict[str, Any], network: str, line: str) -> None:
+    with pytest.raises(UserError) as caught:
+        validate(with_variant(finetune, network))
+    assert line in str(caught.value)
+
+
+def test_so_many_of_the_first_seeds() -> None:
+    assert validate(changed("transfer.mnli.seeds", 2)).transfer_recipe("mnli").seeds == (0, 1)
+    assert validate(PAPER).transfer_recipe("mnli").seeds == (0, 1, 2, 3, 4)
+    values = with_variant({"seeds": [7, 8, 9]})
+    values["variants"]["mine"]["seeds"] = 2
+    assert validate(values).finetune_for("cola", "mine").seeds == (7, 8)
+
+
+def test_layers_of_a_transfer() -> None:
+    assert validate(PAPER).transferred_layers("mnli") == tuple(range(13))
+    assert validate(changed("transfer.mnli.layers", [6, 0, 6])).transferred_layers("mnli") == (0, 6)
 
 
 @pytest.mark.parametrize(("text", "line"), [
@@ -92,6 +138,6 @@ def test_written_yaml_reads_back_the_same(tmp_path: Path) -> None:
 
 
 def test_nearest_key_prefers_the_same_section() -> None:
-    assert nearest_key("finetune.epoch") == "finetune.epochs"
-    assert nearest_key("learning_rat").endswith("learning_rate")
-    assert nearest_key("zzzz") == ""
+    assert nearest_key("finetune.epoch", Params) == "finetune.epochs"
+    assert nearest_key("learning_rat", Params).endswith("learning_rate")
+    assert nearest_key("zzzz", Params) == ""

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from gpt1.config import Model, validate
-from gpt1.model.gpt import NO_DROPOUT, Decoder, Dropout, parameters_by_component
+from gpt1.model.gpt import NO_DROPOUT, Decoder, Dropout
 from gpt1.model.heads import Classifier, Head, first_extract
+from gpt1.model.networks import parameters_by_component
 from gpt1.yaml_files import read_yaml
 
 TINY = Model(context=12, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.3, weight_deviation=0.3,

@@ -16,7 +16,8 @@ import pytest
 from copied_checkout import Checkout
 
 TASKS = {"cola", "mrpc", "scitail", "story_cloze"}
-TABLES = {"table2", "table3", "table4"}
+ABLATED = {"ablate@no_aux_lm-cola", "ablate@no_aux_lm-mrpc", "ablate@lstm-cola", "ablate@lstm-mrpc"}
+TABLES, ANALYSES = {"table2", "table3", "table4"}, {"table5", "figure2", "claims"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -30,7 +31,8 @@ class Brought(Checkout):
         made_corpus.write(self.brought)
 
     def profile(self, *overrides: str) -> None:
-        self.gpt1("profile", "small", "--data", str(self.brought), *made_corpus.OVERRIDES, *overrides)
+        self.gpt1("profile", "small", "--data", str(self.brought), "~variants.no_pretraining",
+                  "+transfer.cola={group: glue, layers: [0], seeds: null}", *made_corpus.OVERRIDES, *overrides)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Brought:
 
 def test_from_raw_files_to_tables(checkout: Brought) -> None:
     ran = checkout.repro()
-    expected = {"check", "acquire@books", "clean", "bpe", "shard", "pretrain@transformer", *TABLES}
+    expected = {"check", "acquire@books", "clean", "bpe", "shard", "prompt@cola", *TABLES, *ANALYSES, "curves", *ABLATED, "transfer@cola"}
+    expected |= {f"{stage}@{network}" for stage in ("pretrain", "zero_shot") for network in ("transformer", "lstm")}
     assert ran == expected | {f"{stage}@{task}" for stage in ("acquire", "encode", "finetune") for task in TASKS}
     for table, titles in (("table2", ["SciTail", "Finetuned Transformer LM", "82.1"]), ("table3", ["Story Cloze", "86.5"]),
                           ("table4", ["CoLA", "MRPC", "45.4"])):
@@ -60,19 +63,31 @@ def test_a_second_run_runs_nothing(checkout: Brought) -> None:
 
 def test_one_task_changed_runs_that_task_and_its_table(checkout: Brought) -> None:
     checkout.profile("tasks.mrpc.finetune.epochs=2")
-    assert checkout.repro() == {"check", "finetune@mrpc", "table4"}
+    assert checkout.repro() == {"check", "finetune@mrpc", "ablate@no_aux_lm-mrpc", "ablate@lstm-mrpc", "table4", "curves", *ANALYSES}
 
 
 def test_a_file_changed_in_place_runs_what_reads_it(checkout: Brought) -> None:
     with (checkout.brought / "CoLA" / "train.tsv").open("a") as file:
         file.write("aa01\t1\t\tOne more sentence.\n" * 4)
-    assert checkout.repro() == {"acquire@cola", "encode@cola", "finetune@cola", "table4"}
+    read = {"encode@cola", "prompt@cola", "finetune@cola", "ablate@no_aux_lm-cola", "ablate@lstm-cola", "transfer@cola"}
+    assert checkout.repro() == {"acquire@cola", *read, "zero_shot@transformer", "zero_shot@lstm", "table4", *ANALYSES}
+
+
+def test_a_changed_variant_runs_that_variant_alone(checkout: Brought) -> None:
+    checkout.profile("variants.no_aux_lm.finetune.epochs=2")
+    assert checkout.repro() == {"check", "ablate@no_aux_lm-cola", "ablate@no_aux_lm-mrpc", "table5", "claims", "curves", "figure2"}
+
+
+def test_a_changed_lstm_runs_what_comes_of_it(checkout: Brought) -> None:
+    checkout.profile("lstm.units=12")
+    assert {"pretrain@lstm", "zero_shot@lstm", "ablate@lstm-cola", "ablate@lstm-mrpc"} <= (ran := checkout.repro())
+    assert not ran & {"pretrain@transformer", "zero_shot@transformer", "finetune@cola", "transfer@cola"}
 
 
 def test_an_edited_reader_trains_nothing_again(checkout: Brought) -> None:
     with (checkout.folder / "gpt1/tasks/readers.py").open("a") as file:
         file.write("# edited\n")
-    assert checkout.repro() == {f"encode@{task}" for task in TASKS} | TABLES
+    assert checkout.repro() == {f"encode@{task}" for task in TASKS} | {"prompt@cola"} | TABLES | ANALYSES | {"curves"}
 
 
 def test_equal_runs_give_equal_bytes(checkout: Brought) -> None:

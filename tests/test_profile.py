@@ -44,6 +44,20 @@ def test_small_runs_on_what_is_there(checkout: Path) -> None:
     assert "Story Cloze" in done.stdout, "what was left out is listed"
 
 
+def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None:
+    row = "+variants.mine={network: transformer, seeds: null, finetune: {dropout: 0.0}}"
+    done = gpt1(checkout, "profile", "small", "--data", "brought", row, "variants.no_aux_lm.finetune.epochs=1")
+    assert done.returncode == 0, done.stderr
+    params = read_params(checkout / "params.yaml")
+    assert list(params.ablate) == ["no_pretraining-cola", "no_aux_lm-cola", "lstm-cola", "mine-cola"]
+    assert [row.reads for row in params.ablate.values()] == ["bpe", *(f"pretrain/{network}/weights.safetensors" for network in
+                                                                     ("transformer", "lstm", "transformer"))]
+    assert params.finetune_for("cola", "mine").dropout == 0.0
+    assert params.finetune_for("cola", "no_aux_lm").epochs == 1
+    assert (list(params.transfer), list(params.zero_shot)) == ([], ["cola"])
+    assert "DPRD" in done.stdout, "a zero-shot set that is not there is listed"
+
+
 def test_the_same_data_again_without_naming_it(checkout: Path) -> None:
     gpt1(checkout, "profile", "small", "--data", "brought")
     done = gpt1(checkout, "profile", "small", "pretrain.updates=7")

@@ -14,7 +14,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PARAMS = read_yaml(ROOT / "params.yaml")
 # A sixth of the books, a hundredth of the updates, a tenth of the rows, one seed of two: every stage is there, no score means anything.
 FRACTION = ["world.town.books=10", "shard.heldout_fraction=0.3", "bpe.merges=300", "pretrain.updates=20", "pretrain.warmup_updates=2",
-            "pretrain.heldout_updates=10", "finetune.seeds=[0]", "finetune.epochs=1",
+            "pretrain.heldout_updates=10", "finetune.seeds=[0]", "finetune.epochs=1", "pretrain.snapshots_per_decade=1",
+            *(f"zero_shot.{name}.rows=40" for name in PARAMS["zero_shot"]), "zero_shot.cola.train_rows=40",
             *(f"tasks.{task}.train_rows=40" for task in PARAMS["tasks"])]
 
 
@@ -58,6 +59,8 @@ def test_the_demo_runs_end_to_end(made: Checkout) -> None:
         assert "made up" in text
         ours = next(line for line in text.splitlines() if "**this run" in line)
         assert ours.count(" - ") == (table == "table4"), f"{table}: a task is left out: {ours}"  # GLUE itself lacks WNLI
+    for report, words in (("table5", "LSTM"), ("figure2", "layers transferred"), ("claims", "undecided"), ("curves", "Parameters")):
+        assert words in (made.folder / f"data/report/{report}/{report}.md").read_text(), report
     trained = {folder.name for folder in (made.folder / "data/finetune").glob("*/*") if (folder / "seed-0/weights.safetensors").exists()}
     assert trained == set(PARAMS["tasks"])
 

@@ -111,7 +111,7 @@ def test_results_and_signs_of_one_task_keep_its_own_parameters():
     values = json.loads(Path("params.yaml").read_text())
     values["tasks"]["rte"]["finetune"] = {"epochs": 9}
     Path("params.yaml").write_text(json.dumps(values))
-    given = stage_params(read_params(), "finetune", "rte-seed-1")
+    given = stage_params(read_params(), "finetune", "rte/seed-1")
     assert (given["finetune.epochs"], given["task.group"], given["finetune.seeds"]) == ("9", "glue_nli", "[0, 1]")
     assert stage_params(read_params(), "pretrain", "transformer")["finetune.epochs"] == "3"
     assert dotted({"a": {"b": None, "c": {}}, "d": "x"}) == {"a.b": "null", "a.c": "{}", "d": "x"}

@@ -67,7 +67,7 @@ def test_sync_twice(capfd):
     assert tracking.sync(read_params()) == 4
     assert capfd.readouterr().err == ""
     found = runs()
-    names = {"pretrain transformer", "finetune rte-seed-0", "finetune rte-seed-1", "report table2"}
+    names = {"pretrain transformer", "finetune rte/seed-0", "finetune rte/seed-1", "report table2"}
     parent = next(run for name, run in found.items() if name not in names)
     assert found.keys() == names | {parent.info.run_name}
     assert all(found[name].data.tags["mlflow.parentRunId"] == parent.info.run_id for name in names)

@@ -7,12 +7,12 @@ from safetensors.torch import save_file
 from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.model.gpt import Decoder
-from gpt1.model.weights import describe, load_weights, read_weights, save_weights, transfer
+from gpt1.model.weights import Description, load_weights, read_weights, save_weights, transfer_weights
 
 TINY = Model(context=12, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.02, weight_deviation=0.02,
              layer_norm_epsilon=1e-5)
 VOCABULARY = 20
-PLAIN = describe("transformer", TINY, VOCABULARY, "abc")
+PLAIN = Description("transformer", TINY.model_dump(), VOCABULARY, "abc")
 
 
 def seeded(seed=0):
@@ -48,7 +48,7 @@ def test_equal_weights_give_equal_bytes(saved, tmp_path):
 def test_transfer_of_embeddings_and_first_blocks(saved, layers, blocks):
     path, tensors = saved
     model, fresh = (Decoder(TINY, VOCABULARY + 3, seeded(2)) for _ in range(2))
-    transfer(path, PLAIN, model, layers)
+    transfer_weights(path, PLAIN, model, layers)
     assert torch.equal(model.tokens[:VOCABULARY], tensors["tokens"])
     assert torch.equal(model.tokens[VOCABULARY:], fresh.tokens[VOCABULARY:]), "special symbols are fresh"
     assert torch.equal(model.positions, tensors["positions"])
@@ -59,7 +59,7 @@ def test_transfer_of_embeddings_and_first_blocks(saved, layers, blocks):
 
 def test_no_transfer_leaves_everything_fresh(saved):
     model, fresh = (Decoder(TINY, VOCABULARY + 3, seeded(2)) for _ in range(2))
-    transfer(saved[0], PLAIN, model, "none")
+    transfer_weights(saved[0], PLAIN, model, "none")
     assert all(torch.equal(value, fresh.state_dict()[name]) for name, value in model.state_dict().items())
 
 
@@ -74,9 +74,9 @@ def test_no_transfer_leaves_everything_fresh(saved):
 def test_other_weights_are_refused(saved, change, line):
     sizes = TINY.model_copy(update={key: value for key, value in change.items() if key in TINY.model_dump()})
     rest = {"kind": "transformer", "vocabulary_size": VOCABULARY, "vocabulary_fingerprint": "abc"} | change
-    wanted = describe(rest["kind"], sizes, rest["vocabulary_size"], rest["vocabulary_fingerprint"])
+    wanted = Description(rest["kind"], sizes.model_dump(), rest["vocabulary_size"], rest["vocabulary_fingerprint"])
     with pytest.raises(UserError, match=f"expected {line}; .*dvc repro"):
-        transfer(saved[0], wanted, Decoder(TINY, VOCABULARY + 3, seeded()), "all")
+        transfer_weights(saved[0], wanted, Decoder(TINY, VOCABULARY + 3, seeded()), "all")
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "text", "header"])
@@ -102,4 +102,4 @@ def test_a_file_without_a_tensor_is_refused(saved):
     del model.positions
     save_weights(path, model, PLAIN)
     with pytest.raises(UserError, match=r"expected tensor positions of shape \[12, 16\], found none"):
-        transfer(path, PLAIN, Decoder(TINY, VOCABULARY + 3, seeded()), "all")
+        transfer_weights(path, PLAIN, Decoder(TINY, VOCABULARY + 3, seeded()), "all")

@@ -34,6 +34,16 @@ class Embeddings(NamedTuple):
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
+def dropped(embeddings: Embeddings, dropout: Dropout) -> Embeddings:
+    """The embeddings with the update's mask over the whole matrix; seeds the masks of everything that follows in the micro-batch."""
+    if dropout.rate:
+        torch.manual_seed(dropout.update_seed)
+    masked = Embeddings(F.dropout(embeddings.tokens_vd, dropout.rate), F.dropout(embeddings.positions_pd, dropout.rate))
+    if dropout != NO_DROPOUT:  # at rate 0 too: a classifier's own dropout draws after this
+        torch.manual_seed(dropout.micro_batch_seed)
+    return masked
+
+
 class Hidden(NamedTuple):
     """What a network gives for a batch: hidden states [b, t, d], and the embeddings that its softmax is tied to."""
 
@@ -41,12 +51,23 @@ class Hidden(NamedTuple):
     embeddings: Embeddings
 
 
+class Tree(NamedTuple):
+    """Rows that branch: which positions each one sees (itself among them), and its position number, for texts with a shared beginning."""
+
+    allowed_btt: Tensor
+    positions_bt: Tensor
+
+
 class Layout(NamedTuple):
-    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but attention is computed for padding."""
+    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but attention is computed for padding.
+
+    `allowed_btt` says what each position sees where that is not simply all before it.
+    """
 
     b: int
     t: int
     real_m: Tensor | None
+    allowed_btt: Tensor | None
 
     def real(self, x_btd: Tensor) -> Tensor:
         """The rows of the real tokens, [m, d]."""
@@ -81,9 +102,10 @@ class Block(nn.Module):
         return normed_md
 
     def _attention(self, x_md: Tensor, layout: Layout, dropout_rate: float) -> Tensor:
-        b, t, _ = layout
+        b, t, _, allowed_btt = layout
         query_bhtd, key_bhtd, value_bhtd = layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, dropout_p=dropout_rate, is_causal=True)
+        seen_bhtt = None if allowed_btt is None else allowed_btt[:, None]
+        mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, seen_bhtt, dropout_rate, is_causal=seen_bhtt is None)
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
 
 
@@ -102,6 +124,11 @@ class Decoder(nn.Module):
         self.blocks = nn.ModuleList(blocks).to_empty(device="cpu")
         self._draw(sizes, generator)
 
+    @property
+    def context(self) -> int:
+        """Positions of the longest sequence."""
+        return self.positions.shape[0]
+
     @torch.no_grad()
     def _draw(self, sizes: Model, generator: torch.Generator) -> None:
         for embedding in (self.tokens, self.positions):
@@ -113,30 +140,17 @@ class Decoder(nn.Module):
             elif isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None) -> Hidden:
+    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None, tree: Tree | None = None) -> Hidden:
         """Hidden states of token ids [b, t], t at most the context; a state sees its own and earlier positions only.
 
-        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere; false may only follow true.
+        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere; without a tree false may only
+        follow true. A `tree` says instead what each state sees and where it stands; then t may be longer than the context.
         """
-        if dropout.rate:
-            torch.manual_seed(dropout.update_seed)
-        embeddings = Embeddings(F.dropout(self.tokens, dropout.rate), F.dropout(self.positions, dropout.rate))
-        if dropout != NO_DROPOUT:  # at rate 0 too: a classifier's own dropout draws after this
-            torch.manual_seed(dropout.micro_batch_seed)
+        embeddings = dropped(Embeddings(self.tokens, self.positions), dropout)
         b, t = tokens_bt.shape
-        layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1))
-        x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + embeddings.positions_pd[:t])
+        layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1), tree.allowed_btt if tree else None)
+        positions_td = F.embedding(tree.positions_bt, embeddings.positions_pd) if tree else embeddings.positions_pd[:t]
+        x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
         for block in self.blocks:
             x_md = block(x_md, layout, dropout.rate)
         return Hidden(layout.padded(x_md), embeddings)
-
-
-def parameters_by_component(decoder: Decoder) -> dict[str, int]:
-    """Number of parameters of each part; their sum stands under `total`."""
-    parts = {"token_embeddings": decoder.tokens.numel(), "position_embeddings": decoder.positions.numel(),
-             "attention": 0, "feed_forward": 0, "layer_norms": 0}
-    component = {"qkv": "attention", "projection": "attention", "expand": "feed_forward", "contract": "feed_forward",
-                 "attention_norm": "layer_norms", "feed_forward_norm": "layer_norms"}
-    for name, parameter in decoder.blocks.named_parameters():
-        parts[component[name.split(".")[1]]] += parameter.numel()
-    return parts | {"total": sum(parts.values())}

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.gpt import Decoder, Dropout, Embeddings
+from gpt1.model.gpt import Dropout, Embeddings
+from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]
 
@@ -61,9 +62,9 @@ class Classified(NamedTuple):
 
 
 class Classifier(nn.Module):
-    """A decoder and a head on it. The last token row of the decoder is the extract symbol."""
+    """A network and a head on it. The last token row of the network is the extract symbol."""
 
-    def __init__(self, decoder: Decoder, head: Head) -> None:
+    def __init__(self, decoder: Network, head: Head) -> None:
         super().__init__()
         self.decoder = decoder
         self.head = head

@@ -11,13 +11,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.files import writing
-from gpt1.model.gpt import Decoder
+from gpt1.model.lstm import Network
 
 Transfer = Literal["all", "none"] | int
-SIZES = ("context", "width", "layers", "heads", "feed_forward", "layer_norm_epsilon")  # what loaded weights must agree with
+SIZES = ("context", "width", "layers", "heads", "feed_forward", "layer_norm_epsilon", "lstm_units")  # what loaded weights must agree with
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,6 @@ class Description:
     config: dict[str, Any]
     vocabulary_size: int
     vocabulary_fingerprint: str
-
-
-def describe(kind: str, sizes: Model, vocabulary_size: int, vocabulary_fingerprint: str) -> Description:
-    """The description of weights of a network of these sizes over this vocabulary."""
-    return Description(kind, sizes.model_dump(), vocabulary_size, vocabulary_fingerprint)
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
@@ -75,8 +69,8 @@ def check_description(found: Description, wanted: Description, path: Path) -> No
     """Raise UserError naming every point in which weights found at `path` are not the ones wanted."""
     differences = [f"{name} {getattr(wanted, name)}, found {getattr(found, name)}"
                    for name in ("kind", "vocabulary_size", "vocabulary_fingerprint") if getattr(wanted, name) != getattr(found, name)]
-    differences += [f"model.{name} {wanted.config[name]}, found {found.config.get(name)}"
-                    for name in SIZES if wanted.config[name] != found.config.get(name)]
+    differences += [f"model.{name} {wanted.config.get(name)}, found {found.config.get(name)}".replace("model.lstm_", "lstm.")
+                    for name in SIZES if wanted.config.get(name) != found.config.get(name)]
     if differences:
         raise UserError(f"{path}: expected {'; '.join(differences)}; set model in params.yaml as the weights say, or run dvc repro, "
                         "which makes vocabulary, encoded tasks and weights anew from params.yaml")
@@ -89,19 +83,18 @@ def load_weights(path: Path, wanted: Description, model: nn.Module) -> None:
     _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
 
 
-def transfer(path: Path, wanted: Description, decoder: Decoder, layers: Transfer) -> None:
-    """Copy pre-trained weights into a decoder for fine-tuning; what is not copied keeps its fresh random values.
+def transfer_weights(path: Path, wanted: Description, network: Network, layers: Transfer) -> None:
+    """Copy pre-trained weights into a network for fine-tuning; what is not copied keeps its fresh random values.
 
-    `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`: nothing, though the file is checked.
-    The decoder's rows past the vocabulary, the special symbols, always stay fresh. Raises UserError where the weights do not fit.
+    `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`: nothing, and no file is read.
+    The rows past the vocabulary, the special symbols, always stay fresh. Raises UserError where the weights do not fit.
     """
-    found, tensors = read_weights(path)
-    check_description(found, wanted, path)
     if layers == "none":
         return
-    blocks = len(decoder.blocks) if layers == "all" else layers
-    own = dict(decoder.state_dict()) | {"tokens": decoder.tokens.detach()[:wanted.vocabulary_size]}
-    names = [name for name in own if not name.startswith("blocks.") or int(name.split(".")[1]) < blocks]
+    found, tensors = read_weights(path)
+    check_description(found, wanted, path)
+    own = dict(network.state_dict()) | {"tokens": network.tokens.detach()[:wanted.vocabulary_size]}
+    names = [name for name in own if layers == "all" or not name.startswith("blocks.") or int(name.split(".")[1]) < layers]
     _copy(tensors, own, names, path)
 
 

@@ -43,28 +43,43 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
     values = params.model_dump(mode="json")
     tasks = values.pop("tasks")
     del values["sources"]
-    task = name.rpartition("-seed-")[0]
-    if stage == "finetune" and task in params.tasks:
-        values["finetune"] = params.finetune_for(task).model_dump(mode="json")
-        values["task"] = tasks[task]
+    for rows in ("variants", "ablate", "transfer", "zero_shot"):
+        del values[rows]
+    task, *parts = name.split("/")
+    if stage in ("finetune", "ablate", "transfer"):
+        variant = None
+        if stage == "ablate":
+            task, variant = params.ablate[task].task, params.ablate[task].variant
+        recipe = params.transfer_recipe(task) if stage == "transfer" else params.finetune_for(task, variant)
+        layers = {"transfer": int(parts[0].removeprefix("layers-"))} if stage == "transfer" else {}
+        values |= {"finetune": recipe.model_dump(mode="json") | layers, "task": tasks[task],
+                   "network": params.variants[variant].network if variant else "transformer"}
     return dotted(values)
 
 
 def finished_results(params: Params) -> Iterator[Result]:
-    """Every finished pre-training, fine-tuning (one for each seed) and table. Broken files raise OSError or ValueError."""
+    """Every finished pre-training, fine-tuning and ablation (one for each seed), zero-shot curve, table and figure.
+
+    Broken files raise OSError or ValueError.
+    """
     for summary in sorted(stage_folder("pretrain").glob("*/summary.json")):
         numbers = _numbers(read_json(summary))
         name = summary.parent.name
         headline = {f"pretrain.{name}.{key}": value for key, value in numbers.items() if key.startswith("heldout_")}
         yield _trained("pretrain", name, summary.parent / "curve.jsonl", numbers, headline)
-    for task, row in params.tasks.items():
-        folder = stage_folder("finetune", row.group, task)
+    finetuned = {("finetune", task): stage_folder("finetune", row.group, task) for task, row in params.tasks.items()}
+    finetuned |= {(stage, name): stage_folder(stage, name) for stage, rows in (("ablate", params.ablate), ("transfer", params.transfer))
+                  for name in rows}
+    for (stage, name), folder in finetuned.items():
         if (folder / "summary.json").is_file():
-            seeds = read_json(folder / "summary.json")["seeds"]
-            for curve in sorted(folder.glob("seed-*/curve.jsonl")):
-                seed = curve.parent.name.removeprefix("seed-")
-                yield _trained("finetune", f"{task}-seed-{seed}", curve, _numbers(seeds.get(seed, {})), {})
-    for metrics in sorted(stage_folder("report").glob("table*/metrics.json")):
+            summary = read_json(folder / "summary.json")
+            for part, seeds in summary.get("parts", {"": summary.get("seeds")}).items():
+                for seed, numbers in seeds.items():
+                    place = "/".join(filter(None, (part, f"seed-{seed}")))
+                    yield _trained(stage, f"{name}/{place}", folder / place / "curve.jsonl", _numbers(numbers), {})
+    for scores in sorted(stage_folder("zero_shot").glob("*/scores.json")):
+        yield _zero_shot(scores)
+    for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
         yield _table(params, metrics)
 
 
@@ -87,8 +102,19 @@ def _trained(stage: str, name: str, curve: Path, numbers: dict[str, float], head
     return Result(stage, name, header.get("fingerprint", digest), digest, logged + rest, final, headline, tags=tags(path) if logged else {})
 
 
+def _zero_shot(path: Path) -> Result:
+    """A network's zero-shot scores over its pre-training, as a curve."""
+    scores, network, time = read_json(path), path.parent.name, path.stat().st_mtime
+    points: list[Point] = [{"time": time, "update": snapshot["update"], "tokens": snapshot["tokens"], **snapshot["scores"]}
+                           for snapshot in scores["snapshots"]]
+    digest = fingerprint(scores)
+    final: Point = {"time": time, "update": points[-1]["update"], **{f"final.{name}": points[-1][name] for name in scores["sets"]}}
+    headline = {f"zero_shot.{network}.{name}": points[-1][name] for name in scores["sets"]}
+    return Result("zero_shot", network, digest, digest, points, final, headline, (path,))
+
+
 def _table(params: Params, metrics: Path) -> Result:
-    """A report table: its numbers by dotted names, its files as artifacts."""
+    """A table or figure of the report: its numbers by dotted names, its files as artifacts."""
     folder = metrics.parent
     numbers = _numbers(read_json(metrics))
     files = tuple(path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith("."))

@@ -1,28 +1,53 @@
-"""Fine-tune on one task, every seed (paper, sections 3.2 and 4.1): `python -m gpt1.stages finetune TASK`."""
+"""Fine-tune on one task, every seed (paper, sections 3.2, 4.1 and 5): `python -m gpt1.stages finetune TASK`.
+
+`ablate VARIANT-TASK` (Table 5) and `transfer TASK` (Figure 2, left) are the same with another recipe or network.
+"""
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from gpt1 import tracking
-from gpt1.config import Finetune, Params, read_params
+from gpt1.config import Finetune, NetworkName, Params, read_params
 from gpt1.errors import UserError
-from gpt1.files import LOGS, read_json, sha256_file, stage_folder, write_json, writing, writing_folder
-from gpt1.model.gpt import Decoder
+from gpt1.files import LOGS, read_json, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.model.heads import Classifier, Head
-from gpt1.model.weights import Description, check_description, describe, read_weights, save_weights, transfer
+from gpt1.model.networks import describe, make_network
+from gpt1.model.weights import Description, check_description, read_weights, transfer_weights
 from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples, updates_in_epoch
-from gpt1.train.finetuning import Logits, Outcome, Task, finetune
+from gpt1.train.finetuning import Logits, Task, finetune_seed
+from gpt1.train.kept import copy_seeds, keep_seed, kept_seed
 from gpt1.train.loop import seed_for, tracked
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
-WEIGHTS = stage_folder("pretrain", "transformer", "weights.safetensors")
+
+
+class Work(NamedTuple):
+    """What a stage is to do: a task from a pre-trained network, by one recipe a part (the part "" is the output folder itself)."""
+
+    stage: str
+    name: str
+    task: str
+    network: NetworkName
+    recipes: dict[str, Finetune]
+    out: Path
+    keep_weights: bool
+
+
+class Part(NamedTuple):
+    """One recipe of a stage's work, where its finished seeds are kept, and their summaries (None: to be done)."""
+
+    name: str
+    recipe: Finetune
+    kept: Path
+    seeds: dict[int, dict[str, Any] | None]
 
 
 def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], Task]:
@@ -53,80 +78,89 @@ def check_fit(path: Path, examples: Examples, context: int, rows: int) -> None:
                         f"and {examples.tokens.max(initial=0)}; run dvc repro, which encodes the task anew")
 
 
-def make_classifier(params: Params, recipe: Finetune, about: dict[str, Any], wanted: Description, seed: int) -> Classifier:
+def make_classifier(params: Params, recipe: Finetune, about: dict[str, Any], wanted: Description, weights: Path, seed: int) -> Classifier:
     """A classifier with the pre-trained weights in it; special symbols and head are drawn anew for each seed."""
     generator = torch.Generator().manual_seed(seed_for(seed))
-    decoder = Decoder(params.model, wanted.vocabulary_size + SPECIAL_SYMBOLS, generator)
+    network = make_network(wanted.kind, params, wanted.vocabulary_size + SPECIAL_SYMBOLS, generator)
     head = Head(params.model.width, about["outputs"], about["combine"], params.model.weight_deviation, generator)
-    transfer(WEIGHTS, wanted, decoder, recipe.transfer)
-    return Classifier(decoder, head)
+    transfer_weights(weights, wanted, network, recipe.transfer)
+    return Classifier(network, head)
 
 
-def keep_seed(folder: Path, outcome: Outcome, classifier: Classifier, description: Description,
-              code: dict[str, str]) -> dict[str, Any]:
-    """Keep a finished seed until the stage ends: its outputs, and state.json to know them whole by. Returns its summary."""
-    with writing_folder(folder) as out:
-        classifier.load_state_dict(outcome.best_weights)
-        save_weights(out / "weights.safetensors", classifier, description)
-        with writing(out / "logits.npz", "wb") as file:
-            np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
-        checkpoint.link_or_copy(str(folder.with_suffix(".jsonl")), str(out / "curve.jsonl"))
-        summary: dict[str, Any] = {"best_update": outcome.best_update, "best_dev_score": outcome.best_dev_score, "updates": outcome.updates}
-        write_json(out / "state.json", {"code": code, "summary": summary,
-                                        "sha256": {path.name: sha256_file(path) for path in sorted(out.iterdir())}})
-    return summary
-
-
-def kept_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any] | None:
-    """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made it."""
-    try:
-        state = read_json(folder / "state.json")
-        if any(sha256_file(folder / name) != digest for name, digest in state["sha256"].items()):
-            return None
-    except (OSError, ValueError, KeyError):
-        return None
-    checkpoint.check_code(state["code"], code, folder.parent, accept)
-    summary: dict[str, Any] = state["summary"]
-    return summary
-
-
-def write_outputs(out_folder: Path, folder: Path, task: str, seeds: dict[int, dict[str, Any] | None]) -> None:
-    """Put every seed's files and the summary under data/finetune/<group>/<task> as a whole."""
-    with writing_folder(out_folder) as out:
-        for seed in seeds:
-            shutil.copytree(folder / f"seed-{seed}", out / f"seed-{seed}", copy_function=checkpoint.link_or_copy,
-                            ignore=shutil.ignore_patterns("state.json"))
-        write_json(out / "summary.json", {"task": task, "seeds": {str(seed): summary for seed, summary in seeds.items()}})
-
-
-def main(name: str) -> None:
-    """Read parameters, the encoded task and the weights; fine-tune seed after seed; write the outputs."""
-    params, machine = read_params(), launch.read_machine()
-    if name not in params.tasks:
-        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found {name}")
-    group, recipe = params.tasks[name].group, params.finetune_for(name)
-    encoded = stage_folder("encode", group, name)
+def run(params: Params, work: Work) -> None:
+    """Fine-tune every seed of every part that no earlier run has left finished; write the outputs as a whole."""
+    machine = launch.read_machine()
+    encoded = stage_folder("encode", params.tasks[work.task].group, work.task)
+    weights = stage_folder("pretrain", work.network, "weights.safetensors")
     about, task = read_task(encoded, params)
-    in_epoch = updates_in_epoch(len(task.splits["train"]), recipe.batch_size, str(encoded))
-    wanted = describe("transformer", params.model, about["vocabulary_size"], about["vocabulary_fingerprint"])
-    check_description(read_weights(WEIGHTS)[0], wanted, WEIGHTS)
-    inputs = [WEIGHTS, encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
-    what_matters = [params.model.model_dump(), recipe.model_dump(exclude={"seeds"}), [sha256_file(path) for path in inputs]]
-    folder, code = checkpoint.state_folder("finetune", name, what_matters), checkpoint.code_hashes("finetune")
-    seeds = {seed: kept_seed(folder / f"seed-{seed}", code, machine.accept_checkpoint) for seed in recipe.seeds}
-    if None in seeds.values() and launch.spread(machine, "gpt1.stages", "finetune", name):
+    wanted = describe(work.network, params, about["vocabulary_size"], about["vocabulary_fingerprint"])
+    code, inputs = checkpoint.code_hashes("finetune"), [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
+    if any(recipe.transfer != "none" for recipe in work.recipes.values()):
+        check_description(read_weights(weights)[0], wanted, weights)
+        inputs.append(weights)
+    hashes, parts = [sha256_file(path) for path in inputs], []
+    for name, recipe in work.recipes.items():
+        what_matters = [wanted.config, work.network, recipe.model_dump(exclude={"seeds"}), hashes]
+        kept = checkpoint.state_folder(work.stage, f"{work.name}-{name}" if name else work.name, what_matters)
+        parts.append(Part(name, recipe, kept, {
+            seed: kept_seed(kept / f"seed-{seed}", code, machine.accept_checkpoint) for seed in recipe.seeds}))
+    if any(None in part.seeds.values() for part in parts) and launch.spread(machine, "gpt1.stages", work.stage, work.name):
         return
     launch.prepare(machine)
     times = {}
-    for seed in (seed for seed, summary in seeds.items() if summary is None):
-        classifier = make_classifier(params, recipe, about, wanted, seed)
-        with tracked(tracking.start("finetune", f"{name}/seed-{seed}", params, folder.name.rpartition("-")[2])) as report:
-            outcome = finetune(classifier, recipe, task, seed, in_epoch, machine, folder / f"seed-{seed}.jsonl", report)
-        times[str(seed)] = {"seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second}
+    todo = [(part, seed) for part in parts for seed, summary in part.seeds.items() if summary is None]
+    for part, seed in todo:
+        in_epoch = updates_in_epoch(len(task.splits["train"]), part.recipe.batch_size, str(encoded))
+        classifier = make_classifier(params, part.recipe, about, wanted, weights, seed)
+        run_name = "/".join(filter(None, (work.name, part.name, f"seed-{seed}")))
+        with tracked(tracking.start(work.stage, run_name, params, part.kept.name.rpartition("-")[2])) as report:
+            outcome = finetune_seed(classifier, part.recipe, task, seed, in_epoch, machine, part.kept / f"seed-{seed}.jsonl", report,
+                                    f"{work.stage} {run_name}")
+        times[run_name] = {"seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second}
         if machine.rank == 0:
-            description = describe(f"transformer for {name}", params.model, wanted.vocabulary_size, wanted.vocabulary_fingerprint)
-            seeds[seed] = keep_seed(folder / f"seed-{seed}", outcome, classifier, description, code)
+            description = replace(wanted, kind=f"{work.network} for {work.task}")
+            part.seeds[seed] = keep_seed(part.kept / f"seed-{seed}", outcome, classifier, description, work.keep_weights, code)
     if machine.rank == 0:
-        write_outputs(stage_folder("finetune", group, name), folder, name, seeds)
-        write_json(LOGS / "finetune" / f"{name}-speed.json", launch.facts(machine) | {"seeds": times})
-        shutil.rmtree(folder)
+        write_outputs(work, parts)
+        write_json(LOGS / work.stage / f"{work.name}-speed.json", launch.facts(machine) | {"seeds": times})
+        for part in parts:
+            shutil.rmtree(part.kept)
+
+
+def write_outputs(work: Work, parts: list[Part]) -> None:
+    """Put every seed's files and the summary under the stage's output folder as a whole."""
+    summaries = {part.name: {str(seed): summary for seed, summary in part.seeds.items()} for part in parts}
+    with writing_folder(work.out) as out:
+        for part in parts:
+            copy_seeds(part.kept, part.seeds, out / part.name)
+        write_json(out / "summary.json", {"task": work.task, **({"seeds": summaries[""]} if "" in summaries else {"parts": summaries})})
+
+
+def main(name: str) -> None:
+    """The ordinary fine-tuning of a task (Tables 2-4)."""
+    params = read_params()
+    if name not in params.tasks:
+        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found {name}")
+    out = stage_folder("finetune", params.tasks[name].group, name)
+    run(params, Work("finetune", name, name, "transformer", {"": params.finetune_for(name)}, out, keep_weights=True))
+
+
+def ablate(name: str) -> None:
+    """A variant on a task (Table 5)."""
+    params = read_params()
+    if name not in params.ablate:
+        raise UserError(f"expected one of the rows of ablate in params.yaml: {', '.join(params.ablate) or 'none'}; found {name}")
+    row = params.ablate[name]
+    recipe, network = params.finetune_for(row.task, row.variant), params.variants[row.variant].network
+    run(params, Work("ablate", name, row.task, network, {"": recipe}, stage_folder("ablate", name), keep_weights=False))
+
+
+def transfer(name: str) -> None:
+    """A task with ever more layers transferred (Figure 2, left); all of them is the ordinary fine-tuning, and is not computed again."""
+    params = read_params()
+    if name not in params.transfer:
+        raise UserError(f"expected one of the rows of transfer in params.yaml: {', '.join(params.transfer) or 'none'}; found {name}")
+    recipe = params.transfer_recipe(name)
+    recipes = {f"layers-{layers}": recipe.model_copy(update={"transfer": layers})
+               for layers in params.transferred_layers(name) if layers < params.model.layers}
+    run(params, Work("transfer", name, name, "transformer", recipes, stage_folder("transfer", name), keep_weights=False))

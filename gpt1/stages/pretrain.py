@@ -1,4 +1,4 @@
-"""Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages pretrain transformer`."""
+"""Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages pretrain NETWORK`."""
 
 import shutil
 from pathlib import Path
@@ -9,14 +9,15 @@ from gpt1 import tracking
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
-from gpt1.model.gpt import Decoder, parameters_by_component
-from gpt1.model.weights import Description, describe, save_weights
+from gpt1.model.lstm import Network
+from gpt1.model.networks import describe, make_network, parameters_by_component
+from gpt1.model.weights import Description, save_weights
 from gpt1.text.shards import Shards
 from gpt1.train import checkpoint, launch
 from gpt1.train.loop import seed_for, tracked
 from gpt1.train.pretraining import Corpus, pretrain
 
-NETWORKS = ("transformer",)
+NETWORKS = ("transformer", "lstm")
 
 
 def number_of_updates(params: Params, shards: Shards) -> int:
@@ -41,10 +42,10 @@ def number_of_updates(params: Params, shards: Shards) -> int:
     return updates
 
 
-def write_outputs(folder: Path, decoder: Decoder, description: Description, summary: dict[str, object]) -> None:
+def write_outputs(folder: Path, network: Network, description: Description, summary: dict[str, object]) -> None:
     """Put weights, snapshots, curve and summary under data/pretrain/<network> as a whole."""
     with writing_folder(stage_folder("pretrain", description.kind)) as out:
-        save_weights(out / "weights.safetensors", decoder, description)
+        save_weights(out / "weights.safetensors", network, description)
         shutil.copytree(folder / "snapshots", out / "snapshots", copy_function=checkpoint.link_or_copy)
         checkpoint.link_or_copy(str(folder / "curve.jsonl"), str(out / "curve.jsonl"))
         write_json(out / "summary.json", summary)
@@ -62,20 +63,20 @@ def main(name: str) -> None:
     launch.prepare(machine)
     recipe, context = params.pretrain, params.model.context
     vocabulary_size = int(shards.index["vocabulary_size"])
-    decoder = Decoder(params.model, vocabulary_size, torch.Generator().manual_seed(seed_for(recipe.seed)))
-    description = describe(name, params.model, vocabulary_size, shards.index["vocabulary_fingerprint"])
-    what_matters = [params.model.model_dump(), recipe.model_dump(exclude={"checkpoint_minutes"}),
+    network = make_network(name, params, vocabulary_size, torch.Generator().manual_seed(seed_for(recipe.seed)))
+    description = describe(name, params, vocabulary_size, shards.index["vocabulary_fingerprint"])
+    what_matters = [description.config, recipe.model_dump(exclude={"checkpoint_minutes"}),
                     sha256_file(stage_folder("shard", "index.json"))]
     folder = checkpoint.state_folder("pretrain", name, what_matters)
     corpus = Corpus(lambda update: shards.windows("train", recipe.seed, update, recipe.batch_size, context),
                     shards.heldout_windows(recipe.heldout_windows, context), shards.words_per_token("heldout"))
     with tracked(tracking.start("pretrain", name, params, folder.name.rpartition("-")[2])) as report:
-        outcome = pretrain(decoder, description, recipe, updates, corpus, machine, folder, report, checkpoint.code_hashes("pretrain"))
+        outcome = pretrain(network, description, recipe, updates, corpus, machine, folder, report, checkpoint.code_hashes("pretrain"))
     if machine.rank == 0:
-        write_outputs(folder, decoder, description, {
+        write_outputs(folder, network, description, {
             "network": name, "updates": updates, "tokens": updates * recipe.batch_size * context,
             "train_tokens": shards.tokens("train"), "heldout_tokens": shards.tokens("heldout"), "vocabulary_size": vocabulary_size,
-            "parameters": parameters_by_component(decoder), **outcome.heldout})
+            "parameters": parameters_by_component(network), **outcome.heldout})
         write_json(LOGS / "pretrain" / f"{name}-speed.json", launch.facts(machine) | {
             "seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second})
         shutil.rmtree(folder)

@@ -22,7 +22,7 @@ from gpt1.model.weights import read_tensors
 
 CHECKPOINT_FORMAT = 1
 KEPT = 2  # the last one, and the one before it in case the last is damaged
-CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.errors", "gpt1.files", "gpt1.tracking", "gpt1.train.launch")
+CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.errors", "gpt1.files", "gpt1.strict", "gpt1.tracking", "gpt1.train.launch")
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 

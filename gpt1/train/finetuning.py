@@ -57,11 +57,11 @@ def logits_of(engine: Engine, classifier: Classifier, recipe: Finetune, examples
     return engine.total(logits_no).cpu().numpy()
 
 
-def finetune(classifier: Classifier, recipe: Finetune, task: Task, seed: int, updates_in_epoch: int, machine: Machine,
-             curve_path: Path, report: Report) -> Outcome:
+def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: int, updates_in_epoch: int, machine: Machine,
+                  curve_path: Path, report: Report, what: str) -> Outcome:
     """Fine-tune for all epochs; evaluates after each, and in the first also at recipe.evaluation_updates, as the authors do.
 
-    A signal ends the process after the update in progress. Raises UserError where a loss is not finite.
+    `what` names the run on the screen. A signal ends the process after the update in progress. Raises UserError where a loss is not finite.
     """
     train = task.splits["train"]
     updates = updates_in_epoch * recipe.epochs
@@ -70,7 +70,7 @@ def finetune(classifier: Classifier, recipe: Finetune, task: Task, seed: int, up
     micro_batches = len(shares(np.arange(recipe.batch_size), machine.rank, machine.processes, micro_batch))
     engine = make_engine(Finetuning(classifier, recipe.classifier_dropout, recipe.lambda_lm), recipe, machine, micro_batches)
     curve = Curve(curve_path if engine.rank == 0 else None, 0)
-    progress = Progress(f"finetune {task.name} seed {seed}", updates, 0, engine.rank == 0)
+    progress = Progress(what, updates, 0, engine.rank == 0)
     best_score, best_update, best_weights = float("-inf"), 0, {}
 
     with stoppable() as stop:
@@ -95,7 +95,7 @@ def finetune(classifier: Classifier, recipe: Finetune, task: Task, seed: int, up
                     best_weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
             if stop.agreed:
                 progress.close()
-                stop.end(f"interrupted at update {update} of {updates} of {task.name}, seed {seed}: finished seeds are kept; "
+                stop.end(f"interrupted at update {update} of {updates} of {what}: finished seeds are kept; "
                          "run the same command again to go on (this seed starts anew)")
     progress.close()
     evaluated = {name: examples for name, examples in task.splits.items() if name != "train"}

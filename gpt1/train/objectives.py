@@ -5,8 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpt1.model.gpt import Decoder, Dropout
+from gpt1.model.gpt import Dropout
 from gpt1.model.heads import Classifier
+from gpt1.model.lstm import Network
 from gpt1.train import losses
 from gpt1.train.batches import Batch
 
@@ -14,7 +15,7 @@ from gpt1.train.batches import Batch
 class Pretraining(nn.Module):
     """Next-token prediction over windows of the corpus; the softmax runs over the vocabulary's rows."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Network) -> None:
         super().__init__()
         self.decoder = decoder
 

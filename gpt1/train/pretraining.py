@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from gpt1.config import Pretrain
-from gpt1.model.gpt import NO_DROPOUT, Decoder
+from gpt1.model.gpt import NO_DROPOUT
+from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, save_weights
 from gpt1.train import checkpoint, optim
 from gpt1.train.batches import Integers, shares
@@ -20,6 +21,7 @@ from gpt1.train.engine import Engine, autocast, finite, make_engine, total_float
 from gpt1.train.launch import Machine, facts
 from gpt1.train.loop import Progress, Report, stoppable, take_update
 from gpt1.train.objectives import Pretraining
+from gpt1.train.schedules import snapshot_updates
 
 
 class Corpus(NamedTuple):
@@ -36,12 +38,6 @@ class Outcome(NamedTuple):
     heldout: dict[str, float]
     seconds: float
     tokens_per_second: float
-
-
-def snapshot_updates(updates: int, per_decade: int) -> set[int]:
-    """Updates whose weights are kept: 10^(k / per_decade), rounded, below `updates`, and the last."""
-    exponents = range(math.ceil(math.log10(updates) * per_decade) + 1)
-    return {kept for k in exponents if (kept := round(10 ** (k / per_decade))) < updates} | {updates}
 
 
 @torch.inference_mode()
@@ -66,20 +62,20 @@ def measured(progress: Progress) -> Iterator[None]:
         progress.close()
 
 
-def pretrain(decoder: Decoder, description: Description, recipe: Pretrain, updates: int, corpus: Corpus, machine: Machine, folder: Path,
+def pretrain(network: Network, description: Description, recipe: Pretrain, updates: int, corpus: Corpus, machine: Machine, folder: Path,
              report: Report, code: dict[str, str]) -> Outcome:
-    """Train a decoder for `updates` updates; curve.jsonl and snapshots/ grow in `folder`, where checkpoints lie too.
+    """Train a network for `updates` updates; curve.jsonl and snapshots/ grow in `folder`, where checkpoints lie too.
 
     Goes on from the newest checkpoint in `folder`. A signal ends the process after the update in progress, with a checkpoint.
     Raises UserError where a loss is not finite or the checkpoint was made by other code.
     """
-    context = decoder.positions.shape[0]
+    context = network.context
     micro_batch = machine.micro_batch_for(context)
     micro_batches = len(shares(np.arange(recipe.batch_size), machine.rank, machine.processes, micro_batch))
     state = checkpoint.newest_checkpoint(folder, code, machine.accept_checkpoint)
-    engine = make_engine(Pretraining(decoder), recipe, machine, micro_batches)
+    engine = make_engine(Pretraining(network), recipe, machine, micro_batches)
     if state is not None:
-        checkpoint.restore(state, decoder, engine.optimizer)
+        checkpoint.restore(state, network, engine.optimizer)
     first, main = state.update if state else 0, engine.rank == 0
     curve = Curve(folder / "curve.jsonl" if main else None, state.curve_lines if state else 0)
     snapshots, heldout = snapshot_updates(updates, recipe.snapshots_per_decade), {}
@@ -93,7 +89,7 @@ def pretrain(decoder: Decoder, description: Description, recipe: Pretrain, updat
     def save(update: int) -> None:
         if main:
             about: dict[str, Any] = facts(machine) | {"micro_batch": micro_batch}
-            checkpoint.save_checkpoint(folder, update, decoder, engine.optimizer, curve.lines, code, about)
+            checkpoint.save_checkpoint(folder, update, network, engine.optimizer, curve.lines, code, about)
 
     with measured(progress), stoppable() as stop:
         for update in range(first + 1, updates + 1):
@@ -109,7 +105,7 @@ def pretrain(decoder: Decoder, description: Description, recipe: Pretrain, updat
                 heldout = finite(heldout_values(engine, recipe, corpus, micro_batch), update, "held-out text")
                 note(update, heldout)
             if update in snapshots and main:
-                save_weights(folder / "snapshots" / f"{update:08d}.safetensors", decoder, description)
+                save_weights(folder / "snapshots" / f"{update:08d}.safetensors", network, description)
             if stop.agreed and update < updates:
                 save(update)
                 stop.end(f"interrupted at update {update} of {updates}: checkpoint saved; run the same command again to go on")

@@ -1,0 +1,75 @@
+"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, with the same embeddings, softmax and heads.
+
+Embedding of the model's width -> LSTM -> linear to that width -> the softmax tied to the embeddings. Gates in torch's order: input,
+forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g). Shape letters as in gpt.py, and u LSTM units.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from gpt1.config import Model
+from gpt1.model.gpt import Decoder, Dropout, Embeddings, Hidden, dropped
+
+FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)
+
+
+class State(NamedTuple):
+    """What the LSTM remembers after a text: output and cell [b, u] of each row."""
+
+    h_bu: Tensor
+    c_bu: Tensor
+
+
+class Lstm(nn.Module):
+    """The LSTM language model with `rows` token embeddings; it has no positions, so any length may pass.
+
+    Drawn as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for other matrices, biases 0 (forget gate 1).
+    """
+
+    def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.context = sizes.context
+        self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
+        self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)
+        self.projection = nn.Linear(units, sizes.width)
+        with torch.no_grad():
+            self.tokens.normal_(0.0, sizes.embedding_deviation, generator=generator)
+            for parameter in (*self.recurrent.parameters(), *self.projection.parameters()):
+                if parameter.ndim > 1:
+                    parameter.normal_(0.0, sizes.weight_deviation, generator=generator)
+                else:
+                    parameter.zero_()
+            self.recurrent.get_parameter("bias_ih_l0")[units:2 * units] = FORGET_BIAS
+
+    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None) -> Hidden:
+        """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
+
+        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_bt`, where given, may only turn false after true: padding
+        comes last and changes nothing before it.
+        """
+        embeddings = dropped(self._embeddings(), dropout)
+        outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
+        return Hidden(self.projection(F.dropout(outputs_btu, dropout.rate)), embeddings)
+
+    def state_after(self, tokens_bt: Tensor, lengths_b: Tensor) -> tuple[Tensor, State]:
+        """Hidden states [b, t, d] of right-padded rows, and each row's state after its own length (1 or more)."""
+        packed = pack_padded_sequence(F.embedding(tokens_bt, self.tokens), lengths_b.cpu(), batch_first=True, enforce_sorted=False)
+        outputs, (h_1bu, c_1bu) = self.recurrent(packed)
+        outputs_btu, _ = pad_packed_sequence(outputs, batch_first=True, total_length=tokens_bt.shape[1])
+        return self.projection(outputs_btu), State(h_1bu[0], c_1bu[0])
+
+    def resume(self, tokens_bt: Tensor, state: State) -> tuple[Hidden, State]:
+        """Hidden states of token ids [b, t] that go on from a state of each row, and the state after them."""
+        outputs_btu, (h_1bu, c_1bu) = self.recurrent(F.embedding(tokens_bt, self.tokens), (state.h_bu[None], state.c_bu[None]))
+        return Hidden(self.projection(outputs_btu), self._embeddings()), State(h_1bu[0], c_1bu[0])
+
+    def _embeddings(self) -> Embeddings:
+        """The embedding matrix as heads and softmax know it, with no rows of positions."""
+        return Embeddings(self.tokens, self.tokens.new_empty(0, self.tokens.shape[1]))
+
+
+Network = Decoder | Lstm  # for all that treats them alike

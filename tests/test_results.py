@@ -1,0 +1,56 @@
+"""What MLflow is told of ablations, layer transfer and zero-shot curves: names, parameters, curves, last numbers."""
+
+import json
+from pathlib import Path
+
+import made_results
+import pytest
+
+from gpt1.config import read_params
+from gpt1.record.results import finished_results, stage_params
+
+SEED = {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
+VARIANTS = {"lstm": {"network": "lstm", "seeds": None, "finetune": {"lambda_lm": 0.25}}}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made_results.write_params(["cola"], [0, 1], variants=VARIANTS, ablate=made_results.ablate_rows(("lstm",), ("cola",)),
+                              transfer={"cola": {"group": "glue", "layers": [0, 12], "seeds": 1}},
+                              zero_shot={"cola": {"train_rows": None, "rows": None}})
+
+
+def write_curve(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "curve.jsonl").write_text(json.dumps({"update": 10, "loss": 1.5}) + "\n")
+
+
+def write_everything() -> None:
+    write_curve(Path("data/ablate/lstm-cola/seed-1"))
+    made_results.write_json(Path("data/ablate/lstm-cola/summary.json"), {"task": "cola", "seeds": {"1": SEED}})
+    write_curve(Path("data/transfer/cola/layers-0/seed-0"))
+    made_results.write_json(Path("data/transfer/cola/summary.json"), {"task": "cola", "parts": {"layers-0": {"0": SEED}}})
+    snapshots = [{"update": update, "tokens": 8 * update, "scores": {"cola": update / 10}} for update in (1, 3)]
+    made_results.write_json(Path("data/zero_shot/lstm/scores.json"), {"network": "lstm", "sets": {"cola": {}}, "snapshots": snapshots})
+    made_results.write_json(Path("data/report/figure2/metrics.json"), {"figure2": {"layers": {"cola": {"0": {"score": 41.0}}}}})
+    Path("data/report/figure2/figure2-left.svg").write_text("<svg/>")
+
+
+def test_every_result_is_a_run():
+    write_everything()
+    found = {f"{result.stage} {result.name}": result for result in finished_results(read_params())}
+    assert list(found) == ["ablate lstm-cola/seed-1", "transfer cola/layers-0/seed-0", "zero_shot lstm", "report figure2"]
+    assert found["ablate lstm-cola/seed-1"].final["final.best_dev_score"] == 0.5
+    assert [(point["update"], point["cola"]) for point in found["zero_shot lstm"].points] == [(1, 0.1), (3, 0.3)]
+    assert found["zero_shot lstm"].headline == {"zero_shot.lstm.cola": 0.3}
+    assert [path.name for path in found["report figure2"].artifacts] == ["figure2-left.svg", "metrics.json"]
+
+
+def test_each_run_has_the_parameters_that_made_it():
+    params = read_params()
+    ablated = stage_params(params, "ablate", "lstm-cola/seed-1")
+    assert (ablated["network"], ablated["finetune.lambda_lm"], ablated["task.group"]) == ("lstm", "0.25", "glue")
+    moved = stage_params(params, "transfer", "cola/layers-0/seed-0")
+    assert (moved["network"], moved["finetune.transfer"], moved["finetune.seeds"]) == ("transformer", "0", "[0]")
+    assert stage_params(params, "finetune", "cola/seed-0")["finetune.transfer"] == "all"

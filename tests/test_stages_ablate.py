@@ -1,0 +1,166 @@
+"""The verbs ablate and transfer on tiny made data: what each variant takes from pre-training, and that nothing is computed twice."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from made_data import TASKS, VOCABULARY, write_params, write_task
+
+from gpt1.config import read_params
+from gpt1.errors import run_stage
+from gpt1.model.networks import describe, make_network
+from gpt1.model.weights import read_weights, save_weights
+from gpt1.stages.finetune import make_classifier
+
+SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
+READS = {"no_pretraining": "bpe", "no_aux_lm": "pretrain/transformer/weights.safetensors", "lstm": "pretrain/lstm/weights.safetensors",
+         "no_dropout": "pretrain/transformer/weights.safetensors"}
+LAYERS = 2
+
+
+def row(variant, task="cola"):
+    return {"variant": variant, "task": task, "group": TASKS[task][0], "reads": READS[variant]}
+
+
+def write_all_params(folder, **changes):
+    """Tiny parameters with every variant on CoLA, a fourth one added, and a transfer of CoLA."""
+    write_params(folder, **({
+        "lstm__units": 20, "variants__no_dropout": {"network": "transformer", "seeds": None, "finetune": {"dropout": 0.0}},
+        "finetune__seeds": [0], "transfer__cola": {"group": "glue", "layers": None, "seeds": None},
+        **{f"ablate__{variant}-cola": row(variant) for variant in READS}} | changes))
+
+
+@pytest.fixture
+def run_here(monkeypatch, tmp_path):
+    """Run a verb in this process, in a folder with parameters and weights of both networks."""
+    monkeypatch.chdir(tmp_path)
+    write_all_params(tmp_path)
+    for key, value in SETTINGS.items():
+        monkeypatch.setenv(key, value)
+    for network in ("transformer", "lstm"):
+        params = read_params()
+        model = make_network(network, params, VOCABULARY, torch.Generator().manual_seed(7))
+        save_weights(weights_of(network), model, describe(network, params, VOCABULARY, "f" * 16))
+
+    def run_verb(verb, name):
+        module = importlib.import_module("gpt1.stages.finetune")
+        run_stage(lambda: getattr(module, "main" if verb == "finetune" else verb)(name))
+    return run_verb
+
+
+def weights_of(network):
+    return Path("data/pretrain", network, "weights.safetensors")
+
+
+def arrays(folder):
+    with np.load(folder / "seed-0/logits.npz", allow_pickle=False) as logits:
+        return {name: logits[name] for name in logits.files}
+
+
+def points(folder):
+    return [json.loads(line) for line in (folder / "seed-0/curve.jsonl").read_text().splitlines()]
+
+
+def test_each_variant_writes_what_the_report_reads(run_here):
+    write_task("cola")
+    run_here("finetune", "cola")
+    full = arrays(Path("data/finetune/glue/cola"))
+    for variant in READS:
+        run_here("ablate", f"{variant}-cola")
+        out = Path("data/ablate", f"{variant}-cola")
+        assert sorted(path.name for path in (out / "seed-0").iterdir()) == ["curve.jsonl", "logits.npz"], "no weights are kept"
+        assert json.loads((out / "summary.json").read_text())["task"] == "cola"
+        found = arrays(out)
+        assert {name: value.shape for name, value in found.items()} == {name: value.shape for name, value in full.items()}
+        assert any(not np.array_equal(found[name], full[name]) for name in full), f"{variant} changes nothing"
+    assert "lm_loss" not in points(Path("data/ablate/no_aux_lm-cola"))[0]
+    assert "lm_loss" in points(Path("data/ablate/lstm-cola"))[0], "the LSTM has the auxiliary language model"
+    assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
+
+
+def test_no_pretraining_reads_no_weights(run_here):
+    write_task("cola")
+    weights_of("transformer").unlink()
+    run_here("ablate", "no_pretraining-cola")
+    assert Path("data/ablate/no_pretraining-cola/summary.json").exists()
+
+
+def test_transfer_runs_every_number_of_layers_but_the_last(run_here):
+    write_task("cola")
+    run_here("transfer", "cola")
+    out = Path("data/transfer/cola")
+    assert sorted(path.name for path in out.iterdir()) == ["layers-0", "layers-1", "summary.json"]
+    one, other = arrays(out / "layers-0"), arrays(out / "layers-1")
+    assert any(not np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
+    params, about = read_params(), {"outputs": 2, "combine": "single"}
+    wanted, recipe = describe("transformer", params, VOCABULARY, "f" * 16), params.finetune_for("cola")
+
+    def start(transfer):
+        network = make_classifier(params, recipe.model_copy(update={"transfer": transfer}), about, wanted, weights_of("transformer"), 3)
+        return network.state_dict()
+
+    _, pretrained = read_weights(weights_of("transformer"))
+    fresh, found = start("none"), start(layers)
+    for name, value in found.items():
+        inner = name.removeprefix("decoder.")
+        if inner == "tokens":
+            assert torch.equal(value[:VOCABULARY], pretrained[inner])
+            assert torch.equal(value[VOCABULARY:], fresh[name][VOCABULARY:]), "special symbols are always fresh"
+            continue
+        comes = inner == "positions" or (inner.startswith("blocks.") and int(inner.split(".")[1]) < layers)
+        assert torch.equal(value, pretrained[inner] if comes else fresh[name]), name
+
+
+def test_all_layers_are_the_ordinary_finetuning_bit_for_bit(run_here, tmp_path):
+    write_task("cola")
+    results = []
+    for transfer in ("all", LAYERS):
+        write_params(tmp_path, finetune__transfer=transfer, finetune__seeds=[0])
+        run_here("finetune", "cola")
+        results.append({path.name: path.read_bytes() for path in Path("data/finetune/glue/cola/seed-0").iterdir()})
+    assert results[0] == results[1]
+
+
+def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
+    """A transfer that fails in its second part keeps the first."""
+    write_task("cola")
+    module = importlib.import_module("gpt1.stages.finetune")
+    real, calls = module.finetune_seed, []
+
+    def failing(*arguments):
+        calls.append(arguments[-1])
+        if len(calls) == 2:
+            raise KeyboardInterrupt("stopped")
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "finetune_seed", failing)
+    with pytest.raises(SystemExit):
+        run_here("transfer", "cola")
+    assert not Path("data/transfer/cola").exists()
+    run_here("transfer", "cola")
+    assert calls == ["transfer cola/layers-0/seed-0", "transfer cola/layers-1/seed-0", "transfer cola/layers-1/seed-0"]
+
+
+def test_what_is_refused(run_here, capsys, tmp_path):
+    def refused(verb, name):
+        with pytest.raises(SystemExit):
+            run_here(verb, name)
+        error = capsys.readouterr().err
+        assert error.startswith("error: "), error
+        assert error.count("\n") == 1, error
+        return error
+
+    write_task("cola")
+    assert "expected one of the rows of ablate in params.yaml: no_pretraining-cola, " in refused("ablate", "lstm-mrpc")
+    assert "expected one of the rows of transfer in params.yaml: mnli, race, cola; found sst2" in refused("transfer", "sst2")
+    write_all_params(tmp_path, lstm__units=21)
+    assert "expected lstm.units 21, found 20" in refused("ablate", "lstm-cola")
+    weights_of("lstm").unlink()
+    assert "data/pretrain/lstm/weights.safetensors is not there" in refused("ablate", "lstm-cola")
