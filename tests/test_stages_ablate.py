@@ -13,7 +13,10 @@ from gpt1.config import read_params
 from gpt1.errors import run_stage
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import read_weights, save_weights
-from gpt1.stages.finetune import make_classifier
+from gpt1.stages import finetune
+from gpt1.train.engine import PlainEngine
+from gpt1.train.finetuning import logits_of
+from gpt1.train.objectives import Finetuning
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 READS = {"no_pretraining": "bpe", "no_aux_lm": "pretrain/transformer/weights.safetensors", "lstm": "pretrain/lstm/weights.safetensors",
@@ -103,8 +106,8 @@ def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
     wanted, recipe = describe("transformer", params, VOCABULARY, "f" * 16), params.finetune_for("cola")
 
     def start(transfer):
-        network = make_classifier(params, recipe.model_copy(update={"transfer": transfer}), about, wanted, weights_of("transformer"), 3)
-        return network.state_dict()
+        moved = recipe.model_copy(update={"transfer": transfer})
+        return finetune.make_classifier(params, moved, about, wanted, weights_of("transformer"), 3).state_dict()
 
     _, pretrained = read_weights(weights_of("transformer"))
     fresh, found = start("none"), start(layers)
@@ -126,6 +129,23 @@ def test_all_layers_are_the_ordinary_finetuning_bit_for_bit(run_here, tmp_path):
         run_here("finetune", "cola")
         results.append({path.name: path.read_bytes() for path in Path("data/finetune/glue/cola/seed-0").iterdir()})
     assert results[0] == results[1]
+
+
+def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
+    """The logits that selected the model are kept as they were, not computed again."""
+    write_task("cola")
+    write_params(tmp_path, finetune__seeds=[0], finetune__precision="fp32", finetune__epochs=3)
+    run_here("finetune", "cola")
+    folder, params = Path("data/finetune/glue/cola"), read_params()
+    about, task = finetune.read_task(Path("data/encode/glue/cola"), params)
+    wanted = describe("transformer", params, VOCABULARY, "f" * 16)
+    recipe = params.finetune_for("cola")
+    classifier = finetune.make_classifier(params, recipe, about, wanted, weights_of("transformer"), 0)
+    classifier.load_state_dict(read_weights(folder / "seed-0/weights.safetensors")[1])
+    engine = PlainEngine(Finetuning(classifier, 0.0, 0.0), recipe)
+    for split in ("dev", "test"):
+        again = logits_of(engine, classifier, recipe, task.splits[split], 4)
+        np.testing.assert_allclose(arrays(folder)[f"{split}/best"], again, atol=1e-6)
 
 
 def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):

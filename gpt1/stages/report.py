@@ -1,6 +1,5 @@
 """Tables 2 to 5, Figure 2, the curves and the paper's claims, ours beside the paper's: from result files, with no torch, in seconds."""
 
-import sys
 from pathlib import Path
 
 from gpt1.config import Params, read_params
@@ -12,23 +11,18 @@ from gpt1.report.paper import TABLES, Table
 from gpt1.report.picture import svg
 from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
 from gpt1.report.tables import made_up, page, tasks_of
-from gpt1.tracking import sync
 
 OTHERS = {"table5": table5.write, "figure2": figure2.write, "curves": curves.write, "claims": claims_page.write}
 
 
 def main(name: str) -> None:
-    """Write one report as a whole, print it, and tell MLflow."""
+    """Write one report as a whole and print it; `gpt1 sync` tells MLflow, of all results at once."""
     params = read_params()
     if name not in TABLES and name not in OTHERS:
         raise UserError(f"expected one of {', '.join((*TABLES, *OTHERS))}, found {name!r}; "
                         "for example: python -m gpt1.stages report table2")
     with writing_folder(stage_folder("report", name)) as folder:
         text = write_table(params, TABLES[name], folder) if name in TABLES else OTHERS[name](params, folder)
-    try:
-        sync(params)
-    except UserError as error:
-        print(f"warning: {error}", file=sys.stderr)
     print(text)
 
 

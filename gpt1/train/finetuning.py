@@ -72,6 +72,7 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
     curve = Curve(curve_path if engine.rank == 0 else None, 0)
     progress = Progress(what, updates, 0, engine.rank == 0)
     best_score, best_update, best_weights = float("-inf"), 0, {}
+    selected: dict[str, Logits] = {}  # the last and the best evaluation's logits on the selection split
 
     with stoppable() as stop:
         for update in range(1, updates + 1):
@@ -86,23 +87,24 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
                 report(update, values)
             epoch, within = divmod(update, updates_in_epoch)
             if within == 0 or (epoch == 0 and update in recipe.evaluation_updates):
-                dev_logits = logits_of(engine, classifier, recipe, task.splits[task.selection_split], micro_batch)
-                dev_score = task.score(dev_logits)
+                selected["last"] = logits_of(engine, classifier, recipe, task.splits[task.selection_split], micro_batch)
+                dev_score = task.score(selected["last"])
                 curve.add({"update": update, "epoch": update / updates_in_epoch, "dev_score": dev_score})
                 report(update, {"epoch": update / updates_in_epoch, "dev_score": dev_score})
                 if dev_score > best_score:
-                    best_score, best_update = dev_score, update
+                    best_score, best_update, selected["best"] = dev_score, update, selected["last"]
                     best_weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
             if stop.agreed:
                 progress.close()
                 stop.end(f"interrupted at update {update} of {updates} of {what}: finished seeds are kept; "
                          "run the same command again to go on (this seed starts anew)")
     progress.close()
-    evaluated = {name: examples for name, examples in task.splits.items() if name != "train"}
-    logits = {f"{name}/last": logits_of(engine, classifier, recipe, examples, micro_batch) for name, examples in evaluated.items()}
+    others = {name: examples for name, examples in task.splits.items() if name not in ("train", task.selection_split)}
+    logits = {f"{task.selection_split}/{which}": found for which, found in selected.items()}
+    logits |= {f"{name}/last": logits_of(engine, classifier, recipe, examples, micro_batch) for name, examples in others.items()}
     if best_update < updates:
         classifier.load_state_dict(best_weights)
-        logits |= {f"{name}/best": logits_of(engine, classifier, recipe, examples, micro_batch) for name, examples in evaluated.items()}
+        logits |= {f"{name}/best": logits_of(engine, classifier, recipe, examples, micro_batch) for name, examples in others.items()}
     else:
-        logits |= {f"{name}/best": logits[f"{name}/last"] for name in evaluated}
+        logits |= {f"{name}/best": logits[f"{name}/last"] for name in others}
     return Outcome(logits, best_weights, best_update, best_score, updates, progress.seconds(), progress.tokens_per_second())
