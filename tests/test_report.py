@@ -168,3 +168,16 @@ def test_a_picture_shows_every_column_and_the_paper_only_where_it_compares():
     assert "RTE" not in with_paper  # nothing was measured
     assert "the paper" in with_paper
     assert "the paper" not in without
+
+
+def test_a_made_up_table_is_compared_with_nothing():
+    made_results.simple("qnli", 90, 100)
+    made_results.write_params(["qnli"], [0])
+    real = markdown(laid_out("table2"))
+    made_results.write_params(["qnli"], [0], world={"town": {"seed": 0, "books": 1, "pages": 1}},
+                              sources={"qnli": {"group": "tasks", "folder": "world/town"}})
+    invented = markdown(laid_out("table2"))
+    for words in ("ours less the paper's", "¶", "QNLI v2"):
+        assert words in real
+        assert words not in invented
+    assert "no score on them compares with the paper's" in invented

@@ -18,8 +18,8 @@ def marks(measured: Measured) -> str:
         ONE_CLASS if measured.one_class else "")
 
 
-def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> list[str]:
-    """The notes under a table, in the order in which a reader wants them."""
+def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None, comparable: bool) -> list[str]:
+    """The notes under a table, in the order in which a reader wants them; `comparable`: the tasks are the paper's, not all made up."""
     there = [(cell, cell.measured) for cell in cells if cell.measured]
     lines = ["ours: mean ± sample standard deviation over the seeds. one SE: sampling error of one run's score on so many examples. "
              "majority: the score of the best answer that looks at no input."]
@@ -35,7 +35,7 @@ def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | 
         lines.append(f"{CHANCE} chance level, that is below or within {limit} standard errors of the majority: {'; '.join(chance)}.")
     if constant := [_flag(cell, measured, measured.one_class) for cell, measured in there if measured.one_class]:
         lines.append(f"{ONE_CLASS} the same answer to every example: {'; '.join(constant)}.")
-    if any(cell.compared != cell.published for cell, _ in there):
+    if comparable and any(cell.compared != cell.published for cell, _ in there):
         lines.append(f"{COMPARED} these files are QNLI v2, drawn anew after the paper; the paper's model scores {QNLI_V2_SCORE} on it "
                      "(Devlin et al. 2019), and the difference is from that. 88.1 is on v1.")
     if out := [cell.title for cell in cells if cell.first and not cell.measured]:

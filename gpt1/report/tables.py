@@ -56,15 +56,17 @@ def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
     model_row = paper_row(f"{table.model.system} (the paper)", table.model.scores)
     if glue and part:
         model_row = tuple(f"{glue.published:.1f}" if "of 9" in title else value for title, value in zip(header, model_row, strict=True))
+    tasks = tasks_of(params, table)
+    comparable = not tasks or len(made_up(params, tasks)) < len(tasks)
     return Page(
         name=table.name,
         heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
-        facts=facts(params, tasks_of(params, table), table.measured),
+        facts=facts(params, tasks, table.measured),
         header=header,
         paper_rows=(*(paper_row(row.system, row.scores) for row in table.others), model_row),
-        our_rows=_our_rows(params, titles, cell_of, glue),
+        our_rows=_our_rows(params, titles, cell_of, glue, comparable),
         more=(Grid(DETAILS, details),) if (details := tuple(_detail(cell) for cell in cells if cell.measured)) else (),
-        notes=tuple(notes(params, table, cells, glue)))
+        notes=tuple(notes(params, table, cells, glue, comparable)))
 
 
 def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[str, str], ...]:
@@ -129,8 +131,9 @@ def _subsets(params: Params, tasks: Sequence[str]) -> str:
     return f"at most these rows: {'; '.join(parts)}" if parts else "all rows of every task"
 
 
-def _our_rows(params: Params, titles: Sequence[str], cell_of: dict[str, Cell], glue: GlueMean | None) -> tuple[tuple[str, ...], ...]:
-    """Mean ± deviation with marks; the best seed; the difference from the paper's model."""
+def _our_rows(params: Params, titles: Sequence[str], cell_of: dict[str, Cell], glue: GlueMean | None,
+              comparable: bool) -> tuple[tuple[str, ...], ...]:
+    """Mean ± deviation with marks; the best seed; where the tasks are the paper's, the difference from its model."""
     means, bests, differences, splits = ["**ours**"], ["best seed"], ["ours less the paper's"], ["split"]
     for title in titles:
         cell = cell_of.get(title)
@@ -151,7 +154,7 @@ def _our_rows(params: Params, titles: Sequence[str], cell_of: dict[str, Cell], g
             for row in (means, bests, differences, splits):
                 row.append(NONE)
     means[0] = f"this run ({params.profile})"
-    return tuple(tuple(row) for row in (means, bests, differences, splits))
+    return tuple(tuple(row) for row in (means, bests, *([differences] if comparable else []), splits))
 
 
 def _detail(cell: Cell) -> tuple[str, ...]:
