@@ -58,7 +58,7 @@ def run(
 ) -> None:
     """Run what is out of date, several stages side by side; each stage's own output goes to data/logs/run/.
 
-    Stages that train share the cores evenly, one that has no equal (pretrain) has them all, unless GPT1_THREADS says otherwise.
+    Stages of one kind that train share the cores evenly, unless GPT1_THREADS says otherwise.
     Ctrl-C ends after the updates in progress, with checkpoints; a second one ends at once. The same command goes on.
     """
     try:

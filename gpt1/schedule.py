@@ -2,7 +2,7 @@
 
 A result can differ in its last bits with the number of threads, so threads follow from the graph, the lanes and the cores alone, never
 from what happens to run when. Of the stages of one group (`finetune` of `finetune@cola`) that train, as many as there are lanes run side
-by side and share the cores; a group of one (`pretrain`) has all of them, and so runs alone. Every other stage takes one lane.
+by side and share the cores; a group of one has all of them, and so runs alone. Every other stage takes one lane.
 """
 
 import difflib
