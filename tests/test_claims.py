@@ -191,9 +191,17 @@ def test_claims_over_some_tasks_take_the_paper_s_number_over_the_same():
     assert helps.basis == "2 tasks, 2 seeds, 400 examples (CoLA, RTE of 8; the paper's number over the same)"
     assert helps.verdict == UNDECIDED
     larger, lstm = found["aux_lm_larger"], found["lstm_below"]
-    assert (larger.verdict, larger.basis) == (NOT_MEASURED, "none of the tasks qqp, mnli, qnli is in params.yaml")
+    assert (larger.verdict, larger.basis) == (NOT_MEASURED, "qqp, mnli, qnli not among the tasks of params.yaml")
     assert (lstm.verdict, lstm.estimate) == (NOT_MEASURED, None)
     assert "ablate has too few rows of lstm" in lstm.basis
+
+
+def test_a_claim_that_turns_on_an_absent_task_names_it():
+    params = write_ablations(("cola", "rte"), {"full": 2.0, "lstm": 2.0})
+    only = claims_by_key(ablation_claims(params, ablation(params)))["lstm_only_mrpc"]
+    assert only.verdict == NOT_MEASURED
+    assert "mrpc" in only.basis
+    assert "not among the tasks of params.yaml" in only.basis
 
 
 def test_transfer_claims():

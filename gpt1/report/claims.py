@@ -75,8 +75,9 @@ def _missing(params: Params, variant: str, titles: Sequence[str]) -> str:
     names = _tasks(titles)
     if variant not in params.variants:
         return f"variants has no row {variant} in params.yaml"
-    if not any(name in params.tasks for name in names):
-        return f"none of the tasks {', '.join(names)} is in params.yaml"
+    absent = [name for name in names if name not in params.tasks]
+    if absent and (len(absent) == len(names) or any(f"{variant}-{name}" in params.ablate for name in names)):
+        return f"{', '.join(absent)} not among the tasks of params.yaml"
     return f"ablate has too few rows of {variant} in params.yaml (of {', '.join(names)})"
 
 
