@@ -204,6 +204,17 @@ def test_a_claim_that_turns_on_an_absent_task_names_it():
     assert "not among the tasks of params.yaml" in only.basis
 
 
+def test_three_numbers_of_layers_are_too_few_for_an_order():
+    made_curves.write_params(4, [0], made_up=True, zero_shot={},
+                             transfer={"mnli": {"group": "glue_nli", "layers": [0, 2], "seeds": None},
+                                       "race": {"group": "qa", "layers": [0], "seeds": None}})
+    made_curves.write_transfer("mnli", "dev", 300, {0: {0: 120}, 2: {0: 100}, 4: {0: 250}}, 4)
+    made_curves.write_transfer("race", "test", 300, {0: {0: 90}, 4: {0: 91}}, 4)
+    found = claims_by_key(transfer_claims(read_params()))
+    assert (found["transfer_mnli_each"].verdict, found["transfer_mnli"].verdict) == (NOT_MEASURED, CONFIRMED)
+    assert "3 numbers of layers" in found["transfer_mnli_each"].basis
+
+
 def test_transfer_claims():
     made_curves.write_params(4, [0], made_up=True, transfer={"mnli": {"group": "glue_nli", "layers": None, "seeds": None},
                                                              "race": {"group": "qa", "layers": [0], "seeds": None}}, zero_shot={})
@@ -249,7 +260,7 @@ def test_zero_shot_without_the_lstm_or_with_one_snapshot_is_not_measured():
     assert {claim.verdict for claim in found.values()} == {NOT_MEASURED}
     assert found["zero_shot_lstm_variance"].basis == "no variant in params.yaml has the network lstm"
     assert found["zero_shot_race"].basis == "zero_shot has no row race in params.yaml"
-    assert "1 snapshot; at least 3" in found["zero_shot_sst2"].basis
+    assert "1 snapshot; at least 4" in found["zero_shot_sst2"].basis
 
 
 def test_the_stage_writes_its_files_twice_the_same():

@@ -18,7 +18,8 @@ from gpt1.config import read_params
 from gpt1.errors import UserError
 from gpt1.report import drawing, table5
 from gpt1.report.ablation_page import CSV_COLUMNS, metrics, page, records
-from gpt1.report.ablations import ablation
+from gpt1.report.ablations import ablation, within_range
+from gpt1.report.bootstrap import Sample, over_seeds
 from gpt1.report.formats import as_csv, markdown
 from gpt1.report.paper import TABLE5
 from gpt1.stages.report import main
@@ -250,3 +251,14 @@ def test_equal_results_give_equal_bytes_and_whole_latex(monkeypatch, capsys):
     assert len(chance) == 1
     assert "Transformer w/o pre-training on RTE" in chance[0]
     assert math.isfinite(json.loads(before["metrics.json"])["table5"]["no_pretraining"]["rte"]["mean"])
+
+
+@pytest.mark.parametrize(("metric", "lowest"), [("accuracy", 0), ("f1", 0), ("matthews", -100), ("pearson", -100)])
+def test_no_interval_leaves_the_range_of_its_metric(metric, lowest):
+    """Two seeds far apart, stretched by the bootstrap: 10 and 95 give replicates below 0 and above 100."""
+    sample = Sample({0: 10.0, 1: 95.0}, {0: np.full(1000, 10.0), 1: np.full(1000, 95.0)})
+    free = over_seeds("cola", sample)
+    assert free.interval[0] < 0 < 100 < free.interval[1]
+    low, high = within_range(free, metric).interval
+    assert low == max(lowest, free.interval[0])
+    assert high == 100

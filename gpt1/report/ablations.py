@@ -5,7 +5,9 @@ The same rows and weights count as in Tables 2 to 4. MNLI is the mean of matched
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gpt1.config import Params
 from gpt1.errors import UserError
@@ -126,7 +128,13 @@ def scored(task: str, columns: Sequence[Column], metric: str, systems: Mapping[s
     rows = {system: [answered(answers, column) for column in columns] for system, answers in systems.items()}
     samples = resample(task, [_part(metric, {system: parts[place] for system, parts in rows.items()}) for place in range(len(columns))])
     return {system: Result(tuple(measured(part, metric, chance_standard_errors) for part in parts), samples[system],
-                           over_seeds(task, samples[system])) for system, parts in rows.items()}
+                           within_range(over_seeds(task, samples[system]), metric)) for system, parts in rows.items()}
+
+
+def within_range(estimate: Estimate, metric: str) -> Estimate:
+    """A score's estimate with its replicates, which are stretched for few seeds, brought back to what the metric can be."""
+    lowest = -100.0 if metric in ("matthews", "pearson") else 0.0
+    return replace(estimate, replicates=np.clip(estimate.replicates, lowest, 100.0))
 
 
 def difference(task: str, one: Sample, other: Sample, stage: str) -> Estimate:

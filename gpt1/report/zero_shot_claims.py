@@ -9,7 +9,7 @@ from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import stage_folder
 from gpt1.report.bootstrap import Array, Estimate, Floats, Part, Sample, mean_of, resample
-from gpt1.report.claims import POINTS, RANKS, rank_correlation
+from gpt1.report.claims import LEAST_RANKED, POINTS, RANKS, rank_correlation
 from gpt1.report.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShot
 from gpt1.report.training import networks
 from gpt1.report.verdict import Claim, not_measured, together, verdict
@@ -19,7 +19,6 @@ WHERE = "Figure 2 right, section 5"
 SCALED = "points of relative performance"  # x 100: 0 is random, 100 the state of the art
 SQUARED = "squared points of relative performance"
 TRANSFORMER, LSTM = "transformer", "lstm"
-LEAST_SNAPSHOTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +77,8 @@ def _rising(one: Followed) -> tuple[Claim, Claim]:
     updates, title = list(sample.scores), f"{one.scale.behaviour} ({one.scale.title})"
     above = (f"zero_shot_{one.set}", f"Zero-shot {title} rises over pre-training", WHERE, _by_eye(one.set))
     steady = (f"zero_shot_{one.set}_steadily", f"Zero-shot {title} rises steadily", WHERE, "rises")
-    if len(updates) < LEAST_SNAPSHOTS:
-        missing = f"{len(updates)} snapshot{'s' if len(updates) > 1 else ''}; at least {LEAST_SNAPSHOTS} are needed"
+    if len(updates) < LEAST_RANKED:
+        missing = f"{len(updates)} snapshot{'s' if len(updates) > 1 else ''}; at least {LEAST_RANKED} are needed"
         return not_measured(*above, POINTS, missing), not_measured(*steady, RANKS, missing)
     gain = Estimate(sample.scores[updates[-1]] - sample.scores[updates[0]], sample.replicates[updates[-1]] - sample.replicates[updates[0]])
     ranks = Estimate(float(rank_correlation(updates, np.array([[score] for score in sample.scores.values()]))[0]),
@@ -121,7 +120,7 @@ def _ends_above(params: Params, followed: Sequence[Followed]) -> Claim:
 def _unsteady(params: Params, followed: Sequence[Followed]) -> Claim:
     """Compares variances, not deviations: what drawing examples again adds to both takes no part in their difference."""
     about = ("zero_shot_lstm_variance", "The LSTM's zero-shot performance varies more over pre-training", WHERE, "higher variance")
-    if missing := _no_lstm(params, followed, LEAST_SNAPSHOTS):
+    if missing := _no_lstm(params, followed, LEAST_RANKED):
         return not_measured(*about, SQUARED, missing)
     ours, theirs = (np.mean([unsteadiness(np.log(_shared(one)), _relative(one, one.networks[network], _shared(one)))
                              for one in followed], axis=0) for network in (TRANSFORMER, LSTM))
