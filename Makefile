@@ -25,10 +25,14 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	gpt1 run
 	gpt1 sync
 	@for table in data/report/table*/table*.md; do awk '/^#/ {print; print ""} /^\|/ {print; grid = 1} /^$$/ && grid {exit}' "$$table"; echo; done
+	@awk -F'|' '/^Of /{print; print ""} /^\|/ && !/---/{for (i = 2; i < 9; i++) gsub(/^ +| +$$/, "", $$i); printf "%-22s  %-27s  %s\n", $$8, $$5, $$2}' \
+	  data/report/claims/claims.md
+	@echo
 	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \
+	  "Figure 2 of the paper: data/report/figure2/ (.svg, .png); learning curves: data/report/curves/." \
 	  "Next, after . $(VENV)/bin/activate:" \
 	  "  mlflow ui --backend-store-uri sqlite:///mlflow.db    every run and curve, on http://127.0.0.1:5000" \
-	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: about an hour" \
+	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: about two hours" \
 	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
 
 test: setup  ## style, types, every test
