@@ -51,13 +51,13 @@ stages:
     outs: [out/quiet]
   pretrain:
     cmd: python work.py pretrain out/pretrain
-    deps: [out/quiet, gpt1/train]
+    deps: [out/quiet, gpt1/model]
     outs: [out/pretrain]
   finetune:
     foreach: [cola, rte]
     do:
       cmd: python work.py finetune@${item} out/finetune/${item}
-      deps: [out/pretrain, gpt1/train]
+      deps: [out/pretrain, gpt1/model]
       outs: ["out/finetune/${item}"]
   table:
     cmd: python work.py table out/table
@@ -73,8 +73,8 @@ class Repository:
         self.folder = folder
         (folder / ".dvc").mkdir()
         (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
-        (folder / "gpt1/train").mkdir(parents=True)
-        (folder / "gpt1/train/code").touch()
+        (folder / "gpt1/model").mkdir(parents=True)
+        (folder / "gpt1/model/code").touch()
         (folder / "out/finetune").mkdir(parents=True)
         (folder / "work.py").write_text(WORK)
         (folder / "word").write_text("one")
@@ -163,7 +163,7 @@ def test_lanes_overlap_and_targets_are_stages_or_groups(repository: Repository) 
     assert set(journal) == {"first", "quiet", "pretrain", "finetune@cola", "finetune@rte"}
     assert {facts[2] for facts in journal.values()} == {"3"}
     (repository.folder / "out/finetune/cola").unlink()
-    (repository.folder / "gpt1/train/code").write_text("edited")
+    (repository.folder / "gpt1/model/code").write_text("edited")
     repository.run("finetune@cola")
     assert set(repository.journal()) == {"pretrain"} | {"finetune@cola"}
 
