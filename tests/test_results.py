@@ -54,3 +54,8 @@ def test_each_run_has_the_parameters_that_made_it():
     moved = stage_params(params, "transfer", "cola/layers-0/seed-0")
     assert (moved["network"], moved["finetune.transfer"], moved["finetune.seeds"]) == ("transformer", "0", "[0]")
     assert stage_params(params, "finetune", "cola/seed-0")["finetune.transfer"] == "all"
+
+
+def test_a_run_without_zero_shot_sets_has_no_curve():
+    made_results.write_json(Path("data/zero_shot/lstm/scores.json"), {"network": "lstm", "sets": {}, "snapshots": []})
+    assert list(finished_results(read_params())) == []

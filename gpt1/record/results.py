@@ -78,7 +78,8 @@ def finished_results(params: Params) -> Iterator[Result]:
                     place = "/".join(filter(None, (part, f"seed-{seed}")))
                     yield _trained(stage, f"{name}/{place}", folder / place / "curve.jsonl", _numbers(numbers), {})
     for scores in sorted(stage_folder("zero_shot").glob("*/scores.json")):
-        yield _zero_shot(scores)
+        if read_json(scores)["sets"]:
+            yield _zero_shot(scores)
     for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
         yield _table(params, metrics)
 
