@@ -12,7 +12,7 @@ from gpt1.errors import UserError
 from gpt1.files import DATA, RAW
 from gpt1.sources.find import find_sources
 from gpt1.sources.table import SOURCES, Source
-from gpt1.strict import nearest_key
+from gpt1.strict import nearest_key, validated
 from gpt1.tasks.table import ABLATED, TASKS
 from gpt1.yaml_files import write_yaml
 
@@ -87,9 +87,12 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
 
 
 def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with a row of `ablate` for every variant and task of Table 5 that is there: DVC makes a stage of each."""
-    variants = {name: Variant.model_validate(row) for name, row in values["variants"].items()}
-    tasks = {name: Task.model_validate(row) for name, row in values["tasks"].items() if name in ABLATED}
+    """The values with a row of `ablate` for every variant and task of Table 5 that is there: DVC makes a stage of each.
+
+    Raises UserError for a wrong row.
+    """
+    variants = {name: validated(Variant, row, f"variants.{name}", str(PARAMS)) for name, row in values["variants"].items()}
+    tasks = {name: validated(Task, row, f"tasks.{name}", str(PARAMS)) for name, row in values["tasks"].items() if name in ABLATED}
     rows = {f"{name}-{task}": ablation(name, variant, task, row).model_dump()
             for name, variant in variants.items() for task, row in tasks.items()}
     return values | {"ablate": rows}

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from by_hand import lstm_states
 from made_prompts import SIZES, prompts_of
 
 from gpt1.model.continuations import log_probabilities, pack
@@ -47,17 +48,9 @@ def sums(model, made, batch_tokens=100, vocabulary=ROWS):
 def numpy_states(model, tokens):
     """Hidden states of one sequence in float64, an implementation of its own: post-norm decoder, or LSTM with a projection."""
     weights = {name: value.detach().double().numpy() for name, value in model.state_dict().items()}
-    x = weights["tokens"][tokens]
     if isinstance(model, Lstm):
-        h, c, states = np.zeros(UNITS), np.zeros(UNITS), []
-        for step in x:
-            gates = (weights["recurrent.weight_ih_l0"] @ step + weights["recurrent.bias_ih_l0"]
-                     + weights["recurrent.weight_hh_l0"] @ h + weights["recurrent.bias_hh_l0"])
-            take, keep, new, out = gates.reshape(4, UNITS)
-            c = c / (1 + np.exp(-keep)) + np.tanh(new) / (1 + np.exp(-take))
-            h = np.tanh(c) / (1 + np.exp(-out))
-            states.append(weights["projection.weight"] @ h + weights["projection.bias"])
-        return np.array(states)
+        return lstm_states(weights, tokens)
+    x = weights["tokens"][tokens]
 
     def linear(name, value):
         return value @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]

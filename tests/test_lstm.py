@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from by_hand import lstm_states
 from torch.nn import functional as F
 
 from gpt1.config import Model, validate
@@ -61,17 +62,7 @@ def test_the_start_is_drawn_as_the_decoders_and_by_its_generator():
 
 
 def by_hand(lstm, tokens):
-    """The module's docstring in NumPy, float64, one token after another."""
-    weights = {name: value.detach().double().numpy() for name, value in lstm.state_dict().items()}
-    h, c, hidden = np.zeros(UNITS), np.zeros(UNITS), []
-    for token in tokens:
-        gates = (weights["recurrent.weight_ih_l0"] @ weights["tokens"][token] + weights["recurrent.bias_ih_l0"]
-                 + weights["recurrent.weight_hh_l0"] @ h + weights["recurrent.bias_hh_l0"])
-        i, f, g, o = gates.reshape(4, UNITS)
-        c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
-        h = np.tanh(c) / (1 + np.exp(-o))
-        hidden.append(weights["projection.weight"] @ h + weights["projection.bias"])
-    return np.array(hidden)
+    return lstm_states({name: value.detach().double().numpy() for name, value in lstm.state_dict().items()}, tokens)
 
 
 def test_arithmetic_against_numpy(lstm):
