@@ -8,7 +8,7 @@ export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test test-fast clean
+.PHONY: help setup reproduce serve worker test test-fast clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,9 +31,15 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \
 	  "Figure 2 of the paper: data/report/figure2/ (.svg, .png); learning curves: data/report/curves/." \
 	  "Next, after . $(VENV)/bin/activate:" \
-	  "  mlflow ui --backend-store-uri sqlite:///mlflow.db    every run and curve, on http://127.0.0.1:5000" \
+	  "  make serve                                           watch runs on Prefect's pages, every curve on MLflow's (README.md)" \
 	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: about two hours" \
 	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
+
+serve: setup  ## Prefect's server and worker, MLflow's pages, on this machine's own address, until Ctrl-C
+	@exec python -m flows.serve
+
+worker: setup  ## a worker more, on another machine or clone, for the server that .env names
+	@exec python -m flows.serve --worker
 
 test: setup  ## style, types, every test
 	ruff check

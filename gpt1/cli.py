@@ -20,6 +20,8 @@ Examples:
 
     gpt1 profile small "finetune.seeds=[0,1,2]" tasks.cola.train_rows=1000
 
+    gpt1 profile small --tasks snli,rte               these tasks only, and the books
+
     gpt1 profile paper                                the paper's sizes, with what lies in data/raw
 """
 
@@ -42,11 +44,13 @@ def profile(
     overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
     data: Annotated[Path | None, typer.Option(help="A folder with books and task files (layout: data/README.md); linked under data/raw.",
                                               show_default=False)] = None,
+    tasks: Annotated[str | None, typer.Option(help="These tasks only, with commas between. Default: all whose data are there.",
+                                              show_default=False)] = None,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
     from gpt1.profile import compose_profile
 
-    compose_profile(name, overrides or [], data)
+    compose_profile(name, overrides or [], data, None if tasks is None else tasks.replace(",", " ").split())
 
 
 @app.command(epilog=RUN_EXAMPLES)
@@ -59,10 +63,10 @@ def run(
     """Run what is out of date, several stages side by side; each stage's own output goes to data/logs/run/.
 
     Stages of one kind that train share the cores evenly, unless GPT1_THREADS says otherwise.
-    Ctrl-C ends after the updates in progress, with checkpoints; a second one ends at once. The same command goes on.
+    Ctrl-C drops the updates in progress and ends, with checkpoints; a second one ends at once. The same command goes on.
     """
     try:
-        from gpt1.run import run_and_show
+        from gpt1.runs.run import run_and_show
 
         run_and_show(stages or [], lanes)
     except KeyboardInterrupt as interrupt:
@@ -80,6 +84,20 @@ def sync() -> None:
     print(f"MLflow is up to date: {runs} runs. Look at them with: mlflow ui --backend-store-uri sqlite:///mlflow.db")
 
 
+@app.command()
+def worktrees(
+    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove one of them, or `all`; finished results stay in DVC's cache.",
+                                               show_default=False)] = None,
+) -> None:
+    """List the worktrees in which flows ran a profile, overrides, seeds or tasks of their own, beside the checkout as it is."""
+    from gpt1.runs.worktrees import remove_worktrees, show_worktrees
+
+    if remove is None:
+        show_worktrees()
+    else:
+        remove_worktrees(remove)
+
+
 def main() -> None:
     """Entry point of the console script: a person's mistake ends with one line and status 2."""
     try:
@@ -87,3 +105,7 @@ def main() -> None:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(USER_ERROR_STATUS)
+
+
+if __name__ == "__main__":
+    main()

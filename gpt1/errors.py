@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
+TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
 
 
 class UserError(Exception):
@@ -14,13 +15,17 @@ class UserError(Exception):
         return " ".join(super().__str__().split())
 
 
+class TemporaryError(UserError):
+    """A fault of a network, or of a disk behind one, that may be over when a person, or a flow, tries again."""
+
+
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError or Ctrl-C ends the process with one line instead of a traceback."""
+    """Run a stage's main; a UserError or Ctrl-C ends the process with one line and a status, no traceback."""
     try:
         main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
-        sys.exit(USER_ERROR_STATUS)
+        sys.exit(TEMPORARY_STATUS if isinstance(error, TemporaryError) else USER_ERROR_STATUS)
     except KeyboardInterrupt as interrupt:
         print(str(interrupt) or "interrupted: nothing finished was lost; run the same command again to go on",
               file=sys.stderr, flush=True)

@@ -1,20 +1,22 @@
 """`gpt1 profile`: conf/<name>.yaml and overrides become params.yaml; what a person brings is linked under data/raw."""
 
+import difflib
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from gpt1.config import PARAMS, Params, Task, Variant, ablation, validate
+from gpt1.config import PARAMS, Params, Task, Variant, ablation, read_params, validate
 from gpt1.errors import UserError
 from gpt1.files import DATA, RAW
 from gpt1.sources.find import find_sources
 from gpt1.sources.table import SOURCES, Source
 from gpt1.strict import nearest_key, validated
 from gpt1.tasks.table import ABLATED, TASKS
-from gpt1.yaml_files import write_yaml
+from gpt1.yaml_files import read_yaml, write_yaml
 
 CONF = Path("conf")
 
@@ -24,30 +26,44 @@ def all_sources() -> dict[str, Source]:
     return SOURCES | {name: task.source for name, task in TASKS.items()}
 
 
-def compose(name: str, overrides: list[str]) -> dict[str, Any]:
+def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     """The plain values of a profile with overrides laid over it. Raises UserError for an unknown profile, key or grammar."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-
     profiles = sorted(path.stem for path in CONF.glob("*.yaml"))
     if not profiles:
         raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
     if name not in profiles:
         raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}")
+    return with_ablations(overridden(CONF / f"{name}.yaml", overrides) | {"profile": name})
+
+
+def compose_own(overrides: Sequence[str]) -> dict[str, Any]:
+    """The plain values of params.yaml with overrides laid over it; rows of `ablate` that a person took out stay out. Raises UserError."""
+    read_params()
+    values = read_yaml(PARAMS)
+    taken_out = with_ablations(values)["ablate"].keys() - values["ablate"].keys()
+    composed = with_ablations(overridden(PARAMS, overrides))
+    return composed | {"ablate": {name: row for name, row in composed["ablate"].items() if name not in taken_out}}
+
+
+def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    """The plain values of a YAML file with overrides in Hydra's grammar laid over it. Raises UserError for an unknown key or grammar."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+
     any_key = re.compile(r"^(?=(tasks|variants)\.\w+\.finetune\.)")  # such a row may name any key
     overrides = [any_key.sub("++", override) for override in overrides]
     try:
-        with initialize_config_dir(str(CONF.absolute()), version_base=None):
-            values = OmegaConf.to_container(hydra_compose(name, overrides))
+        with initialize_config_dir(str(base.parent.absolute()), version_base=None):
+            values = OmegaConf.to_container(hydra_compose(base.stem, overrides))
     except HydraException as error:
         keys = [re.split(r"[=@]", override.lstrip("+~"), maxsplit=1)[0] for override in overrides]
         near = next((f"; did you mean {found}?" for key in keys
                      if key in str(error) and (found := nearest_key(key, Params)) not in ("", key)), "")
         raise UserError(f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in {CONF / 'paper.yaml'})") from None
     assert isinstance(values, dict)  # a profile is a mapping
-    return {str(key): value for key, value in values.items()} | {"profile": name}
+    return {str(key): value for key, value in values.items()}
 
 
 def link_sources(folder: Path) -> None:
@@ -57,13 +73,17 @@ def link_sources(folder: Path) -> None:
     found = {name: path for name, path in find_sources(folder, all_sources().values()).items() if path}
     if not found:
         raise UserError(f"--data {folder} holds no folder of a known name (books, SNLI, RACE, …); data/README.md lists them")
-    RAW.mkdir(parents=True, exist_ok=True)
     for name, path in found.items():
-        link = RAW / name
-        if link.is_dir() and not link.is_symlink():
-            raise UserError(f"{link} is a folder of your own; move it away before linking {path} in its place")
-        link.unlink(missing_ok=True)
-        link.symlink_to(path.resolve(), target_is_directory=True)
+        link_folder(RAW / name, path)
+
+
+def link_folder(link: Path, folder: Path) -> None:
+    """Make `link` a link to a folder. Raises UserError where a real folder stands in the way."""
+    if link.is_dir() and not link.is_symlink():
+        raise UserError(f"{link} is a folder of your own; move it away before linking {folder} in its place")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(folder.resolve(), target_is_directory=True)
 
 
 def present_sources() -> set[str]:
@@ -71,26 +91,45 @@ def present_sources() -> set[str]:
     return {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
 
 
+def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The values less every source that is not named, and what follows from it: tasks, ablations, layer transfer, zero-shot sets."""
+    sources = {name: row for name, row in values["sources"].items() if name in names}
+    there = {section: {name: row for name, row in values[section].items() if name in sources}
+             for section in ("tasks", "transfer", "zero_shot")}
+    ablate = {name: row for name, row in values["ablate"].items() if row["task"] in sources}
+    return values | {"sources": sources, "ablate": ablate, **there}
+
+
+def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The values less the tasks and zero-shot sets that are not named; books and the made-up world stay. Raises UserError for others."""
+    known = [name for name, row in values["sources"].items() if row["group"] == "tasks"]
+    if not names:
+        raise UserError(f"no task is named; expected some of {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise UserError(f"no task {name!r} here{f'; did you mean {near[0]}?' if near else ''} (expected some of {', '.join(known)})")
+    return with_sources(values, {*names, *(name for name in values["sources"] if name not in known)})
+
+
 def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     """The values less the tasks and sources that are absent. Raises UserError where no run is possible without one."""
-    sources = all_sources()
     needed = ["books"] + (["openai_bpe"] if values["bpe"]["source"] == "authors" else [])
-    for name in needed:
+    refuse_absent(values, needed, present, f"profile {values['profile']}")
+    return with_sources(values, {name for name, row in values["sources"].items() if (name in present or row["folder"] != "raw")
+                                 and (name != "openai_bpe" or values["bpe"]["source"] == "authors")})
+
+
+def refuse_absent(values: dict[str, Any], names: Collection[str], present: set[str], who: str) -> None:
+    """Raises UserError, with how to get it, for a named source that is not there; `who` needs it."""
+    for name in names:
         if name not in present and values["sources"][name]["folder"] == "raw":
-            raise UserError(f"nothing is in {RAW / name}, and profile {values['profile']} cannot run without it: "
-                            f"{sources[name].how_to_get}; or give --data FOLDER")
-    kept_sources = {name: row for name, row in values["sources"].items()
-                    if (name in present or row["folder"] != "raw") and (name != "openai_bpe" or values["bpe"]["source"] == "authors")}
-    kept_tasks = {name: row for name, row in values["tasks"].items() if name in kept_sources}
-    there = {section: {name: row for name, row in values[section].items() if name in kept_sources} for section in ("transfer", "zero_shot")}
-    return values | {"sources": kept_sources, "tasks": kept_tasks, **there}
+            raise UserError(f"nothing is in {RAW / name}, and {who} cannot run without it: "
+                            f"{all_sources()[name].how_to_get}; or give --data FOLDER")
 
 
 def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with a row of `ablate` for every variant and task of Table 5 that is there: DVC makes a stage of each.
-
-    Raises UserError for a wrong row.
-    """
+    """The values with a row of `ablate`, which DVC makes a stage of, for every variant and task of Table 5. Raises UserError."""
     variants = {name: validated(Variant, row, f"variants.{name}", str(PARAMS)) for name, row in values["variants"].items()}
     tasks = {name: validated(Task, row, f"tasks.{name}", str(PARAMS)) for name, row in values["tasks"].items() if name in ABLATED}
     rows = {f"{name}-{task}": ablation(name, variant, task, row).model_dump()
@@ -112,15 +151,45 @@ def show(params: Params, left_out: list[str]) -> None:
     console.print("next: gpt1 run")
 
 
-def compose_profile(name: str, overrides: list[str], data: Path | None) -> None:
-    """Write params.yaml for a profile, its overrides and the data at hand. Raises UserError and leaves params.yaml as it was."""
-    composed = with_ablations(compose(name, overrides))
-    validate(composed)
-    if data is not None:
-        link_sources(data.expanduser())
-    values = with_ablations(without_absent(composed, present_sources()))
-    params = validate(values)
-    write_yaml(PARAMS, values, f"# Composed by: gpt1 profile {' '.join([name, *overrides])}\n"
+def requested(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None) -> dict[str, Any]:
+    """The checked values of a profile, or (None) of params.yaml, with overrides, on `tasks` only (None: all). Raises UserError."""
+    values = compose_own(overrides) if profile is None else compose(profile, overrides)
+    validate(values)
+    return values if tasks is None else only_tasks(values, tasks)
+
+
+def compose_run(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
+    """The values of a run on the data at hand, and the names of tasks and zero-shot sets left out for want of theirs; from params.yaml
+    (no profile) nothing is left out. Raises UserError, also where data of one of `tasks` are absent."""
+    whole, present = requested(profile, overrides, tasks), present_sources()
+    refuse_absent(whole, tasks or (), present, f"a run on {','.join(tasks or ())}")
+    values = whole if profile is None else without_absent(whole, present)
+    validate(values)
+    return values, [name for name in {**whole["tasks"], **whole["zero_shot"]} if name not in values["sources"]]
+
+
+def in_words(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None) -> str:
+    """What a run is composed of, in one line: `small finetune.epochs=2 --tasks snli,rte`; without a profile params.yaml comes first."""
+    restriction = [f"--tasks {','.join(tasks)}"] if tasks is not None else []
+    return " ".join(" ".join([profile or str(PARAMS), *overrides, *restriction]).split())
+
+
+def write_params(path: Path, values: dict[str, Any], composed_by: str) -> None:
+    """Write params.yaml at `path`, with who composed it at the top; a file that says the same already is left alone."""
+    beside = path.with_name(f"{path.name}.partial")
+    write_yaml(beside, values, f"# Composed by: {composed_by}\n"
                                "# Every knob of the run; conf/paper.yaml says what each means. Edit it, or compose it anew.\n")
-    wanted = dict.fromkeys((*composed["tasks"], *composed["zero_shot"]))
-    show(params, [name for name in wanted if name not in values["tasks"] and name not in values["zero_shot"]])
+    if path.is_file() and path.read_bytes() == beside.read_bytes():
+        beside.unlink()
+    else:
+        beside.replace(path)
+
+
+def compose_profile(name: str, overrides: Sequence[str], data: Path | None, tasks: Sequence[str] | None) -> None:
+    """Write params.yaml for a profile, its overrides, the tasks and the data at hand. Raises UserError and leaves params.yaml as it was."""
+    if data is not None:
+        requested(name, overrides, tasks)  # so that a refused profile links nothing
+        link_sources(data.expanduser())
+    values, left_out = compose_run(name, overrides, tasks)
+    write_params(PARAMS, values, f"gpt1 profile {in_words(name, overrides, tasks)}")
+    show(validate(values), left_out)

@@ -15,10 +15,10 @@ from typing import Any
 
 from gpt1.config import Params, validate
 from gpt1.errors import UserError
-from gpt1.files import DATA, LOGS, fingerprint
+from gpt1.files import DATA, LOGS, fingerprint, write_json
 from gpt1.record.address import prepare_mlflow, problem, refuse_broken_sqlite, switched_off, tracking_uri, warn
 from gpt1.record.live import Tracker, start
-from gpt1.record.log import Point, log_path, tags
+from gpt1.record.log import FLOW_RUN_URL, RUNS, Point, log_path, tags
 from gpt1.record.results import Result, dotted, finished_results, stage_params
 
 __all__ = ["Tracker", "start", "sync"]
@@ -43,9 +43,10 @@ def sync(params: Params) -> int:
         raise UserError(f"a result under {DATA}/ cannot be read ({error}); make it again with dvc repro") from None
     try:
         mlflow = MLflow(params) if results else None
-        for result in results:
-            assert mlflow is not None
-            mlflow.project(result)
+        runs = {f"{result.stage} {result.name}": mlflow.project(result) for result in results if mlflow is not None}
+        if mlflow is not None:
+            mlflow.say_who_made_it()
+            write_json(RUNS, {"experiment": mlflow.experiment_id, "all": mlflow.parent_id, "runs": runs})
     except Exception as error:
         raise UserError(f"{problem(error)}; the results are safe in {DATA}/, and gpt1 sync can be called again") from None
     return len(results)
@@ -124,8 +125,14 @@ class MLflow:
             self.client.log_batch(run_id, metrics=batch)
             sent.update((metric.key, metric.step) for metric in batch)
 
-    def project(self, result: Result) -> None:
-        """Bring the run of a finished result up to date; nothing is sent where it already is."""
+    def say_who_made_it(self) -> None:
+        """Lead from the page of the parent run to that of the flow run which a sync is part of."""
+        if url := os.environ.get(FLOW_RUN_URL):
+            self.client.set_tag(self.parent_id, "flow_run", url)
+            self.client.set_tag(self.parent_id, "mlflow.note.content", f"Made by the [flow run]({url}).")
+
+    def project(self, result: Result) -> str:
+        """Bring the run of a finished result up to date, sending nothing where it already is; returns its id."""
         run = self.run(result.stage, result.name, result.fingerprint, result.digest)
         run_id = run.info.run_id
         if run.data.tags.get("gpt1.complete") != result.digest:
@@ -139,6 +146,7 @@ class MLflow:
         if news := {key: value for key, value in result.headline.items() if self.headlines.get(key) != value}:
             self.send(self.parent_id, [{"time": result.final["time"], "update": 0, **news}], set())
             self.headlines.update(news)
+        return str(run_id)
 
 
 def follow() -> None:

@@ -3,10 +3,14 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from gpt1.train.launch import free_port
 from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -15,6 +19,8 @@ COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")
 
 class Checkout:
     """What a run needs, and no more (`also`: further files of the project), under git and DVC."""
+
+    prefect = mlflow = ""  # where the service's pages are
 
     def __init__(self, folder: Path, *also: str) -> None:
         self.folder = folder / "checkout"
@@ -47,6 +53,25 @@ class Checkout:
 
     def gpt1(self, *words: str) -> str:
         return self.run(sys.executable, "-c", "from gpt1.cli import main; main()", *words)
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Within the block the service runs here, on ports of its own; it is ended as by Ctrl-C."""
+        port = free_port()
+        self.prefect, self.mlflow = f"http://127.0.0.1:{free_port()}/api", f"http://127.0.0.1:{port}"
+        (self.folder / ".env").write_text(f"PREFECT_API_URL={self.prefect}\nGPT1_MLFLOW_PORT={port}\n")
+        service = self.command(sys.executable, "-m", "flows.serve")
+        assert service.stdout is not None
+        said = [""]
+        while not said[-1].startswith("Ctrl-C here"):
+            said.append(service.stdout.readline())
+            assert said[-1], f"the service ended: {''.join(said)}"
+        try:
+            yield
+        finally:
+            service.send_signal(signal.SIGINT)
+            output, _ = service.communicate(timeout=120)
+        assert service.returncode == 0, output
 
     def repro(self, *words: str) -> set[str]:
         """The stages that `dvc repro` ran."""

@@ -193,7 +193,7 @@ def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
     engine = PlainEngine(Finetuning(model, 0.0, 0.5), recipe)
     expected = model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0).logits_bo.detach().numpy()
     for micro_batch in (1, 4, 11):
-        np.testing.assert_allclose(logits_of(engine, model, recipe, examples, micro_batch), expected, atol=1e-6)
+        np.testing.assert_allclose(logits_of(engine, model, recipe, examples, micro_batch, Stop()), expected, atol=1e-6)
 
 
 def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):

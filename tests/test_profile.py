@@ -96,3 +96,36 @@ def test_a_mistake_is_one_line_and_status_2(checkout: Path, arguments: list[str]
     assert line in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
     assert not (checkout / "params.yaml").exists(), "a refused profile must leave params.yaml as it was"
+
+
+def test_only_some_tasks(checkout: Path) -> None:
+    done = gpt1(checkout, "profile", "demo", "--tasks", "race,rte,", "tasks.cola.train_rows=3")
+    assert done.returncode == 0, done.stderr
+    params = read_params(checkout / "params.yaml")
+    assert (list(params.tasks), list(params.transfer), list(params.zero_shot)) == (["rte", "race"], ["race"], ["race"])
+    assert list(params.ablate) == ["no_pretraining-rte", "no_aux_lm-rte", "lstm-rte"]
+    assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
+    assert (checkout / "params.yaml").read_text().startswith("# Composed by: gpt1 profile demo tasks.cola.train_rows=3 --tasks race,rte\n")
+    assert "left out" not in done.stdout, "what was not asked for is no loss"
+
+
+@pytest.mark.parametrize(("profile", "tasks", "line"), [
+    ("demo", "snil", "error: no task 'snil' here; did you mean snli? (expected some of snli, "),
+    ("demo", ",", "error: no task is named; expected some of snli, "),
+    ("small", "cola,rte", "error: nothing is in data/raw/rte, and a run on cola,rte cannot run without it: "),
+])
+def test_tasks_that_cannot_run_are_one_line(checkout: Path, profile: str, tasks: str, line: str) -> None:
+    done = gpt1(checkout, "profile", profile, "--data", "brought", "--tasks", tasks)
+    assert (done.returncode, done.stderr.startswith(line), done.stderr.count("\n")) == (2, True, 1), done.stderr
+    assert not (checkout / "params.yaml").exists()
+
+
+def test_the_same_profile_again_leaves_the_file_alone(checkout: Path) -> None:
+    gpt1(checkout, "profile", "demo")
+    before = (checkout / "params.yaml").stat()
+    gpt1(checkout, "profile", "demo")
+    after = (checkout / "params.yaml").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    gpt1(checkout, "profile", "demo", "bpe.merges=99")
+    assert read_params(checkout / "params.yaml").bpe.merges == 99
+    assert not list(checkout.glob("*.partial"))

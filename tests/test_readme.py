@@ -1,9 +1,13 @@
 """The committed params.yaml's own pipeline, at a fraction of its size, and what the README says one can type then."""
 
+import json
 import re
+import sqlite3
 import sys
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from copied_checkout import ROOT, Checkout
@@ -12,8 +16,9 @@ from gpt1.yaml_files import read_yaml
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PARAMS = read_yaml(ROOT / "params.yaml")
-# A sixth of the books, a hundredth of the updates, a tenth of the rows, one seed of two: every stage is there, no score means anything.
-FRACTION = ["world.town.books=10", "shard.heldout_fraction=0.3", "bpe.merges=300", "pretrain.updates=20", "pretrain.warmup_updates=2",
+# A sixth of the books, a hundredth of the updates, a tenth of the rows, one seed of two, one variant: no score means anything.
+FRACTION = ["~variants.no_pretraining", "~variants.no_aux_lm",
+            "world.town.books=10", "shard.heldout_fraction=0.3", "bpe.merges=300", "pretrain.updates=20", "pretrain.warmup_updates=2",
             "pretrain.heldout_updates=10", "finetune.seeds=[0]", "finetune.epochs=1", "pretrain.snapshots_per_decade=1",
             *(f"zero_shot.{name}.rows=40" for name in PARAMS["zero_shot"]), "zero_shot.cola.train_rows=40",
             *(f"tasks.{task}.train_rows=40" for task in PARAMS["tasks"])]
@@ -44,15 +49,30 @@ def test_every_block_says_whether_it_is_run(block: Block) -> None:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The whole graph of the demo, run by `gpt1 run`."""
-    checkout = Checkout(tmp_path_factory.mktemp("readme"), "params.yaml", "Makefile", "README.md")
+    checkout = Checkout(tmp_path_factory.mktemp("readme"), "params.yaml", "Makefile", "README.md", "flows", "prefect.toml", "prefect.yaml")
     (checkout.folder / ".venv").symlink_to(sys.prefix)
     checkout.gpt1("profile", "demo", *FRACTION)
     checkout.gpt1("run")
     return checkout
 
 
+@pytest.fixture(scope="module")
+def served(made: Checkout) -> Iterator[Checkout]:
+    """The same, and the service, which has looked through it by its flow `reproduce-all`."""
+    with made.serving():
+        made.run("prefect", "deployment", "run", "reproduce-all", "--watch")
+        yield made
+
+
+def asked(checkout: Checkout, what: str) -> list[dict[str, Any]]:
+    """What Prefect's server knows: `artifacts`, `flow_runs` or `task_runs`."""
+    request = urllib.request.Request(f"{checkout.prefect}/{what}/filter", b"{}", {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return list(json.load(answer))
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_the_demo_runs_end_to_end(made: Checkout) -> None:
     for table in ("table2", "table3", "table4"):
         text = (made.folder / f"data/report/{table}/{table}.md").read_text()
@@ -63,6 +83,42 @@ def test_the_demo_runs_end_to_end(made: Checkout) -> None:
         assert words in (made.folder / f"data/report/{report}/{report}.md").read_text(), report
     trained = {folder.name for folder in (made.folder / "data/finetune").glob("*/*") if (folder / "seed-0/weights.safetensors").exists()}
     assert trained == set(PARAMS["tasks"])
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.timeout(600)
+def test_prefects_pages_show_the_run(served: Checkout) -> None:
+    made = served
+    (run,) = asked(made, "flow_runs")
+    assert run["state_type"] == "COMPLETED"
+    assert re.fullmatch(r"all checkout at \w+\+?", run["name"]), run["name"]
+    assert "profile:checkout" in run["tags"]
+    stages = {task["name"]: task["state_name"] for task in asked(made, "task_runs")}
+    assert stages == dict.fromkeys(made.hashes(), "Cached"), "a task for each stage of DVC's graph, and all of them are up to date"
+    shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
+    assert {"table2", "table3", "table4", "table5", "figure2", "claims", "curves", "mlflow"} <= set(shown)
+    assert "data:image/png;base64," in shown["figure2"]
+    assert f"[pretrain transformer]({made.mlflow}/#/experiments/" in shown["mlflow"]
+    with sqlite3.connect(made.folder / "mlflow.db") as database:
+        pages = {value for value, in database.execute("SELECT value FROM tags WHERE key = 'flow_run'")}
+    assert pages == {f"{made.prefect.removesuffix('/api')}/runs/flow-run/{run['id']}"}, "MLflow's runs lead back to the flow run"
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.timeout(600)
+def test_a_flow_with_parameters_leaves_the_checkout_alone_and_takes_what_is_known_from_the_cache(served: Checkout) -> None:
+    made = served
+    params = (made.folder / "params.yaml").read_bytes()
+    made.run("prefect", "deployment", "run", "reproduce-table2", "-p", 'tasks=["rte"]', "-p", "overrides=[]", "--watch")
+    (tree,) = (made.folder / ".worktrees").iterdir()
+    text = (tree / "data/report/table2/table2.md").read_text()
+    assert "RTE" in text
+    assert "SciTail" in text.partition("Left out")[2], text
+    assert "Running stage" not in (tree / "data/logs/run/pretrain@transformer.log").read_text(), "DVC's cache has it"
+    assert (made.folder / "params.yaml").read_bytes() == params
+    made.gpt1("worktrees", "--remove", "all")
 
 
 @pytest.mark.slow

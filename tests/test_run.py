@@ -37,6 +37,14 @@ pathlib.Path(out).parent.mkdir(exist_ok=True)
 pathlib.Path(out).write_text(name + (pathlib.Path("word").read_text() if name == "first" else ""))
 with open("journal", "a") as journal:
     journal.write(json.dumps([name, began, time.time(), os.environ.get("GPT1_THREADS"), sys.executable]) + "\\n")
+from gpt1.runs import mark
+mark.leave()
+if pathlib.Path("kill-after-" + name).exists():
+    import psutil, signal
+    for parent in psutil.Process().parents():
+        words = parent.cmdline()
+        if words[1:3] == ["-m", "dvc"] or words[1:2] == ["-c"] and pathlib.Path("kill-after-" + name).read_text() == "all":
+            parent.send_signal(signal.SIGKILL)
 """
 
 GRAPH = """
@@ -222,9 +230,41 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
     dvc = next(parent for parent in stage.parents() if parent.cmdline()[1:3] == ["-m", "dvc"])  # some shells stand in between
     dvc.kill()
     _, errors = process.communicate(timeout=120)
-    assert errors == "error: first: its DVC was ended by signal 9 (out of memory?) (log: data/logs/run/first.log)\n"
+    assert errors == "error: first: it was ended by signal 9 (log: data/logs/run/first.log)\n"
     assert process.returncode == 2
     assert (repository.folder / "checkpoint-first").exists()
+
+
+@pytest.mark.slow
+def test_a_stage_that_dvc_had_no_time_to_record_is_recorded_not_run_again(repository: Repository) -> None:
+    (repository.folder / "kill-after-first").write_text("dvc")
+    _, errors = repository.run("first")
+    assert errors == "first: recorded\n"
+    (repository.folder / "kill-after-quiet").write_text("all")
+    repository.run("quiet", status=-signal.SIGKILL)
+    assert set(repository.journal()) == {"first", "quiet"}
+    assert repository.run("quiet") == ("everything is up to date\n", "")
+    assert repository.journal() == {}, "quiet ended well, so it is not to run again"
+
+
+@pytest.mark.slow
+def test_what_ended_on_other_inputs_runs_again(repository: Repository) -> None:
+    (repository.folder / "kill-after-first").write_text("all")
+    repository.run("first", status=-signal.SIGKILL)
+    assert set(repository.journal()) == {"first"}
+    (repository.folder / "kill-after-first").unlink()
+    (repository.folder / "word").write_text("two")
+    repository.run("first")
+    assert set(repository.journal()) == {"first"}
+    assert (repository.folder / "out/first").read_text() == "firsttwo"
+
+
+@pytest.mark.slow
+def test_claims_that_a_killed_dvc_left_half_written_are_no_hindrance(repository: Repository) -> None:
+    (repository.folder / ".dvc/tmp").mkdir()
+    (repository.folder / ".dvc/tmp/rwlock").write_text('{"write": {"')
+    repository.run("first")
+    assert set(repository.journal()) == {"first"}
 
 
 @pytest.mark.slow
@@ -234,7 +274,7 @@ def test_a_second_run_waits_for_the_first(repository: Repository) -> None:
     repository.wait_for("pid-quiet")
     second = repository.start("quiet")
     assert second.stderr is not None
-    assert second.stderr.readline() == "another gpt1 run is at work here; waiting for it to end\n"
+    assert second.stderr.readline() == f"gpt1 run (process {first.pid}) is at work here; waiting for it to end\n"
     (repository.folder / "go").touch()
     assert second.communicate(timeout=120) == ("everything is up to date\n", "")
     first.communicate(timeout=120)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from gpt1.cores import quota_cores
 from gpt1.errors import UserError
-from gpt1.schedule import Share, Stage, choose, concerned, path_lengths, shares, startable
+from gpt1.runs.schedule import Share, Slots, Stage, choose, concerned, shares, startable, urgencies
 
 NEEDS = {
     "check": "", "acquire@books": "check", "acquire@cola": "check", "acquire@rte": "check", "shard": "acquire@books",
@@ -38,11 +39,14 @@ def test_what_comes_after_a_stale_stage_is_tried() -> None:
     assert concerned(graph(), NEEDS) == set()
 
 
-def test_what_most_waits_for_comes_first() -> None:
-    lengths = path_lengths(graph())
-    assert lengths["acquire@books"] > lengths["acquire@cola"]
-    assert lengths["check"] == max(lengths.values()) == 6
-    assert lengths["table2"] == 1
+def test_what_takes_longest_until_the_end_starts_first() -> None:
+    urgency = urgencies(graph(), {"pretrain@transformer": 300.0, "finetune@cola": 20.0, "shard": 3.0, "table2": 2.0})
+    assert urgency["table2"] == 2
+    assert urgency["finetune@rte"] == 20 + 2, "a stage that never ran lasts as long as the longest of its group"
+    assert urgency["finetune@cola"] == 20 + 1
+    assert urgency["acquire@books"] == 1 + 3 + 300 + 20 + 2
+    assert urgency["acquire@cola"] == 1 + 1 + 20 + 1
+    assert urgencies(graph(), {})["pretrain@transformer"] == 10 + 10 + 1, "unknown: ten seconds where it trains, else one"
 
 
 @pytest.mark.parametrize(("lanes", "threads", "pretrain", "finetune", "other"), [
@@ -53,13 +57,36 @@ def test_what_most_waits_for_comes_first() -> None:
     (2, None, Share(1, None), Share(1, None), Share(1, None)),  # GPT1_THREADS is set
 ])
 def test_the_machine_is_shared_by_the_graph_alone(lanes: int, threads: int | None, pretrain: Share, finetune: Share, other: Share) -> None:
-    share = shares(graph(), lanes, threads)
+    share = shares(graph(), Slots(lanes), threads)
     assert (share["pretrain@transformer"], share["finetune@cola"], share["encode@cola"]) == (pretrain, finetune, other)
-    assert shares(graph("check"), lanes, threads) == share
+    assert shares(graph("check"), Slots(lanes), threads) == share
 
 
-def test_a_stage_that_waits_for_lanes_is_not_overtaken() -> None:
-    share = shares(graph(), 2, 2)
-    assert startable(["pretrain@transformer", "encode@cola"], share, 2) == ["pretrain@transformer"]
-    assert startable(["pretrain@transformer", "encode@cola"], share, 1) == []
-    assert startable(["encode@cola", "encode@rte", "acquire@rte"], share, 2) == ["encode@cola", "encode@rte"]
+def test_where_there_are_gpus_pretraining_has_all_and_another_training_one() -> None:
+    share = shares(graph(), Slots(16, ("0", "1", "2", "3")), 16)
+    assert share["pretrain@transformer"] == Share(0, 4, devices=4)
+    assert share["finetune@cola"] == Share(0, 4, devices=1)
+    assert share["encode@cola"] == Share(1, 1)
+    assert shares(graph(), Slots(16, ("0", "1")), None)["finetune@cola"].threads is None
+
+
+def test_a_stage_that_waits_for_a_slot_is_not_overtaken() -> None:
+    share = shares(graph(), Slots(2), 2)
+    assert startable(["pretrain@transformer", "encode@cola"], share, Slots(2)) == [("pretrain@transformer", ())]
+    assert startable(["pretrain@transformer", "encode@cola"], share, Slots(1)) == []
+    assert startable(["encode@cola", "encode@rte", "acquire@rte"], share, Slots(2)) == [("encode@cola", ()), ("encode@rte", ())]
+
+
+def test_each_device_is_given_once_and_pretraining_waits_for_all() -> None:
+    share = shares(graph(), Slots(1, ("0", "1")), 2)
+    both = startable(["finetune@cola", "finetune@rte", "encode@cola"], share, Slots(1, ("0", "1")))
+    assert both == [("finetune@cola", ("0",)), ("finetune@rte", ("1",)), ("encode@cola", ())]
+    waits = startable(["pretrain@transformer", "finetune@cola", "encode@cola"], share, Slots(1, ("1",)))
+    assert waits == [("encode@cola", ())], "what wants a lane does not wait for what wants devices, which nothing overtakes"
+    assert startable(["pretrain@transformer"], share, Slots(1, ("1", "0"))) == [("pretrain@transformer", ("1", "0"))]
+
+
+def test_a_containers_quota_of_time_counts_as_cores() -> None:
+    assert quota_cores("400000 100000") == 4
+    assert quota_cores("150000 100000") == quota_cores("50000 100000") == 1
+    assert quota_cores("max 100000") > 10**6

@@ -208,9 +208,9 @@ def test_an_unreadable_corpus_stops(checkout: Path) -> None:
             return done.stderr
 
         (unreadable / book.name).chmod(0)
-        assert line() == "error: data/raw/books/one.txt cannot be copied: Permission denied; make it readable to you, or take it away\n"
+        assert line() == "error: data/raw/books/one.txt cannot be read (Permission denied); make it readable to you, or take it away\n"
         unreadable.chmod(0)
-        assert line() == "error: data/raw/books cannot be read (Permission denied); make it readable to you\n"
+        assert line() == "error: data/raw/books cannot be read (Permission denied); make it readable to you, or take it away\n"
         unreadable.chmod(0o700)
 
 

@@ -16,6 +16,7 @@ from gpt1.model.weights import read_weights, save_weights
 from gpt1.stages import finetune
 from gpt1.train.engine import PlainEngine
 from gpt1.train.finetuning import logits_of
+from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
@@ -144,7 +145,7 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
     classifier.load_state_dict(read_weights(folder / "seed-0/weights.safetensors")[1])
     engine = PlainEngine(Finetuning(classifier, 0.0, 0.0), recipe)
     for split in ("dev", "test"):
-        again = logits_of(engine, classifier, recipe, task.splits[split], 4)
+        again = logits_of(engine, classifier, recipe, task.splits[split], 4, Stop())
         np.testing.assert_allclose(arrays(folder)[f"{split}/best"], again, atol=1e-6)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from gpt1.files import LOGS, write_json
 
+RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
+FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"  # set by a flow: the address of its page
 Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: number or None, ...}
 
 
@@ -59,7 +61,9 @@ class RunLog:
         self.last: dict[str, int] = {}
         for point in points:
             self.last.update(dict.fromkeys(point.keys() - {"time", "update"}, int(point["update"])))
-        self.facts = header | {"machine": machine(), "checkout": checkout()}
+        self.facts = header | {"machine": machine(), "checkout": checkout(Path())}
+        if url := os.environ.get(FLOW_RUN_URL):
+            self.facts["flow_run"] = url
         self.seconds_before = float(before.get("seconds", 0)) if points else 0.0
         kept = "".join(json.dumps(value) + "\n" for value in (header, *points))  # without a line that a kill cut short
         if not points or kept.encode() != self.path.read_bytes():
@@ -104,7 +108,7 @@ def _read_facts(path: Path) -> dict[str, Any]:
 def tags(path: Path) -> dict[str, str]:
     """How and where the run of a log went, as flat words; empty where that was not written down."""
     facts = _read_facts(path)
-    flat = {key: str(facts[key]) for key in ("profile", "status", "seconds") if key in facts}
+    flat = {key: str(facts[key]) for key in ("profile", "status", "seconds", "flow_run") if key in facts}
     return flat | {key: str(value) for part in ("machine", "checkout") for key, value in facts.get(part, {}).items()}
 
 
@@ -125,10 +129,10 @@ def machine() -> dict[str, str]:
             "python": platform.python_version(), "torch": torch}
 
 
-def checkout() -> dict[str, str]:
-    """The git commit of the current folder and whether tracked files differ from it, as words."""
-    commit = _output("git", "rev-parse", "HEAD")
-    dirty = str(bool(_output("git", "status", "--porcelain", "--untracked-files=no"))).lower()
+def checkout(folder: Path) -> dict[str, str]:
+    """The git commit of a folder and whether tracked files differ from it, as words."""
+    commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
+    dirty = str(bool(_output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"))).lower()
     return {"git_commit": commit or "unknown", "dirty": dirty if commit else "unknown"}
 
 

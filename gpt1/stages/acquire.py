@@ -1,5 +1,6 @@
 """`acquire`: the official files of one source, from data/raw/<source> to data/acquire, with a manifest; nothing else is taken along."""
 
+import errno
 import hashlib
 import json
 import shutil
@@ -10,7 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from gpt1.config import read_params
-from gpt1.errors import UserError
+from gpt1.errors import TemporaryError, UserError
 from gpt1.files import DATA, RAW, stage_folder, write_json, writing_folder
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files
@@ -20,6 +21,7 @@ from gpt1.tasks.table import TASKS
 CHUNK_BYTES = 1 << 20
 SHOWN_ENTRIES = 8
 MADE_UP = "made up by gpt1.demo"
+MAY_PASS = {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH}
 
 
 def source_named(name: str) -> Source:
@@ -28,6 +30,12 @@ def source_named(name: str) -> Source:
     if name not in sources:
         raise UserError(f"expected one source of {', '.join(sources)}; found {name}")
     return sources[name]
+
+
+def unreadable(path: Path, error: OSError) -> UserError:
+    """What to say of a file that cannot be read: a network disk may be back when the stage is tried again."""
+    kind, cure = (TemporaryError, "try again") if error.errno in MAY_PASS else (UserError, "make it readable to you, or take it away")
+    return kind(f"{path} cannot be read ({error.strerror}); {cure}")
 
 
 def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
@@ -40,7 +48,7 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{raw} is not there; expected a folder, or a link to one, with {source.expected}: {source.how_to_get}") from None
     except OSError as error:
-        raise UserError(f"{raw} cannot be read ({error.strerror}); make it readable to you") from None
+        raise unreadable(raw, error) from None
     if files := find_files(source, raw):
         return files
     for archive in filter(is_archive, entries if not source.every else []):
@@ -62,7 +70,7 @@ def copy_file(origin: Path, target: Path) -> dict[str, object]:
                 digest.update(block)
                 bytes_, rows, last = bytes_ + len(block), rows + block.count(b"\n"), block[-1:]
     except OSError as error:
-        raise UserError(f"{origin} cannot be copied: {error.strerror}; make it readable to you, or take it away") from None
+        raise unreadable(origin, error) from None
     return {"sha256": digest.hexdigest(), "bytes": bytes_, "rows": rows + (last != b"\n")}
 
 
@@ -76,7 +84,7 @@ def combine_files(origin: Path, target: Path) -> dict[str, object]:
             try:
                 passage = json.loads(path.read_bytes())
             except OSError as error:
-                raise UserError(f"{path} cannot be read ({error.strerror}); make it readable to you, or take it away") from None
+                raise unreadable(path, error) from None
             except (ValueError, RecursionError):
                 passage = {"unreadable": "not JSON"}
             if not isinstance(passage, dict):

@@ -1,7 +1,6 @@
 """One function over many tasks on every core: results in order, bounded in flight, a progress bar, a clean Ctrl-C."""
 
 import multiprocessing
-import os
 import signal
 import sys
 import time
@@ -12,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
+from gpt1.cores import cores
 from gpt1.errors import UserError
 
 BYTES_PER_PROCESS = 8_000_000  # below this much text a further process costs more to start than it saves
@@ -19,11 +19,6 @@ IN_FLIGHT = 3  # tasks handed out per process: enough to keep it busy, few enoug
 QUIET_SECONDS = 30.0
 
 _worker: dict[str, Any] = {}  # what this worker process prepared once, for all of its tasks
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def processes_for(bytes_: int) -> int:

@@ -20,9 +20,9 @@ from gpt1.errors import UserError
 from gpt1.files import CHECKPOINTS, fingerprint, read_json, sha256_file, write_json, writing_folder
 from gpt1.model.weights import read_tensors
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
 KEPT = 2  # the last one, and the one before it in case the last is damaged
-CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.errors", "gpt1.files", "gpt1.strict", "gpt1.tracking", "gpt1.train.launch")
+CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.cores", "gpt1.errors", "gpt1.files", "gpt1.strict", "gpt1.tracking", "gpt1.train.launch")
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 

@@ -56,6 +56,9 @@ class PlainEngine:
         """The sum of a tensor over all processes."""
         return values
 
+    def leave(self) -> None:
+        """There is nobody to take leave of."""
+
 
 class DeepSpeedEngine:
     """One of several processes, or one with a GPU: DeepSpeed at stage 0 averages gradients and accumulates micro-batches."""
@@ -107,6 +110,11 @@ class DeepSpeedEngine:
         if self.processes > 1:
             torch.distributed.all_reduce(values)
         return values
+
+    def leave(self) -> None:
+        """End the exchange before this process ends early, once all have come here: threads of it that are left could abort the exit."""
+        total_floats(self, [0.0])
+        torch.distributed.destroy_process_group()
 
 
 Engine = PlainEngine | DeepSpeedEngine

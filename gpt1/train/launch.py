@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from dotenv import dotenv_values
 
+from gpt1.cores import cores
 from gpt1.errors import UserError
 
 MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # tokens that go through the network at once where GPT1_MICRO_BATCH is not set
@@ -69,7 +70,7 @@ def read_machine() -> Machine:
     launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else _whole_number(settings, "GPT1_PROCESSES") or _device_count(device)
     on_this_host = int(os.environ.get("LOCAL_WORLD_SIZE", processes))
-    threads = _whole_number(settings, "GPT1_THREADS") or max(1, len(os.sched_getaffinity(0)) // on_this_host)
+    threads = _whole_number(settings, "GPT1_THREADS") or max(1, cores() // on_this_host)
     return Machine(device, processes, int(os.environ["RANK"]) if launched else 0, int(os.environ.get("LOCAL_RANK", "0")), threads,
                    _whole_number(settings, "GPT1_MICRO_BATCH"), launched, settings.get("GPT1_ACCEPT_CHECKPOINT") == "1")
 

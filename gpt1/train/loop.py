@@ -3,10 +3,11 @@
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from types import FrameType
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -18,7 +19,8 @@ from gpt1.train.engine import Engine, finite, total_floats
 from gpt1.train.optim import Rates
 
 Report = Callable[[int, Mapping[str, float]], None]
-QUIET_SECONDS = 30.0  # between lines where stderr is no terminal
+Item = TypeVar("Item")
+QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
 
 def seed_for(*parts: int) -> int:
@@ -35,32 +37,46 @@ def take_update(engine: Engine, micro_batches: Sequence[tuple[float, Any]], drop
 
     Dropout is seeded by (seed, update) for the embedding matrix and by (seed, update, process, micro-batch) elsewhere, so a run that
     goes on from a checkpoint draws what it would have drawn. Returns the global batch's losses, the gradient's norm before clipping
-    and the learning rate. Raises UserError where a loss or the norm is not finite; then no step has been taken.
+    and the learning rate. Raises UserError where a loss or the norm is not finite, Interrupted where the run is to end; then no step has
+    been taken.
     """
     sums: dict[str, torch.Tensor] = {}
-    for number, (share, batch) in enumerate(micro_batches):
+    for number, (share, batch) in enumerate(stop.between(engine, micro_batches, len(micro_batches))):
         dropout = Dropout(dropout_rate, seed_for(seed, update), seed_for(seed, update, engine.rank + 1, number + 1))
         losses = engine.forward(batch, dropout)
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
             sums[name] = sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
-    *values, stops = total_floats(engine, [*(float(value) for value in sums.values()), float(stop.signal or 0)])
-    stop.agreed = stops > 0
+    values = total_floats(engine, [float(value) for value in sums.values()])
     losses_by_name = finite(dict(zip(sums, values, strict=True)), update, "training")
     norm = finite({"gradient_norm": engine.step(rates)}, update, "training")
     return losses_by_name | {"learning_rate": rates.learning_rate} | norm
 
 
+class Interrupted(BaseException):
+    """The run has been asked to end, and every process knows; no error, as KeyboardInterrupt is none."""
+
+
 class Stop:
-    """Whether Ctrl-C or a termination has asked the run to end; `agreed` once all processes know, after the update in progress."""
+    """Whether Ctrl-C or a termination has asked the run to end."""
 
     def __init__(self) -> None:
         self.signal = 0
-        self.agreed = False
 
     def ask(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler."""
         self.signal = number
+
+    def between(self, engine: Engine, items: Iterable[Item], most: int) -> Iterator[Item]:
+        """This process's items one after another. Raises Interrupted before the next one where any process has been asked to end.
+
+        `most` is how many the process with the most has: all must ask each other equally often, or one would wait for ever.
+        """
+        own = iter(items)
+        for _ in range(most):
+            if total_floats(engine, [float(self.signal)])[0] if engine.processes > 1 else self.signal:
+                raise Interrupted
+            yield from islice(own, 1)
 
     def end(self, message: str) -> NoReturn:
         """End the process: status 130 after Ctrl-C, 143 after a termination, with one line."""
@@ -84,7 +100,7 @@ def stoppable() -> Iterator[Stop]:
 
 
 class Progress:
-    """A bar with loss, tokens a second and time left where stderr is a terminal; elsewhere a line every half minute."""
+    """A bar with loss, tokens a second and time left where stderr is a terminal; elsewhere a line every ten seconds."""
 
     def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
         self.what, self.updates, self.show = what, updates, show

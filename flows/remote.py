@@ -1,0 +1,216 @@
+"""A stage on another machine: the flow `run-stage`, which a worker runs in its own clone, and how a flow with spread=True sends it there.
+
+The sender pushes what the stage reads; the worker pulls it, runs the stage, pushes the result; the sender restores that.
+"""
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+from prefect import flow, get_client, get_run_logger
+from prefect.client.schemas.objects import FlowRun, State, WorkQueueStatus
+from prefect.deployments import run_deployment
+from prefect.exceptions import ObjectNotFound, TerminationSignal
+from prefect.states import Cancelling, Completed, Failed
+
+from flows.place import ROOT, end_with_worker, in_folder
+from flows.stage import Launcher, Send
+from gpt1.cores import cores
+from gpt1.errors import UserError
+from gpt1.runs import lent, shared
+from gpt1.runs.run import News, Plan, carry_out, signals_noted
+from gpt1.runs.schedule import Share, Slots, Stage, group
+from gpt1.runs.slots import find_slots, setting
+from gpt1.runs.worktrees import open_worktree
+
+DEPLOYMENT, POOL = "run-stage/stage", "gpt1"
+PASSED = ("GPT1_THREADS", "GPT1_MICRO_BATCH")  # what decides bits; devices are the worker's own
+POLL_SECONDS, PATIENCE_SECONDS, FURTHER_ATTEMPTS = 1.0, 120.0, 1
+
+
+@flow(name="run-stage", flow_run_name="{stage}", description="One stage that a flow on another machine needs. Sent by spread=True.")
+def run_stage(
+    stage: str,
+    inputs: dict[str, Any],
+    digest: dict[str, str],
+    checkout: str,
+    variables: dict[str, str] = {},  # noqa: B006 (Prefect shows it)
+    profile: str | None = None,
+    overrides: list[str] = [],  # noqa: B006
+    seeds: list[int] | None = None,
+    tasks: list[str] | None = None,
+) -> State[Any]:
+    """Run a stage here as `checkout`, which sends it, would there: inputs from DVC's remote by their dvc.lock entries, the result back."""
+    os.chdir(ROOT)
+    end_with_worker()
+    logger = get_run_logger()
+    try:
+        with signals_noted() as signals:  # one that comes while this waits, or talks to the remote
+            with lent.lent_to(checkout, logger.info, lambda: not signals) as lock:
+                if profile or overrides or seeds is not None or tasks is not None:
+                    in_folder(open_worktree(profile, overrides, seeds, tasks))
+                else:
+                    in_folder(ROOT)
+                os.environ.update(variables)
+                how = run_here(stage, None if lent.is_this(checkout) else inputs, digest, lock, lambda: not signals)
+            if signals:
+                raise KeyboardInterrupt("interrupted: nothing finished was lost")
+    except UserError as error:
+        logger.error(str(error))
+        return Failed(message=str(error))
+    except KeyboardInterrupt as interrupt:
+        logger.warning(str(interrupt))
+        raise TerminationSignal(15) from None
+    return Completed(message=f"{how} on {platform.node()}")
+
+
+def run_here(name: str, inputs: Mapping[str, Any] | None, digest: Mapping[str, str], lock: int, wanted: Callable[[], bool]) -> str:
+    """Bring a stage's inputs here, run it or find it finished, send the result to the remote; returns which it was.
+
+    No inputs where the checkout is the very one that has sent it: then all is there already, and needs no remote.
+    """
+    shared.refuse_other_code(digest)
+    if inputs is not None:
+        shared.require_remote()
+        shared.lay_entries(inputs)
+        shared.pull(inputs)
+        if shared.restore(name):
+            return "found finished"
+    stage, threads = shared.find_stage(name), int(os.environ.get("GPT1_THREADS") or cores())
+    slots, _ = find_slots(None, stage.trains)
+    count = 0 if not stage.trains else len(slots.devices) if group(name) == "pretrain" else min(1, len(slots.devices))
+    with lent.lent_devices(slots.devices, count, wanted) as devices:
+        share = Share(0 if devices else 1, threads, len(devices))
+        plan = Plan({name: stage}, [name], {name}, Slots(1, devices), {name: share}, {name: 0.0})
+        launcher = Launcher(lambda _: None)
+        carry_out(plan, launcher, say, lock)
+        launcher.wait()
+    if inputs is not None:
+        shared.push([name])
+    return "run"
+
+
+def say(news: News) -> None:
+    """Hand a line on to the run's log."""
+    if news.line:
+        get_run_logger().info(news.line)
+
+
+def sender(
+    profile: str | None, overrides: Sequence[str], seeds: Sequence[int] | None, tasks: Sequence[str] | None,
+) -> Callable[[Stage], Send | None]:
+    """What tells, for a stage, how to have another machine run it: None where it has to be run here.
+
+    What it gives leaves the result here, for DVC to find the stage unchanged; it raises UserError where nobody takes the stage, where it
+    fails, and where DVC's remote does not answer. DVC needs a default remote unless all workers work in this very folder, on a shared disk.
+    """
+    away = Away({"profile": profile, "overrides": overrides, "seeds": seeds, "tasks": tasks})
+    return lambda stage: away.send if shared.can_travel(stage) else away.fetch if shared.can_be_fetched(stage) else None
+
+
+@dataclass
+class Away:
+    """The parameters of a flow whose stages are sent away, and the stages whose results lie on the remote."""
+
+    choice: Mapping[str, Any]
+    pushed: set[str] = field(default_factory=set)
+    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)  # DVC's Repo is not made for threads
+    checkout: str = field(default_factory=lent.this_checkout)
+
+    def fetch(self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool]) -> None:
+        """Restore the result of a stage where another clone has finished it from the same inputs. Raises UserError."""
+        with self.one_at_a_time:
+            if shared.remote_name():
+                shared.restore(stage.name)
+
+    def send(self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool]) -> None:
+        """Have a stage run on whichever machine takes it first, wait for it, and restore its result here. Raises UserError."""
+        with self.one_at_a_time:
+            if remote := shared.remote_name():
+                if shared.restore(stage.name):
+                    return
+                shared.push(sorted(stage.needs - self.pushed))
+                self.pushed |= stage.needs
+            asked = {"stage": stage.name, "inputs": shared.lock_entries(sorted(stage.needs)), "digest": shared.digest(),
+                     "checkout": self.checkout, "variables": passed(given), **self.choice}
+        for attempt in range(1 + FURTHER_ATTEMPTS):
+            state = self.follow(stage, asked, ending)
+            if state.is_completed() or not state.is_crashed() or ending():
+                break
+            get_run_logger().warning("%s was lost with its worker%s", stage.name, "; once more" if attempt < FURTHER_ATTEMPTS else "")
+        if not state.is_completed():
+            raise UserError(f"{stage.name}, on another machine: {state.message or state.name}")
+        with self.one_at_a_time:
+            if shared.is_current(stage.name):  # a worker in this very folder
+                if remote:
+                    shared.push([stage.name])
+            elif not (remote and shared.restore(stage.name)):
+                raise UserError(f"{stage.name} ended well elsewhere ({state.message}), but there is no result of it for the inputs here: "
+                                "see that both machines use the same DVC remote (dvc remote list)")
+            self.pushed.add(stage.name)
+
+    def follow(self, stage: Stage, asked: Mapping[str, Any], ending: Callable[[], bool]) -> State[Any]:
+        """Make a run of `run-stage`, and wait for its end; cancel it when this flow is to end. Returns its last state."""
+        logger, queue = get_run_logger(), queue_for(stage)
+        try:
+            run = run_deployment(DEPLOYMENT, parameters=dict(asked), work_queue_name=queue, timeout=0, flow_run_name=stage.name,
+                                 idempotency_key=uuid4().hex)
+        except ObjectNotFound:
+            raise UserError(f"the server has no deployment {DEPLOYMENT}: make serve, or prefect deploy --all, puts it there") from None
+        assert isinstance(run, FlowRun)
+        logger.info("%s: sent to work queue %s", stage.name, queue)
+        heard, cancelled = time.monotonic(), False
+        while True:
+            time.sleep(POLL_SECONDS)
+            try:
+                state = look(run.id)
+                heard = time.monotonic()
+                if state.is_final():
+                    return state
+                if ending() and not cancelled:
+                    cancel(run.id)
+                    cancelled = True
+            except Exception as error:  # a server that is being started again
+                if time.monotonic() - heard > PATIENCE_SECONDS:
+                    raise UserError(f"nothing was heard of {stage.name} for {PATIENCE_SECONDS:.0f} s: {shared.why(error)}") from error
+
+
+def passed(given: Mapping[str, str]) -> dict[str, str]:
+    """The variables that another machine has to know to come to the same bits: threads always, as this machine would have them."""
+    threads = given.get("GPT1_THREADS") or setting("GPT1_THREADS") or str(cores())
+    return {name: given[name] for name in PASSED if name in given} | {"GPT1_THREADS": threads}
+
+
+def look(run: UUID) -> State[Any]:
+    """The state of a flow run, as the server has it."""
+    with get_client(sync_client=True) as client:
+        state = client.read_flow_run(run).state
+    assert state is not None
+    return state
+
+
+def cancel(run: UUID) -> None:
+    """Ask for the end of a flow run."""
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_state(run, Cancelling(message="the flow that sent it is to end"))
+
+
+def queue_for(stage: Stage) -> str:
+    """`gpu` for a stage that trains, where a worker asks for such work; else `cpu`. Raises UserError where none does."""
+    asked_for = {queue for queue in ("gpu", "cpu") if is_asked_for(queue)}
+    if stage.trains and "gpu" in asked_for:
+        return "gpu"
+    if "cpu" in asked_for:
+        return "cpu"
+    raise UserError(f"no worker asks for stages in the work queues cpu and gpu of pool {POOL}: start one, on any machine: make worker")
+
+
+def is_asked_for(queue: str) -> bool:
+    """Whether a worker has asked for work of a queue within the last minute."""
+    with get_client(sync_client=True) as client:
+        return any(each.name == queue and each.status == WorkQueueStatus.READY for each in client.read_work_queues(work_pool_name=POOL))

@@ -1,0 +1,135 @@
+"""How the service ends: flow runs, worker, servers, in this order; by a guard, so that it also does where the service itself is killed.
+
+Every process of a service inherits the variable GPT1_SERVICE, by which it is found, whoever its parent is by then.
+`python -m flows.service.ending NAME` is the guard: it waits for its pipe to close.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+VARIABLE = "GPT1_SERVICE"  # NAME of the service, a slash, the part's name
+WORKER, ENGINE = ["-m", "prefect", "worker"], ["-m", "flows.engine"]
+FLOW_RUN_SECONDS = 30.0  # a stage ends with a checkpoint
+WORKER_SECONDS = 5.0
+SERVER_SECONDS = 5.0
+INSIST_SECONDS = 1.0  # signals that come together are one wish: make hands its own on
+POLL_SECONDS = 0.1
+
+
+def processes(service: str, part: str = "") -> list[Any]:
+    """What lives of a service, or of one of its parts, as psutil's processes; not the caller."""
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            whose = process.environ().get(VARIABLE, "")
+            if whose.startswith(f"{service}/{part}") and process.status() != psutil.STATUS_ZOMBIE and process.pid != os.getpid():
+                found.append(process)
+    return found
+
+
+def tell(process: Any, number: int) -> None:
+    """Send a signal to a process that may have ended."""
+    import psutil
+
+    with suppress(psutil.Error):
+        process.send_signal(number)
+
+
+def runs(process: Any, command: list[str]) -> bool:
+    """Whether a process is `python` with this command."""
+    import psutil
+
+    with suppress(psutil.Error):
+        return list(process.cmdline()[1:1 + len(command)]) == command
+    return False
+
+
+def wait(seconds: float, alive: Callable[[], list[Any]]) -> list[Any]:
+    """Until nothing is alive, at most so long; returns what still is."""
+    limit = time.monotonic() + seconds
+    while (left := alive()) and time.monotonic() < limit:
+        time.sleep(POLL_SECONDS)
+    return left
+
+
+def end(service: str) -> None:
+    """End all of a service: first the flow runs, which end their stages with a checkpoint, for a worker that ends kills its flow runs."""
+    asked = set()
+
+    def workers() -> list[Any]:
+        return [process for process in processes(service, "worker") if runs(process, WORKER)]
+
+    def flow_runs() -> list[Any]:
+        left = [process for process in processes(service, "worker") if not runs(process, WORKER)]
+        for process in left:
+            if process.pid not in asked and runs(process, ENGINE):
+                asked.add(process.pid)
+                tell(process, signal.SIGTERM)
+        return left
+
+    for process in wait(FLOW_RUN_SECONDS, flow_runs):
+        tell(process, signal.SIGKILL)
+    for process in workers():
+        tell(process, signal.SIGINT)
+    wait(WORKER_SECONDS, workers)
+    for process in processes(service):
+        tell(process, signal.SIGTERM)
+    wait(SERVER_SECONDS, lambda: processes(service))
+    end_at_once(service)
+
+
+def end_at_once(service: str) -> None:
+    """Kill all of a service."""
+    while left := processes(service):
+        for process in left:
+            tell(process, signal.SIGKILL)
+        time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def guarded(service: str, held_file: int, signals: list[int]) -> Iterator[None]:
+    """A guard ends the service when this process, or the block, has ended; it holds `held_file`, a descriptor, so long.
+
+    A signal that comes while the block is being ended, noted in `signals`, ends everything at once.
+    """
+    environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
+    guard = subprocess.Popen([sys.executable, "-m", "flows.service.ending", service], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             pass_fds=(held_file,), start_new_session=True, env=environment)
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    try:
+        guard.stdout.read(1)  # from here on it takes no notice of signals
+        yield
+    finally:
+        guard.stdin.close()
+        began = time.monotonic()
+        while guard.poll() is None:
+            if time.monotonic() - began < INSIST_SECONDS:
+                signals.clear()
+            elif signals:
+                end_at_once(service)
+            time.sleep(POLL_SECONDS)
+        if guard.returncode:  # it was killed
+            end(service)
+        guard.stdout.close()
+
+
+def main() -> None:
+    """The guard: wait until the pipe at stdin closes, then end the service named on the command line."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.write(1, b".")
+    sys.stdin.buffer.read()
+    end(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
