@@ -20,7 +20,8 @@ import torch
 
 from gpt1.config import Model
 from gpt1.model.continuations import Prompts, log_probabilities, pack
-from gpt1.model.gpt import NO_DROPOUT, Decoder
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm, Network
 from gpt1.profile import compose
 from gpt1.train import launch

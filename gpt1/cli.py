@@ -1,4 +1,4 @@
-"""`gpt1 …`: compose params.yaml from a profile, link the data it names, run the stages, send results to MLflow."""
+"""`gpt1 …`: compose params.yaml from a profile, say what a run will take, run the stages, send results to MLflow."""
 
 import sys
 from pathlib import Path
@@ -37,6 +37,16 @@ Examples:
     gpt1 run -j 1                 one stage after the other, each with all cores
 """
 
+PLAN_EXAMPLES = """
+Examples:
+
+    gpt1 plan                     params.yaml as it is; gpt1 plan --after sets it beside what a run then took
+
+    gpt1 plan paper --price 2.5 --price "8 x H100=24"
+
+    gpt1 plan small finetune.epochs=2 --json plan.json
+"""
+
 
 @app.command(epilog=PROFILE_EXAMPLES)
 def profile(
@@ -72,6 +82,26 @@ def run(
     except KeyboardInterrupt as interrupt:
         print(str(interrupt) or "interrupted: nothing was started", file=sys.stderr)
         sys.exit(INTERRUPTED_STATUS)
+
+
+@app.command(epilog=PLAN_EXAMPLES)
+def plan(
+    name: Annotated[str | None, typer.Argument(help="A profile in conf/; params.yaml as it is where none is named.",
+                                               show_default=False)] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
+    price: Annotated[list[str] | None, typer.Option(metavar="PER_HOUR", show_default=False,
+                                                    help="What an hour of every machine costs, or of one: '8 x H100=24'.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as JSON too.", show_default=False)] = None,
+    after: Annotated[bool, typer.Option("--after", help="The last plan of params.yaml beside what its stages took since.")] = False,
+    measure: Annotated[bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")] = True,
+) -> None:
+    """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk, energy, cost. Runs nothing."""
+    from gpt1.plan.show import plan_and_show, show_after
+
+    if after:
+        show_after(json)
+    else:
+        plan_and_show(name, overrides or [], price or [], json, measure)
 
 
 @app.command()

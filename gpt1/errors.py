@@ -1,5 +1,6 @@
 """The one exception that a person is meant to read, and the exit statuses that go with it."""
 
+import errno
 import sys
 from collections.abc import Callable
 
@@ -20,12 +21,18 @@ class TemporaryError(UserError):
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError or Ctrl-C ends the process with one line and a status, no traceback."""
+    """Run a stage's main; a UserError, a full disk or Ctrl-C ends the process with one line and a status, no traceback."""
     try:
         main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(TEMPORARY_STATUS if isinstance(error, TemporaryError) else USER_ERROR_STATUS)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        print(f"error: {error.filename or 'an output'} cannot be written ({error.strerror}): make room on the disk and run the same "
+              "command again; nothing finished was lost", file=sys.stderr, flush=True)
+        sys.exit(USER_ERROR_STATUS)
     except KeyboardInterrupt as interrupt:
         print(str(interrupt) or "interrupted: nothing finished was lost; run the same command again to go on",
               file=sys.stderr, flush=True)

@@ -12,10 +12,11 @@ from gpt1.errors import UserError
 from gpt1.files import read_json
 from gpt1.model.gpt import Decoder
 from gpt1.train import checkpoint, optim
+from gpt1.train.checkpoint import Position
 from gpt1.train.curve import Curve
 from gpt1.train.engine import PlainEngine
 from gpt1.train.launch import Machine, read_machine
-from gpt1.train.loop import Stop, take_update
+from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.yaml_files import read_yaml
 
@@ -26,6 +27,14 @@ ROWS = 30
 
 def windows(update):
     return np.random.default_rng(update).integers(0, ROWS, size=(8, 25))
+
+
+def whole_batch(update):
+    return [MicroBatch(np.arange(8), 1.0, torch.from_numpy(windows(update)))]
+
+
+def new_engine(recipe):
+    return PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
 
 
 @pytest.fixture
@@ -59,28 +68,25 @@ def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch
 
 def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
     def go(engine, first, last):
-        return [take_update(engine, [(1.0, torch.from_numpy(windows(update)))], 0.1, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
+        return [take_update(engine, whole_batch(update), 0.1, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
                 for update in range(first, last + 1)]
 
-    def engine():
-        return PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
-
-    whole, one, two = engine(), engine(), engine()
+    whole, one, two = new_engine(recipe), new_engine(recipe), new_engine(recipe)
     expected = go(whole, 1, 6)
     go(one, 1, 3)
-    checkpoint.save_checkpoint(tmp_path, 3, one.objective.decoder, one.optimizer, 2, {"a.py": "1"}, {})
+    checkpoint.write_checkpoint(tmp_path, Position(3, 2, 0), *one.state(), {"a.py": "1"}, {})
     state = checkpoint.newest_checkpoint(tmp_path, {"a.py": "1"}, False)
-    assert (state.update, state.curve_lines) == (3, 2)
-    checkpoint.restore(state, two.objective.decoder, two.optimizer)
+    assert state.position == Position(3, 2, 0)
+    checkpoint.restore(state, two)
     assert go(two, 4, 6) == expected[3:]
     assert all(torch.equal(a, b) for a, b in zip(two.objective.parameters(), whole.objective.parameters(), strict=True))
 
 
 def saved_checkpoints(recipe, folder, updates=(1, 2, 3)):
-    engine = PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
-    for update in range(1, max(updates) + 1):
-        take_update(engine, [(1.0, torch.from_numpy(windows(update)))], 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
-        checkpoint.save_checkpoint(folder, update, engine.objective.decoder, engine.optimizer, update, {"gpt1/model/gpt.py": "old"}, {})
+    engine = new_engine(recipe)
+    for update in updates:
+        take_update(engine, whole_batch(update), 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
+        checkpoint.write_checkpoint(folder, Position(update, update, 0), *engine.state(), {"gpt1/model/gpt.py": "old"}, {})
 
 
 def test_only_the_last_two_checkpoints_are_kept(recipe, tmp_path):
@@ -88,7 +94,15 @@ def test_only_the_last_two_checkpoints_are_kept(recipe, tmp_path):
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["update-00000002", "update-00000003"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "state", "gone"])
+def test_what_a_kill_left_half_written_and_what_was_damaged_goes_with_the_next_checkpoint(recipe, tmp_path):
+    saved_checkpoints(recipe, tmp_path, (1, 2, 7))
+    (tmp_path / "update-00000007" / "weights.safetensors").write_bytes(b"")
+    (tmp_path / ".update-00000009.partial").mkdir()
+    saved_checkpoints(recipe, tmp_path, (3,))
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["update-00000002", "update-00000003"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "state", "gone", "empty"])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(recipe, tmp_path, capsys, damage):
     saved_checkpoints(recipe, tmp_path)
     last = tmp_path / "update-00000003"
@@ -101,8 +115,9 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(recipe, tmp_pa
     elif damage == "state":
         (last / "state.json").write_text("{")
     else:
-        (last / "weights.safetensors").unlink()
-    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "old"}, False).update == 2
+        for path in [last / "weights.safetensors"] if damage == "gone" else list(last.iterdir()):
+            path.unlink()
+    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "old"}, False).position.update == 2
     told = capsys.readouterr().err
     assert "update-00000003 is damaged" in told
     assert told.count("\n") == 1
@@ -112,7 +127,7 @@ def test_a_checkpoint_of_other_code_names_the_files_and_the_ways_on(recipe, tmp_
     saved_checkpoints(recipe, tmp_path, (1,))
     with pytest.raises(UserError, match=r"made by other code \(gpt1/model/gpt\.py changed.*restore .* delete .* GPT1_ACCEPT_CHECKPOINT=1"):
         checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, False)
-    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, True).update == 1
+    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, True).position.update == 1
 
 
 def test_code_hashes_cover_what_computes_and_leave_out_what_cannot():
@@ -138,6 +153,13 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path):
     assert again.lines == 4
 
 
+def test_a_curve_that_lacks_lines_is_refused_not_filled_with_a_gap(tmp_path):
+    path = tmp_path / "curve.jsonl"
+    path.write_text('{"update": 1}\n{"upd')
+    with pytest.raises(UserError, match=r"curve\.jsonl: expected the 3 lines up to the last checkpoint, found 1; delete the folder"):
+        Curve(path, 3)
+
+
 def test_a_signal_ends_the_run_with_its_status(capsys):
     stop = Stop()
     stop.ask(signal.SIGTERM, None)
@@ -153,4 +175,4 @@ def test_a_signal_ends_the_run_with_its_status(capsys):
 def test_state_json_can_be_read_by_people(recipe, tmp_path):
     saved_checkpoints(recipe, tmp_path, (1,))
     state = read_json(tmp_path / "update-00000001" / "state.json")
-    assert state.keys() == {"update", "curve_lines", "code", "machine", "sha256"}
+    assert state.keys() == {"update", "curve_lines", "skipped_updates", "code", "machine", "sha256"}

@@ -10,7 +10,8 @@ from by_hand import lstm_states
 from made_prompts import SIZES, prompts_of
 
 from gpt1.model.continuations import log_probabilities, pack
-from gpt1.model.gpt import NO_DROPOUT, Decoder
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 
 UNITS, ROWS = 20, 30

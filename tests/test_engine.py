@@ -11,14 +11,15 @@ import torch
 
 from gpt1.config import Model, validate
 from gpt1.errors import UserError
-from gpt1.model.gpt import NO_DROPOUT, Decoder
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.train import batches, optim
 from gpt1.train.batches import Examples
 from gpt1.train.engine import PlainEngine, finite, make_engine
 from gpt1.train.finetuning import logits_of
 from gpt1.train.launch import Machine, free_port
-from gpt1.train.loop import Stop, seed_for, take_update
+from gpt1.train.loop import MicroBatch, Stop, seed_for, take_update
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.yaml_files import read_yaml
 
@@ -73,8 +74,8 @@ def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0
     engine.step = watched
     for update in range(1, updates + 1):
         rows = windows(update)
-        shared = [(len(part) / BATCH, torch.from_numpy(rows[part])) for part in batches.shares(np.arange(BATCH), this.rank, this.processes,
-                                                                                              micro_batch)]
+        shared = [MicroBatch(part, len(part) / BATCH, torch.from_numpy(rows[part]))
+                  for part in batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch)]
         losses.append(take_update(engine, shared, dropout, 5, update, optim.rates(recipe, update, updates, 0.1), Stop())["loss"])
     return losses, {name: value.detach().clone() for name, value in decoder.named_parameters()}, loud
 
@@ -96,7 +97,8 @@ def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
     def same(recipe):
         decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
         engine, rows = PlainEngine(Pretraining(decoder), recipe), torch.from_numpy(windows(1))
-        return [take_update(engine, [(1.0, rows)], 0.0, 0, update, optim.rates(recipe, update, 100, 0.1), Stop())["loss"]
+        batch = [MicroBatch(np.arange(BATCH), 1.0, rows)]
+        return [take_update(engine, batch, 0.0, 0, update, optim.rates(recipe, update, 100, 0.1), Stop())["loss"]
                 for update in range(1, 61)]
     losses = same(recipe.model_copy(update={"learning_rate": 1e-2}))
     assert losses[0] == pytest.approx(np.log(ROWS), abs=0.1)
@@ -184,7 +186,7 @@ def test_losses_and_logits_do_not_depend_on_the_company(recipe):
     for row in range(12):
         alone = objective.parts(batches.pad(examples, np.array([row])), NO_DROPOUT)
         torch.testing.assert_close(together.logits_bo[row:row + 1], alone.logits_bo)
-        torch.testing.assert_close(together.lm_losses_n[2 * row:2 * row + 2], alone.lm_losses_n)
+        torch.testing.assert_close(together.lm_loss.losses_n[2 * row:2 * row + 2], alone.lm_loss.losses_n)
         torch.testing.assert_close(together.task_losses_b[row:row + 1], alone.task_losses_b)
 
 
@@ -192,8 +194,19 @@ def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
     model, examples = classifier(), pair_examples(11)
     engine = PlainEngine(Finetuning(model, 0.0, 0.5), recipe)
     expected = model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0).logits_bo.detach().numpy()
-    for micro_batch in (1, 4, 11):
-        np.testing.assert_allclose(logits_of(engine, model, recipe, examples, micro_batch, Stop()), expected, atol=1e-6)
+    for most_tokens in (1, 100, 1000):
+        np.testing.assert_allclose(logits_of(engine, model, recipe, examples, most_tokens, Stop()), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("most_tokens", [1, 30, 90, 10_000])
+def test_evaluation_batches_hold_every_row_once_and_no_more_tokens_than_said(processes, most_tokens):
+    examples = pair_examples(23)
+    shared = [batches.evaluation_batches(examples, rank, processes, most_tokens) for rank in range(processes)]
+    assert len({len(own) for own in shared}) == 1, "processes would wait for one another"
+    assert sorted(np.concatenate([rows for own in shared for rows in own])) == list(range(23))
+    for rows in (rows for own in shared for rows in own if len(rows) > 1):
+        assert len(rows) * examples.lengths(rows).max() * 2 <= most_tokens + 40, "a share may have one row more than its part"
 
 
 def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
@@ -201,7 +214,8 @@ def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
     for micro_batch in (8, 3):
         engine = PlainEngine(Finetuning(classifier(), 0.0, 0.5), recipe)
         rows = batches.by_length(examples, np.arange(8))
-        parts = [(len(part) / 8, batches.pad(examples, part)) for part in batches.shares(rows, 0, 1, micro_batch)]
+        parts = [MicroBatch(part, len(part) / 8, batches.pad(examples, rows[part]))
+                 for part in batches.shares(np.arange(8), 0, 1, micro_batch)]
         found.append([take_update(engine, parts, 0.0, 0, update, optim.rates(recipe, update, 5, 0.2), Stop()) for update in range(1, 5)])
     for whole, accumulated in zip(*found, strict=True):
         assert whole.keys() == {"loss", "task_loss", "lm_loss", "learning_rate", "gradient_norm"}

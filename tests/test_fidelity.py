@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from gpt1 import config
-from gpt1.model.gpt import NO_DROPOUT, Decoder
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.text.bpe import import_authors
 from gpt1.train import optim
@@ -97,7 +98,7 @@ def compare_updates(path):
         parts = objective.parts(batch, NO_DROPOUT)
         near(without_mean(parts.logits_bo), without_mean(arrays[f"{t}/clf_logits"].astype(np.float64)), LOGIT_TOLERANCE, f"{t} logits")
         near(parts.task_losses_b, arrays[f"{t}/clf_losses"], LOSS_TOLERANCE, f"{t} classifier losses")
-        near(parts.lm_losses_n, arrays[f"{t}/lm_losses"], LOSS_TOLERANCE, f"{t} language-model losses")
+        near(parts.lm_loss.losses_n, arrays[f"{t}/lm_losses"], LOSS_TOLERANCE, f"{t} language-model losses")
         optimizer.zero_grad()
         objective(batch, NO_DROPOUT)["loss"].backward()
         gradients = {name: parameter.grad for name, parameter in model.named_parameters()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.train import losses
+from gpt1.train import losses, softmax
 
 
 def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
@@ -20,12 +20,28 @@ def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
         expected.append(-np.mean([logs[t, targets[n, t]] for t in range(length)]))
     real = torch.arange(5) < torch.tensor(lengths)[:, None]
     found = losses.language_model(torch.from_numpy(hidden).float(), torch.from_numpy(embeddings).float(), torch.from_numpy(targets), real)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(found.losses_n.numpy(), expected, rtol=1e-5)
+    assert found.mean.item() == pytest.approx(np.mean(expected), rel=1e-5)
 
 
 def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
     found = losses.language_model(torch.zeros(2, 3, 4), torch.randn(11, 4), torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3) > 0)
-    torch.testing.assert_close(found, torch.full((2,), math.log(11)))
+    torch.testing.assert_close(found.losses_n, torch.full((2,), math.log(11)))
+
+
+@pytest.mark.parametrize(("rows", "elements"), [(2, 20), (5, 7), (1024, 1 << 19)])
+def test_the_softmax_in_blocks_is_torchs_with_its_gradients(rows, elements, monkeypatch):
+    monkeypatch.setattr(softmax, "ROWS", rows)
+    monkeypatch.setattr(softmax, "CACHED_ELEMENTS", elements)
+    generator = torch.Generator().manual_seed(0)
+    hidden, embeddings = (torch.randn(count, 4, generator=generator, requires_grad=True) for count in (11, 7))
+    targets, weights = torch.randint(0, 7, (11,), generator=generator), torch.rand(11, generator=generator)
+    total, found = softmax.tied_softmax(hidden, embeddings, targets, weights)
+    expected = torch.nn.functional.cross_entropy(hidden @ embeddings.T, targets, reduction="none")
+    torch.testing.assert_close(found, expected.detach())
+    torch.testing.assert_close(total, (expected * weights).sum())
+    gradients = torch.autograd.grad(3 * total, (hidden, embeddings))
+    torch.testing.assert_close(gradients, torch.autograd.grad(3 * (expected * weights).sum(), (hidden, embeddings)))
 
 
 def test_classification_by_hand():
@@ -54,4 +70,4 @@ def test_soft_classification_of_a_whole_score_is_classification():
 
 
 def test_equation_5():
-    assert losses.finetune(torch.tensor([1.0, 3.0]), torch.tensor([4.0, 5.0, 6.0, 9.0]), 0.5).item() == 2 + 0.5 * 6
+    assert losses.finetune(torch.tensor([1.0, 3.0]), torch.tensor(6.0), 0.5).item() == 2 + 0.5 * 6

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from gpt1.config import Model, validate
-from gpt1.model.gpt import NO_DROPOUT, Decoder, Dropout
+from gpt1.model.dropout import NO_DROPOUT, Dropout
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head, first_extract
 from gpt1.model.networks import parameters_by_component
 from gpt1.yaml_files import read_yaml
@@ -100,7 +101,7 @@ def test_no_state_depends_on_what_comes_after(rate):
     model, tokens_bt = decoder(), torch.arange(10)[None]
     for position in (0, 4, 8):
         model.zero_grad()
-        model(tokens_bt, Dropout(rate, 1, 2)).hidden_btd[0, position].square().sum().backward()
+        model(tokens_bt, Dropout(rate, 1, np.array([2]))).hidden_btd[0, position].square().sum().backward()
         assert model.positions.grad[position + 1:].abs().max() == 0
         assert model.tokens.grad[position + 1:].abs().max() == 0
         assert model.positions.grad[:position + 1].abs().sum(1).min() > 0 or rate
@@ -133,12 +134,12 @@ def test_nothing_is_computed_for_padding():
 def test_one_dropped_matrix_for_input_and_output():
     model = decoder()
     tokens_bt = torch.arange(12)[None]
-    first, again = (model(tokens_bt, Dropout(0.5, 7, seed)) for seed in (1, 2))
+    first, again = (model(tokens_bt, Dropout(0.5, 7, np.array([row]))) for row in (1, 2))
     rows_vd = first.embeddings.all_rows_vd()
     assert rows_vd.shape == (20 + 12, 16)
     assert torch.equal(rows_vd, again.embeddings.all_rows_vd()), "the matrix is drawn once an update, not for each micro-batch"
     assert not torch.equal(first.hidden_btd, again.hidden_btd)
-    assert not torch.equal(rows_vd, model(tokens_bt, Dropout(0.5, 8, 1)).embeddings.all_rows_vd())
+    assert not torch.equal(rows_vd, model(tokens_bt, Dropout(0.5, 8, np.array([1]))).embeddings.all_rows_vd())
     assert 0.3 < (rows_vd == 0).float().mean() < 0.7
     kept = rows_vd != 0
     torch.testing.assert_close(rows_vd[kept], 2 * torch.cat([model.tokens, model.positions])[kept])
@@ -146,16 +147,16 @@ def test_one_dropped_matrix_for_input_and_output():
 
 def test_dropout_depends_on_its_seeds_only():
     model, tokens_bt = decoder(), torch.arange(8)[None]
-    first = model(tokens_bt, Dropout(0.3, 5, 6)).hidden_btd
+    first = model(tokens_bt, Dropout(0.3, 5, np.array([6]))).hidden_btd
     torch.manual_seed(99)
-    assert torch.equal(first, model(tokens_bt, Dropout(0.3, 5, 6)).hidden_btd)
+    assert torch.equal(first, model(tokens_bt, Dropout(0.3, 5, np.array([6]))).hidden_btd)
 
 
 def test_classifier_dropout_alone_is_seeded_too():
     model, tokens_bkt = Classifier(decoder(), head("single")), torch.tensor([[[1, 2, 19]], [[3, 4, 19]]])
-    first = model(tokens_bkt, Dropout(0.0, 5, 6), 0.5).logits_bo
+    first = model(tokens_bkt, Dropout(0.0, 5, np.array([6, 7])), 0.5).logits_bo
     torch.manual_seed(99)
-    assert torch.equal(first, model(tokens_bkt, Dropout(0.0, 5, 6), 0.5).logits_bo)
+    assert torch.equal(first, model(tokens_bkt, Dropout(0.0, 5, np.array([6, 7])), 0.5).logits_bo)
 
 
 def test_the_first_extract_counts():
@@ -168,9 +169,9 @@ def head(combine, outputs=3):
 
 def test_shapes_of_heads():
     states_bkd = torch.randn(4, 2, 16, generator=seeded())
-    assert head("single")(states_bkd[:, :1], 0.0).shape == (4, 3)
-    assert head("sum")(states_bkd, 0.0).shape == (4, 3)
-    assert head("choose", 2)(states_bkd, 0.0).shape == (4, 2)
+    assert head("single")(states_bkd[:, :1], NO_DROPOUT).shape == (4, 3)
+    assert head("sum")(states_bkd, NO_DROPOUT).shape == (4, 3)
+    assert head("choose", 2)(states_bkd, NO_DROPOUT).shape == (4, 2)
     assert sum(parameter.numel() for parameter in head("choose", 2).parameters()) == 17
 
 
@@ -183,16 +184,14 @@ def test_similarity_is_symmetric():
 
 
 def test_choices_share_one_dropout_mask():
-    torch.manual_seed(0)
-    logits_bk = head("choose")(torch.ones(64, 4, 16), 0.5)
+    logits_bk = head("choose")(torch.ones(64, 4, 16), Dropout(0.5, 0, np.arange(64)))
     assert torch.equal(logits_bk, logits_bk[:, :1].expand(-1, 4))
     assert logits_bk[:, 0].unique().numel() > 32, "each example has a mask of its own"
 
 
 def test_classifier_dropout_is_applied_once_and_scaled():
     classifier = head("single")
-    torch.manual_seed(0)
-    logits = torch.stack([classifier(torch.ones(500, 1, 16), 0.3) for _ in range(20)]).view(-1, 3)
+    logits = torch.stack([classifier(torch.ones(500, 1, 16), Dropout(0.3, key, np.arange(500))) for key in range(20)]).view(-1, 3)
     torch.testing.assert_close(logits.mean(0), classifier.linear.weight.sum(1), atol=0.05, rtol=0)
 
 

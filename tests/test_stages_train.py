@@ -191,12 +191,25 @@ def test_an_error_of_one_process_ends_all_with_one_line(workplace):
 @pytest.mark.parametrize(("change", "line"), [
     ({"model__context": 600}, "expected a train book longer than model.context (600 tokens), found at most 300"),
     ({"pretrain__updates": None, "pretrain__epochs": 1e-3}, "make not one update"),
-    ({"pretrain__warmup_updates": 9}, "pretrain.warmup_updates: expected at most the 4 updates of the run, found 9"),
-    ({"pretrain__learning_rate": 1e30, "pretrain__max_gradient_norm": 1e30}, "expected a finite number")])
+    ({"pretrain__warmup_updates": 9}, "pretrain.warmup_updates: expected at most the 4 updates of the run, found 9")])
 def test_pretraining_refuses(workplace, refused, change, line):
     write_shards(Path("data/shard"))
     write_params(workplace, **change)
     assert line in refused("pretrain", "transformer")
+
+
+def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(workplace, run_here, capsys):
+    write_shards(Path("data/shard"))
+    write_params(workplace, pretrain__learning_rate=1e30, pretrain__max_gradient_norm=1e30, pretrain__updates=8,
+                 pretrain__heldout_updates=9)
+    with pytest.raises(SystemExit):
+        run_here("pretrain", "transformer")
+    *skipped, last = capsys.readouterr().err.splitlines()
+    assert sum("skipped, its loss is" in line for line in skipped) == 5
+    assert "error: pretrain transformer: updates 2 to 6 were skipped one after another, expected finite numbers, found loss is" in last
+    assert "lower the learning rate" in last
+    written = json.loads(next(Path().glob("data/checkpoints/*/not-finite.json")).read_text())["updates"]
+    assert all(0 <= start < 600 - CONTEXT for update in written for start in update["batch"]), "no windows of the two books"
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
@@ -226,7 +239,7 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     assert [(point["update"], point["epoch"]) for point in evaluations] == [(3, 0.75), (4, 1), (8, 2)]
     summary = json.loads((out / "summary.json").read_text())["seeds"]["5"]
     best = max(evaluations, key=lambda point: point["dev_score"])
-    assert summary == {"best_update": best["update"], "best_dev_score": best["dev_score"], "updates": 8}
+    assert summary == {"best_update": best["update"], "best_dev_score": best["dev_score"], "updates": 8, "skipped_updates": 0}
 
 
 def test_equal_finetunings_give_equal_files_and_seeds_differ(with_weights, run_here):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,28 +14,16 @@ import psutil
 import pytest
 import torch
 from made_data import write_params, write_shards, write_task
+from made_pretraining import BATCH, HELDOUT, UPDATES, Run, made_recipe, outputs
 from safetensors.numpy import load_file
 
-from gpt1.config import Model, validate
-from gpt1.model.gpt import Decoder
-from gpt1.model.weights import Description
 from gpt1.train import checkpoint
 from gpt1.train.engine import PlainEngine
-from gpt1.train.launch import Machine
 from gpt1.train.loop import Interrupted, stoppable
-from gpt1.train.pretraining import Corpus, pretrain
-from gpt1.yaml_files import read_yaml
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off", "GPT1_MICRO_BATCH": "1"}
-TINY = Model(context=8, width=16, layers=1, heads=2, feed_forward=32, embedding_deviation=0.02, weight_deviation=0.02,
-             layer_norm_epsilon=1e-5)
-ROWS, BATCH, UPDATES, HELDOUT = 30, 6, 12, 5
 PROMPT_SECONDS = 10.0
 CURVE, SECOND_SEED = "data/checkpoints/*/curve.jsonl", "data/checkpoints/finetune-cola-*/seed-1.jsonl"
-
-
-def outputs(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()}
 
 
 def lines(path):
@@ -44,46 +33,9 @@ def lines(path):
 # One pre-training in this process: real signals at places that are known to the micro-batch
 
 
-class Run:
-    """Pre-trainings in a folder. `calls` notes the rows of every micro-batch since the start; at call `ask_at` a SIGINT comes."""
-
-    def __init__(self, folder, recipe):
-        self.folder, self.recipe = folder, recipe
-
-    def go(self, ask_at=0, number=signal.SIGINT):
-        self.calls = 0
-        network = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
-
-        def count(*_):
-            self.calls += 1
-            if self.calls == ask_at:
-                os.kill(os.getpid(), number)
-
-        network.register_forward_pre_hook(count)
-        corpus = Corpus(lambda update: np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 9)),
-                        np.random.default_rng(0).integers(0, ROWS, size=(HELDOUT, 9)), 0.75)
-        machine = Machine(device="cpu", processes=1, rank=0, local_rank=0, threads=1, micro_batch=1, launched=False,
-                          accept_checkpoint=False)
-        return pretrain(network, Description("transformer", {}, ROWS, "f" * 16), self.recipe, UPDATES, corpus, machine, self.folder,
-                        lambda update, values: None, {})
-
-    def stopped(self, ask_at, match, number=signal.SIGINT):
-        with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit, match=match):
-            self.go(ask_at, number)
-        assert self.calls == ask_at, f"{self.calls - ask_at} micro-batches went through the network after the signal"
-
-    def checkpoints(self):
-        return sorted(int(path.name.removeprefix("update-")) for path in self.folder.glob("update-*"))
-
-    def results(self):
-        return {name: content for name, content in outputs(self.folder).items() if not name.startswith("update-")}
-
-
 @pytest.fixture(scope="module")
-def recipe(request):
-    pretrain_ = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
-    return pretrain_.model_copy(update={"batch_size": BATCH, "learning_rate": 1e-2, "warmup_updates": 2, "log_updates": 2,
-                                        "heldout_updates": 3, "precision": "fp32", "snapshots_per_decade": 10, "checkpoint_minutes": 60.0})
+def recipe():
+    return made_recipe()
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +58,8 @@ def test_a_stopped_update_or_evaluation_is_dropped_and_made_anew(recipe, undistu
     assert run.checkpoints() == [at]
     weights, snapshot = (load_file(tmp_path / path) for path in (f"update-{at:08d}/weights.safetensors",
                                                                  f"snapshots/{at:08d}.safetensors"))
-    assert all(np.array_equal(weights[name], snapshot[name]) for name in weights), "the checkpoint is not that of the last whole update"
+    for name in snapshot:
+        assert np.array_equal(weights[f"decoder.{name}"], snapshot[name]), "the checkpoint is not that of the last whole update"
     assert run.go().heldout == undisturbed[0]
     assert run.results() == undisturbed[1]
 
@@ -140,25 +93,31 @@ def test_a_termination_ends_alike_with_its_own_status(recipe, tmp_path, capsys):
 
 
 def test_a_checkpoint_that_is_there_is_not_written_again(recipe, undisturbed, tmp_path, monkeypatch):
-    run, saved, save = Run(tmp_path, recipe.model_copy(update={"checkpoint_minutes": 0.0})), [], checkpoint.save_checkpoint
-    monkeypatch.setattr(checkpoint, "save_checkpoint", lambda folder, update, *rest: (saved.append(update), save(folder, update, *rest)))
-    run.stopped(EVALUATED + BATCH + 2, "at update 4")
-    assert saved == [1, 2, 3, 4]
-    run.stopped(3, "at update 4")
-    assert saved == [1, 2, 3, 4]
+    run, saved, write = Run(tmp_path, recipe), [], checkpoint.write_checkpoint
+    monkeypatch.setattr(checkpoint, "write_checkpoint",
+                        lambda folder, position, *rest: (saved.append(position.update), write(folder, position, *rest)))
+    run.stopped(EVALUATED + BATCH + 2, "at update 4 of .*: checkpoint saved")
+    run.stopped(3, "at update 4 of .*: checkpoint saved")
+    assert saved == [4]
     run.go()
     assert run.results() == undisturbed[1]
 
 
 @pytest.mark.parametrize("place", ["save_file", "write_json"])
 def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(recipe, undisturbed, tmp_path, monkeypatch, place):
-    run = Run(tmp_path, recipe.model_copy(update={"checkpoint_minutes": 0.0}))
-    write = getattr(checkpoint, place)
+    run, write, asked = Run(tmp_path, recipe.model_copy(update={"checkpoint_minutes": 0.0})), getattr(checkpoint, place), threading.Event()
+
+    def ask_and_write(*parts):
+        os.kill(os.getpid(), signal.SIGINT)
+        asked.set()
+        write(*parts)
+
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint, place, lambda *parts: (os.kill(os.getpid(), signal.SIGINT), write(*parts)))
-        with pytest.raises(KeyboardInterrupt, match="at update 1 of"):
+        patched.setattr(checkpoint, place, ask_and_write)
+        with pytest.raises(KeyboardInterrupt, match="checkpoint saved"):
             run.go()
-    assert checkpoint.newest_checkpoint(tmp_path, {}, False).update == 1
+    assert asked.is_set()
+    assert 1 in run.checkpoints(), "the checkpoint in progress was not written to its end"
     run.go()
     assert run.results() == undisturbed[1]
 

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from gpt1.errors import UserError
-from gpt1.model.gpt import NO_DROPOUT, Decoder, Hidden, Tree
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder, Hidden, Tree
 from gpt1.model.lstm import Lstm, Network, State
 
 SOFTMAX_LOGITS = 1 << 22  # computed at once: 16 MB

@@ -3,6 +3,8 @@
 Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v embedding rows, p positions of the context.
 """
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -10,17 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.config import Model
+from gpt1.model.dropout import BLOCKS, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
 
-
-class Dropout(NamedTuple):
-    """Rate of dropout, and the seeds of its masks: the embedding matrix is dropped once an update, the rest for each micro-batch."""
-
-    rate: float
-    update_seed: int
-    micro_batch_seed: int
-
-
-NO_DROPOUT = Dropout(0.0, 0, 0)
+Keep = Callable[[Tensor, Tensor, int, int, int], Tensor]
+Cut = Callable[[Tensor, Tensor, float], Tensor]
 
 
 class Embeddings(NamedTuple):
@@ -34,14 +29,14 @@ class Embeddings(NamedTuple):
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
-def dropped(embeddings: Embeddings, dropout: Dropout) -> Embeddings:
-    """The embeddings with the update's mask over the whole matrix; seeds the masks of everything that follows in the micro-batch."""
-    if dropout.rate:
-        torch.manual_seed(dropout.update_seed)
-    masked = Embeddings(F.dropout(embeddings.tokens_vd, dropout.rate), F.dropout(embeddings.positions_pd, dropout.rate))
-    if dropout != NO_DROPOUT:  # at rate 0 too: a classifier's own dropout draws after this
-        torch.manual_seed(dropout.micro_batch_seed)
-    return masked
+def dropped(embeddings: Embeddings, dropout: Dropout, draw: Keep, cut: Cut) -> Embeddings:
+    """The embeddings with the update's mask over the whole matrix, positions after tokens; `draw` and `cut` are dropout's, or compiled."""
+    if not dropout.rate:
+        return embeddings
+    v, width = embeddings.tokens_vd.shape
+    rows = torch.arange(v + len(embeddings.positions_pd), dtype=torch.int32, device=embeddings.tokens_vd.device)
+    kept = draw(dropout.matrix_keys().to(rows.device), rows, width, width, threshold(dropout.rate))
+    return Embeddings(cut(embeddings.tokens_vd, kept[:v], dropout.rate), cut(embeddings.positions_pd, kept[v:], dropout.rate))
 
 
 class Hidden(NamedTuple):
@@ -61,13 +56,14 @@ class Tree(NamedTuple):
 class Layout(NamedTuple):
     """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but attention is computed for padding.
 
-    `allowed_btt` says what each position sees where that is not simply all before it.
+    `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else 0. None: each sees all before it,
+    and torch's fused attention is used.
     """
 
     b: int
     t: int
     real_m: Tensor | None
-    allowed_btt: Tensor | None
+    bias_tt: Tensor | None
 
     def real(self, x_btd: Tensor) -> Tensor:
         """The rows of the real tokens, [m, d]."""
@@ -78,6 +74,15 @@ class Layout(NamedTuple):
         if self.real_m is not None:
             x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
         return x_md.view(self.b, self.t, -1)
+
+
+class Masks(NamedTuple):
+    """What a block keeps: attention probabilities [b, h, t, t] (None: fused attention draws its own), and its sublayers' outputs [m, d]."""
+
+    attention_bhtt: Tensor | None
+    attended_md: Tensor
+    fed_md: Tensor
+    rate: float
 
 
 class Block(nn.Module):
@@ -93,20 +98,35 @@ class Block(nn.Module):
         self.contract = nn.Linear(sizes.feed_forward, sizes.width)
         self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
 
-    def forward(self, x_md: Tensor, layout: Layout, dropout_rate: float) -> Tensor:
+    def forward(self, x_md: Tensor, layout: Layout, masks: Masks | None) -> Tensor:
         """Hidden states [m, d] of one block from those of the block below."""
-        attended_md = F.dropout(self.projection(self._attention(x_md, layout, dropout_rate)), dropout_rate)
-        n_md = self.attention_norm(x_md + attended_md)
+        attended_md = self.projection(self._attention(x_md, layout, masks))
+        n_md = self.attention_norm(x_md + attended_md if masks is None else _with_dropout(x_md, attended_md, masks.attended_md, masks.rate))
         fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
-        normed_md: Tensor = self.feed_forward_norm(n_md + F.dropout(fed_md, dropout_rate))
+        normed_md: Tensor = self.feed_forward_norm(
+            n_md + fed_md if masks is None else _with_dropout(n_md, fed_md, masks.fed_md, masks.rate))
         return normed_md
 
-    def _attention(self, x_md: Tensor, layout: Layout, dropout_rate: float) -> Tensor:
-        b, t, _, allowed_btt = layout
+    def _attention(self, x_md: Tensor, layout: Layout, masks: Masks | None) -> Tensor:
+        b, t, _, bias_tt = layout
         query_bhtd, key_bhtd, value_bhtd = layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        seen_bhtt = None if allowed_btt is None else allowed_btt[:, None]
-        mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, seen_bhtt, dropout_rate, is_causal=seen_bhtt is None)
+        if bias_tt is None:
+            rate = 0.0 if masks is None else masks.rate
+            mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True)
+        else:
+            scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
+            shares_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
+            if masks is None:
+                mixed_bhtd = shares_bhtt @ value_bhtd
+            else:
+                assert masks.attention_bhtt is not None
+                mixed_bhtd = torch.where(masks.attention_bhtt, shares_bhtt, 0.0) @ value_bhtd * scale(masks.rate)
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
+
+
+def _with_dropout(x_md: Tensor, change_md: Tensor, kept_md: Tensor, rate: float) -> Tensor:
+    """x + dropout(change)."""
+    return torch.add(x_md, torch.where(kept_md, change_md, 0.0), alpha=scale(rate))
 
 
 class Decoder(nn.Module):
@@ -122,7 +142,17 @@ class Decoder(nn.Module):
         with torch.device("meta"):  # nn.Linear's own random start would be drawn for nothing
             blocks = [Block(sizes) for _ in range(sizes.layers)]
         self.blocks = nn.ModuleList(blocks).to_empty(device="cpu")
+        self.heads = sizes.heads
+        self.fused_attention, self.keep, self.cut = False, keep, cut
         self._draw(sizes, generator)
+
+    def speed_up(self, compiled: bool, fused_attention: bool) -> None:
+        """Compile the blocks and the masks (a compiled mask has the same bits), and have torch's fused attention with its own dropout."""
+        self.fused_attention = fused_attention
+        if compiled:
+            self.keep, self.cut = torch.compile(keep), torch.compile(cut)
+            for block in self.blocks:
+                block.compile()
 
     @property
     def context(self) -> int:
@@ -146,11 +176,35 @@ class Decoder(nn.Module):
         Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere; without a tree false may only
         follow true. A `tree` says instead what each state sees and where it stands; then t may be longer than the context.
         """
-        embeddings = dropped(Embeddings(self.tokens, self.positions), dropout)
+        embeddings = dropped(Embeddings(self.tokens, self.positions), dropout, self.keep, self.cut)
+        if self.fused_attention and dropout.rate:
+            torch.manual_seed(int(dropout.keys(BLOCKS, dropout.rows_b)[0, 0]))
         b, t = tokens_bt.shape
-        layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1), tree.allowed_btt if tree else None)
+        layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1), self._bias(t, tree))
         positions_td = F.embedding(tree.positions_bt, embeddings.positions_pd) if tree else embeddings.positions_pd[:t]
         x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
-        for block in self.blocks:
-            x_md = block(x_md, layout, dropout.rate)
+        for number, block in enumerate(self.blocks):
+            x_md = block(x_md, layout, self._masks(dropout, layout, BLOCKS + PLACES_A_BLOCK * number) if dropout.rate else None)
         return Hidden(layout.padded(x_md), embeddings)
+
+    def _bias(self, t: int, tree: Tree | None) -> Tensor | None:
+        if tree is not None:
+            return torch.zeros((), device=self.tokens.device).where(tree.allowed_btt[:, None], -math.inf)
+        return None if self.fused_attention else torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)
+
+    def _masks(self, dropout: Dropout, layout: Layout, place: int) -> Masks:
+        """The masks of one block; the same for a token wherever its sequence stands in a batch, and however it is padded."""
+        device, dropped_values, width = self.tokens.device, threshold(dropout.rate), self.tokens.shape[1]
+        attention_b2, attended_b2, fed_b2 = (dropout.keys(place + which, dropout.rows_b).to(device) for which in range(PLACES_A_BLOCK))
+        positions_t = torch.arange(layout.t, dtype=torch.int32, device=device)
+
+        def rows(keys_b2: Tensor) -> Tensor:
+            if layout.real_m is None:
+                return self.keep(keys_b2[:, None], positions_t, width, width, dropped_values).flatten(0, 1)
+            return self.keep(keys_b2[layout.real_m // layout.t], positions_t[layout.real_m % layout.t], width, width, dropped_values)
+
+        attention_bhtt = None
+        if layout.bias_tt is not None:
+            places_ht = torch.arange(self.heads, dtype=torch.int32, device=device)[:, None] * self.context + positions_t
+            attention_bhtt = self.keep(attention_b2[:, None, None], places_ht, layout.t, self.context, dropped_values)
+        return Masks(attention_bhtt, rows(attended_b2), rows(fed_b2), dropout.rate)

@@ -2,11 +2,12 @@
 
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from gpt1.model.gpt import Dropout, Embeddings
+from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
+from gpt1.model.gpt import Embeddings
 from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]
@@ -31,25 +32,28 @@ class Head(nn.Module):
             self.linear.weight.normal_(0.0, deviation, generator=generator)
             self.linear.bias.zero_()
 
-    def forward(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
-        """Logits [b, outputs] from the extracted states of the k sequences of each example."""
+    def forward(self, states_bkd: Tensor, dropout: Dropout) -> Tensor:
+        """Logits [b, outputs] from the extracted states of the k sequences of each example; `dropout` is the classifier's own."""
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
-        return functions[self.combine](states_bkd, dropout_rate)
+        if dropout.rate:  # one mask an example, shared by its sequences
+            keys_b2, width = dropout.keys(HEAD, dropout.rows_b).to(states_bkd.device), states_bkd.shape[2]
+            kept_bd = keep(keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate))
+            states_bkd = cut(states_bkd, kept_bd[:, None], dropout.rate)
+        return functions[self.combine](states_bkd)
 
-    def classify(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
+    def classify(self, states_bkd: Tensor) -> Tensor:
         """One sequence an example: classification and entailment."""
-        logits_bo: Tensor = self.linear(F.dropout(states_bkd[:, 0], dropout_rate))
+        logits_bo: Tensor = self.linear(states_bkd[:, 0])
         return logits_bo
 
-    def compare(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
+    def compare(self, states_bkd: Tensor) -> Tensor:
         """Both orders of a pair: the two states are added, so the order does not count."""
-        logits_bo: Tensor = self.linear(F.dropout(states_bkd.sum(dim=1), dropout_rate))
+        logits_bo: Tensor = self.linear(states_bkd.sum(dim=1))
         return logits_bo
 
-    def choose(self, states_bkd: Tensor, dropout_rate: float) -> Tensor:
-        """One sequence a choice: a logit each; the dropout mask is shared by all choices of an example."""
-        mask_b1d = F.dropout(torch.ones_like(states_bkd[:, :1]), dropout_rate)
-        logits_bk: Tensor = self.linear(states_bkd * mask_b1d).squeeze(2)
+    def choose(self, states_bkd: Tensor) -> Tensor:
+        """One sequence a choice: a logit each."""
+        logits_bk: Tensor = self.linear(states_bkd).squeeze(2)
         return logits_bk
 
 
@@ -71,11 +75,15 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def forward(self, tokens_bkt: Tensor, dropout: Dropout, classifier_dropout: float) -> Classified:
-        """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but extract."""
+        """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but extract.
+
+        `dropout` numbers the examples; their sequences have numbers of their own.
+        """
         b, k, t = tokens_bkt.shape
         tokens_nt = tokens_bkt.view(b * k, t)
         last_n = first_extract(tokens_nt, self.extract)
         real_nt = torch.arange(t, device=tokens_nt.device) <= last_n[:, None]
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, real_nt)
+        rows_n = (dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real_nt)
         states_bkd = hidden_ntd[torch.arange(b * k, device=last_n.device), last_n].view(b, k, -1)
-        return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)
+        return Classified(self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings)

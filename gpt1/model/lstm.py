@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from gpt1.config import Model
-from gpt1.model.gpt import Decoder, Dropout, Embeddings, Hidden, dropped
+from gpt1.model.dropout import BLOCKS, Dropout, cut, keep, threshold
+from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
 
 FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)
 
@@ -51,9 +52,13 @@ class Lstm(nn.Module):
         Dropout acts on the embedding matrix and on the LSTM's outputs. `real_bt`, where given, may only turn false after true: padding
         comes last and changes nothing before it.
         """
-        embeddings = dropped(self._embeddings(), dropout)
+        embeddings = dropped(self._embeddings(), dropout, keep, cut)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
-        return Hidden(self.projection(F.dropout(outputs_btu, dropout.rate)), embeddings)
+        if dropout.rate:
+            keys_b2, units = dropout.keys(BLOCKS, dropout.rows_b).to(tokens_bt.device), outputs_btu.shape[2]
+            positions_t = torch.arange(tokens_bt.shape[1], dtype=torch.int32, device=tokens_bt.device)
+            outputs_btu = cut(outputs_btu, keep(keys_b2[:, None], positions_t, units, units, threshold(dropout.rate)), dropout.rate)
+        return Hidden(self.projection(outputs_btu), embeddings)
 
     def state_after(self, tokens_bt: Tensor, lengths_b: Tensor) -> tuple[Tensor, State]:
         """Hidden states [b, t, d] of right-padded rows, and each row's state after its own length (1 or more)."""

@@ -52,7 +52,12 @@ def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
 
 def save_weights(path: Path, model: nn.Module, description: Description) -> None:
     """Write a model's weights with their description."""
-    save_tensors(path, model.state_dict(), {"description": json.dumps(asdict(description), sort_keys=True)})
+    save_state(path, model.state_dict(), description)
+
+
+def save_state(path: Path, state: Mapping[str, Tensor], description: Description) -> None:
+    """Write the weights of a state_dict with their description."""
+    save_tensors(path, state, {"description": json.dumps(asdict(description), sort_keys=True)})
 
 
 def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:

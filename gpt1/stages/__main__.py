@@ -6,7 +6,6 @@ from importlib import import_module
 from types import ModuleType
 
 from gpt1.errors import UserError, run_stage
-from gpt1.runs import mark
 
 VERBS = {"check": None, "world": "NAME", "acquire": "SOURCE", "clean": None, "bpe": None, "shard": None, "encode": "TASK", "prompt": "SET",
          "pretrain": "NETWORK", "finetune": "TASK", "ablate": "VARIANT-TASK", "transfer": "TASK", "zero_shot": "NETWORK", "report": "NAME"}
@@ -23,7 +22,7 @@ def main() -> None:
         raise UserError(f"expected {verb}{f' {item}' if item else ' alone'}; found {' '.join([verb, *items])}")
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     getattr(module, verb if verb in FUNCTIONS else "main")(*items)
-    mark.leave()
+    import_module("gpt1.runs.mark").leave()
 
 
 def imported(name: str) -> ModuleType:

@@ -116,7 +116,7 @@ def run(params: Params, work: Work) -> None:
         with tracked(tracking.start(work.stage, run_name, params, part.kept.name.rpartition("-")[2])) as report:
             outcome = finetune_seed(classifier, part.recipe, task, seed, in_epoch, machine, part.kept / f"seed-{seed}.jsonl", report,
                                     f"{work.stage} {run_name}")
-        times[run_name] = {"seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second}
+        times[run_name] = {"seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second, **outcome.speed}
         if machine.rank == 0:
             description = replace(wanted, kind=f"{work.network} for {work.task}")
             part.seeds[seed] = keep_seed(part.kept / f"seed-{seed}", outcome, classifier, description, work.keep_weights, code)

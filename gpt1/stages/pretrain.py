@@ -69,14 +69,15 @@ def main(name: str) -> None:
                     sha256_file(stage_folder("shard", "index.json"))]
     folder = checkpoint.state_folder("pretrain", name, what_matters)
     corpus = Corpus(lambda update: shards.windows("train", recipe.seed, update, recipe.batch_size, context),
-                    shards.heldout_windows(recipe.heldout_windows, context), shards.words_per_token("heldout"))
+                    shards.heldout_windows(recipe.heldout_windows, context), shards.words_per_token("heldout"),
+                    lambda update: shards.starts("train", recipe.seed, update, recipe.batch_size, context))
     with tracked(tracking.start("pretrain", name, params, folder.name.rpartition("-")[2])) as report:
         outcome = pretrain(network, description, recipe, updates, corpus, machine, folder, report, checkpoint.code_hashes("pretrain"))
     if machine.rank == 0:
         write_outputs(folder, network, description, {
             "network": name, "updates": updates, "tokens": updates * recipe.batch_size * context,
             "train_tokens": shards.tokens("train"), "heldout_tokens": shards.tokens("heldout"), "vocabulary_size": vocabulary_size,
-            "parameters": parameters_by_component(network), **outcome.heldout})
-        write_json(LOGS / "pretrain" / f"{name}-speed.json", launch.facts(machine) | {
+            "parameters": parameters_by_component(network), "skipped_updates": outcome.skipped_updates, **outcome.heldout})
+        write_json(LOGS / "pretrain" / f"{name}-speed.json", launch.facts(machine) | outcome.speed | {
             "seconds": outcome.seconds, "tokens_per_second": outcome.tokens_per_second})
         shutil.rmtree(folder)

@@ -133,10 +133,14 @@ class Shards:
 
         `rows`: only these rows of the very same batch, for a process that trains on its share of it.
         """
+        starts = self.starts(split, seed, update, batch_size, context)
+        return self._read(split, starts if rows is None else starts[rows], context)
+
+    def starts(self, split: str, seed: int, update: int, batch_size: int, context: int) -> NDArray[np.int64]:
+        """Where the windows of a batch begin, [batch], in tokens from the start of the split's file."""
         ends, offsets = self._starts(split, context)
         generator = np.random.Generator(np.random.Philox(key=np.array([seed, update], dtype=np.uint64)))
-        drawn = generator.integers(0, ends[-1], size=batch_size)
-        return self._read(split, self._positions(drawn if rows is None else drawn[rows], ends, offsets), context)
+        return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
 
     def heldout_windows(self, count: int, context: int) -> NDArray[np.int64]:
         """[count, context + 1] of the held-out books, the starts evenly spread over all; always the same."""

@@ -1,6 +1,5 @@
 """Encoded examples as right-padded tensors: seeded order, batches, and their parts (paper, section 4.1)."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,9 +109,17 @@ def pad(examples: Examples, rows: Integers) -> Batch:
     return Batch(torch.from_numpy(tokens_bkt), torch.from_numpy(lengths_bk), torch.from_numpy(examples.labels[rows]))
 
 
-def evaluation_batches(examples: Examples, rank: int, processes: int, micro_batch: int) -> Iterator[tuple[Integers, Batch]]:
-    """One process's rows of a split, longest last, with their padded tensors; the result of a row does not depend on its neighbours."""
-    own = by_length(examples, np.arange(len(examples)))[rank::processes]
-    for start in range(0, len(own), micro_batch):
-        rows = own[start:start + micro_batch]
-        yield rows, pad(examples, rows)
+def evaluation_batches(examples: Examples, rank: int, processes: int, most_tokens: int) -> list[Integers]:
+    """One process's rows of a split, shortest first, as many together as make `most_tokens` with their padding, at least one.
+
+    Every process has as many batches, though some may be empty. The result of a row does not depend on its neighbours.
+    """
+    rows = by_length(examples, np.arange(len(examples)))
+    longest, batches, start = examples.lengths(rows).max(axis=1), [], 0
+    while start < len(rows):
+        next_longest = longest[start:start + most_tokens * processes]
+        fits = np.arange(1, len(next_longest) + 1) * next_longest * examples.sequences <= most_tokens * processes
+        end = start + max(processes, int(fits.sum()))
+        batches.append(rows[start:end][rank::processes])
+        start = end
+    return batches

@@ -1,37 +1,45 @@
-"""Resumable state outside the outputs: weights, Adam's moments and how far the curve had come, whole or not at all.
+"""Resumable state outside the outputs: weights, Adam's moments and how far the run had come, whole or not at all.
 
 `data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint; the fingerprint stands for parameters and inputs,
-so a changed run never finds the checkpoint of another.
+so a changed run never finds the checkpoint of another. There is no random state: all that is drawn follows from seed and update.
 """
 
 import ast
 import json
+import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor
 
 from gpt1.errors import UserError
 from gpt1.files import CHECKPOINTS, fingerprint, read_json, sha256_file, write_json, writing_folder
 from gpt1.model.weights import read_tensors
+from gpt1.train.engine import Engine
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 KEPT = 2  # the last one, and the one before it in case the last is damaged
 CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.cores", "gpt1.errors", "gpt1.files", "gpt1.strict", "gpt1.tracking", "gpt1.train.launch")
-MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+class Position(NamedTuple):
+    """How far a run has come: its last update that took a step, the curve's lines up to there, how many updates took no step."""
+
+    update: int
+    curve_lines: int
+    skipped_updates: int
 
 
 class State(NamedTuple):
-    """A whole checkpoint: its folder, the update it was made after, and the lines of the curve up to there."""
+    """A whole checkpoint: its folder, and the position it was made at."""
 
     folder: Path
-    update: int
-    curve_lines: int
+    position: Position
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
@@ -62,19 +70,28 @@ def check_code(found: Mapping[str, str], now: Mapping[str, str], folder: Path, a
                         "delete the folder to start again (or set GPT1_ACCEPT_CHECKPOINT=1 to go on with the new code)")
 
 
-def save_checkpoint(folder: Path, update: int, model: nn.Module, optimizer: torch.optim.Optimizer, curve_lines: int,
-                    code: Mapping[str, str], machine: Mapping[str, Any]) -> None:
-    """Write the state after `update` beside, sync, rename; then remove all but the last KEPT checkpoints."""
-    parameters = dict(model.named_parameters())
-    moments = {f"{moment}.{name}": optimizer.state[parameter][moment].detach().cpu()
-               for name, parameter in parameters.items() for moment in MOMENTS}
-    with writing_folder(folder / f"update-{update:08d}") as new:
-        save_file({name: parameter.detach().cpu().contiguous() for name, parameter in parameters.items()}, new / "weights.safetensors")
-        save_file(moments, new / "adam.safetensors")
-        write_json(new / "state.json", {"update": update, "curve_lines": curve_lines, "code": dict(code), "machine": dict(machine),
-                                        "sha256": {path.name: sha256_file(path) for path in sorted(new.glob("*.safetensors"))}})
-    for old in sorted(folder.glob("update-*"))[:-KEPT]:
-        shutil.rmtree(old)
+def write_checkpoint(folder: Path, position: Position, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor],
+                     code: Mapping[str, str], machine: Mapping[str, Any]) -> None:
+    """Write tensors that lie in host memory and the position beside, sync, rename; then remove all but the last KEPT checkpoints.
+
+    The curve in `folder` is synced first: its lines up to the position must be there as long as the checkpoint is. Raises OSError.
+    """
+    if (curve := folder / "curve.jsonl").is_file():
+        with curve.open("rb") as file:
+            os.fsync(file.fileno())
+    name = f"update-{position.update:08d}"
+    try:
+        with writing_folder(folder / name) as new:
+            save_file(dict(weights), new / "weights.safetensors")
+            save_file(dict(moments), new / "adam.safetensors")
+            write_json(new / "state.json", {**position._asdict(), "code": dict(code), "machine": dict(machine),
+                                            "sha256": {path.name: sha256_file(path) for path in sorted(new.glob("*.safetensors"))}})
+    except SafetensorError as error:  # how safetensors tells of a full disk
+        raise OSError(str(error)) from None
+    before = sorted(path for path in folder.glob("update-*") if path.name < name)[-(KEPT - 1):]
+    for path in (*folder.glob("update-*"), *folder.glob(".update-*.partial")):  # what is later than the new one was damaged
+        if path not in (*before, folder / name):
+            shutil.rmtree(path)
 
 
 def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> State | None:
@@ -87,7 +104,7 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> St
             state = read_json(path / "state.json")
             if any(sha256_file(path / name) != digest for name, digest in state["sha256"].items()) or len(state["sha256"]) != 2:
                 raise ValueError("a file's sha256 is not the one noted")
-            found = State(path, int(state["update"]), int(state["curve_lines"]))
+            found = State(path, Position(*(int(state[field]) for field in Position._fields)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             print(f"{path} is damaged ({error}): it is left out, and the run goes on from the one before it or from the start",
                   file=sys.stderr, flush=True)
@@ -97,15 +114,11 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> St
     return None
 
 
-@torch.no_grad()
-def restore(state: State, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def restore(state: State, engine: Engine) -> None:
     """Put a checkpoint's weights and moments back where they were taken from. Raises UserError where a file cannot be read."""
     _, weights = read_tensors(state.folder / "weights.safetensors")
     _, moments = read_tensors(state.folder / "adam.safetensors")
-    for name, parameter in model.named_parameters():
-        parameter.copy_(weights[name])
-        optimizer.state[parameter] = {"step": torch.tensor(float(state.update), device=parameter.device),
-                                      **{moment: moments[f"{moment}.{name}"].to(parameter.device) for moment in MOMENTS}}
+    engine.load(weights, moments, state.position.update - state.position.skipped_updates)
 
 
 def link_or_copy(source: str, target: str) -> str:

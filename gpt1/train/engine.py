@@ -4,8 +4,10 @@ Both take the same losses, clip alike and call the same authors' Adam, so they g
 """
 
 import logging
+import math
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,14 +15,14 @@ from torch import Tensor, nn
 
 from gpt1.config import Optimization
 from gpt1.errors import UserError
-from gpt1.model.gpt import Dropout
+from gpt1.model.dropout import Dropout
 from gpt1.train import optim
 from gpt1.train.launch import Machine, free_port
+from gpt1.train.precision import in_precision
+from gpt1.train.zero import Shards
 
-
-def autocast(device: torch.device, recipe: Optimization) -> torch.autocast:
-    """The arithmetic that the recipe's precision asks for: weights stay float32, bf16 runs matrix products in bfloat16."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=recipe.precision == "bf16")
+LARGE_SHARE = 0.1  # of a GPU's memory: where Adam's moments take more, several GPUs share them out (ZeRO stage 1)
+BUCKET_NUMBERS = 20_000_000  # gradients that are exchanged at once, from stage 1 on while others are still to come
 
 
 class PlainEngine:
@@ -34,9 +36,13 @@ class PlainEngine:
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
 
+    def begin(self, _micro_batches: int) -> None:
+        """Begin an update of so many micro-batches; gradients of one that was not finished are forgotten."""
+        self.optimizer.zero_grad()
+
     def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
-        with autocast(self.device, self.recipe):
+        with in_precision(self.device, self.recipe):
             losses: dict[str, Tensor] = self.objective(batch, dropout)
         return losses
 
@@ -45,12 +51,21 @@ class PlainEngine:
         torch.autograd.backward(loss * share)
 
     def step(self, rates: optim.Rates) -> float:
-        """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
+        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the gradient's global norm before clipping."""
         norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
-        optim.set_rates(self.optimizer, rates)
-        self.optimizer.step()
+        if math.isfinite(norm):
+            optim.set_rates(self.optimizer, rates)
+            self.optimizer.step()
         self.optimizer.zero_grad()
         return norm
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors themselves, where they lie."""
+        return dict(self.objective.named_parameters()), optim.moments(self.objective, self.optimizer)
+
+    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int) -> None:
+        """Put back what `state` gave after so many steps."""
+        optim.put_back(self.objective, self.optimizer, weights, moments, steps)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
@@ -61,7 +76,7 @@ class PlainEngine:
 
 
 class DeepSpeedEngine:
-    """One of several processes, or one with a GPU: DeepSpeed at stage 0 averages gradients and accumulates micro-batches."""
+    """One of several processes, or one with a GPU: DeepSpeed averages gradients, and from stage 1 on shares out what Adam keeps."""
 
     def __init__(self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int) -> None:
         for name, value in (("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "127.0.0.1"),
@@ -74,36 +89,71 @@ class DeepSpeedEngine:
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)  # its import sets a level of its own
         self.device = torch.device(machine.device, machine.local_rank) if machine.device == "cuda" else torch.device("cpu")
         self.rank, self.processes = machine.rank, machine.processes
+        self.micro_batches, self.taken = micro_batches, 0
         self.objective = objective.to(self.device)
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
-        settings = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": micro_batches, "zero_optimization": {"stage": 0},
-                    "torch_autocast": {"enabled": recipe.precision == "bf16", "dtype": "bfloat16"}, "communication_data_type": "fp32",
-                    "zero_allow_untested_optimizer": True, "gradient_clipping": 0.0}  # clipping is ours: it must be the authors'
+        self.stage = zero_stage(machine, sum(parameter.numel() for parameter in objective.parameters()))
+        settings = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1,  # `backward` says which is the last
+                    "zero_optimization": {"stage": self.stage, "overlap_comm": machine.device == "cuda",
+                                          "reduce_bucket_size": BUCKET_NUMBERS, "compute_grad_norm": self.stage not in (1, 2)},
+                    "communication_data_type": "fp32", "zero_allow_untested_optimizer": True,
+                    "gradient_clipping": 0.0}  # clipping is ours: it must be the authors'
         if machine.device == "cuda":
             torch.cuda.set_device(self.device)
         # Processes of a CPU would exchange by a module compiled at first use: no compiler, or a space in its path, and nothing would run.
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
         deepspeed.init_distributed(dist_backend="nccl" if machine.device == "cuda" else "gloo", verbose=False)
+        warnings.filterwarnings("ignore", ".torch.distributed", FutureWarning)  # DeepSpeed calls what has a newer name
         self.engine, *_ = deepspeed.initialize(model=objective, optimizer=self.optimizer, config=settings)
+        self.shards = Shards(self.engine, self.optimizer, self.stage, recipe.max_gradient_norm) if self.stage else None
+
+    def begin(self, micro_batches: int) -> None:
+        """Begin an update of so many micro-batches; gradients of one that was not finished are forgotten."""
+        self.micro_batches, self.taken = micro_batches, 0
+        self.engine.zero_grad()
+        if self.shards:
+            self.shards.begin()
 
     def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
-        losses: dict[str, Tensor] = self.engine(batch, dropout)
+        with in_precision(self.device, self.recipe):
+            losses: dict[str, Tensor] = self.engine(batch, dropout)
         return losses
 
     def backward(self, loss: Tensor, share: float) -> None:
         """Add the gradient of one micro-batch that makes up `share` of the global batch; DeepSpeed divides by the processes."""
-        self.engine.backward(loss * (share * self.processes), scale_wrt_gas=False)
-        if not self.engine.is_gradient_accumulation_boundary():
-            self.engine.step()  # only counts the micro-batch
+        self.taken += 1
+        self.engine.set_gradient_accumulation_boundary(self.taken == self.micro_batches)
+        self.engine.backward(loss * (share * self.processes))
 
     def step(self, rates: optim.Rates) -> float:
-        """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
-        norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
+        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the gradient's global norm before clipping."""
+        self.taken = 0
         optim.set_rates(self.optimizer, rates)
-        self.engine.step()
+        if self.shards:
+            return self.shards.step()
+        norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
+        if math.isfinite(norm):
+            self.engine.step()
+        self.engine.zero_grad()
         return norm
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors themselves, where they lie.
+
+        What several processes share is put together anew on rank 0, and nothing is given elsewhere; then all must call it.
+        """
+        if self.shards:
+            return self.shards.gather(self.rank == 0)
+        return dict(self.objective.named_parameters()), optim.moments(self.objective, self.optimizer)
+
+    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int) -> None:
+        """Put back what `state` gave after so many steps, at any number of processes and any stage; all must call it."""
+        if self.shards:
+            self.shards.scatter(weights, moments, steps)
+        else:
+            optim.put_back(self.objective, self.optimizer, weights, moments, steps)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
@@ -125,6 +175,18 @@ def make_engine(objective: nn.Module, recipe: Optimization, machine: Machine, mi
     if machine.processes == 1 and machine.device == "cpu":
         return PlainEngine(objective, recipe)
     return DeepSpeedEngine(objective, recipe, machine, micro_batches)
+
+
+def zero_stage(machine: Machine, parameters: int) -> int:
+    """GPT1_ZERO_STAGE, or 1 where several GPUs have Adam's moments to keep, 8 bytes a parameter, that fill LARGE_SHARE of one; else 0.
+
+    Stage 1 exchanges as much as stage 0 and costs copies: at the paper's size, 1 GB of 80, it wins nothing.
+    """
+    if machine.zero_stage is not None:
+        return machine.zero_stage
+    if machine.device == "cpu" or machine.processes == 1:
+        return 0
+    return int(8 * parameters > LARGE_SHARE * torch.cuda.get_device_properties(machine.local_rank).total_memory)
 
 
 def total_floats(engine: Engine, values: Sequence[float]) -> list[float]:

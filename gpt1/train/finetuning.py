@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,15 +11,18 @@ import numpy.typing as npt
 import torch
 
 from gpt1.config import Finetune
-from gpt1.model.gpt import NO_DROPOUT
+from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.heads import Classifier
 from gpt1.train import optim
-from gpt1.train.batches import Examples, by_length, evaluation_batches, members, pad, shares
+from gpt1.train.batches import Examples, Integers, by_length, evaluation_batches, members, pad, shares
 from gpt1.train.curve import Curve
-from gpt1.train.engine import Engine, autocast, make_engine
+from gpt1.train.engine import Engine, make_engine
+from gpt1.train.guards import Guard, Room
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Progress, Report, Stop, stoppable, take_update
+from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
 from gpt1.train.objectives import Finetuning
+from gpt1.train.precision import in_precision
+from gpt1.train.speed import speed_up
 
 Logits = npt.NDArray[np.float32]
 
@@ -33,27 +37,32 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they were, and how fast it went."""
+    """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they were, how many updates took no
+    step, and how fast it went."""
 
     logits: dict[str, Logits]
     best_weights: dict[str, torch.Tensor]
     best_update: int
     best_dev_score: float
     updates: int
+    skipped_updates: int
     seconds: float
     tokens_per_second: float
+    speed: dict[str, str]
 
 
 @torch.inference_mode()
-def logits_of(engine: Engine, classifier: Classifier, recipe: Finetune, examples: Examples, micro_batch: int, stop: Stop) -> Logits:
-    """Logits [n, outputs] of every example in file order, no dropout, whatever the processes and micro-batches.
+def logits_of(engine: Engine, classifier: Classifier, recipe: Finetune, examples: Examples, most_tokens: int, stop: Stop) -> Logits:
+    """Logits [n, outputs] of every example in file order, no dropout, `most_tokens` at once: the same whatever that is.
 
     Raises Interrupted where the run is to end.
     """
-    parts, most = [], -(-len(examples) // (engine.processes * micro_batch))
-    for rows, batch in stop.between(engine, evaluation_batches(examples, engine.rank, engine.processes, micro_batch), most):
-        with autocast(engine.device, recipe):
-            parts.append((rows, classifier(batch.to(engine.device).tokens_bkt, NO_DROPOUT, 0.0).logits_bo.float()))
+    batches, parts = evaluation_batches(examples, engine.rank, engine.processes, most_tokens), []
+    for rows in stop.between(engine, batches, len(batches)):
+        if len(rows):
+            with in_precision(engine.device, recipe):
+                tokens_bkt = pad(examples, rows).to(engine.device).tokens_bkt
+                parts.append((rows, classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo.float()))
     outputs = classifier.head.linear.out_features if classifier.head.combine != "choose" else examples.sequences
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
@@ -65,48 +74,58 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
                   curve_path: Path, report: Report, what: str) -> Outcome:
     """Fine-tune for all epochs; evaluates after each, and in the first also at recipe.evaluation_updates, as the authors do.
 
-    `what` names the run on the screen. A signal drops this seed and ends the process. Raises UserError where a loss is not finite.
+    `what` names the run on the screen. A signal drops this seed and ends the process. Raises UserError where five updates in a row are not
+    finite or one row takes more memory than there is, OSError where there is no room for the curve in the end.
     """
-    train = task.splits["train"]
+    train, dev, main = task.splits["train"], task.splits[task.selection_split], machine.rank == 0
     updates = updates_in_epoch * recipe.epochs
-    longest = int(train.lengths(np.arange(len(train))).max())
-    micro_batch = machine.micro_batch_for(longest * train.sequences)
-    micro_batches = len(shares(np.arange(recipe.batch_size), machine.rank, machine.processes, micro_batch))
-    engine = make_engine(Finetuning(classifier, recipe.classifier_dropout, recipe.lambda_lm), recipe, machine, micro_batches)
-    curve = Curve(curve_path if engine.rank == 0 else None, 0)
-    progress, update = Progress(what, updates, 0, engine.rank == 0), 0
+    row_tokens = int(train.lengths(np.arange(len(train))).max()) * train.sequences
+    most_tokens = machine.micro_batch_for(row_tokens) * row_tokens
+    room = Room(min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes))
+    speed = speed_up(classifier.decoder, recipe, machine, 0)
+    engine = make_engine(Finetuning(classifier, recipe.classifier_dropout, recipe.lambda_lm), recipe, machine,
+                         len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)))
+    curve, update = Curve(curve_path if main else None, 0), 0
     best_score, best_update, best_weights = float("-inf"), 0, {}
     selected: dict[str, Logits] = {}  # the last and the best evaluation's logits on the selection split
     others = {name: examples for name, examples in task.splits.items() if name not in ("train", task.selection_split)}
 
-    def note(values: dict[str, float]) -> None:
+    def rows_of(number: int) -> Integers:
+        return by_length(train, members(len(train), recipe.batch_size, seed, number))
+
+    def make(number: int, most: int) -> list[MicroBatch]:
+        rows = rows_of(number)
+        return [MicroBatch(part, len(part) / len(rows), pad(train, rows[part]).to(engine.device))
+                for part in shares(np.arange(len(rows)), engine.rank, engine.processes, most)]
+
+    def note(values: Mapping[str, float]) -> None:
         curve.add({"update": update, **values})
         report(update, values)
 
     def on_others(which: str, stop: Stop) -> dict[str, Logits]:
-        return {f"{name}/{which}": logits_of(engine, classifier, recipe, examples, micro_batch, stop) for name, examples in others.items()}
+        return {f"{name}/{which}": logits_of(engine, classifier, recipe, examples, most_tokens, stop) for name, examples in others.items()}
 
-    with stoppable() as stop:
+    guard = Guard(what, 0, rows_of, main)
+    with stoppable() as stop, closing(Progress(what, updates, 0, main)) as progress:
         try:
-            with closing(progress):
-                for update in range(1, updates + 1):
-                    rows = by_length(train, members(len(train), recipe.batch_size, seed, update))
-                    parts = shares(rows, engine.rank, engine.processes, micro_batch)
-                    batches = [(len(part) / len(rows), pad(train, part).to(engine.device)) for part in parts]
-                    rates = optim.rates(recipe, update, updates, recipe.warmup_fraction)
-                    values = take_update(engine, batches, recipe.dropout, seed, update, rates, stop)
-                    progress.advance(update, int(train.lengths(rows).sum()), values["loss"])
-                    if update % recipe.log_updates == 0 or update == updates:
-                        note(values)
-                    epoch, within = divmod(update, updates_in_epoch)
-                    if within == 0 or (epoch == 0 and update in recipe.evaluation_updates):
-                        dev = task.splits[task.selection_split]
-                        selected["last"] = logits_of(engine, classifier, recipe, dev, micro_batch, stop)
-                        dev_score = task.score(selected["last"])
-                        note({"epoch": update / updates_in_epoch, "dev_score": dev_score})
-                        if dev_score > best_score:
-                            best_score, best_update, selected["best"] = dev_score, update, selected["last"]
-                            best_weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
+            for update in range(1, updates + 1):
+                rates = optim.rates(recipe, update, updates, recipe.warmup_fraction, guard.skipped)
+                values = room.take_update(engine, partial(make, update), recipe.dropout, seed, update, rates, stop)
+                progress.advance(update, int(train.lengths(rows_of(update)).sum()), values["loss"])
+                if not guard.passes(update, values):
+                    note({"skipped_updates": guard.skipped})
+                elif update % recipe.log_updates == 0 or update == updates:
+                    note(values)
+                if guard.hopeless():
+                    raise guard.stop(curve_path.with_suffix(".not-finite.json"), "finished seeds are kept")
+                epoch, within = divmod(update, updates_in_epoch)
+                if within == 0 or (epoch == 0 and update in recipe.evaluation_updates):
+                    selected["last"] = logits_of(engine, classifier, recipe, dev, most_tokens, stop)
+                    dev_score = task.score(selected["last"])
+                    note({"epoch": update / updates_in_epoch, "dev_score": dev_score})
+                    if dev_score > best_score:
+                        best_score, best_update, selected["best"] = dev_score, update, selected["last"]
+                        best_weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
             logits = {f"{task.selection_split}/{which}": found for which, found in selected.items()} | on_others("last", stop)
             if best_update < updates:
                 classifier.load_state_dict(best_weights)
@@ -117,4 +136,6 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
             engine.leave()
             stop.end(f"interrupted at update {update} of {updates} of {what}: finished seeds are kept; "
                      "run the same command again to go on (this seed starts anew)")
-    return Outcome(logits, best_weights, best_update, best_score, updates, progress.seconds(), progress.tokens_per_second())
+    curve.write()
+    return Outcome(logits, best_weights, best_update, best_score, updates, guard.skipped, progress.seconds(),
+                   progress.tokens_per_second(), speed)

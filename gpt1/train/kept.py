@@ -27,7 +27,8 @@ def keep_seed(folder: Path, outcome: Outcome, classifier: Classifier, descriptio
         with writing(out / "logits.npz", "wb") as file:
             np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
         checkpoint.link_or_copy(str(folder.with_suffix(".jsonl")), str(out / "curve.jsonl"))
-        summary: dict[str, Any] = {"best_update": outcome.best_update, "best_dev_score": outcome.best_dev_score, "updates": outcome.updates}
+        summary: dict[str, Any] = {"best_update": outcome.best_update, "best_dev_score": outcome.best_dev_score, "updates": outcome.updates,
+                               "skipped_updates": outcome.skipped_updates}
         write_json(out / "state.json", {"code": code, "summary": summary,
                                         "sha256": {path.name: sha256_file(path) for path in sorted(out.iterdir())}})
     return summary

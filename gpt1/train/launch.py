@@ -3,33 +3,37 @@
 Nothing here may change a result: the global batch is fixed, and micro-batches and processes only share it out.
 """
 
+import math
 import os
 import platform
 import resource
-import signal
+import shutil
 import socket
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 from dotenv import dotenv_values
 
 from gpt1.cores import cores
 from gpt1.errors import UserError
+from gpt1.train.launched import join, run_together
+from gpt1.train.launchers import read_hostfile, torch_variables
 
 MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # tokens that go through the network at once where GPT1_MICRO_BATCH is not set
-TERMINATION_SECONDS = 30.0
+SILENT_SECONDS = 120  # after which a process that gives no sign of life counts as hung, where GPT1_SILENT_SECONDS is not set
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this process runs on. `rank` counts all processes of the run, `local_rank` those of this host."""
+    """What this process runs on. `rank` counts all processes of the run, `local_rank` those of this host (and its GPUs).
+
+    `zero_stage` is None where the model's size is to decide, `compiled` where the amount of work is, `hostfile` where there is but this
+    host, or a launcher did its work.
+    """
 
     device: str
     processes: int
@@ -39,6 +43,12 @@ class Machine:
     micro_batch: int | None
     launched: bool
     accept_checkpoint: bool
+    zero_stage: int | None = None
+    hostfile: Path | None = None
+    hosts: int = 1
+    silent_seconds: int = SILENT_SECONDS
+    compiled: bool | None = None
+    reference_attention: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
         """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make MICRO_BATCH_TOKENS, at least one."""
@@ -54,25 +64,54 @@ def _whole_number(settings: Mapping[str, str | None], name: str) -> int | None:
     return int(value)
 
 
-def read_machine() -> Machine:
-    """What the environment (or else `.env`) and the machine say.
+def _choice(settings: Mapping[str, str | None], name: str, choices: Mapping[str, bool]) -> bool | None:
+    value = settings.get(name)
+    if value and value not in choices:
+        raise UserError(f"{name}: expected {' or '.join(choices)}, found {value!r}; set it in the environment or in .env")
+    return choices[value] if value else None
 
-    GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for each GPU, one on a CPU),
-    GPT1_THREADS (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows), GPT1_ACCEPT_CHECKPOINT=1.
-    RANK, LOCAL_RANK and WORLD_SIZE, where set, come from a launcher and hold. Raises UserError for values that make no sense.
-    """
+
+def read_machine() -> Machine:
+    """What the environment (or else `.env`) and the machine say; the environment alone, of what launchers set. See `decide`."""
     settings = {**dotenv_values(".env"), **os.environ}
     device = settings.get("GPT1_DEVICE") or _best_device()
+    return decide(settings, torch_variables(os.environ), device, _device_count(device), cores())
+
+
+def decide(settings: Mapping[str, str | None], launcher: Mapping[str, str], device: str, devices: int, cores_: int) -> Machine:
+    """The machine of these settings, a launcher's variables (none: {}), and so many devices (0: not to be had) and cores.
+
+    GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for each GPU, one on a CPU) or GPT1_HOSTFILE,
+    GPT1_THREADS (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows), GPT1_ZERO_STAGE 0 to 3,
+    GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1, GPT1_ATTENTION fused or reference (on a GPU). What a launcher
+    says of processes holds. Raises UserError for values that make no sense.
+    """
     if device not in MICRO_BATCH_TOKENS:
         raise UserError(f"GPT1_DEVICE: expected cpu or cuda, found {device!r}; set it in the environment or in .env")
-    if device == "cuda" and _best_device() != "cuda":
+    if devices == 0:
         raise UserError("GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or install a CUDA build of torch")
-    launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
-    processes = int(os.environ["WORLD_SIZE"]) if launched else _whole_number(settings, "GPT1_PROCESSES") or _device_count(device)
-    on_this_host = int(os.environ.get("LOCAL_WORLD_SIZE", processes))
-    threads = _whole_number(settings, "GPT1_THREADS") or max(1, cores() // on_this_host)
-    return Machine(device, processes, int(os.environ["RANK"]) if launched else 0, int(os.environ.get("LOCAL_RANK", "0")), threads,
-                   _whole_number(settings, "GPT1_MICRO_BATCH"), launched, settings.get("GPT1_ACCEPT_CHECKPOINT") == "1")
+    named_hosts = Path(str(settings["GPT1_HOSTFILE"])) if settings.get("GPT1_HOSTFILE") and not launcher else None
+    if launcher:
+        names = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE")
+        processes, here, local_rank, hosts = (int(launcher[name]) for name in names)
+    elif named_hosts is not None:
+        slots = read_hostfile(named_hosts)
+        processes, here, local_rank, hosts = sum(slots.values()), max(slots.values()), 0, len(slots)
+        named_hosts = None if slots.keys() <= {"localhost", socket.gethostname()} else named_hosts
+    else:
+        processes = here = _whole_number(settings, "GPT1_PROCESSES") or devices
+        local_rank, hosts = 0, 1
+        if device == "cuda" and processes > devices:
+            raise UserError(f"GPT1_PROCESSES: expected at most one process for each of the {devices} GPUs, found {processes}; lower it")
+    stage = settings.get("GPT1_ZERO_STAGE") or None
+    if stage not in (None, "0", "1", "2", "3"):
+        raise UserError(f"GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found {stage!r}; set it in the environment or in .env")
+    return Machine(device, processes, int(launcher.get("RANK", "0")), local_rank % devices if device == "cuda" else local_rank,
+                   _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // here), _whole_number(settings, "GPT1_MICRO_BATCH"),
+                   bool(launcher), settings.get("GPT1_ACCEPT_CHECKPOINT") == "1", None if stage is None else int(stage),
+                   named_hosts, hosts, _whole_number(settings, "GPT1_SILENT_SECONDS") or SILENT_SECONDS,
+                   _choice(settings, "GPT1_COMPILE", {"0": False, "1": True}),
+                   bool(_choice(settings, "GPT1_ATTENTION", {"fused": False, "reference": True})))
 
 
 def _best_device() -> str:
@@ -82,18 +121,24 @@ def _best_device() -> str:
 
 
 def _device_count(device: str) -> int:
+    """GPUs that torch sees, 0 where it can use none; a CPU counts as one."""
+    if device != "cuda":
+        return 1
     import torch
 
-    return max(1, torch.cuda.device_count()) if device == "cuda" else 1
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def prepare(machine: Machine) -> None:
     """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same large blocks again and again.
 
-    On a CPU attention goes by plain matrix products: torch's fused kernel has a slow gradient there, and none at all with dropout.
+    One of several processes then knows where the others are, and beats for its launcher. On a CPU attention goes by plain
+    matrix products: torch's fused kernel has a slow gradient there, and none at all with dropout.
     """
     import torch
 
+    os.environ.update(torch_variables(os.environ))
+    join()
     torch.set_num_threads(machine.threads)
     if machine.device == "cpu":
         torch.backends.cuda.enable_flash_sdp(False)  # for all its name, this one rules CPUs too
@@ -109,33 +154,32 @@ def prepare(machine: Machine) -> None:
 def spread(machine: Machine, module: str, *arguments: str) -> bool:
     """Where several processes are wanted and no launcher made them: run `python -m module arguments` in each.
 
-    Returns False where this process is to do the work itself, True when all have succeeded; otherwise ends this process with the status
-    of the first that failed. Only the first process's stderr is shown, or the last line of another that failed by itself.
+    Returns False where this process is to do the work itself, True when all have succeeded; otherwise ends this process, see
+    `run_together`. Processes on several hosts are started and watched by DeepSpeed's launcher. Raises UserError where that needs more.
     """
     if machine.launched or machine.processes == 1:
         return False
-    errors = [tempfile.TemporaryFile() for _ in range(machine.processes - 1)]  # noqa: SIM115 (open as long as the processes)
+    if machine.hostfile is not None:
+        _spread_over_hosts(machine.hostfile, {"DS_ACCELERATOR": machine.device}, module, *arguments)
+        return True
     shared = {**os.environ, "WORLD_SIZE": str(machine.processes), "LOCAL_WORLD_SIZE": str(machine.processes),
               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": str(machine.threads)}
-    children = [subprocess.Popen([sys.executable, "-m", module, *arguments], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-                                 stderr=errors[rank - 1] if rank else None) for rank in range(machine.processes)]
+    run_together([sys.executable, "-m", module, *arguments],
+                 [shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(machine.processes)], machine.silent_seconds)
+    return True
 
-    def forward(number: int, _frame: FrameType | None) -> None:
-        for child in children:
-            child.send_signal(number)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        failed = _wait(children)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if failed is None:
-        return True
-    if failed:
-        print(_last_line(errors[failed - 1]) or f"error: process {failed} of {machine.processes} ended without a word", file=sys.stderr)
-    status = children[failed].returncode
-    sys.exit(status if status > 0 else 128 - status)
+def _spread_over_hosts(hostfile: Path, own: Mapping[str, str], module: str, *arguments: str) -> None:
+    """By DeepSpeed's launcher, by way of pdsh and ssh; our settings hold on all hosts, which need this folder at the same place."""
+    if shutil.which("pdsh") is None:
+        raise UserError("GPT1_HOSTFILE: expected the command pdsh, by which DeepSpeed reaches other hosts, found none; install pdsh, or "
+                        "start the processes by srun, mpirun or torchrun")
+    settings = {name: value for name, value in os.environ.items() if name.startswith("GPT1_") and name != "GPT1_HOSTFILE"}
+    with tempfile.NamedTemporaryFile("w", suffix=".deepspeed_env") as exported:
+        exported.writelines(f"{name}={value}\n" for name, value in {**settings, **own}.items())
+        exported.flush()
+        run_together([sys.executable, "-m", "deepspeed.launcher.runner", "--hostfile", str(hostfile), "--master_port", str(free_port()),
+                      "--no_local_rank", "--module", module, *arguments], [{**os.environ, **own, "DS_ENV_FILE": exported.name}], math.inf)
 
 
 def free_port() -> int:
@@ -146,35 +190,6 @@ def free_port() -> int:
     return port
 
 
-def _wait(children: list["subprocess.Popen[bytes]"]) -> int | None:
-    """Wait for all; end the others when one fails. Returns the rank that failed first (the first process where several did), or None."""
-    while True:
-        failed = [rank for rank, child in enumerate(children) if child.poll() not in (None, 0)]
-        if failed:
-            break
-        if all(child.returncode == 0 for child in children):
-            return None
-        time.sleep(0.1)
-    time.sleep(1.0)  # where all fail of one cause, let the first process say it
-    failed = [rank for rank, child in enumerate(children) if child.poll() not in (None, 0)]
-    deadline = time.monotonic() + TERMINATION_SECONDS
-    for child in children:
-        child.terminate()
-    for child in children:
-        try:
-            child.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-    return failed[0]
-
-
-def _last_line(file: IO[bytes]) -> str:
-    file.seek(0)
-    lines = file.read().decode(errors="replace").split("\n")
-    return next((line for line in reversed(lines) if line.strip()), "")
-
-
 def cpu_name() -> str:
     """The processor's name as the system gives it."""
     path = Path("/proc/cpuinfo")
@@ -183,9 +198,10 @@ def cpu_name() -> str:
 
 
 def facts(machine: Machine) -> dict[str, Any]:
-    """What a log says beside every time: processor, device, threads, processes, torch, peak memory of this process so far."""
+    """What a log says beside every time: processor, device, threads, processes, hosts, torch, peak memory of this process so far."""
     import torch
 
     return {"cpu": cpu_name(), "device": torch.cuda.get_device_name() if machine.device == "cuda" else "cpu",
-            "threads": machine.threads, "processes": machine.processes, "torch": torch.__version__,
+            "threads": machine.threads, "processes": machine.processes, "hosts": machine.hosts,
+            "zero_stage": "by size" if machine.zero_stage is None else machine.zero_stage, "torch": torch.__version__,
             "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)}

@@ -1,5 +1,6 @@
 """One update after another: draw the batch, losses and gradients of its micro-batches, step; with progress and a way to stop."""
 
+import math
 import signal
 import sys
 import time
@@ -7,15 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from types import FrameType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from gpt1.errors import INTERRUPTED_STATUS
-from gpt1.model.gpt import Dropout
-from gpt1.train.engine import Engine, finite, total_floats
+from gpt1.files import LOGS
+from gpt1.model.dropout import Dropout
+from gpt1.train.batches import Integers
+from gpt1.train.engine import Engine, total_floats
+from gpt1.train.machine_log import MachineLog
 from gpt1.train.optim import Rates
 
 Report = Callable[[int, Mapping[str, float]], None]
@@ -31,26 +35,32 @@ def seed_for(*parts: int) -> int:
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
 
 
-def take_update(engine: Engine, micro_batches: Sequence[tuple[float, Any]], dropout_rate: float, seed: int, update: int,
-                rates: Rates, stop: "Stop") -> dict[str, float]:
-    """One step on this process's micro-batches, given as (share of the global batch, batch).
+class MicroBatch(NamedTuple):
+    """Numbers of these rows in the global batch [b], their share of it, and the rows themselves as the objective takes them."""
 
-    Dropout is seeded by (seed, update) for the embedding matrix and by (seed, update, process, micro-batch) elsewhere, so a run that
-    goes on from a checkpoint draws what it would have drawn. Returns the global batch's losses, the gradient's norm before clipping
-    and the learning rate. Raises UserError where a loss or the norm is not finite, Interrupted where the run is to end; then no step has
-    been taken.
+    rows_b: Integers
+    share: float
+    inputs: Any
+
+
+def take_update(engine: Engine, micro_batches: Sequence[MicroBatch], dropout_rate: float, seed: int, update: int,
+                rates: Rates, stop: "Stop") -> dict[str, float]:
+    """One step on this process's micro-batches.
+
+    Dropout follows (seed, update) and the rows' numbers in the global batch, whatever the processes and micro-batches. Returns the
+    global batch's losses, the gradient's norm before clipping and the learning rate; where one of them is not finite no step has been
+    taken. Raises Interrupted where the run is to end, before its step.
     """
+    engine.begin(len(micro_batches))
     sums: dict[str, torch.Tensor] = {}
-    for number, (share, batch) in enumerate(stop.between(engine, micro_batches, len(micro_batches))):
-        dropout = Dropout(dropout_rate, seed_for(seed, update), seed_for(seed, update, engine.rank + 1, number + 1))
-        losses = engine.forward(batch, dropout)
+    for rows_b, share, inputs in stop.between(engine, micro_batches, len(micro_batches)):
+        losses = engine.forward(inputs, Dropout(dropout_rate, seed_for(seed, update), rows_b))
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
             sums[name] = sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
     values = total_floats(engine, [float(value) for value in sums.values()])
-    losses_by_name = finite(dict(zip(sums, values, strict=True)), update, "training")
-    norm = finite({"gradient_norm": engine.step(rates)}, update, "training")
-    return losses_by_name | {"learning_rate": rates.learning_rate} | norm
+    norm = engine.step(rates) if all(map(math.isfinite, values)) else math.nan
+    return dict(zip(sums, values, strict=True)) | {"learning_rate": rates.learning_rate, "gradient_norm": norm}
 
 
 class Interrupted(BaseException):
@@ -100,9 +110,10 @@ def stoppable() -> Iterator[Stop]:
 
 
 class Progress:
-    """A bar with loss, tokens a second and time left where stderr is a terminal; elsewhere a line every ten seconds."""
+    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten seconds. `what`: `<stage> <name>`."""
 
     def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
+        self.log = MachineLog(LOGS / f"{what.replace(' ', '/', 1)}-machine.jsonl" if show else None)
         self.what, self.updates, self.show = what, updates, show
         self.first, self.tokens = done, 0
         self.started = self.spoken = time.monotonic()
@@ -111,6 +122,7 @@ class Progress:
     def advance(self, update: int, tokens: int, loss: float) -> None:
         """Note that `update` is done, on `tokens` tokens."""
         self.tokens += tokens
+        self.log.advance(update, tokens)
         if not self.bar.disable:
             self.bar.set_postfix_str(f"loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s", refresh=False)
             self.bar.update()

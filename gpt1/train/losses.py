@@ -3,23 +3,33 @@
 Shape letters: n sequences, t positions, d width, v rows of the softmax, b examples, o outputs.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from gpt1.train.softmax import tied_softmax
+
 SCORE_CLASSES = 6  # STS-B scores lie between 0 and 5
 
 
-def language_model(hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real_nt: Tensor) -> Tensor:
-    """Equation 1 for each sequence: mean negative log-likelihood [n] in nats of its real targets.
+class LanguageModelLoss(NamedTuple):
+    """Mean over sequences of equation 1, to be minimised, and the loss of each sequence [n], to be looked at; in nats a token."""
+
+    mean: Tensor
+    losses_n: Tensor
+
+
+def language_model(hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real_nt: Tensor) -> LanguageModelLoss:
+    """Equation 1 for each sequence: mean negative log-likelihood of its real targets.
 
     The softmax is tied to the embeddings, over the rows given. `real_nt` is true where a target counts; each sequence needs one.
     """
-    logits_mv = F.linear(hidden_ntd[real_nt], embeddings_vd).float()
-    losses_m = F.cross_entropy(logits_mv, targets_nt[real_nt], reduction="none")
     sequence_m = torch.arange(len(real_nt), device=real_nt.device)[:, None].expand_as(real_nt)[real_nt]
-    sums_n = torch.zeros(len(real_nt), dtype=losses_m.dtype, device=losses_m.device).index_add(0, sequence_m, losses_m)
-    return sums_n / real_nt.sum(dim=1)
+    weights_m = 1.0 / real_nt.sum(dim=1)[sequence_m] / len(real_nt)
+    mean, losses_m = tied_softmax(hidden_ntd[real_nt], embeddings_vd, targets_nt[real_nt], weights_m)
+    return LanguageModelLoss(mean, torch.zeros_like(losses_m[:len(real_nt)]).index_add(0, sequence_m, losses_m * weights_m * len(real_nt)))
 
 
 def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
@@ -38,6 +48,6 @@ def soft_classification(logits_bo: Tensor, distribution_bo: Tensor) -> Tensor:
     return F.cross_entropy(logits_bo.float(), distribution_bo, reduction="none")
 
 
-def finetune(task_losses_b: Tensor, lm_losses_n: Tensor, lambda_lm: float) -> Tensor:
+def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor:
     """Equation 5: mean task loss over examples + lambda · mean language-model loss over sequences."""
-    return task_losses_b.mean() + lambda_lm * lm_losses_n.mean()
+    return task_losses_b.mean() + lambda_lm * lm_loss

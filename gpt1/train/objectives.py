@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpt1.model.gpt import Dropout
+from gpt1.model.dropout import Dropout
 from gpt1.model.heads import Classifier
 from gpt1.model.lstm import Network
 from gpt1.train import losses
@@ -24,15 +24,15 @@ class Pretraining(nn.Module):
         hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
         targets_bt = windows_bt[:, 1:]
         real_bt = torch.ones_like(targets_bt, dtype=torch.bool)
-        return {"loss": losses.language_model(hidden_btd, embeddings.tokens_vd, targets_bt, real_bt).mean()}
+        return {"loss": losses.language_model(hidden_btd, embeddings.tokens_vd, targets_bt, real_bt).mean}
 
 
 class Parts(NamedTuple):
-    """Logits [b, outputs], task loss of each example [b], language-model loss of each sequence [n], empty where lambda is 0."""
+    """Logits [b, outputs], task loss of each example [b], language-model loss (None where lambda is 0)."""
 
     logits_bo: Tensor
     task_losses_b: Tensor
-    lm_losses_n: Tensor
+    lm_loss: losses.LanguageModelLoss | None
 
 
 class Finetuning(nn.Module):
@@ -52,16 +52,15 @@ class Finetuning(nn.Module):
         else:
             task_losses_b = losses.classification(logits_bo, batch.labels_b)
         if self.lambda_lm == 0:
-            return Parts(logits_bo, task_losses_b, task_losses_b.new_empty(0))
+            return Parts(logits_bo, task_losses_b, None)
         targets_nt = batch.tokens_bkt.flatten(0, 1)[:, 1:]
         real_nt = torch.arange(1, targets_nt.shape[1] + 1, device=targets_nt.device) < batch.lengths_bk.flatten()[:, None]
-        lm_losses_n = losses.language_model(hidden_ntd[:, :-1], embeddings.all_rows_vd(), targets_nt, real_nt)
-        return Parts(logits_bo, task_losses_b, lm_losses_n)
+        return Parts(logits_bo, task_losses_b, losses.language_model(hidden_ntd[:, :-1], embeddings.all_rows_vd(), targets_nt, real_nt))
 
     def forward(self, batch: Batch, dropout: Dropout) -> dict[str, Tensor]:
         """Equation 5 (`loss`) and its two terms; without `lm_loss` where lambda is 0."""
-        _, task_losses_b, lm_losses_n = self.parts(batch, dropout)
-        if self.lambda_lm == 0:
+        _, task_losses_b, lm_loss = self.parts(batch, dropout)
+        if lm_loss is None:
             return {"loss": task_losses_b.mean(), "task_loss": task_losses_b.mean()}
-        return {"loss": losses.finetune(task_losses_b, lm_losses_n, self.lambda_lm),
-                "task_loss": task_losses_b.mean(), "lm_loss": lm_losses_n.mean()}
+        return {"loss": losses.finetune(task_losses_b, lm_loss.mean, self.lambda_lm),
+                "task_loss": task_losses_b.mean(), "lm_loss": lm_loss.mean}

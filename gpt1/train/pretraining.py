@@ -2,27 +2,33 @@
 
 import math
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from gpt1.config import Pretrain
-from gpt1.model.gpt import NO_DROPOUT
+from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
-from gpt1.model.weights import Description, save_weights
+from gpt1.model.weights import Description
 from gpt1.train import checkpoint, optim
 from gpt1.train.batches import Integers, shares
+from gpt1.train.checkpoint import Position
 from gpt1.train.curve import Curve
-from gpt1.train.engine import Engine, autocast, finite, make_engine, total_floats
+from gpt1.train.engine import Engine, finite, make_engine, total_floats
+from gpt1.train.guards import Guard, Room
 from gpt1.train.launch import Machine, facts
-from gpt1.train.loop import Interrupted, Progress, Report, Stop, stoppable, take_update
+from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
 from gpt1.train.objectives import Pretraining
+from gpt1.train.precision import in_precision
+from gpt1.train.saving import Saver
 from gpt1.train.schedules import snapshot_updates
+from gpt1.train.snapshots import Snapshots
+from gpt1.train.speed import speed_up
 
 
 class Corpus(NamedTuple):
@@ -31,14 +37,17 @@ class Corpus(NamedTuple):
     windows: Callable[[int], Integers]
     heldout_windows: Integers
     heldout_words_per_token: float
+    starts: Callable[[int], Integers] | None = None  # where an update's windows begin in the corpus, to name those that failed
 
 
 class Outcome(NamedTuple):
-    """The last held-out perplexities, and how fast it went (for a log, not for an output)."""
+    """The last held-out perplexities, how many updates took no step, and how fast it went (for a log, not for an output)."""
 
     heldout: dict[str, float]
+    skipped_updates: int
     seconds: float
     tokens_per_second: float
+    speed: dict[str, str]
 
 
 @torch.inference_mode()
@@ -51,7 +60,7 @@ def heldout_values(engine: Engine, recipe: Pretrain, corpus: Corpus, micro_batch
     most = -(-len(corpus.heldout_windows) // (engine.processes * micro_batch))
     for start in stop.between(engine, range(0, len(own), micro_batch), most):
         windows_bt = torch.from_numpy(own[start:start + micro_batch]).to(engine.device)
-        with autocast(engine.device, recipe):
+        with in_precision(engine.device, recipe):
             nats += float(engine.objective(windows_bt, NO_DROPOUT)["loss"]) * len(windows_bt)
     loss = total_floats(engine, [nats])[0] / len(corpus.heldout_windows)
     return {"heldout_loss": loss, "heldout_perplexity": math.exp(loss),
@@ -64,62 +73,70 @@ def pretrain(network: Network, description: Description, recipe: Pretrain, updat
 
     Goes on from the newest checkpoint in `folder`; each is of the moment before its update's held-out evaluation, so that one cut short
     is made anew. A signal drops what is in progress and ends the process with a checkpoint of the last complete update.
-    Raises UserError where a loss is not finite or the checkpoint was made by other code.
+    Raises UserError where five updates in a row, or a held-out loss, are not finite, where one row takes more memory than there is, or
+    where the checkpoint was made by other code; OSError where there is no room for curve and snapshots in the end.
     """
-    context = network.context
-    micro_batch = machine.micro_batch_for(context)
-    micro_batches = len(shares(np.arange(recipe.batch_size), machine.rank, machine.processes, micro_batch))
+    context, main = network.context, machine.rank == 0
+    room = Room(min(machine.micro_batch_for(context), recipe.batch_size // machine.processes))
     state = checkpoint.newest_checkpoint(folder, code, machine.accept_checkpoint)
-    engine = make_engine(Pretraining(network), recipe, machine, micro_batches)
+    chosen = speed_up(network, recipe, machine, updates * recipe.batch_size * context)
+    engine = make_engine(Pretraining(network), recipe, machine, len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)))
     if state is not None:
-        checkpoint.restore(state, network, engine.optimizer)
-    first, main = state.update if state else 0, engine.rank == 0
+        checkpoint.restore(state, engine)
+    done = state.position if state else Position(0, 0, 0)  # the last update that took its step, and the curve up to there
+    what, first, heldout = f"pretrain {description.kind}", done.update, dict[str, float]()
     if first and main:
-        print(f"pretrain {description.kind}: going on from the checkpoint of update {first}", file=sys.stderr)
-    curve = Curve(folder / "curve.jsonl" if main else None, state.curve_lines if state else 0)
-    snapshots, heldout = snapshot_updates(updates, recipe.snapshots_per_decade), dict[str, float]()
-    progress, saved_at = Progress(f"pretrain {description.kind}", updates, first, main), time.monotonic()
-    done, saved, curve_lines = first, first, curve.lines  # the last complete update, that of the last checkpoint, the curve up to `done`
+        print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
+    curve = Curve(folder / "curve.jsonl" if main else None, done.curve_lines)
+    guard = Guard(what, done.skipped_updates, corpus.starts or (lambda _: np.arange(recipe.batch_size)), main)
+    snapshots, wanted_snapshots = Snapshots(folder / "snapshots", description), snapshot_updates(updates, recipe.snapshots_per_decade)
 
-    def note(update: int, values: dict[str, float]) -> None:
+    def make(update: int, rows: int) -> list[MicroBatch]:
+        windows = corpus.windows(update)
+        return [MicroBatch(part, len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device))
+                for part in shares(np.arange(len(windows)), engine.rank, engine.processes, rows)]
+
+    def note(update: int, values: Mapping[str, float]) -> None:
         tokens = update * recipe.batch_size * context
         curve.add({"update": update, "tokens": tokens, **values})
         report(update, {"tokens": tokens, **values})
 
-    def save() -> None:
-        if main:
-            about: dict[str, Any] = facts(machine) | {"micro_batch": micro_batch}
-            checkpoint.save_checkpoint(folder, done, network, engine.optimizer, curve_lines, code, about)
+    def evaluate(update: int, stop: Stop) -> None:
+        if update and (update % recipe.heldout_updates == 0 or update == updates):
+            heldout.update(finite(heldout_values(engine, recipe, corpus, room.rows, stop), update, "held-out text"))
+            note(update, heldout)
 
-    def evaluate(stop: Stop) -> None:
-        if done and (done % recipe.heldout_updates == 0 or done == updates):
-            heldout.update(finite(heldout_values(engine, recipe, corpus, micro_batch, stop), done, "held-out text"))
-            note(done, heldout)
+    def write_records() -> None:
+        curve.write()
+        snapshots.write()
 
-    with stoppable() as stop:
+    with (stoppable() as stop, closing(Progress(what, updates, first, main)) as progress,
+          closing(Saver(engine, folder, code, facts(machine) | chosen | {"micro_batch": room.rows}, recipe.checkpoint_minutes, first,
+                        write_records)) as saver):
         try:
-            with closing(progress):
-                evaluate(stop)
-                for update in range(first + 1, updates + 1):
-                    windows = corpus.windows(update)
-                    rows = shares(np.arange(len(windows)), engine.rank, engine.processes, micro_batch)
-                    batches = [(len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device)) for part in rows]
-                    rates = optim.rates(recipe, update, updates, recipe.warmup_updates / updates)
-                    values = take_update(engine, batches, recipe.dropout, recipe.seed, update, rates, stop)
-                    progress.advance(update, recipe.batch_size * context, values["loss"])
-                    if update % recipe.log_updates == 0 or update == updates:
-                        note(update, values)
-                    if update in snapshots and main:
-                        save_weights(folder / "snapshots" / f"{update:08d}.safetensors", network, description)
-                    done, curve_lines = update, curve.lines
-                    if time.monotonic() - saved_at > recipe.checkpoint_minutes * 60 and update < updates:
-                        save()
-                        saved, saved_at = update, time.monotonic()
-                    evaluate(stop)
+            evaluate(first, stop)
+            for update in range(first + 1, updates + 1):
+                rates = optim.rates(recipe, update, updates, recipe.warmup_updates / updates, guard.skipped)
+                values = room.take_update(engine, partial(make, update), recipe.dropout, recipe.seed, update, rates, stop)
+                progress.advance(update, recipe.batch_size * context, values["loss"])
+                stepped = guard.passes(update, values)
+                if not stepped:
+                    note(update, {"skipped_updates": guard.skipped})
+                elif update % recipe.log_updates == 0 or update == updates:
+                    note(update, values)
+                if guard.hopeless():
+                    raise guard.stop(folder / "not-finite.json", saver.finish(done))
+                if update in wanted_snapshots and main:
+                    snapshots.take(update, network)
+                if stepped:
+                    done = Position(update, curve.lines, guard.skipped)
+                    if update < updates:
+                        saver.offer(done)
+                evaluate(update, stop)
         except Interrupted:
-            if saved < done:
-                save()
+            saved = saver.finish(done)
             engine.leave()  # the others wait for it: the launcher ends all once one has ended
-            stop.end(f"interrupted at update {done} of {updates}, what came after it is dropped: "
-                     f"{'checkpoint saved' if done else 'nothing to save yet'}; run the same command again to go on")
-    return Outcome(heldout, progress.seconds(), progress.tokens_per_second())
+            stop.end(f"interrupted at update {done.update} of {updates}, what came after it is dropped: {saved}; "
+                     "run the same command again to go on")
+    write_records()
+    return Outcome(heldout, guard.skipped, progress.seconds(), progress.tokens_per_second(), chosen)

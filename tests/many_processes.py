@@ -1,0 +1,91 @@
+"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 50 updates of a 1 M-parameter model, dropout on.
+
+By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever shares the batch, it is the same training.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from gpt1.config import Model, validate
+from gpt1.model.dropout import Dropout
+from gpt1.model.gpt import Decoder
+from gpt1.train import optim
+from gpt1.train.batches import shares
+from gpt1.train.engine import make_engine, total_floats
+from gpt1.train.launch import prepare, read_machine, spread
+from gpt1.train.objectives import Pretraining
+from gpt1.yaml_files import read_yaml
+
+MODEL = Model(context=16, width=128, layers=4, heads=4, feed_forward=512, embedding_deviation=0.02, weight_deviation=0.02,
+              layer_norm_epsilon=1e-5)
+ROWS, BATCH, UPDATES, HALF = 2000, 4, 50, 25
+
+
+def recipe():
+    paper = validate(read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")).pretrain
+    return paper.model_copy(update={"precision": "fp32", "dropout": 0.1, "learning_rate": 1e-3, "max_gradient_norm": 0.7})
+
+
+def engine_of(machine):
+    return make_engine(Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))), recipe(), machine, 1)
+
+
+def train(engine, updates, micro_batch, scale=1.0):
+    """Losses and gradient norms of these updates."""
+    losses, norms = [], []
+    for update in updates:
+        windows = np.random.default_rng(update).integers(0, ROWS, size=(BATCH, MODEL.context + 1)) ** 2 // ROWS
+        parts = shares(np.arange(BATCH), engine.rank, engine.processes, micro_batch)
+        engine.begin(len(parts))
+        total = 0.0
+        for part in parts:
+            found = engine.forward(torch.from_numpy(windows[part]), Dropout(recipe().dropout, update, part))["loss"]
+            engine.backward(found * scale, len(part) / BATCH)
+            total += float(found.detach()) * len(part) / BATCH
+        losses += total_floats(engine, [total])
+        norms.append(engine.step(optim.rates(recipe(), update, UPDATES, 0.2)))
+    return losses, norms
+
+
+def save(engine, path):
+    weights, moments = engine.state()
+    if engine.rank == 0:
+        save_file({name: value.detach().contiguous().clone() for name, value in (weights | moments).items()}, path)
+
+
+def load(engine, path, steps):
+    found = load_file(path)
+    moments = {name: value for name, value in found.items() if name.startswith(optim.MOMENTS)}
+    engine.load({name: value for name, value in found.items() if name not in moments}, moments, steps)
+
+
+def main(folder):
+    machine = read_machine()
+    if spread(machine, "many_processes", str(folder)):
+        return
+    prepare(machine)
+    engine = engine_of(machine)
+    first = train(engine, range(1, HALF + 1), 4)
+    save(engine, folder / "half.safetensors")
+    second = train(engine, range(HALF + 1, UPDATES + 1), 1)
+    save(engine, folder / "end.safetensors")
+    not_finite = train(engine, [UPDATES + 1], 2, float("nan"))[1]
+    save(engine, folder / "after-nan.safetensors")
+    load(engine, folder.parent / "plain/half.safetensors", HALF)
+    engine.begin(2)
+    dropped = torch.zeros(1, 5, dtype=torch.long)
+    engine.backward(engine.forward(dropped, Dropout(0.0, 0, np.arange(1)))["loss"], 0.5)
+    resumed = train(engine, range(HALF + 1, UPDATES + 1), 3)
+    save(engine, folder / "resumed.safetensors")
+    if machine.rank == 0:
+        (folder / "found.json").write_text(json.dumps({"losses": first[0] + second[0], "norms": first[1] + second[1],
+                                                       "resumed": resumed[0], "not_finite": not_finite}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,282 @@
+"""Launching: what the environment says, and processes that are killed, stopped, asked to end or left alone: all end, none is left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gpt1.errors import UserError
+from gpt1.train.launch import decide
+from gpt1.train.launchers import first_host, read_hostfile, tasks_by_node, torch_variables
+
+TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "GROUP_WORLD_SIZE": "2",
+            "MASTER_ADDR": "n1", "MASTER_PORT": "29500"}
+SRUN = {"SLURM_STEP_NUM_TASKS": "7", "SLURM_PROCID": "6", "SLURM_LOCALID": "0", "SLURM_NODEID": "3", "SLURM_JOB_ID": "1234567",
+        "SLURM_STEP_TASKS_PER_NODE": "2(x3),1", "SLURM_STEP_NODELIST": "gpu[003-006]", "SLURM_NTASKS": "7"}
+MPIRUN = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+          "MASTER_ADDR": "n1"}
+
+
+def on_cpu(settings, launcher=None, cores=8):
+    return decide(settings, launcher or {}, "cpu", 1, cores)
+
+
+# What the environment says
+
+
+def test_one_process_on_a_cpu_and_one_for_each_gpu():
+    alone = on_cpu({})
+    assert (alone.processes, alone.rank, alone.threads, alone.launched, alone.hosts) == (1, 0, 8, False, 1)
+    assert on_cpu({"GPT1_PROCESSES": "2"}).threads == 4
+    gpus = decide({}, {}, "cuda", 4, 16)
+    assert (gpus.processes, gpus.threads, gpus.zero_stage) == (4, 4, None)
+    assert decide({"GPT1_PROCESSES": "2", "GPT1_ZERO_STAGE": "1"}, {}, "cuda", 4, 16).zero_stage == 1
+
+
+@pytest.mark.parametrize(("environment", "expected"), [
+    pytest.param(TORCHRUN, (8, 5, 1, 2, "n1", "29500"), id="torchrun"),
+    pytest.param({key: value for key, value in TORCHRUN.items() if "L_WORLD" not in key and "P_WORLD" not in key}
+                 | {"LOCAL_SIZE": "4", "CROSS_SIZE": "2"},
+                 (8, 5, 1, 2, "n1", "29500"), id="DeepSpeed"),
+    pytest.param(SRUN, (7, 6, 0, 4, "gpu003", str(20000 + 1234567 % 20000)), id="srun"),
+    pytest.param(MPIRUN, (4, 1, 1, 2, "n1", "20000"), id="mpirun"),
+    pytest.param(SRUN | TORCHRUN, (8, 5, 1, 2, "n1", "29500"), id="torchrun within srun"),
+    pytest.param(SRUN | MPIRUN, (4, 1, 1, 2, "n1", "20000"), id="mpirun within srun")])
+def test_launchers_are_understood(environment, expected):
+    said = torch_variables(environment)
+    machine = on_cpu({"GPT1_PROCESSES": "3", "GPT1_HOSTFILE": "not read"}, said)
+    assert machine.launched
+    assert (machine.processes, machine.rank, machine.local_rank, machine.hosts, said["MASTER_ADDR"], said["MASTER_PORT"]) == expected
+
+
+def test_a_batch_script_of_slurm_is_no_task_of_many():
+    script = {"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]"}
+    assert torch_variables(script) == {}
+    assert torch_variables(script | {"SLURM_STEP_NUM_TASKS": "1"}) == {}, "srun of a single task, as of a shell"
+
+
+def test_a_task_that_sees_but_its_own_gpu_takes_it():
+    assert decide({}, torch_variables(SRUN | {"SLURM_LOCALID": "1"}), "cuda", 1, 4).local_rank == 0
+
+
+@pytest.mark.parametrize(("nodes", "first"), [("gpu[003-006,010],login1", "gpu003"), ("n1,n2", "n1"), ("n7", "n7"),
+                                              ("rack[2,4]-n[01-16]", "rack2-n01")])
+def test_the_first_node_of_a_list(nodes, first):
+    assert first_host(nodes) == first
+
+
+def test_tasks_by_node():
+    assert tasks_by_node("2(x3),1") == [2, 2, 2, 1]
+    with pytest.raises(UserError, match=r"expected numbers as in \"2\(x3\),1\", found 'many'"):
+        tasks_by_node("many")
+
+
+@pytest.mark.parametrize(("environment", "match"), [
+    ({"RANK": "0"}, "WORLD_SIZE: expected it beside the launcher's other variables, found none"),
+    ({"WORLD_SIZE": "2"}, "RANK: expected it"),
+    ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}, "LOCAL_RANK: expected it"),
+    ({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}, "MASTER_ADDR: expected it"),
+    (TORCHRUN | {"RANK": "8"}, "RANK: expected a number below WORLD_SIZE, 8, found 8"),
+    (TORCHRUN | {"WORLD_SIZE": "two"}, "WORLD_SIZE: expected a whole number, found 'two'"),
+    ({name: value for name, value in MPIRUN.items() if name != "MASTER_ADDR"}, "MASTER_ADDR: expected it"),
+    (SRUN | {"SLURM_NODEID": "4"}, "SLURM_NODEID: expected one of the 4 nodes")])
+def test_half_of_a_launcher_is_named(environment, match):
+    with pytest.raises(UserError, match=match):
+        torch_variables(environment)
+
+
+@pytest.mark.parametrize(("settings", "device", "devices", "match"), [
+    ({}, "tpu", 1, "GPT1_DEVICE: expected cpu or cuda, found 'tpu'"),
+    ({}, "cuda", 0, "GPT1_DEVICE: expected a GPU that torch can use, found none"),
+    ({"GPT1_PROCESSES": "3"}, "cuda", 2, "GPT1_PROCESSES: expected at most one process for each of the 2 GPUs, found 3"),
+    ({"GPT1_PROCESSES": "0"}, "cpu", 1, "GPT1_PROCESSES: expected a whole number above 0, found '0'"),
+    ({"GPT1_ZERO_STAGE": "4"}, "cpu", 1, "GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found '4'")])
+def test_settings_that_make_no_sense(settings, device, devices, match):
+    with pytest.raises(UserError, match=match):
+        decide(settings, {}, device, devices, 4)
+
+
+def test_a_hostfile_counts_hosts_and_processes(tmp_path):
+    (tmp_path / "hosts").write_text("# ours\nn1 slots=4\n\nn2   slots=2  # the old one\n")
+    assert read_hostfile(tmp_path / "hosts") == {"n1": 4, "n2": 2}
+    machine = on_cpu({"GPT1_HOSTFILE": str(tmp_path / "hosts")})
+    assert (machine.processes, machine.hosts, machine.threads, machine.launched) == (6, 2, 2, False)
+    (tmp_path / "hosts").write_text("localhost slots=4\n")
+    here = on_cpu({"GPT1_HOSTFILE": str(tmp_path / "hosts")})
+    assert (here.processes, here.hostfile) == (4, None), "this host is reached without ssh"
+
+
+@pytest.mark.parametrize(("text", "match"), [
+    (None, "expected a file with lines as `host slots=8`, found no"), ("# none\n", "expected lines as `host slots=8`, found none"),
+    ("n1 slots=2\nn2\n", "line 2: expected `host slots=N`, each host once, N above 0, found 'n2'"),
+    ("n1 slots=0\n", "line 1"), ("n1 slots=2\nn1 slots=2\n", "line 2")])
+def test_a_bad_hostfile_is_one_line(tmp_path, text, match):
+    if text is not None:
+        (tmp_path / "hosts").write_text(text)
+    with pytest.raises(UserError, match=match):
+        read_hostfile(tmp_path / "hosts")
+
+
+PDSH = """#!/bin/sh
+# pdsh -S -f 1024 -w HOSTS COMMAND...: every host is this one; %n is its number
+shift 5
+sh -c "$(echo "$*" | sed s/%n/0/)" & sh -c "$(echo "$*" | sed s/%n/1/)"
+wait
+"""
+SPREAD = """
+from gpt1.train.launch import read_machine, spread
+print("done", spread(read_machine(), "report", "word"))
+"""
+REPORT = """
+import json, sys
+from pathlib import Path
+from gpt1.train.launch import facts, read_machine
+machine = read_machine()
+Path(f"{machine.rank}.json").write_text(json.dumps([machine.local_rank, machine.micro_batch, facts(machine), sys.argv[1:]]))
+"""
+
+
+@pytest.mark.slow
+def test_deepspeed_starts_the_processes_of_a_hostfile(tmp_path):
+    """Its launcher in earnest; pdsh and ssh, which would reach other hosts, reach this one twice."""
+    for name, text in (("pdsh", PDSH), ("ssh", "#!/bin/sh\necho 127.0.0.1\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "hosts").write_text("n1 slots=2\nn2 slots=1\n")
+    (tmp_path / "report.py").write_text(REPORT)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": f"{Path(__file__).parents[1]}:{tmp_path}",
+                   "GPT1_DEVICE": "cpu", "GPT1_HOSTFILE": "hosts", "GPT1_MICRO_BATCH": "3", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", SPREAD], cwd=tmp_path, env=os.environ | environment, capture_output=True, text=True,
+                          timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert "done True" in done.stdout
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(3)]
+    assert [(local_rank, facts["processes"], facts["hosts"]) for local_rank, _, facts, _ in found] == [(0, 3, 2), (1, 3, 2), (0, 3, 2)]
+    assert all(micro_batch == 3 and arguments == ["word"] for _, micro_batch, _, arguments in found)
+
+
+# Processes: `WORKER` does one thing in each of three of them; without torch where it exchanges nothing
+
+LAUNCHER = """
+import os, sys
+from gpt1.train.launched import run_together
+run_together([sys.executable, "-c", sys.argv[1]], [{**os.environ, "RANK": str(rank)} for rank in range(3)], float(sys.argv[2]))
+print("all well")
+"""
+WORKER = """
+import os, signal, sys, time
+from pathlib import Path
+from gpt1.train.launched import join
+join()
+rank = int(os.environ["RANK"])
+def there():
+    Path(f"{rank}.part").write_text(str(os.getpid()))
+    Path(f"{rank}.part").rename(f"{rank}.pid")
+"""
+EXCHANGE = WORKER + """
+import torch
+torch.distributed.init_process_group("gloo", init_method=Path("meet").absolute().as_uri(), rank=rank, world_size=3)
+torch.distributed.barrier()
+there()
+while True:
+    torch.distributed.all_reduce(torch.ones(10))
+    time.sleep(0.02)
+"""
+WAIT = WORKER + "there()\ntime.sleep(300)\n"
+INTERRUPTED = WORKER + """
+def ask(number, frame):
+    time.sleep(1.6 if rank == 0 else 0)  # it has a checkpoint to write
+    print("interrupted, saved", file=sys.stderr)
+    sys.exit(128 + number)
+signal.signal(signal.SIGTERM, ask)
+there()
+time.sleep(300)
+"""
+FAILING = WORKER + """
+if rank == 1:
+    there()
+    FAILURE
+time.sleep(300)
+"""
+
+
+class Launched:
+    """A launcher of three processes in a folder of their own."""
+
+    def __init__(self, folder, worker, silent_seconds=100.0):
+        self.folder = folder
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+        self.launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER, worker, str(silent_seconds)], cwd=folder, env=environment,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def pids(self):
+        """Of the three processes, once all are at work."""
+        deadline = time.monotonic() + 100
+        while len(list(self.folder.glob("*.pid"))) < 3:
+            assert self.launcher.poll() is None, f"the launcher has ended: {self.launcher.communicate()}"
+            assert time.monotonic() < deadline, "the processes did not come to work"
+            time.sleep(0.02)
+        return [int((self.folder / f"{rank}.pid").read_text()) for rank in range(3)]
+
+    def ended(self, pids, within):
+        """The launcher's status and what was said on stderr; all must have ended within so many seconds."""
+        began = time.monotonic()
+        _, said = self.launcher.communicate(timeout=100)
+        while left := [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]:
+            assert time.monotonic() - began < within, f"processes are left: {left}"
+            time.sleep(0.05)
+        assert time.monotonic() - began < within
+        return self.launcher.returncode, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_process_is_named_and_ends_all(tmp_path, rank):
+    launched = Launched(tmp_path, EXCHANGE)
+    pids = launched.pids()
+    os.kill(pids[rank], signal.SIGKILL)
+    status, said = launched.ended(pids, 30)
+    assert (status, said) == (137, f"error: process {rank} of 3 (the first is 0) was ended by SIGKILL, and the others with it; "
+                                   "SIGKILL is often want of memory\n")
+
+
+@pytest.mark.slow
+def test_a_stopped_process_is_named_and_ends_all(tmp_path):
+    launched = Launched(tmp_path, EXCHANGE, silent_seconds=4.0)
+    pids = launched.pids()
+    time.sleep(5.0)
+    assert launched.launcher.poll() is None, f"what works has been taken for dead: {launched.launcher.communicate()}"
+    os.kill(pids[2], signal.SIGSTOP)
+    status, said = launched.ended(pids, 30)
+    assert status == 1
+    assert said.startswith("error: process 2 of 3 (the first is 0) has stood still for 4 s and all have been ended; "), said
+    assert said.count("\n") == 1, said
+
+
+@pytest.mark.parametrize(("failure", "status", "words"), [
+    ("raise ValueError('a bad window')", 1, "error: process 1 of 3 (the first is 0): ValueError: a bad window\n"),
+    ("sys.exit('error: loss is nan')", 1, "error: loss is nan\n"),
+    ("os._exit(7)", 7, "error: process 1 of 3 (the first is 0): ended with status 7 and without a word\n")])
+def test_a_process_that_fails_speaks_for_itself(tmp_path, failure, status, words):
+    launched = Launched(tmp_path, FAILING.replace("FAILURE", failure))
+    assert launched.ended([], 30) == (status, words)
+
+
+def test_all_interrupted_at_different_times_say_so_once(tmp_path):
+    launched = Launched(tmp_path, INTERRUPTED)
+    pids = launched.pids()
+    launched.launcher.terminate()
+    assert launched.ended(pids, 10) == (143, "interrupted, saved\n")
+
+
+def test_a_killed_launcher_leaves_no_orphan(tmp_path):
+    launched = Launched(tmp_path, WAIT)
+    pids = launched.pids()
+    launched.launcher.kill()
+    assert launched.ended(pids, 10)[0] == -signal.SIGKILL

@@ -1,0 +1,220 @@
+"""Checkpoints written while training goes on: on slow disks, on full ones, and what is left when a run ends."""
+
+import json
+import os
+import resource
+import subprocess
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+import torch
+from made_pretraining import BATCH, ROWS, TINY, UPDATES, Run, made_recipe
+from safetensors.numpy import load_file
+
+from gpt1.errors import UserError, run_stage
+from gpt1.model.gpt import Decoder
+from gpt1.train import checkpoint, optim
+from gpt1.train.checkpoint import Position
+from gpt1.train.curve import Curve
+from gpt1.train.engine import PlainEngine
+from gpt1.train.loop import MicroBatch, Stop, take_update
+from gpt1.train.objectives import Pretraining
+from gpt1.train.saving import Saver
+
+SLOW_SECONDS = 0.2
+
+
+@pytest.fixture(scope="module")
+def often():
+    return made_recipe().model_copy(update={"checkpoint_minutes": 0.0})
+
+
+@pytest.fixture(scope="module")
+def undisturbed(often, tmp_path_factory):
+    run = Run(tmp_path_factory.mktemp("undisturbed"), often)
+    run.go()
+    return run.results()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 2 MB of its own, and a function that fills what is left of it by a file."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount a small disk here")
+
+    def fill():
+        with (folder / "filler").open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+
+    yield folder, fill
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@contextmanager
+def files_of_at_most(bytes_):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def saver(folder, minutes=0.0):
+    engine = PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), made_recipe())
+    writer = Saver(engine, folder, {}, {}, minutes, 0, lambda: None)
+    try:
+        yield engine, writer
+    finally:
+        writer.close()
+
+
+def step(engine, update):
+    rows = torch.from_numpy(np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 9)))
+    rates = optim.rates(engine.recipe, update, UPDATES, 0.1)
+    take_update(engine, [MicroBatch(np.arange(BATCH), 1.0, rows)], 0.1, 5, update, rates, Stop())
+    return Position(update, update, 0)
+
+
+def checkpoints(folder):
+    return sorted(int(path.name.removeprefix("update-")) for path in folder.glob("update-*"))
+
+
+@pytest.fixture
+def slow_disk(monkeypatch):
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (time.sleep(SLOW_SECONDS), sync(descriptor)))
+
+
+def test_training_goes_on_while_a_slow_disk_takes_a_checkpoint(tmp_path, slow_disk, capsys):
+    with saver(tmp_path) as (engine, writer):
+        position = step(engine, 1)
+        expected = {name: weights.detach().clone() for name, weights in engine.state()[0].items()}
+        writer.offer(position)
+        for update in range(2, 6):
+            writer.offer(step(engine, update))
+        assert not checkpoints(tmp_path), "training waited for the disk"
+        assert writer.finish(Position(1, 1, 0)) == "checkpoint saved"
+        assert checkpoints(tmp_path) == [1]
+    told = capsys.readouterr().err
+    assert told == "the checkpoint due at update 2 waits: that of update 1 is still being written\n"
+    found = load_file(tmp_path / "update-00000001/weights.safetensors")
+    assert all(np.array_equal(found[name], weights) for name, weights in expected.items()), "later updates got into the checkpoint"
+    assert not any(torch.equal(expected[name], weights) for name, weights in engine.state()[0].items()), "training stood still"
+
+
+def test_the_end_of_a_run_waits_for_the_checkpoint_in_progress_and_saves_the_last_update(tmp_path, slow_disk):
+    with saver(tmp_path) as (engine, writer):
+        writer.offer(step(engine, 1))
+        assert writer.finish(step(engine, 2)) == "checkpoint saved"
+        assert checkpoints(tmp_path) == [1, 2]
+
+
+def test_checkpoints_come_every_so_many_minutes(tmp_path):
+    with saver(tmp_path, minutes=10) as (engine, writer):
+        writer.offer(step(engine, 1))
+        writer.began -= 600.0  # ten minutes pass
+        writer.offer(step(engine, 2))
+        writer.offer(step(engine, 3))
+    assert checkpoints(tmp_path) == [2]
+
+
+def test_no_thread_is_left_when_an_error_ends_the_run(often, tmp_path):
+    def fail(call, _):
+        if call == 4 * BATCH:
+            raise LookupError("as any error would")
+
+    with pytest.raises(LookupError):
+        Run(tmp_path, often).go(fail)
+    assert [thread for thread in threading.enumerate() if not thread.daemon] == [threading.main_thread()]
+    assert checkpoints(tmp_path), "a checkpoint that was begun before the error is whole"
+    assert not list(tmp_path.glob(".update-*"))
+
+
+def test_a_checkpoint_without_room_is_told_once_and_taken_when_there_is_room(tmp_path, capsys):
+    with saver(tmp_path) as (engine, writer):
+        for update in (1, 2, 3):
+            with files_of_at_most(4000):
+                writer.offer(step(engine, update))
+                while writer.writing and not writer.writing[1].done():
+                    time.sleep(0.01)
+        assert writer.finish(Position(0, 0, 0)) == "nothing to save yet"
+        assert not list(tmp_path.iterdir()), "a half-written checkpoint lies about"
+        told = capsys.readouterr().err
+        assert told.startswith("checkpoint of update 1 not written: ")
+        assert "too large" in told
+        assert told.endswith("; training goes on, next try in 0 min\n")
+        assert told.count("\n") == 1
+        with files_of_at_most(4000):
+            assert writer.finish(Position(3, 3, 0)).startswith("no checkpoint of it (")
+        assert writer.finish(Position(3, 3, 0)) == "checkpoint saved"
+    assert checkpoints(tmp_path) == [3]
+
+
+def test_weights_that_are_no_numbers_are_never_the_last_word(tmp_path):
+    with saver(tmp_path) as (engine, writer):
+        assert writer.finish(step(engine, 1)) == "checkpoint saved"
+        position = step(engine, 2)
+        next(iter(engine.state()[0].values())).data.fill_(float("inf"))
+        assert writer.finish(position) == "no checkpoint of it (weights that are not finite), the last one is of update 1"
+    assert checkpoints(tmp_path) == [1]
+
+
+def test_a_pretraining_on_a_full_disk_goes_on_and_ends_right_once_there_is_room(often, undisturbed, small_disk, capsys):
+    folder, fill = small_disk
+
+    def at(call, _):
+        if call == 3 * BATCH + 9:  # update 4, after the first evaluation
+            fill()
+        elif call == 3 * BATCH + 9 + 4 * BATCH:
+            (folder / "filler").unlink()
+
+    run = Run(folder, often)
+    run.go(at)
+    assert run.results() == undisturbed
+    told = capsys.readouterr().err
+    assert "not written: No space left on device; training goes on" in told or "cannot be written (No space left on device)" in told
+    assert checkpoints(folder)[-1] >= 8, "no checkpoint came once there was room"
+
+
+def test_a_pretraining_on_a_disk_that_stays_full_ends_with_one_line(often, small_disk, capsys):
+    folder, fill = small_disk
+    run = Run(folder, often)
+    with pytest.raises(SystemExit) as ended:
+        run_stage(lambda: run.go(lambda call, _: fill() if call == 3 * BATCH + 9 else None))
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(
+        "cannot be written (No space left on device): make room on the disk and run the same command again; nothing finished was lost")
+    assert run.update == UPDATES, "training did not go on"
+
+
+def test_lines_of_a_curve_wait_for_room_and_none_is_cut_or_double(small_disk, capsys):
+    folder, fill = small_disk
+    curve = Curve(folder / "curve.jsonl", 0)
+    for update in range(400):
+        if update == 20:
+            fill()
+        elif update == 380:
+            (folder / "filler").unlink()
+        curve.add({"update": update, "loss": 1 / (update + 1)})
+    assert [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()] == [
+        {"update": update, "loss": 1 / (update + 1)} for update in range(400)]
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "cannot be written (No space left on device): its lines wait in memory, training goes on" in told
+
+
+def test_an_error_in_the_writer_that_is_no_full_disk_is_not_hidden(tmp_path, monkeypatch):
+    def wrong(*_):
+        raise UserError("a fault of ours")
+
+    monkeypatch.setattr(checkpoint, "write_checkpoint", wrong)
+    with pytest.raises(UserError, match="a fault of ours"), saver(tmp_path) as (engine, writer):
+        writer.offer(step(engine, 1))
