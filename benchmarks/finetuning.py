@@ -182,7 +182,7 @@ def main() -> None:
             found[name] = one = compare(work, machine, arguments.warm_up, arguments.rounds, Path(folder))
         for side, values in one["sides"].items():
             rows.append([f"{name}, {one['rows']:,} rows of {one['mean_tokens']:.0f} tokens", side, shown(spread(values["seconds"]), 1),
-                         shown(values["rows_per_second"], 1), shown(spread(values["dev_scores"]), 1), f"{values['padding_share']:.1%}",
+                         shown(values["rows_per_second"], 1), shown(spread(values["dev_scores"]), 3), f"{values['padding_share']:.1%}",
                          f"{values['warm_up_seconds']:.1f}", shown(one["ours_times_faster"], 2) if side == "ours" else ""])
     print(table(["task", "side", "seconds: median (least to most)", "rows/s", "dev score", "padding", "warm-up, s", "times faster"], rows))
     finish(json_path, facts, {"precision": arguments.precision, "profile": None if arguments.run else arguments.profile, "tasks": found})

@@ -173,7 +173,7 @@ def agree_words(found: dict[str, Any]) -> str:
 def finetune_words(found: dict[str, Any]) -> str:
     return table(["made-up rows as", "rows", "seconds", "rows/s", "tokens/s", "dev accuracy", "peak of the GPU, MB"], [
         [name, row["rows"], f"{row['seconds']:.1f}", f"{row['rows_per_second']:,.0f}", f"{row['tokens_per_second']:,.0f}",
-         f"{row['dev_score']:.1f}", millions(row["gpu_peak_bytes"])] for name, row in found.items()])
+         f"{row['dev_score']:.3f}", millions(row["gpu_peak_bytes"])] for name, row in found.items()])
 
 
 def resume_words(found: dict[str, Any]) -> str:

@@ -44,8 +44,12 @@ def module_of(ours: Classifier, sizes: Model, recipe: Finetune) -> hugging_face.
 
 
 def trainer_for(module: hugging_face.Classifier, recipe: Finetune, rows: dict[str, list[Row]], updates: int, device: str,
-                note_padding: Callable[[torch.Tensor, int], None], score: Callable[[Any, Any], float], folder: Path) -> transformers.Trainer:
-    """A Trainer of `updates` updates on rows["train"] that evaluates on rows["dev"] after each epoch and writes nothing."""
+                note_padding: Callable[[torch.Tensor, int], None], score: Callable[[Any, Any], float],
+                folder: Path) -> transformers.Trainer:
+    """A Trainer of `updates` updates on rows["train"] that evaluates on rows["dev"] after each epoch and writes nothing.
+
+    `score` takes logits and labels.
+    """
 
     def counted(batch: list[Row]) -> dict[str, torch.Tensor]:
         tensors = collate(batch)
@@ -62,8 +66,9 @@ def trainer_for(module: hugging_face.Classifier, recipe: Finetune, rows: dict[st
         adam_beta2=recipe.beta2, adam_epsilon=recipe.epsilon, weight_decay=recipe.weight_decay, max_grad_norm=recipe.max_gradient_norm,
         eval_strategy="epoch", save_strategy="no", logging_steps=recipe.log_updates, report_to=[], disable_tqdm=True,
         remove_unused_columns=False, label_names=["labels"], seed=0)
+    # group_by_length sorts dev too, so it is scored against the labels as they come.
     trainer = transformers.Trainer(module, arguments, data_collator=counted, train_dataset=rows["train"], eval_dataset=rows["dev"],
-                                   compute_metrics=lambda found: {  # in an order of its own
+                                   compute_metrics=lambda found: {
                                        "score": score(np.asarray(found.predictions), np.asarray(found.label_ids))})
     trainer.remove_callback(transformers.PrinterCallback)
     return trainer

@@ -12,6 +12,7 @@ from gpt1.runs.schedule import Share, Slots
 from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 
 PROCESS_BYTES = 2e9  # Python with torch and its libraries, what an evaluation holds, and what glibc does not give back
+LOGITS_A_BLOCK = 1024  # rows whose logits stand in memory together (gpt1/train/softmax.py)
 BYTES_A_PARAMETER = 100  # parameter, gradient, Adam's averages, bf16 copy, a checkpoint in the making
 CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -22,12 +23,12 @@ def setting(name: str) -> str | None:
 
 
 def training_bytes(params: Params, micro_batch_tokens: int) -> float:
-    """Roughly what one process needs that trains on a CPU: parameters and Adam's state, and twice the activations of a micro-batch."""
+    """Roughly what one process needs that trains on a CPU: parameters and Adam's state, twice a micro-batch's activations, logits."""
     model, vocabulary = params.model, params.bpe.merges + params.bpe.alphabet_size
     layers = model.layers * (4 * model.width**2 + 2 * model.width * model.feed_forward)
     parameters = layers + (vocabulary + model.context) * model.width
-    activations = model.layers * (40 * model.width + 8 * model.feed_forward + 4 * model.heads * model.context) + 10 * vocabulary
-    return PROCESS_BYTES + BYTES_A_PARAMETER * parameters + 2.0 * micro_batch_tokens * activations
+    activations = model.layers * (40 * model.width + 8 * model.feed_forward + 4 * model.heads * model.context)
+    return PROCESS_BYTES + BYTES_A_PARAMETER * parameters + 2.0 * micro_batch_tokens * activations + LOGITS_A_BLOCK * 12.0 * vocabulary
 
 
 def memory_bytes() -> float:

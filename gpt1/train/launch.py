@@ -132,16 +132,13 @@ def _device_count(device: str) -> int:
 def prepare(machine: Machine) -> None:
     """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same large blocks again and again.
 
-    One of several processes then knows where the others are, and beats for its launcher. On a CPU attention goes by plain
-    matrix products: torch's fused kernel has a slow gradient there, and none at all with dropout.
+    One of several processes then knows where the others are, and beats for its launcher.
     """
     import torch
 
     os.environ.update(torch_variables(os.environ))
     join()
     torch.set_num_threads(machine.threads)
-    if machine.device == "cpu":
-        torch.backends.cuda.enable_flash_sdp(False)  # for all its name, this one rules CPUs too
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 

@@ -54,7 +54,10 @@ class Saver:
     def finish(self, position: Position) -> str:
         """Wait for a checkpoint in progress, then write that of `position` if it is not there. Returns in words what there is."""
         self._collect()
-        if position.update > self.saved:
+        wanted = self.main and position.update > self.saved
+        if self.engine.processes > 1:
+            wanted = total_floats(self.engine, [float(wanted)])[0] > 0
+        if wanted:
             weights, moments = self.engine.state()
             if self.main:
                 if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
