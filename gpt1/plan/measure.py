@@ -4,7 +4,6 @@
 """
 
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -155,8 +154,7 @@ def main() -> None:
         params = validate(job["params"])
         timed = [TIMERS[job["kind"]](job["network"], params, job["rows"], Shape(*shape), job["tokens"], machine) for shape in job["shapes"]]
         found["timed"] = [one._asdict() for one in timed]
-    found["peak_bytes"] = (torch.cuda.max_memory_reserved() if machine.device == "cuda"
-                           else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+    found["peak_bytes"] = torch.cuda.max_memory_reserved() if machine.device == "cuda" else launch.peak_memory_bytes()
     json.dump(found, answer)
 
 

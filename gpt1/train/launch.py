@@ -194,6 +194,14 @@ def cpu_name() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor() or "unknown")
 
 
+def peak_memory_bytes() -> int:
+    """Most memory that this process has held. Linux's getrusage would count what its parent held too."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        return next(int(line.split()[1]) * 1024 for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def facts(machine: Machine) -> dict[str, Any]:
     """What a log says beside every time: processor, device, threads, processes, hosts, torch, peak memory of this process so far."""
     import torch
@@ -201,4 +209,4 @@ def facts(machine: Machine) -> dict[str, Any]:
     return {"cpu": cpu_name(), "device": torch.cuda.get_device_name() if machine.device == "cuda" else "cpu",
             "threads": machine.threads, "processes": machine.processes, "hosts": machine.hosts,
             "zero_stage": "by size" if machine.zero_stage is None else machine.zero_stage, "torch": torch.__version__,
-            "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)}
+            "peak_memory_bytes": peak_memory_bytes()}
