@@ -7,6 +7,7 @@ so a changed run never finds the checkpoint of another. There is no random state
 import ast
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -86,8 +87,9 @@ def write_checkpoint(folder: Path, position: Position, weights: Mapping[str, Ten
             save_file(dict(moments), new / "adam.safetensors")
             write_json(new / "state.json", {**position._asdict(), "code": dict(code), "machine": dict(machine),
                                             "sha256": {path.name: sha256_file(path) for path in sorted(new.glob("*.safetensors"))}})
-    except SafetensorError as error:  # how safetensors tells of a full disk
-        raise OSError(str(error)) from None
+    except SafetensorError as error:  # how safetensors tells of a full disk: "... (os error 28)"
+        number = re.search(r"os error (\d+)", str(error))
+        raise (OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(str(error))) from None
     before = sorted(path for path in folder.glob("update-*") if path.name < name)[-(KEPT - 1):]
     for path in (*folder.glob("update-*"), *folder.glob(".update-*.partial")):  # what is later than the new one was damaged
         if path not in (*before, folder / name):
