@@ -10,6 +10,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell's `&`; child
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GPT1_THREADS", "1")
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes start here: our code is compiled once, not in each of them
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure
 settings.load_profile("suite")

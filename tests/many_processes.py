@@ -1,4 +1,4 @@
-"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 50 updates of a 1 M-parameter model, dropout on.
+"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 20 updates of a 1 M-parameter model, dropout on.
 
 By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever shares the batch, it is the same training.
 """
@@ -23,7 +23,7 @@ from gpt1.yaml_files import read_yaml
 
 MODEL = Model(context=16, width=128, layers=4, heads=4, feed_forward=512, embedding_deviation=0.02, weight_deviation=0.02,
               layer_norm_epsilon=1e-5)
-ROWS, BATCH, UPDATES, HALF = 2000, 4, 50, 25
+ROWS, BATCH, UPDATES, HALF = 2000, 4, 20, 10
 
 
 def recipe():

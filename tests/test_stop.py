@@ -202,7 +202,7 @@ def test_a_first_update_that_would_take_minutes_is_left_within_seconds(workplace
 @pytest.mark.slow
 def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workplace):
     write_shards(Path("data/shard"), book_tokens=20_000)
-    write_params(workplace, pretrain__batch_size=300, pretrain__heldout_windows=601)  # an odd number: one process has more than the other
+    write_params(workplace, pretrain__batch_size=100, pretrain__heldout_windows=401)  # an odd number: one process has more than the other
     run("pretrain", "transformer", GPT1_PROCESSES="2")
     expected = outputs("data/pretrain")
     returned, said, seconds = ended(command("pretrain", "transformer", GPT1_PROCESSES="2"), on_curve(4, "loss"), 0.05, signal.SIGTERM)
@@ -216,9 +216,9 @@ def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workpl
 @pytest.mark.slow
 def test_a_finetuning_drops_the_seed_that_it_is_in_at_once(workplace):
     write_shards(Path("data/shard"))
-    write_task("cola", train=600)
-    repeat_rows(Path("data/encode/glue/cola/dev.npz"), 101)
-    write_params(workplace, finetune__batch_size=300, finetune__evaluation_updates=[1], finetune__epochs=1)
+    write_task("cola", train=200)
+    repeat_rows(Path("data/encode/glue/cola/dev.npz"), 61)
+    write_params(workplace, finetune__batch_size=100, finetune__evaluation_updates=[1], finetune__epochs=1)
     run("pretrain", "transformer")
     run("finetune", "cola")
     expected = outputs("data/finetune")

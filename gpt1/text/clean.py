@@ -5,6 +5,7 @@ and spaCy looks past a blank only when it matches its special cases, none of whi
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain
@@ -95,9 +96,20 @@ def chunks(texts: Iterable[str]) -> Iterator[list[str]]:
             raise UnbrokenTextError
 
 
+def _spacy_alone() -> Any:
+    """spaCy without torch: its neural parts, which the tokenizer does not need, would load it, and that takes twice as long as the rest."""
+    absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
+    try:
+        import spacy
+    finally:
+        if absent:
+            del sys.modules["torch"]
+    return spacy
+
+
 def _english_tokenizers() -> tuple[Callable[[str], Any], Callable[[str], Any], re.Pattern[str]]:
     """spaCy's English tokenizer; the same without its second look, for special cases across tokens; the cases which that could find."""
-    import spacy
+    spacy = _spacy_alone()
     from spacy.tokenizer import Tokenizer
 
     full: Any = spacy.blank("en").tokenizer
