@@ -1,0 +1,60 @@
+"""The page of tasks and data: what gpt1/tasks/table.py and gpt1/sources/table.py know of each."""
+
+from gpt1.plan.facts import OFFICIAL
+from gpt1.sources.table import SOURCES, Source
+from gpt1.tasks.table import TASKS, Task
+
+INPUTS = {
+    "classification": "start, text, extract",
+    "entailment": "start, first text, delimiter, second text, extract",
+    "similarity": "both orders of the two texts, each as in entailment; their states are added",
+    "multiple_choice": "start, context and question, delimiter, choice, extract; one for each choice",
+}
+
+
+def tasks() -> str:
+    """A table of all tasks, then a section on each: its files and how to get them."""
+    head = "| task | input | metric | in Table | rows to train on | dev | labelled test |\n|---|---|---|---|---:|---:|---:|"
+    return "\n".join([head, *map(_line, TASKS.values()), "", *map(_section, TASKS.values())])
+
+
+def sources() -> str:
+    """A section on each source that is no task."""
+    return "\n".join(_source(source, source.name) for source in SOURCES.values())
+
+
+def _line(task: Task) -> str:
+    rows = OFFICIAL.get(task.name)
+    metric = task.metric + (f" (and {task.second_metric})" if task.second_metric else "")
+    table = ", ".join(dict.fromkeys(column.table.removeprefix("table") for column in task.columns))
+    sizes = [f"{number:,}" if number else "-" for number in ((rows.train, rows.dev, rows.labelled) if rows else (0, 0, 0))]
+    return f"| [{task.title}](#{task.name}) | {task.kind.replace('_', ' ')} | {metric} | {table} | {' | '.join(sizes)} |"
+
+
+def _section(task: Task) -> str:
+    classes = ", ".join(f"`{name}`" for name in task.labels)
+    answer = "a score from 0 to 5, learned as shares of six classes" if task.target == "score" else classes
+    return (f"{_source(task.source, task.title, task.name)}- Sequences: {INPUTS[task.kind]}.\n- Answers: {answer}.\n"
+            f"- Columns in the tables: {', '.join(column.title for column in task.columns)}.\n")
+
+
+def _source(source: Source, title: str, anchor: str = "") -> str:
+    files = [f"{_files(source, layout.required)}{f'; if you like also {_files(source, layout.optional)}' if layout.optional else ''}"
+             for layout in source.layouts] or [f"`{source.every}`, in any sub-folders"]
+    return (f"### {title} {{#{anchor or source.name}}}\n\n- Files: {'; **or** '.join(files)}.\n"
+            f"- Folder: `data/raw/{source.name}/`; under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n"
+            f"- How to get it: {_linked(source.how_to_get)}.\n- From: {_linked(source.origin)}.\n"
+            f"- Licence, as far as known: {source.licence}.\n")
+
+
+def _files(source: Source, names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{source.official(name)}`" for name in names)
+
+
+def _linked(text: str) -> str:
+    """Addresses as links; what follows an address is not part of it."""
+    words = []
+    for word in text.split(" "):
+        bare = word.strip("(),;")
+        words.append(word.replace(bare, f"<{bare}>") if bare.startswith("http") else word)
+    return " ".join(words)
