@@ -8,7 +8,7 @@ export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce serve worker test test-fast clean
+.PHONY: help setup reproduce serve worker ui docs test test-fast clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -24,12 +24,14 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	@python -m gpt1.stages check
 	gpt1 run
 	gpt1 sync
+	gpt1 report
 	@for table in data/report/table*/table*.md; do awk '/^#/ {print; print ""} /^\|/ {print; grid = 1} /^$$/ && grid {exit}' "$$table"; echo; done
 	@awk -F'|' '/^Of /{print; print ""} /^\|/ && !/---/{for (i = 2; i < 9; i++) gsub(/^ +| +$$/, "", $$i); printf "%-22s  %-27s  %s\n", $$8, $$5, $$2}' \
 	  data/report/claims/claims.md
 	@echo
 	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \
 	  "Figure 2 of the paper: data/report/figure2/ (.svg, .png); learning curves: data/report/curves/." \
+	  "All of it on one page, for any browser: data/report/index.html." \
 	  "Next, after . $(VENV)/bin/activate:" \
 	  "  make serve                                           watch runs on Prefect's pages, every curve on MLflow's (README.md)" \
 	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: about two hours" \
@@ -37,6 +39,13 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 
 serve: setup  ## Prefect's server and worker, MLflow's pages, on this machine's own address, until Ctrl-C
 	@exec python -m flows.serve
+
+ui: setup  ## MLflow's pages on this machine's own address, with all finished results, until Ctrl-C
+	gpt1 sync
+	@MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
+
+docs: setup  ## the documentation, as the folder site/, readable from disk
+	mkdocs build --strict --quiet
 
 worker: setup  ## a worker more, on another machine or clone, for the server that .env names
 	@exec python -m flows.serve --worker
@@ -50,4 +59,4 @@ test-fast: setup  ## the tests that take less than a minute together
 	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 clean:  ## remove what runs made; keeps data/raw, the virtual environment and MLflow's database
-	rm -rf data/{check,world,clean,bpe,shard,pretrain,report,logs,checkpoints} data/{ablate,transfer,prompt,zero_shot}/* data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache
+	rm -rf data/{check,world,clean,bpe,shard,pretrain,generate,report,logs,checkpoints} data/{ablate,transfer,prompt,zero_shot}/* data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache

@@ -102,6 +102,8 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                 seconds = carry_out(plan, launcher, watch, lock)
                 launcher.wait()
                 tell_mlflow(bool(seconds))
+                if seconds:
+                    done("report")
         except UserError as error:
             logger.error(str(error))
             lines = "\n\n".join(launcher.failures() or [str(error)])
@@ -127,11 +129,17 @@ def tell_mlflow(news: bool) -> None:
     if not news and RUNS.is_file() and RUNS.stat().st_mtime > LOCK_FILE.stat().st_mtime:  # it has everything
         link_mlflow()
         return
-    done = subprocess.run([sys.executable, "-m", "gpt1.cli", "sync"], check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        get_run_logger().warning((done.stderr.strip().splitlines() or ["gpt1 sync ended without a word"])[-1])
-    else:
+    if done("sync"):
         link_mlflow()
+
+
+def done(command: str) -> bool:
+    """Whether a command of ours, in a process of its own, ended well; what it said last is a warning if not."""
+    ended = subprocess.run([sys.executable, "-m", "gpt1.cli", command], check=False, stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True)
+    if ended.returncode:
+        get_run_logger().warning((ended.stderr.strip().splitlines() or [f"gpt1 {command} ended without a word"])[-1])
+    return not ended.returncode
 
 
 reproduce_table2 = reproduction("table2", ("table2",), "Table 2 of the paper: natural language inference, ours beside theirs.")

@@ -1,186 +1,42 @@
 """params.yaml as frozen, strict models: a mistyped, missing or unknown key stops a run before it starts."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import model_validator
 
 from gpt1.errors import UserError
+from gpt1.sections import (
+    Ablation,
+    Acquire,
+    Bpe,
+    Clean,
+    Encode,
+    Finetune,
+    Generate,
+    Lstm,
+    Model,
+    NetworkName,
+    Optimization,
+    Pretrain,
+    Report,
+    Schedule,
+    Section,
+    Shard,
+    Source,
+    Task,
+    Transfer,
+    Variant,
+    World,
+    ZeroShot,
+)
 from gpt1.strict import validated
 from gpt1.yaml_files import read_yaml
 
+__all__ = ["PARAMS", "Finetune", "Generate", "Model", "NetworkName", "Optimization", "Params", "Pretrain", "Schedule", "Task", "Variant",
+           "ablation", "merged_finetune", "read_params", "validate", "with_first_seeds"]
+
 PARAMS = Path("params.yaml")
-
-Schedule = Literal["warmup_linear", "warmup_cosine", "warmup_constant"]
-Precision = Literal["bf16", "fp32"]
-NetworkName = Literal["transformer", "lstm"]
-Group = Literal["nli", "glue_nli", "qa", "glue"]
-Positive: Any = Field(gt=0)
-Fraction: Any = Field(ge=0, lt=1)
-
-
-class Section(BaseModel):
-    """A part of params.yaml."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-
-class Acquire(Section):
-    max_unpacked_bytes: int = Positive
-
-
-class Clean(Section):
-    corpus_name: str = Field(min_length=1)
-
-
-class Bpe(Section):
-    source: Literal["authors", "learn"]
-    merges: int = Positive
-    alphabet_size: int = Positive
-    max_word_types: int = Positive
-
-
-class Shard(Section):
-    heldout_fraction: float = Field(gt=0, lt=1)
-    heldout_seed: int = Field(ge=0)
-
-
-class Model(Section):
-    """Sizes of the network (paper, section 4.1)."""
-
-    context: int = Field(ge=8)
-    width: int = Positive
-    layers: int = Positive
-    heads: int = Positive
-    feed_forward: int = Positive
-    embedding_deviation: float = Positive
-    weight_deviation: float = Positive
-    layer_norm_epsilon: float = Positive
-
-    @model_validator(mode="after")
-    def heads_divide_width(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(f"model.heads {self.heads} must divide model.width {self.width}; "
-                             f"choose heads from the divisors of {self.width}")
-        return self
-
-
-class Lstm(Section):
-    """The paper's baseline: one LSTM layer between the same embeddings (paper, section 5)."""
-
-    units: int = Positive
-
-
-class Optimization(Section):
-    """What pre-training and fine-tuning share: the authors' Adam, its schedule, precision."""
-
-    batch_size: int = Positive
-    learning_rate: float = Positive
-    schedule: Schedule
-    beta1: float = Fraction
-    beta2: float = Fraction
-    epsilon: float = Positive
-    weight_decay: float = Field(ge=0)
-    max_gradient_norm: float = Positive
-    dropout: float = Fraction
-    precision: Precision
-    log_updates: int = Positive
-
-
-class Pretrain(Optimization):
-    epochs: float | None = Field(gt=0)
-    updates: int | None = Field(gt=0)
-    warmup_updates: int = Field(ge=0)
-    seed: int = Field(ge=0)
-    heldout_updates: int = Positive
-    heldout_windows: int = Positive
-    snapshots_per_decade: int = Positive
-    checkpoint_minutes: float = Positive
-
-    @model_validator(mode="after")
-    def one_length(self) -> Self:
-        if (self.epochs is None) == (self.updates is None):
-            raise ValueError("give either pretrain.epochs or pretrain.updates a number and set the other to null; "
-                             f"found epochs {self.epochs}, updates {self.updates}")
-        return self
-
-
-class Encode(Section):
-    max_unreadable_fraction: float = Field(ge=0, le=1)
-
-
-class Finetune(Optimization):
-    seeds: tuple[int, ...] = Field(min_length=1)
-    epochs: int = Positive
-    warmup_fraction: float = Fraction
-    classifier_dropout: float = Fraction
-    lambda_lm: float = Field(ge=0)
-    transfer: Literal["all", "none"] | int
-    evaluation_updates: tuple[int, ...]
-
-    @model_validator(mode="after")
-    def seeds_differ(self) -> Self:
-        if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"finetune.seeds must differ from one another, found {list(self.seeds)}")
-        return self
-
-
-class Variant(Section):
-    """A row of ablations (paper, Table 5): which pre-trained network, how many of the seeds (null: all), what differs in fine-tuning."""
-
-    network: NetworkName
-    seeds: int | None = Field(gt=0)
-    finetune: dict[str, Any]
-
-
-class Ablation(Section):
-    """One variant on one task; `reads` is the data that it starts from: pre-trained weights, or the vocabulary alone."""
-
-    variant: str
-    task: str
-    group: Group
-    reads: str
-
-
-class Transfer(Section):
-    """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to model.layers; how many seeds, null for all."""
-
-    group: Group
-    layers: tuple[int, ...] | None
-    seeds: int | None = Field(gt=0)
-
-
-class ZeroShot(Section):
-    """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to score."""
-
-    train_rows: int | None = Field(gt=0)
-    rows: int | None = Field(gt=0)
-
-
-class Report(Section):
-    chance_standard_errors: float = Field(ge=0)
-
-
-class World(Section):
-    seed: int = Field(ge=0)
-    books: int = Positive
-    pages: int = Positive
-
-
-class Source(Section):
-    """Where one source lies: data/<folder>/<its name>."""
-
-    group: Literal["corpus", "bpe", "tasks"]
-    folder: str = Field(pattern="^(raw|world/[a-z0-9_]+)$")
-
-
-class Task(Section):
-    """One task's row: how many rows of it, and what differs in its fine-tuning."""
-
-    group: Group
-    train_rows: int | None = Field(gt=0)
-    eval_rows: int | None = Field(gt=0)
-    finetune: dict[str, Any]
 
 
 class Params(Section):
@@ -198,6 +54,7 @@ class Params(Section):
     finetune: Finetune
     variants: dict[str, Variant]
     report: Report
+    generate: Generate
     world: dict[str, World]
     sources: dict[str, Source]
     tasks: dict[str, Task]
@@ -210,9 +67,8 @@ class Params(Section):
         if isinstance(self.finetune.transfer, int) and not 0 <= self.finetune.transfer <= self.model.layers:
             raise ValueError(f"finetune.transfer must be all, none or 0..{self.model.layers} (model.layers), "
                              f"found {self.finetune.transfer}")
-        wanted = [name for name in ("books", *self.tasks) if name not in self.sources]
-        if self.bpe.source == "authors" and "openai_bpe" not in self.sources:
-            wanted.append("openai_bpe")
+        imported = {"openai_bpe": self.bpe.source == "authors", "official": "official" in (self.bpe.source, self.pretrain.source)}
+        wanted = [name for name in ("books", *self.tasks, *(name for name in imported if imported[name])) if name not in self.sources]
         if wanted:
             raise ValueError(f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1 profile")
         for name, row in self.sources.items():

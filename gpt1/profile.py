@@ -33,7 +33,14 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
     if name not in profiles:
         raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}")
-    return with_ablations(overridden(CONF / f"{name}.yaml", overrides) | {"profile": name})
+    return with_ablations(without_pretraining(overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}))
+
+
+def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
+    """The values; where pretrain.source is official, less what only a pre-training gives: the LSTM, and scores by its updates."""
+    if values["pretrain"]["source"] != "official":
+        return values
+    return values | {"variants": {name: row for name, row in values["variants"].items() if row["network"] != "lstm"}, "zero_shot": {}}
 
 
 def compose_own(overrides: Sequence[str]) -> dict[str, Any]:
@@ -114,10 +121,11 @@ def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     """The values less the tasks and sources that are absent. Raises UserError where no run is possible without one."""
-    needed = ["books"] + (["openai_bpe"] if values["bpe"]["source"] == "authors" else [])
-    refuse_absent(values, needed, present, f"profile {values['profile']}")
+    imported = {"openai_bpe": values["bpe"]["source"] == "authors",
+                "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"])}
+    refuse_absent(values, ["books", *(name for name in imported if imported[name])], present, f"profile {values['profile']}")
     return with_sources(values, {name for name, row in values["sources"].items() if (name in present or row["folder"] != "raw")
-                                 and (name != "openai_bpe" or values["bpe"]["source"] == "authors")})
+                                 and imported.get(name, True)})
 
 
 def refuse_absent(values: dict[str, Any], names: Collection[str], present: set[str], who: str) -> None:

@@ -76,7 +76,7 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
 
 
 @pytest.mark.parametrize(("arguments", "line"), [
-    (["profile", "smal"], "error: no profile 'smal'; expected one of demo, paper, small"),
+    (["profile", "smal"], "error: no profile 'smal'; expected one of demo, official, paper, small"),
     (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
     (["profile", "small", "finetune.epochs"], "error: Error parsing override 'finetune.epochs'"),
     (["profile", "small", "finetune.epochs=two"], "error: params.yaml: finetune.epochs: found 'two', expected an integer"),

@@ -7,7 +7,8 @@ import made_results
 import pytest
 
 from gpt1.config import read_params
-from gpt1.record.results import finished_results, stage_params
+from gpt1.record.names import group_of, run_name
+from gpt1.record.results import finished_groups, finished_results, stage_params
 
 SEED = {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
 VARIANTS = {"lstm": {"network": "lstm", "seeds": None, "finetune": {"lambda_lm": 0.25}}}
@@ -41,10 +42,31 @@ def test_every_result_is_a_run():
     write_everything()
     found = {f"{result.stage} {result.name}": result for result in finished_results(read_params())}
     assert list(found) == ["ablate lstm-cola/seed-1", "transfer cola/layers-0/seed-0", "zero_shot lstm", "report figure2"]
-    assert found["ablate lstm-cola/seed-1"].final["final.best_dev_score"] == 0.5
+    assert found["ablate lstm-cola/seed-1"].final["final/best_dev_score"] == 0.5
     assert [(point["update"], point["cola"]) for point in found["zero_shot lstm"].points] == [(1, 0.1), (3, 0.3)]
     assert found["zero_shot lstm"].headline == {"zero_shot.lstm.cola": 0.3}
     assert [path.name for path in found["report figure2"].artifacts] == ["figure2-left.svg", "metrics.json"]
+
+
+def test_seeds_make_a_group_and_numbers_of_layers_a_curve():
+    scores = {"0": 0.25, "1": 0.75}
+    parts = {f"layers-{layers}": {seed: {"best_dev_score": score + layers} for seed, score in scores.items()} for layers in (0, 12)}
+    made_results.write_json(Path("data/transfer/cola/summary.json"), {"task": "cola", "parts": parts})
+    group, = finished_groups(read_params())
+    assert (group.stage, group.name) == ("transfer", "cola")
+    found = [(point["update"], point["dev_score.mean"], point["dev_score.best"]) for point in group.points]
+    assert found == [(0, 0.5, 0.75), (12, 12.5, 12.75)]
+    assert group.points[0]["dev_score.sd"] == pytest.approx(0.5 / 2 ** 0.5)
+
+
+def test_names_sort_as_the_paper_goes():
+    names = [("report", "table2"), ("transfer", "race/layers-12/seed-0"), ("transfer", "race/layers-2/seed-0"),
+             ("ablate", "lstm-mnli/seed-0"), ("zero_shot", "lstm"), ("finetune", "rte/seed-0"), ("finetune", "rte"),
+             ("pretrain", "transformer")]
+    assert sorted(run_name(*name) for name in names) == [
+        "1 pretrain transformer", "2 finetune rte", "2 rte seed 0", "3 lstm-mnli seed 0",
+        "4 race layers 02 seed 0", "4 race layers 12 seed 0", "5 zero-shot lstm", "6 report table2"]
+    assert [group_of(*name) for name in names] == [None, "race", "race", "lstm-mnli", None, "rte", None, None]
 
 
 def test_each_run_has_the_parameters_that_made_it():

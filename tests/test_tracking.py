@@ -1,10 +1,9 @@
-"""Logs first, MLflow second: a real sqlite MLflow, servers that are not there or never answer, and runs that are killed."""
+"""Logs first, MLflow second: a real sqlite MLflow, its runs and pages, and runs that are killed."""
 
 import contextlib
 import json
-import os
+import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -16,11 +15,22 @@ import pytest
 
 from gpt1 import tracking
 from gpt1.config import read_params
-from gpt1.errors import UserError
 from gpt1.record import live
+from gpt1.record.address import prepare_mlflow
 from gpt1.record.log import log_path, read_log
 
 CURVE = log_path("pretrain", "transformer")
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory) -> Path:
+    """An empty database of MLflow's, which takes it seconds to make."""
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    prepare_mlflow()
+    from mlflow import MlflowClient
+
+    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
 
 
 @pytest.fixture(autouse=True)
@@ -62,37 +72,50 @@ def test_nothing_to_tell_makes_no_database(monkeypatch):
     assert not Path("mlflow.db").exists()
 
 
-def test_sync_twice(capfd):
+def dump() -> list[str]:
+    """All that MLflow's database holds, in words."""
+    with contextlib.closing(sqlite3.connect("mlflow.db")) as database:
+        return list(database.iterdump())
+
+
+def history(run_id: str, key: str) -> list[tuple[int, float]]:
+    return [(metric.step, metric.value) for metric in client().get_metric_history(run_id, key)]
+
+
+def test_sync_twice(fresh, capfd):
+    shutil.copy(fresh, "mlflow.db")
     write_results(points=40)
     assert tracking.sync(read_params()) == 4
     assert capfd.readouterr().err == ""
     found = runs()
-    names = {"pretrain transformer", "finetune rte/seed-0", "finetune rte/seed-1", "report table2"}
+    names = {"1 pretrain transformer", "2 finetune rte", "2 rte seed 0", "2 rte seed 1", "6 report table2"}
     parent = next(run for name, run in found.items() if name not in names)
     assert found.keys() == names | {parent.info.run_name}
-    assert all(found[name].data.tags["mlflow.parentRunId"] == parent.info.run_id for name in names)
+    above = {name: run.data.tags["mlflow.parentRunId"] for name, run in found.items() if name in names}
+    assert above == {name: found["2 finetune rte"].info.run_id if "seed" in name else parent.info.run_id for name in names}
     assert {run.info.status for run in found.values()} == {"FINISHED"}
     assert parent.data.params["finetune.lambda_lm"] == "0.5"
     assert parent.data.params["tasks.rte.group"] == "glue_nli"
     assert parent.data.metrics == {"table2.rte": 90.0, "pretrain.transformer.heldout_perplexity": 75.06,
                                    "pretrain.transformer.heldout_word_perplexity": 180.12}
-    pretrained = found["pretrain transformer"]
-    assert pretrained.data.metrics["final.parameters.total"] == 4_612_352
-    history = client().get_metric_history(pretrained.info.run_id, "loss")
-    assert [(metric.step, metric.value) for metric in history] == [(10 * i, 9.0 - i) for i in range(1, 41)]
-    assert [file.path for file in client().list_artifacts(found["report table2"].info.run_id)] == ["metrics.json", "table2.md"]
+    pretrained = found["1 pretrain transformer"]
+    assert pretrained.data.metrics["final/parameters.total"] == 4_612_352
+    assert history(pretrained.info.run_id, "loss") == [(10 * i, 9.0 - i) for i in range(1, 41)]
+    assert history(pretrained.info.run_id, "by_tokens/loss") == [(40960 * i, 9.0 - i) for i in range(1, 41)]
+    assert [file.path for file in client().list_artifacts(found["6 report table2"].info.run_id)] == ["metrics.json", "table2.md"]
+    assert [file.path for file in client().list_artifacts(parent.info.run_id, "table2")] == ["table2/metrics.json", "table2/table2.md"]
+    assert found["2 finetune rte"].data.metrics == {"seeds": 2, "dev_score.mean": 0.5, "dev_score.best": 0.5, "dev_score.sd": 0}
 
+    before = dump()
     assert tracking.sync(read_params()) == 4
-    assert runs().keys() == found.keys()
-    assert len(client().get_metric_history(pretrained.info.run_id, "loss")) == 40
-    assert len(client().get_metric_history(parent.info.run_id, "table2.rte")) == 1
+    assert dump() == before
 
     made_results.write_params(["rte"], [0, 1], finetune={"lambda_lm": 0.25})  # a second set of parameters: a parent and a table of its own
     tracking.sync(read_params())
     everything = client().search_runs([parent.info.experiment_id])
-    assert [run.info.run_name for run in everything].count("report table2") == 2
-    assert [run.info.run_name for run in everything].count("pretrain transformer") == 1
-    assert len(everything) == 7
+    assert [run.info.run_name for run in everything].count("6 report table2") == 2
+    assert [run.info.run_name for run in everything].count("1 pretrain transformer") == 1
+    assert len(everything) == 8
 
     other = json.loads(Path("data/report/table2/metrics.json").read_text())
     other["table2"]["rte"]["mean"] = 91.0
@@ -102,9 +125,61 @@ def test_sync_twice(capfd):
     assert newest[0].data.metrics["table2.rte"] == 91.0
 
 
+def test_runs_say_what_they_are(fresh, monkeypatch):
+    """Pages, data sets, fingerprints, system metrics, times: what a person finds on MLflow's pages beside the numbers."""
+    shutil.copy(fresh, "mlflow.db")
+    write_results(points=2)
+    index = json.loads(Path("data/shard/index.json").read_text())
+    for split, digest in (("train", "a" * 64), ("heldout", "b" * 64)):
+        index["splits"][split]["sha256"] = digest
+    made_results.write_json(Path("data/shard/index.json"), index | {"corpus_name": "some books"})
+    made_results.write_json(Path("data/acquire/corpus/books/manifest.json"),
+                            {"origin": "https://books.example/all, with thanks", "files": {"one.txt": {"sha256": "c" * 64}}})
+    began, head = 1_700_000_000.0, {"stage": "pretrain", "name": "transformer", "fingerprint": "f1", "profile": "made_up"}
+    lines = [json.loads(line) for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
+    points = [{"time": began + 60 * number, **line} for number, line in enumerate(lines, start=1)]
+    CURVE.parent.mkdir(parents=True)
+    CURVE.write_text("".join(json.dumps(line) + "\n" for line in ({**head, "time": began}, *points)))
+    made_results.write_json(CURVE.with_suffix(".run.json"), {"machine": {"cpu": "a core", "gpu": "none"}, "status": "finished"})
+    machine = [{"time": began + seconds, "update": 5, "tokens_per_second": 7.5, "resident_bytes": 3_000_000, "free_disk_bytes": 4_000_000}
+               for seconds in (-60, 60)]  # the first is of a run before
+    CURVE.with_name("transformer-machine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in machine))
+    Path("data/report/index.html").write_text("<!doctype html>")
+    Path("data/report/table2/table2.md").write_text("# Table 2: NLI\n\nWords.\n\n| | RTE |\n|---|---|\n| ours | 90.0 |\n\n| no | more |\n")
+    Path("dvc.lock").write_text("schema: '2.0'\n")
+    monkeypatch.setenv("GPT1_FLOW_RUN_URL", "http://127.0.0.1:4200/runs/flow-run/1")
+    tracking.sync(read_params())
+    monkeypatch.delenv("GPT1_FLOW_RUN_URL")
+    before = dump()
+    tracking.sync(read_params())  # by hand, later: still made by that flow run
+    assert dump() == before
+
+    found = runs()
+    pretrained = found["1 pretrain transformer"]
+    parent = client().get_run(pretrained.data.tags["mlflow.parentRunId"])
+    assert history(pretrained.info.run_id, "system/tokens_per_second") == [(5, 7.5)]
+    assert history(pretrained.info.run_id, "system/resident_memory_megabytes") == [(5, 3.0)]
+    assert (pretrained.info.start_time, pretrained.info.end_time) == (1000 * int(began), 1000 * (int(began) + 120))
+    inputs = [(one.dataset.name, one.dataset.digest, one.tags[0].value, json.loads(one.dataset.profile)["num_tokens"])
+              for one in pretrained.inputs.dataset_inputs]
+    assert inputs == [("some books, train", "a" * 16, "training", 15_100_000), ("some books, heldout", "b" * 16, "validation", 1000)]
+    assert json.loads(pretrained.inputs.dataset_inputs[0].dataset.source) == {"url": "https://books.example/all"}
+    page = pretrained.data.tags["mlflow.note.content"]
+    assert "Pre-training of the transformer" in page
+    assert "| held-out perplexity a token | 75.06 |" in page
+    assert "Again: `gpt1 run pretrain@transformer`." in page
+    assert "`gpt1 run finetune@rte`" in found["2 rte seed 0"].data.tags["mlflow.note.content"]
+    front = parent.data.tags["mlflow.note.content"]
+    assert front.startswith("Made by the [flow run](http://127.0.0.1:4200/runs/flow-run/1).")
+    assert front.endswith("### Table 2: NLI\n\n| | RTE |\n|---|---|\n| ours | 90.0 |")
+    assert (parent.data.tags["cpu"], len(parent.data.tags["dvc_lock"]), len(parent.data.tags["data.books"])) == ("a core", 16, 16)
+    assert "index.html" in [file.path for file in client().list_artifacts(parent.info.run_id)]
+
+
 @pytest.mark.slow
-def test_live_then_sync_repeats_no_point(monkeypatch, capfd):
+def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     """The whole life of a long stage: sent live, killed, resumed, finished, synced."""
+    shutil.copy(fresh, "mlflow.db")
     made_results.write_pretraining(points=4)
     lines = [json.loads(line) for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
     program = ("import time, json, sys; from gpt1 import tracking; from gpt1.config import read_params; from gpt1.record import live\n"
@@ -123,16 +198,16 @@ def test_live_then_sync_repeats_no_point(monkeypatch, capfd):
     for line in lines[1:]:
         tracker.log(line["update"], {key: value for key, value in line.items() if key != "update"})
     tracker.close()
-    assert runs()["pretrain transformer"].info.status == "FINISHED"
+    assert runs()["1 pretrain transformer"].info.status == "FINISHED"
     assert tracking.sync(read_params()) == 1
-    run = runs()["pretrain transformer"]
+    run = runs()["1 pretrain transformer"]
     assert run.data.tags["gpt1.fingerprint"] == "f1"
     assert run.data.tags["status"] == "finished"
     assert run.data.tags.keys() >= {"cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty", "profile"}
-    history = client().get_metric_history(run.info.run_id, "loss")
-    assert [(metric.step, metric.value) for metric in history] == [(line["update"], line["loss"]) for line in lines]
+    sent = client().get_metric_history(run.info.run_id, "loss")
+    assert [(metric.step, metric.value) for metric in sent] == [(line["update"], line["loss"]) for line in lines]
     logged = read_log(CURVE)[1]
-    assert [metric.timestamp for metric in history] == [int(point["time"] * 1000) for point in logged]
+    assert [metric.timestamp for metric in sent] == [int(point["time"] * 1000) for point in logged]
     assert capfd.readouterr().err == ""
 
 
@@ -141,7 +216,7 @@ def sent_and_killed() -> bool:
     if not log.exists():
         return False
     with contextlib.closing(sqlite3.connect("mlflow.db")) as database, contextlib.suppress(sqlite3.OperationalError):
-        return ("pretrain transformer", "KILLED") in database.execute("SELECT name, status FROM runs").fetchall()
+        return ("1 pretrain transformer", "KILLED") in database.execute("SELECT name, status FROM runs").fetchall()
     return False
 
 
@@ -152,13 +227,14 @@ def wait_for(condition, seconds: float = 60) -> bool:
     return bool(met)
 
 
-def test_a_log_of_another_curve_is_not_mixed_in():
+def test_a_log_of_another_curve_is_not_mixed_in(fresh):
+    shutil.copy(fresh, "mlflow.db")
     made_results.write_pretraining(points=2)
     tracker = begin("of other parameters")
     tracker.log(10, {"loss": 4.25})
     tracker.close()
     tracking.sync(read_params())
-    run = runs()["pretrain transformer"]
+    run = runs()["1 pretrain transformer"]
     assert run.data.tags["gpt1.fingerprint"] != "of other parameters"
     assert [metric.value for metric in client().get_metric_history(run.info.run_id, "loss")] == [8.0, 7.0]
 
@@ -173,70 +249,6 @@ def test_three_processes_make_one_database():
     assert said == [("4\n", "")] * 3
     experiment = client().get_experiment_by_name("made_up")
     found = client().search_runs([experiment.experiment_id])
-    assert len(found) == 5
-    run = next(run for run in found if run.info.run_name == "pretrain transformer")
+    assert len(found) == 6
+    run = next(run for run in found if run.info.run_name == "1 pretrain transformer")
     assert len({(metric.step, metric.value) for metric in client().get_metric_history(run.info.run_id, "loss")}) == 1200
-
-
-@pytest.fixture
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-@pytest.fixture
-def silent_port():
-    """A server that takes connections and never answers."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen(50)
-        yield server.getsockname()[1]
-
-
-def train_live(monkeypatch, close_seconds: float) -> float:
-    """Seconds that a stage of thousand points takes, its closing included."""
-    monkeypatch.setattr(live, "LIVE_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr(live, "CLOSE_SECONDS", close_seconds)
-    began = time.monotonic()
-    tracker = begin()
-    for update in range(1000):
-        tracker.log(update, {"loss": 1.0})
-    assert time.monotonic() - began < 2
-    tracker.close()
-    assert len(read_log(CURVE)[1]) == 1000
-    return time.monotonic() - began
-
-
-@pytest.mark.parametrize("where", ["closed", "corrupt file", "corrupt inside"])
-def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkeypatch, capfd):
-    if where == "closed":
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://someone:hunter2@127.0.0.1:{closed_port}")
-    else:
-        Path("mlflow.db").write_bytes((b"SQLite format 3\0" if where == "corrupt inside" else b"") + os.urandom(8192))
-    train_live(monkeypatch, close_seconds=40)
-    said = capfd.readouterr().err
-    assert said.count("warning:") == 1
-    assert len(said.strip().splitlines()) == 1
-    made_results.write_pretraining()
-    began = time.monotonic()
-    with pytest.raises(UserError, match=r"MLflow at .* does not work .*gpt1 sync can be called again") as caught:
-        tracking.sync(read_params())
-    assert time.monotonic() - began < 20
-    assert "hunter2" not in said + str(caught.value)
-    assert "someone" not in said + str(caught.value)
-
-
-def test_a_server_that_never_answers_is_not_waited_for(silent_port, monkeypatch, capfd):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent_port}")
-    assert train_live(monkeypatch, close_seconds=1) < 5
-    said = capfd.readouterr().err
-    assert said.count("warning:") == 1
-    assert "is slow; gpt1 sync adds" in said
-
-
-def test_a_broken_result_is_one_line():
-    made_results.write_pretraining()
-    Path("data/pretrain/transformer/curve.jsonl").write_text('{"update": 1\n')
-    with pytest.raises(UserError, match="a result under data/ cannot be read"):
-        tracking.sync(read_params())

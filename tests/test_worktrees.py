@@ -170,7 +170,7 @@ def test_data_and_settings_are_those_of_the_checkout(small: Small, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("arguments", "line"), [
-    (("smal", [], None, None), "no profile 'smal'; expected one of demo, paper, small"),
+    (("smal", [], None, None), "no profile 'smal'; expected one of demo, official, paper, small"),
     (("../small", [], None, None), "no profile '../small'"),
     (("demo", ["finetune.epoch=2"], None, None), "did you mean finetune.epochs?"),
     (("demo", [], [1, 1], None), "finetune.seeds must differ"),

@@ -65,7 +65,7 @@ TOWN_ZERO_SHOT = {"cola": Asked(600, 500, 7.2), "sst2": Asked(0, 500, 9.3), "rac
 PAGE_BYTES = 644.0  # of a town's book: 3.09 MB in 60 books of 80 pages
 BOOKSCORPUS_BYTES = 5.0e9  # Zhu et al. 2015: 985 million words in 11,038 books; the paper: over 7,000 books
 TASK_BYTES = {"snli": 490e6, "mnli": 430e6, "qnli": 20e6, "rte": 2e6, "scitail": 11e6, "race": 120e6, "story_cloze": 2e6,
-              "cola": 1e6, "sst2": 5e6, "mrpc": 3e6, "stsb": 2e6, "qqp": 60e6, "dprd": 1e6, "openai_bpe": 2e6}
+              "cola": 1e6, "sst2": 5e6, "mrpc": 3e6, "stsb": 2e6, "qqp": 60e6, "dprd": 1e6, "openai_bpe": 2e6, "official": 467e6}
 BYTES_A_TOKEN = {"town": 4.4, "raw": 4.7}  # of raw text: counted in the town, and in 70 MB of English novels (3.78 with 5,000 merges)
 AUTHORS_MERGES = 40_000
 LONGER_A_HALVING = 0.077  # tokens become so much more with every halving of the number of merges: counted in four tasks' files with 5,000

@@ -10,7 +10,7 @@ from gpt1.runs.schedule import group
 
 # Radford's announcement (openai.com, June 2018): a month on eight GPUs; 8 x 30 days x 12 TFLOP/s x 0.33 of the peak = 0.96 petaflop-days.
 PAPERS_OWN = "the paper's own pre-training: 1 month on 8 GPUs (P6000), 0.96 petaflop-days at 33 % of the peak (the authors' announcement)"
-REPORTS = ("table2", "table3", "table4", "table5", "figure2", "curves", "claims")
+REPORTS = ("table2", "table3", "table4", "table5", "figure2", "curves", "claims", "scores")
 ALONE = ("pretrain", "zero_shot")  # groups whose stages have a line each
 
 

@@ -16,12 +16,38 @@ from gpt1.files import LOGS, write_json
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
 FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"  # set by a flow: the address of its page
+SYSTEM = {"tokens_per_second": ("tokens_per_second", 1.0), "resident_bytes": ("resident_memory_megabytes", 1e-6),
+          "free_disk_bytes": ("disk_available_megabytes", 1e-6), "gpu_bytes": ("gpu_memory_megabytes", 1e-6)}
 Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: number or None, ...}
 
 
 def log_path(stage: str, name: str) -> Path:
     """Where the curve of a run lies; a name may hold slashes."""
     return LOGS / stage / f"{name}.jsonl"
+
+
+def machine_path(stage: str, name: str) -> Path:
+    """Where the trainer writes a line a minute on how the machine does."""
+    return LOGS / stage / f"{name}-machine.jsonl"
+
+
+def machine_points(path: Path) -> list[Point]:
+    """Those lines as points named as MLflow names a system's metrics; a line cut short by a kill is left out."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return []
+    return [point for line in lines if (point := machine_point(line))]
+
+
+def machine_point(line: bytes) -> Point | None:
+    """One such line; None where it is cut short."""
+    try:
+        value = json.loads(line)
+        return {"time": value["time"], "update": value["update"],
+                **{f"system/{name}": value[key] * scale for key, (name, scale) in SYSTEM.items() if key in value}}
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:

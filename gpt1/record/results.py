@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,12 +10,22 @@ from typing import Any
 
 from gpt1.config import Params
 from gpt1.files import fingerprint, read_json, sha256_file, stage_folder
-from gpt1.record.log import Point, log_path, read_log, tags
+from gpt1.record.log import Point, log_path, machine_path, machine_points, read_log, tags
+
+
+@dataclass(frozen=True)
+class Group:
+    """What the seeds of a task give together: a point for each number of layers (`update`), else one."""
+
+    stage: str
+    name: str
+    digest: str
+    points: list[Point]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One finished run. `final` is a point like those of the curve; `headline` are the few numbers to compare runs by."""
+    """One finished run. `final`: its last numbers, at update 0, for MLflow draws bars of such; `headline`: the few to compare runs by."""
 
     stage: str
     name: str
@@ -25,6 +36,8 @@ class Result:
     headline: dict[str, float] = field(default_factory=dict)
     artifacts: tuple[Path, ...] = ()
     tags: dict[str, str] = field(default_factory=dict)
+    folder: Path = Path()
+    began: float | None = None  # seconds since 1970
 
 
 def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -67,21 +80,40 @@ def finished_results(params: Params) -> Iterator[Result]:
         name = summary.parent.name
         headline = {f"pretrain.{name}.{key}": value for key, value in numbers.items() if key.startswith("heldout_")}
         yield _trained("pretrain", name, summary.parent / "curve.jsonl", numbers, headline)
+    for stage, name, folder, parts in _finetuned(params):
+        for part, seeds in parts.items():
+            for seed, numbers in seeds.items():
+                place = "/".join(filter(None, (part, f"seed-{seed}")))
+                yield _trained(stage, f"{name}/{place}", folder / place / "curve.jsonl", _numbers(numbers), {})
+    for scores in sorted(stage_folder("zero_shot").glob("*/scores.json")):
+        if read_json(scores)["sets"]:
+            yield _zero_shot(scores)
+    for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
+        yield _table(params, metrics)
+
+
+def finished_groups(params: Params) -> Iterator[Group]:
+    """The seeds of each finished fine-tuning, ablation and transfer together: mean, deviation and best of their scores on dev."""
+    for stage, name, folder, parts in _finetuned(params):
+        points = []
+        for part, seeds in parts.items():
+            found = [float(numbers["best_dev_score"]) for numbers in seeds.values()]
+            layers = int(part.removeprefix("layers-")) if part else 0
+            points.append({"time": (folder / "summary.json").stat().st_mtime, "update": layers, "seeds": len(found),
+                           "dev_score.mean": statistics.fmean(found), "dev_score.best": max(found),
+                           **({"dev_score.sd": statistics.stdev(found)} if len(found) > 1 else {})})
+        yield Group(stage, name, fingerprint(parts), points)
+
+
+def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[str, Any]]]]:
+    """Stage, name, folder, and {part: {seed: numbers}} of each finished fine-tuning, ablation and transfer."""
     finetuned = {("finetune", task): stage_folder("finetune", row.group, task) for task, row in params.tasks.items()}
     finetuned |= {(stage, name): stage_folder(stage, name) for stage, rows in (("ablate", params.ablate), ("transfer", params.transfer))
                   for name in rows}
     for (stage, name), folder in finetuned.items():
         if (folder / "summary.json").is_file():
             summary = read_json(folder / "summary.json")
-            for part, seeds in summary.get("parts", {"": summary.get("seeds")}).items():
-                for seed, numbers in seeds.items():
-                    place = "/".join(filter(None, (part, f"seed-{seed}")))
-                    yield _trained(stage, f"{name}/{place}", folder / place / "curve.jsonl", _numbers(numbers), {})
-    for scores in sorted(stage_folder("zero_shot").glob("*/scores.json")):
-        if read_json(scores)["sets"]:
-            yield _zero_shot(scores)
-    for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
-        yield _table(params, metrics)
+            yield stage, name, folder, summary.get("parts", {"": summary.get("seeds")})
 
 
 def _trained(stage: str, name: str, curve: Path, numbers: dict[str, float], headline: dict[str, float]) -> Result:
@@ -98,9 +130,11 @@ def _trained(stage: str, name: str, curve: Path, numbers: dict[str, float], head
     time = logged[-1]["time"] if logged else curve.stat().st_mtime
     rest: list[Point] = [{"time": time, **{key: value for key, value in point.items()
                                            if key == "update" or (point["update"], key) not in known}} for point in values]
-    last = max((point["update"] for point in values), default=0)
-    final: Point = {"time": time, "update": last, **{f"final.{key}": value for key, value in numbers.items()}}
-    return Result(stage, name, header.get("fingerprint", digest), digest, logged + rest, final, headline, tags=tags(path) if logged else {})
+    final: Point = {"time": time, "update": 0, **{f"final/{key}": value for key, value in numbers.items()}}
+    began = float(header["time"]) if "time" in header else None
+    system = [] if began is None else [point for point in machine_points(machine_path(stage, name)) if point["time"] >= began]
+    return Result(stage, name, header.get("fingerprint", digest), digest, logged + rest + system, final, headline,
+                  tags=tags(path) if logged else {}, folder=curve.parent, began=began)
 
 
 def _zero_shot(path: Path) -> Result:
@@ -109,9 +143,9 @@ def _zero_shot(path: Path) -> Result:
     points: list[Point] = [{"time": time, "update": snapshot["update"], "tokens": snapshot["tokens"], **snapshot["scores"]}
                            for snapshot in scores["snapshots"]]
     digest = fingerprint(scores)
-    final: Point = {"time": time, "update": points[-1]["update"], **{f"final.{name}": points[-1][name] for name in scores["sets"]}}
+    final: Point = {"time": time, "update": 0, **{f"final/{name}": points[-1][name] for name in scores["sets"]}}
     headline = {f"zero_shot.{network}.{name}": points[-1][name] for name in scores["sets"]}
-    return Result("zero_shot", network, digest, digest, points, final, headline, (path,))
+    return Result("zero_shot", network, digest, digest, points, final, headline, (path,), folder=path.parent)
 
 
 def _table(params: Params, metrics: Path) -> Result:
@@ -123,7 +157,7 @@ def _table(params: Params, metrics: Path) -> Result:
     mark = fingerprint([params.model_dump(mode="json"), digest])  # a table belongs to one set of parameters
     headline = {key.removesuffix(".mean"): value for key, value in numbers.items() if key.endswith(".mean")}
     final: Point = {"time": metrics.stat().st_mtime, "update": 0, **numbers}
-    return Result("report", folder.name, mark, digest, [], final, headline, files)
+    return Result("report", folder.name, mark, digest, [], final, headline, files, folder=folder)
 
 
 def _numbers(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

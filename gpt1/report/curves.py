@@ -18,6 +18,8 @@ NONE = "-"
 
 def write(params: Params, folder: Path) -> str:
     """Fill `folder` with pictures, tables and numbers; returns the page. Raises UserError where results are missing or broken."""
+    if params.pretrain.source == "official":
+        return without_pretraining(params, folder)
     trained = [read_training(network) for network in networks(params)]
     updates = trained[0].updates
     before, after = pretraining_rates(params, updates), finetuning_rates(params)
@@ -32,6 +34,18 @@ def write(params: Params, folder: Path) -> str:
                          for name, count in (*in_order(parts), ("total", parts["total"])))
     write_json(folder / "metrics.json", {"curves": metrics(trained)})
     text = page(params, trained, before, after)
+    (folder / "curves.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def without_pretraining(params: Params, folder: Path) -> str:
+    """The page of a run on imported weights: fine-tuning's rates, and that there is no curve."""
+    rates = [f"{one.label[0].upper()}{one.label[1:]}: {one.name}, highest {one.peak:.3g}, warm-up over {100 * one.warmup:g} % of updates."
+             for one in finetuning_rates(params)]
+    text = "\n\n".join(["# Learning rates, pre-training and parameters",
+                        f"Profile {params.profile}: imported weights, so no pre-training and no curve of one.", "## Learning rate",
+                        _bullets(rates)]) + "\n"
+    write_json(folder / "metrics.json", {"curves": {}})
     (folder / "curves.md").write_text(text, encoding="utf-8")
     return text
 

@@ -80,13 +80,15 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
     model = params.model
     seeds = sorted({len(params.finetune_for(task).seeds) for task in tasks})
     try:
+        updates = pretrained["updates"]
+        trained = f"{_counted(updates, 'update')}, {large(pretrained['tokens'])} tokens" if updates else "none here, imported weights"
         return (
             ("Profile", f"{params.profile}; not the paper's run unless every line below agrees"),
             ("Corpus", f"{params.clean.corpus_name}: {_counted(books, 'book')}, {large(train['words'])} words, "
-                       f"{large(train['tokens'])} tokens to train on (the paper: {CORPUS})"),
+                       f"{large(train['tokens'])} tokens {'to train on' if updates else 'beside the held-out ones'} (the paper: {CORPUS})"),
             ("Model", f"{_counted(model.layers, 'layer')} of width {model.width}, {large(pretrained['parameters']['total'])} parameters "
                       f"(the paper: {MODEL_SIZE})"),
-            ("Pre-training", f"{_counted(pretrained['updates'], 'update')}, {large(pretrained['tokens'])} tokens; held-out perplexity "
+            ("Pre-training", f"{trained}; held-out perplexity "
                              f"{pretrained['heldout_perplexity']:.1f} a token, {pretrained['heldout_word_perplexity']:.1f} a word "
                              f"(the paper: {PRETRAINING})"),
             ("Fine-tuning", f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task; {_subsets(params, tasks)}"),

@@ -59,6 +59,16 @@ OPENAI_BPE = Source(
                "into data/raw/openai_bpe",
 )
 
+OFFICIAL = Source(
+    name="official",
+    folders=("official",),
+    layouts=(Layout(("weights.safetensors", "vocab.json", "merges.txt", "import.json")),),
+    origin="weights that gpt1 import took over: the authors' (https://github.com/openai/finetune-transformer-lm), or as import.json says",
+    licence="MIT, where they are the authors'",
+    how_to_get="bring the folder model of https://github.com/openai/finetune-transformer-lm, or a Hugging Face openai-gpt folder, and run "
+               "gpt1 import FOLDER, which fills data/raw/official",
+)
+
 DPRD = Source(
     name="dprd",
     folders=("dprd", "DPRD"),
@@ -68,4 +78,4 @@ DPRD = Source(
     how_to_get="put test.c.txt (and train.c.txt) of https://www.hlt.utdallas.edu/~vince/data/emnlp12 into data/raw/dprd",
 )
 
-SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, DPRD)}
+SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD)}

@@ -7,7 +7,7 @@ from typing import Any
 from gpt1.config import Params, read_params
 from gpt1.files import stage_folder, writing_folder
 from gpt1.text.books import heldout_books, list_books
-from gpt1.text.bpe import Vocabulary, import_authors
+from gpt1.text.bpe import Vocabulary, import_authors, read_vocabulary
 from gpt1.text.learn import Learned, count_part, learn, merge_runs
 from gpt1.text.parallel import alone, processes_for, workers
 from gpt1.text.shards import parts_of
@@ -33,13 +33,17 @@ def learn_from_books(params: Params, work_folder: Path) -> tuple[Vocabulary, dic
 
 
 def main() -> None:
-    """Write data/bpe from data/clean/books or data/acquire/bpe/openai_bpe, as bpe.source says."""
+    """Write data/bpe from data/clean/books, data/acquire/bpe/openai_bpe or data/acquire/weights/official, as bpe.source says."""
     params = read_params()
     with writing_folder(stage_folder("bpe")) as folder:
         if params.bpe.source == "learn":
             (folder / "runs").mkdir()
             vocabulary, facts = learn_from_books(params, folder / "runs")
             (folder / "runs").rmdir()
+        elif params.bpe.source == "official":
+            source = stage_folder("acquire", "weights", "official")
+            vocabulary = read_vocabulary(source / "vocab.json", source / "merges.txt", "import them again: gpt1 import FOLDER")
+            facts = {"source": "official"}
         else:
             vocabulary, facts = import_authors(stage_folder("acquire", "bpe", "openai_bpe"), params.bpe.merges), {"source": "authors"}
         vocabulary.save(folder, facts)

@@ -11,9 +11,10 @@ from gpt1.errors import UserError
 from gpt1.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.model.lstm import Network
 from gpt1.model.networks import describe, make_network, parameters_by_component
-from gpt1.model.weights import Description, save_weights
+from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.text.shards import Shards
 from gpt1.train import checkpoint, launch
+from gpt1.train.imported import heldout_values
 from gpt1.train.loop import seed_for, tracked
 from gpt1.train.pretraining import Corpus, pretrain
 
@@ -51,12 +52,38 @@ def write_outputs(folder: Path, network: Network, description: Description, summ
         write_json(out / "summary.json", summary)
 
 
+def take_over(name: str, params: Params, shards: Shards, machine: launch.Machine) -> None:
+    """Write the outputs from imported weights: no update, an empty curve, no snapshots. For the LSTM, of which there are none, no weights.
+
+    Raises UserError where the weights have other sizes, or another vocabulary, than params.yaml.
+    """
+    summary: dict[str, object] = {"network": name, "source": "official", "updates": 0, "tokens": 0, "skipped_updates": 0,
+                                  "train_tokens": shards.tokens("train"), "heldout_tokens": shards.tokens("heldout")}
+    with writing_folder(stage_folder("pretrain", name)) as out:
+        (out / "snapshots").mkdir()
+        (out / "curve.jsonl").touch()
+        if name == "transformer":
+            size, path = int(shards.index["vocabulary_size"]), stage_folder("acquire", "weights", "official", "weights.safetensors")
+            network = make_network(name, params, size, torch.Generator())
+            description = describe(name, params, size, shards.index["vocabulary_fingerprint"])
+            load_weights(path, description, network)
+            save_weights(out / "weights.safetensors", network, description)
+            windows = shards.heldout_windows(params.pretrain.heldout_windows, params.model.context)
+            found = heldout_values(network, params.pretrain, windows, shards.words_per_token("heldout"), machine)
+            summary |= {"vocabulary_size": size, "parameters": parameters_by_component(network), **found}
+        write_json(out / "summary.json", summary)
+
+
 def main(name: str) -> None:
     """Read parameters and shards, train (in several processes where the machine says so), write the outputs."""
     params, machine = read_params(), launch.read_machine()
     if name not in NETWORKS:
         raise UserError(f"expected one of the networks {', '.join(NETWORKS)}; found {name}")
     shards = Shards.open(stage_folder("shard"))
+    if params.pretrain.source == "official":
+        launch.prepare(machine)
+        take_over(name, params, shards, machine)
+        return
     updates = number_of_updates(params, shards)
     if launch.spread(machine, "gpt1.stages", "pretrain", name):
         return

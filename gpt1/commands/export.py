@@ -1,0 +1,50 @@
+"""`gpt1 export`: a language model or a fine-tuned task model as a Hugging Face folder."""
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpt1.errors import UserError
+
+EXAMPLES = """
+Examples:
+
+    gpt1 export ~/my-gpt                     the pre-trained Transformer of this run
+
+    gpt1 export ~/my-cola --task cola        the seed of CoLA that is best on validation, with a loader
+
+    gpt1 export ~/openai-gpt --weights data/raw/official/weights.safetensors --vocabulary data/raw/official
+"""
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="A new folder, or one of an earlier export, which is replaced.", show_default=False)],
+    weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path("data/pretrain/transformer/weights.safetensors"),
+    vocabulary: Annotated[Path | None, typer.Option(help="The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
+                                                    "that of its own run.", show_default=False)] = None,
+    task: Annotated[Path | None, typer.Option(help="A fine-tuned task in place of the language model: its name, or its folder under "
+                                              "data/finetune.", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Which seed of the task. Default: the best on validation.", show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
+) -> None:
+    """Export a model for `transformers`: weights, config, tokenizer, preprocessing, checksums and a model card."""
+    from gpt1.exchange.chosen import chosen_task
+    from gpt1.exchange.outgoing import export_language_model, export_task_model, read_outgoing
+
+    target = folder.expanduser()
+    if task is None:
+        if seed is not None:
+            raise UserError("--seed is for a task's model; name the task by --task, or leave --seed out")
+        model = read_outgoing(weights.expanduser(), vocabulary or Path("data/bpe"))
+        files = export_language_model(model, target)
+    else:
+        chosen = chosen_task(task.expanduser(), seed)
+        model = read_outgoing(chosen.weights, vocabulary or chosen.vocabulary)
+        files = export_task_model(model, chosen.about, chosen.seed, target)
+    if json:
+        typer.echo(json_module.dumps({"folder": str(folder), "kind": model.description.kind, "files": files}, indent=1))
+    else:
+        what = f"{model.description.kind}{f', seed {chosen.seed}' if task else ''}"
+        typer.echo(f"{folder}: {what}, {len(files)} files ({', '.join(files)}); README.md says how to use them")

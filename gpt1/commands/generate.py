@@ -1,0 +1,121 @@
+"""`gpt1 generate`: a pre-trained model goes on with texts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpt1.errors import UserError
+
+if TYPE_CHECKING:
+    from gpt1.generation.loading import LanguageModel
+
+EXAMPLES = """
+Examples:
+
+    gpt1 generate --prompt "She opened the door and"
+
+    gpt1 generate --prompt "It was late." --top-p 0.95 --samples 3 --seed 1
+
+    gpt1 generate --prompts openings.txt --beams 4 --stop . --json
+
+    gpt1 generate --prompts openings.txt --references endings.txt
+
+    gpt1 generate --perplexity chapter.txt --json
+"""
+
+
+WEIGHTS, VOCABULARY = Path("data/pretrain/transformer/weights.safetensors"), Path("data/bpe")
+
+
+def generate(
+    prompt: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text to go on with; once for each.",
+                                                     show_default=False)] = None,
+    prompts: Annotated[Path | None, typer.Option(help="A file with a prompt a line; - for standard input.", show_default=False)] = None,
+    weights: Annotated[Path, typer.Option(help="A language model's weights: pre-trained, a snapshot, or imported.")] = WEIGHTS,
+    vocabulary: Annotated[Path, typer.Option(help="The folder of the vocabulary they were trained with.")] = VOCABULARY,
+    tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
+    stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End a text after this one, which stays in it; \\n: the end of a "
+                                                   "line. May be given more than once.", show_default=False)] = None,
+    beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
+    length_penalty: Annotated[float, typer.Option(help="Of beam search: log-probability / new tokens ^ this is a text's score.")] = 1.0,
+    temperature: Annotated[float | None, typer.Option(min=0.0, help="Draw each token, from logits / this. 0: the likeliest.",
+                                                      show_default=False)] = None,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Draw among the so many likeliest.", show_default=False)] = None,
+    top_p: Annotated[float | None, typer.Option(min=1e-9, max=1.0, help="Draw among the likeliest that make up this share.",
+                                                show_default=False)] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Texts for each prompt; of beam search the best.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="A drawn text depends on it, its prompt's number and its own.")] = 0,
+    references: Annotated[Path | None, typer.Option(help="A file with a reference a line (several: tabs between): scores.",
+                                                    show_default=False)] = None,
+    wordnet: Annotated[Path | None, typer.Option(help="WordNet's files, for METEOR with synonyms. Default: those of wordnet-base.",
+                                                 show_default=False)] = None,
+    perplexity: Annotated[Path | None, typer.Option(help="A text file: how well the model foretells it.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Go on with texts by a pre-trained model, score them against references, measure the perplexity of a text.
+
+    The likeliest token each time, unless --beams is more than 1, or --temperature, --top-k, --top-p or several --samples ask to draw.
+    Texts are lower case, words with blanks between, as the model reads and writes them. Past the context its window slides in steps of half
+    of it.
+    """
+    from gpt1.generation.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
+
+    texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
+    if not texts and perplexity is None:
+        raise UserError("expected --prompt TEXT, --prompts FILE or --perplexity FILE, found none; see gpt1 generate --help")
+    if references and not texts:
+        raise UserError("expected prompts beside --references, found none; add --prompts FILE")
+    way = Way(choose_way(beams, length_penalty, temperature, top_k, top_p, samples, seed), tokens, tuple(stop or ()))
+    own = read_lines(references, read_text(references), len(texts)) if references else []
+    measured = read_text(perplexity) if perplexity else None
+    model = load(weights, vocabulary)
+    found: dict[str, Any] = {"prompts": go_on(model, texts, way)}
+    if references:
+        found |= scored(model, found["prompts"], own, wordnet)
+    if measured is not None:
+        found["perplexity"] = text_perplexity(model, measured)
+    show(found, as_json)
+
+
+def load(weights: Path, vocabulary: Path) -> "LanguageModel":
+    """The model on the best device of this machine."""
+    from gpt1.generation.loading import load_language_model
+    from gpt1.train import launch
+
+    machine = launch.read_machine()
+    launch.prepare(machine)
+    return load_language_model(weights, vocabulary, machine.device)
+
+
+def read_text(path: Path) -> str:
+    """A file's text, or standard input's. Raises UserError where it cannot be read, or is no UTF-8."""
+    import sys
+
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); expected a text file") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: expected text in UTF-8, found other bytes at {error.start}; convert it with iconv") from None
+
+
+def show(found: dict[str, Any], as_json: bool) -> None:
+    """Print the texts, scores and perplexity, as JSON or for a person."""
+    if as_json:
+        import json
+
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    for number, answer in enumerate(found["prompts"]):
+        typer.echo(("\n" if number else "") + typer.style(answer["prompt"], bold=True))
+        for sample in answer["samples"]:
+            typer.echo(f"  {sample['text']}".replace("\n", "\n  "))
+    for name, value in found.get("scores", {}).items():
+        signature = found["signatures"]["rouge" if name.startswith("rouge") else name]
+        typer.echo(f"{name} {value:.2f}  ({signature})")
+    for note in found.get("notes", []):
+        typer.echo(note, err=True)
+    if told := found.get("perplexity"):
+        typer.echo(f"perplexity {told['per_token']:.2f} for each token, {told['per_word']:.2f} for each word; loss {told['loss']:.4f} nats "
+                   f"a token ({told['tokens']:,} tokens foretold, {told['words']:,} words)")

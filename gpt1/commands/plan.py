@@ -1,0 +1,37 @@
+"""`gpt1 plan`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+Examples:
+
+    gpt1 plan                     params.yaml as it is
+
+    gpt1 plan --after             that plan beside what the run then took
+
+    gpt1 plan paper --price 2.5 --price "8 x H100=24"
+
+    gpt1 plan small finetune.epochs=2 --json plan.json
+"""
+
+
+def plan(
+    name: Annotated[str | None, typer.Argument(help="A profile in conf/; params.yaml as it is where none is named.",
+                                               show_default=False)] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
+    price: Annotated[list[str] | None, typer.Option(metavar="PER_HOUR", show_default=False,
+                                                    help="What an hour of every machine costs, or of one: '8 x H100=24'.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as JSON too.", show_default=False)] = None,
+    after: Annotated[bool, typer.Option("--after", help="The last plan of params.yaml beside what its stages took since.")] = False,
+    measure: Annotated[bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")] = True,
+) -> None:
+    """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk, energy, cost. Runs nothing."""
+    from gpt1.plan.show import plan_and_show, show_after
+
+    if after:
+        show_after(json)
+    else:
+        plan_and_show(name, overrides or [], price or [], json, measure)

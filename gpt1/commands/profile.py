@@ -1,0 +1,36 @@
+"""`gpt1 profile`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+Examples:
+
+    gpt1 profile demo                        the made-up town, five minutes
+
+    gpt1 profile small --data ~/corpora      link what is there, name what lacks
+
+    gpt1 profile small finetune.epochs=2     the same data, two epochs
+
+    gpt1 profile small "finetune.seeds=[0,1,2]" tasks.cola.train_rows=1000
+
+    gpt1 profile small --tasks snli,rte      these tasks only, and the books
+
+    gpt1 profile paper                       the paper's sizes
+"""
+
+
+def profile(
+    name: Annotated[str, typer.Argument(help="A profile in conf/: demo, small or paper.", show_default=False)],
+    overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
+    data: Annotated[Path | None, typer.Option(help="A folder with books and task files (layout: data/README.md); linked under data/raw.",
+                                              show_default=False)] = None,
+    tasks: Annotated[str | None, typer.Option(help="These tasks only, with commas between. Default: all whose data are there.",
+                                              show_default=False)] = None,
+) -> None:
+    """Compose params.yaml from a profile and say which data it will run on."""
+    from gpt1.profile import compose_profile
+
+    compose_profile(name, overrides or [], data, None if tasks is None else tasks.replace(",", " ").split())

@@ -1,0 +1,39 @@
+"""`gpt1 register`: the best fine-tuned models in MLflow's registry, ready to serve."""
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+Examples:
+
+    gpt1 register                 the best seed of every finished task
+
+    gpt1 register rte mrpc        of these tasks
+
+    mlflow models serve -m models:/gpt1-demo-rte@best --env-manager local --host 127.0.0.1 --port 5001
+"""
+
+
+def register(
+    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks; all that are finished where none is named.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The registered models as JSON.")] = False,
+) -> None:
+    """Enter the best seed of each task in MLflow's registry, alias `best`; a second call changes nothing.
+
+    Names are gpt1-PROFILE-TASK. The registry keeps a copy of the weights (470 MB a task at the paper's size), their vocabulary and the
+    code that answers.
+    """
+    import json
+
+    from gpt1.answers.registered import register as register_models
+    from gpt1.answers.registered import serve_command
+    from gpt1.config import read_params
+
+    found = register_models(read_params(), tasks or [])
+    if as_json:
+        print(json.dumps([one._asdict() for one in found]))
+        return
+    for one in found:
+        print(f"{one.name} version {one.version}: seed {one.seed} of {one.task}, {'new' if one.new else 'there already'}")
+    print(f"Serve one: {serve_command(found[0].name)}")

@@ -1,0 +1,43 @@
+"""`gpt1 report`: every result of the run on one page, data/report/index.html."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SHOWN = 6  # stages by name
+EXAMPLES = """
+Examples:
+
+    gpt1 report                          write data/report/index.html from what is there
+
+    gpt1 report --price 2.5              with the run's cost, at 2.5 an hour of this machine
+
+    gpt1 report -o ~/gpt1.html --json    elsewhere; what is missing as JSON
+"""
+
+
+def report(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write. Default: data/report/index.html.",
+                                             show_default=False)] = None,
+    price: Annotated[float | None, typer.Option(min=0.0, metavar="PER_HOUR", help="What an hour of this machine costs.",
+                                                show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Where the page is, its size, what is missing: as one JSON object.")] = False,
+) -> None:
+    """Put every result of the run on one page that needs nothing beside it: tables, figures, claims, samples, cost, provenance.
+
+    Runs nothing: an unfinished run gives a page that names what is missing.
+    """
+    import json
+
+    from gpt1.page.page import INDEX, write_page
+
+    told = write_page(price, out or INDEX)
+    if as_json:
+        print(json.dumps(told))
+        return
+    print(f"{told['path']}: {told['bytes'] / 1000:,.0f} kB, to open in any browser")
+    if told["stages_missing"]:
+        some = ", ".join(told["stages_missing"][:SHOWN])
+        more = len(told["stages_missing"]) - SHOWN
+        print(f"without {some}{f' and {more} more stages' if more > 0 else ''}: gpt1 run makes them, gpt1 report the page again")

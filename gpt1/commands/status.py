@@ -1,0 +1,29 @@
+"""`gpt1 status`."""
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """
+Examples:
+
+    gpt1 status                       the whole graph
+
+    gpt1 status table2                Table 2 and what it needs
+
+    watch -n 5 gpt1 status            a run as it goes
+
+    gpt1 status --json | jq '.would_run | keys'
+"""
+
+
+def status(
+    stages: Annotated[list[str] | None, typer.Argument(help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
+                                                       show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="For a program.")] = False,
+) -> None:
+    """Say what is current, what would run and why, what runs now and how far it is, what failed. Runs nothing."""
+    from gpt1.doctor.moments import in_the_way
+    from gpt1.status.show import status_and_show
+
+    status_and_show(stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()])

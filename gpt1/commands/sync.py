@@ -1,0 +1,20 @@
+"""`gpt1 sync`."""
+
+EXAMPLES = """
+Examples:
+
+    gpt1 sync                     after a run by gpt1 run or dvc repro
+
+    GPT1_MLFLOW=off gpt1 run      tell MLflow nothing meanwhile; sync does later
+
+    MLFLOW_TRACKING_URI=http://127.0.0.1:5000 gpt1 sync
+"""
+
+
+def sync() -> None:
+    """Send finished results that MLflow does not have yet; a second call changes nothing."""
+    from gpt1.config import read_params
+    from gpt1.tracking import sync as sync_results
+
+    runs = sync_results(read_params())
+    print(f"MLflow is up to date: {runs} runs. Look at them with: mlflow ui --backend-store-uri sqlite:///mlflow.db")

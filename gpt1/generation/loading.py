@@ -1,0 +1,52 @@
+"""A language model from its weights and its vocabulary; the weights say themselves what network they are for."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from pydantic import ValidationError
+
+from gpt1.config import Model
+from gpt1.errors import UserError
+from gpt1.model.gpt import Decoder
+from gpt1.model.lstm import Lstm, Network
+from gpt1.model.weights import Description, load_weights, read_weights
+from gpt1.text.bpe import Vocabulary
+
+
+class LanguageModel(NamedTuple):
+    """A pre-trained network, ready to be read from, and the vocabulary of its rows."""
+
+    network: Network
+    vocabulary: Vocabulary
+
+
+def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> LanguageModel:
+    """Load both, the network to a device.
+
+    Raises UserError where one is absent or damaged, they do not belong together, or the weights are of a task's model.
+    """
+    vocabulary, (description, _) = Vocabulary.load(vocabulary_folder), read_weights(weights)
+    if (description.vocabulary_size, description.vocabulary_fingerprint) != (vocabulary.size, vocabulary.fingerprint):
+        raise UserError(f"{weights}: expected weights over the vocabulary in {vocabulary_folder} ({vocabulary.size:,} entries, fingerprint "
+                        f"{vocabulary.fingerprint}), found {description.vocabulary_size:,} and {description.vocabulary_fingerprint}; name "
+                        "the folder of the vocabulary that they were trained with")
+    network = empty_network(description, weights)
+    load_weights(weights, description, network)
+    return LanguageModel(network.to(device).eval(), vocabulary)
+
+
+def empty_network(description: Description, path: Path) -> Network:
+    """A network as the weights at `path` describe it, with no weights yet. Raises UserError where that is no language model."""
+    if description.kind not in ("transformer", "lstm"):
+        raise UserError(f"{path}: expected weights of a language model, kind transformer or lstm, found {description.kind}; give those of "
+                        "data/pretrain, or gpt1 predict for a task's model")
+    try:
+        sizes = Model(**{name: value for name, value in description.config.items() if name in Model.model_fields})
+        units = int(description.config["lstm_units"]) if description.kind == "lstm" else 0
+    except (ValidationError, KeyError, TypeError, ValueError):
+        raise UserError(f"{path}: expected weights with the sizes of their network ({', '.join(Model.model_fields)}), found "
+                        f"{description.config}; write them anew with dvc repro") from None
+    if description.kind == "lstm":
+        return Lstm(sizes, units, description.vocabulary_size, torch.Generator())
+    return Decoder(sizes, description.vocabulary_size, torch.Generator())

@@ -1,0 +1,33 @@
+"""The paper's claims with this run's verdict on each, as the page shows them."""
+
+from collections.abc import Sequence
+
+from gpt1.page.cells import Cell, Record, Sheet, Tone, bounds, minus, value
+from gpt1.report.claims import POINTS, RANKS
+from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED, NOT_MEASURED, UNDECIDED
+from gpt1.report.zero_shot_claims import SCALED, SQUARED
+
+VERDICTS: dict[str, tuple[Tone, str]] = {
+    CONFIRMED: ("good", "✓"), NOT_CONFIRMED: ("bad", "✗"), UNDECIDED: ("even", "≈"), NOT_MEASURED: ("quiet", "·")}
+HEADER = ("claim", "verdict", "the paper", "this run", "on what")
+FORMS = {POINTS: "+.1f", SCALED: "+.1f", SQUARED: "+.1f", RANKS: "+.2f"}  # whatever else is counted, in whole numbers
+
+
+def counts(records: Sequence[Record]) -> dict[str, int]:
+    """How many claims have which verdict, each verdict among them."""
+    return {verdict: sum(one["verdict"] == verdict for one in records) for verdict in VERDICTS}
+
+
+def claims(records: Sequence[Record], caption: str) -> Sheet:
+    """Every claim a row, in the paper's order."""
+    return Sheet(caption, HEADER, tuple(_row(one) for one in records))
+
+
+def _row(one: Record) -> tuple[Cell, ...]:
+    tone, mark = VERDICTS[one["verdict"]]
+    ours = value(one, "ours")
+    form = FORMS.get(one["unit"], ".0f")
+    interval = "" if ours is None else f"{bounds(value(one, 'low'), value(one, 'high'), form)}; {one['unit']}"
+    told = Cell() if ours is None else Cell(minus(f"{ours:{form}}") + (f" ({one['detail']})" if one["detail"] else ""), interval)
+    return (Cell(one["statement"] + ("§" if one["made_up"] == "1" else ""), one["where"]), Cell(one["verdict"], "", tone, mark),
+            Cell(minus(one["published"]) if one["published"][:1] == "-" else one["published"]), told, Cell("", one["basis"]))

@@ -1,0 +1,29 @@
+"""How runs are called on MLflow's pages: names that stand in the order of the paper when sorted, and what belongs together."""
+
+PLACES = {"pretrain": "1 pretrain", "finetune": "2 finetune", "ablate": "3 ablate", "transfer": "4 transfer", "zero_shot": "5 zero-shot",
+          "report": "6 report"}
+GROUPED = ("finetune", "ablate", "transfer")  # a run for each seed, under one for the task
+
+
+def run_name(stage: str, name: str) -> str:
+    """`2 finetune rte` for a task of stage finetune, `2 rte seed 0` for its run rte/seed-0: what tells seeds apart must not be cut off.
+
+    Numbers of layers have two digits, so that they sort.
+    """
+    what, *parts = name.split("/")
+    place = PLACES.get(stage, stage)
+    numbered = [part.split("-") for part in parts]
+    words = [f"{word} {int(number):02d}" if word == "layers" else f"{word} {number}" for word, number in numbered]
+    return " ".join((place.split()[0] if parts else place, what, *words))
+
+
+def group_of(stage: str, name: str) -> str | None:
+    """What a run is a part of: the task of a seed; None for a run that stands by itself."""
+    task, _, seed = name.partition("/")
+    return task if seed and stage in GROUPED else None
+
+
+def rerun(stage: str, name: str) -> str:
+    """The command that makes a run's results again."""
+    target = name.split("/")[0]
+    return f"gpt1 run {target if stage == 'report' else f'{stage}@{target}'}"

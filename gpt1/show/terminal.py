@@ -1,0 +1,34 @@
+"""A terminal: its width, colours where they are wanted, and nothing of a file's that could steer it."""
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+WIDTH = 80  # where there is no terminal
+
+
+def console() -> Console:
+    """Standard output: colours on a terminal and without NO_COLOR only, as wide as the terminal."""
+    wide = Console(highlight=False)
+    return wide if wide.is_terminal else Console(highlight=False, width=WIDTH, color_system=None)
+
+
+def plain(text: str) -> str:
+    """Text from a file, less all that steers a terminal; tabs and line ends stay as blanks and line ends."""
+    return "".join(character for character in text.expandtabs() if character == "\n" or character.isprintable())
+
+
+def print_json(value: Any) -> None:
+    """One JSON value for a program, on standard output."""
+    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was, as a person says it."""
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.95 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{max(0.0, seconds):.0f} s ago"

@@ -1,0 +1,14 @@
+"""The run's headline numbers, a small file each, and curves as CSV: what `dvc metrics` and `dvc plots` show."""
+
+from gpt1.config import read_params
+from gpt1.files import stage_folder, writing_folder
+from gpt1.page.headline import write
+
+
+def main() -> None:
+    """Write both folders as wholes and print the numbers."""
+    params = read_params()
+    with writing_folder(stage_folder("report", "scores")) as scores, writing_folder(stage_folder("report", "plots")) as plots:
+        found = write(params, scores, plots)
+    for name, numbers in found.items():
+        print(f"{name}: {', '.join(f'{key} {number:g}' for key, number in numbers.items())}")

@@ -1,0 +1,65 @@
+"""`gpt1 status`: where this checkout stands, put together; and the same as plain values for a program."""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from gpt1.files import LOGS
+from gpt1.runs.schedule import Stage, choose
+from gpt1.status.activity import Ended, Running, at_work, ended_badly, running
+from gpt1.status.index import read_index
+from gpt1.status.reasons import Reason, own_reasons
+
+SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran, as gpt1 run notes it
+
+
+class Status(NamedTuple):
+    """Where the stages stand, by name in the graph's order; every stage that would run has its own reasons, none where it only waits."""
+
+    stages: dict[str, Stage]
+    would_run: dict[str, list[Reason]]
+    at_work: str
+    running: dict[str, Running]
+    ended: dict[str, Ended]
+    seconds: dict[str, float]
+
+    @property
+    def current(self) -> list[str]:
+        """Stages whose results stand."""
+        return [name for name in self.stages if name not in self.would_run and name not in self.running]
+
+    def waits_for(self, name: str) -> list[str]:
+        """Stages that would run before this one, among those whose outputs it reads."""
+        return [need for need in self.stages if need in self.stages[name].needs and need in self.would_run]
+
+
+def read_status(targets: Collection[str]) -> Status:
+    """Where the targets (stages or groups; none: all) and all that they need stand. Raises UserError for other names, or broken files."""
+    whole, reasons = read_index()
+    names = choose(whole, targets)
+    stages, work = {name: whole[name] for name in names}, running(whole)
+    own = own_reasons(stages, reasons)
+    would_run = {name: own[name] for name in names if name in own}
+    ended = {name: found for name in would_run if name not in work and (found := ended_badly(name))}
+    return Status(stages, would_run, at_work(), {name: work[name] for name in names if name in work}, ended, last_seconds())
+
+
+def last_seconds() -> dict[str, float]:
+    """How long each stage took when it last ran, as far as that was noted."""
+    try:
+        return {str(name): float(lasted) for name, lasted in json.loads(SECONDS.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def as_json(status: Status, profile: str) -> dict[str, Any]:
+    """All of it as plain values."""
+    def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in values.items() if value not in (None, "")}
+
+    return {"profile": profile, "stages": len(status.stages), "current": status.current, "at_work": status.at_work or None,
+            "running": {name: plain(stage._asdict()) for name, stage in status.running.items()},
+            "ended": {name: stage._asdict() for name, stage in status.ended.items()},
+            "would_run": {name: {"reasons": [{**plain(reason._asdict()), "text": str(reason)} for reason in reasons],
+                                 "after": status.waits_for(name), "last_seconds": status.seconds.get(name)}
+                          for name, reasons in status.would_run.items() if name not in status.running}}

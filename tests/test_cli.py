@@ -1,0 +1,101 @@
+"""The command line as a whole: which commands there are, their help, examples and exit statuses, how long help takes, docs/cli.md."""
+
+import os
+import re
+import resource
+import shlex
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from gpt1 import errors
+from gpt1.cli import ENDING, PANELS, app, load
+from gpt1.commands.surface import PAGE, RENEW, surface
+
+NAMES = [name for names in PANELS.values() for name in names]
+EXAMPLE = re.compile(r"^ +(?:[A-Z0-9_]+=\S+ )*gpt1 (.+?)(?: {2,}.*)?$")  # a comment stands after two blanks or more
+MAIN = "import sys; sys.argv[0] = 'gpt1'; from gpt1.cli import main; main()"
+
+
+def gpt1(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", MAIN, *words], capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+def examples(name: str) -> list[list[str]]:
+    found = [match[1] for line in load(name).epilog.splitlines() if (match := EXAMPLE.match(line))]
+    return [shlex.split(re.split(r" (?:\||&&|>) ", line)[0]) for line in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_of_a_command_is_understood(name):
+    assert any(words[0] == name for words in examples(name)), "a command needs an example of itself"
+    for words in examples(name):
+        command = load(words[0])
+        if "<" in words:  # what the shell takes out
+            words = words[:words.index("<")]
+        with command.make_context(words[0], list(words[1:])) as context:
+            assert not context.args, f"gpt1 {shlex.join(words)}: {context.args} is left over"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_says_what_a_command_and_each_of_its_options_is_for(name):
+    command = load(name)
+    assert command.help
+    for parameter in command.params:
+        assert parameter.name == "help" or parameter.help, f"gpt1 {name}: {parameter.name} has no help"
+
+
+def test_the_page_of_the_command_line_is_as_the_commands_are():
+    assert PAGE.read_text(encoding="utf-8") == surface(), f"the command line has changed; write its page anew: {RENEW}"
+
+
+def test_help_lists_every_command_and_every_exit_status():
+    said = gpt1("--help", COLUMNS="80")
+    assert said.returncode == 0
+    assert re.findall(r"^  (\w+) {2,}[A-Z]", said.stdout, re.MULTILINE) == NAMES
+    assert max(map(len, said.stdout.splitlines())) <= 80
+    for status in (errors.USER_ERROR_STATUS, errors.TEMPORARY_STATUS, errors.INTERRUPTED_STATUS):
+        assert re.search(rf"^ +{status} ", ENDING, re.MULTILINE)
+
+
+def test_help_is_quick_for_it_imports_next_to_nothing():
+    """A third of a second of processor time at most; what would cost more is named."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    listed = subprocess.run([sys.executable, "-c", "import sys; from gpt1.cli import app\ntry: app(['--help'])\n"
+                             "except SystemExit: print('modules:', *sys.modules)"], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    modules = set(listed.stdout.partition("modules: ")[2].split())
+    assert "gpt1.commands.run" in modules
+    assert not modules & {"rich", "torch", "numpy", "pydantic", "dvc", "mlflow", "prefect", "gpt1.config", "transformers"}
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.33
+
+
+def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
+    said = gpt1("sttus")
+    assert said.returncode == 2
+    assert said.stderr == "error: no command 'sttus'; did you mean status? (gpt1 --help lists them)\n"
+
+
+def test_a_shell_completes_commands_and_options():
+    commands = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 sta", COMP_CWORD="1")
+    options = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 table --ag", COMP_CWORD="2")
+    assert (commands.stdout.split(), options.stdout.split()) == (["status"], ["--against"])
+
+
+def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
+    """Whatever a command raises that a person can mend; /dev/full stands for a full disk."""
+    for error, status, line in (("__import__('gpt1.errors').errors.UserError('mend it')", 2, "error: mend it\n"),
+                                ("__import__('gpt1.errors').errors.TemporaryError('try again')", 75, "error: try again\n"),
+                                ("OSError(28, 'No space left on device', 'x')", 2, "error: x cannot be written (No space left on device)")):
+        code = ("import gpt1.cli as cli, gpt1.commands.sync as sync\n"
+                f"def fail():\n    'Fails.'\n    raise {error}\nsync.sync = fail\nimport sys; sys.argv = ['gpt1', 'sync']; cli.main()")
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert said.returncode == status
+        assert said.stderr.startswith(line)
+        assert "Traceback" not in said.stderr
+
+
+def test_the_group_itself_has_no_arguments_but_help_and_completion():
+    assert {parameter.name for parameter in get_command(app).params} == {"install_completion", "show_completion"}

@@ -1,0 +1,204 @@
+"""Exports: what transformers makes of the folder, the same ids, the way back bit for bit, and a task's own loader."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from made_models import SIZES, paragraphs, saved_model, shipped, vocabulary
+
+from gpt1.errors import UserError
+from gpt1.exchange import facts
+from gpt1.exchange.incoming import write_import
+from gpt1.exchange.layout import our_shapes, to_ours, to_theirs
+from gpt1.exchange.outgoing import export_language_model, read_outgoing
+from gpt1.exchange.read import read_model
+from gpt1.files import sha256_file
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder
+from gpt1.model.weights import Description, read_weights, save_weights
+from gpt1.stages.acquire import MADE_UP
+
+VOCABULARY = vocabulary()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    return folder, saved_model(folder)
+
+
+@pytest.fixture(scope="module")
+def exported(model, tmp_path_factory):
+    target = tmp_path_factory.mktemp("exported") / "gpt"
+    export_language_model(read_outgoing(model[0] / "weights.safetensors", model[0]), target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def ids_of(exported):
+    """Raw text to ids as the model card says it."""
+    from transformers import AutoTokenizer
+
+    tokenizer, cleaner = AutoTokenizer.from_pretrained(str(exported)), shipped(exported, "preprocessing").Cleaner()
+    return lambda text: tokenizer(" ".join(cleaner.words(text))).input_ids
+
+
+def test_names_and_layout_go_both_ways():
+    decoder = Decoder(SIZES, 50, torch.Generator().manual_seed(0))
+    state = decoder.state_dict()
+    assert our_shapes(SIZES, 50) == {name: tuple(tensor.shape) for name, tensor in state.items()}
+    back = to_ours(to_theirs(state, SIZES.layers), SIZES.layers)
+    assert back.keys() == state.keys()
+    assert all(torch.equal(back[name], state[name]) for name in state)
+
+
+def test_the_same_ids_on_500_paragraphs(ids_of):
+    texts = paragraphs(500)
+    wrong = [text for text in texts if ids_of(text) != VOCABULARY.encode(text)]
+    assert not wrong, f"{len(wrong)} of {len(texts)} texts differ, first {wrong[0]!r}"
+
+
+@pytest.mark.slow
+def test_transformers_own_tokenizer_gives_other_ids(exported):
+    from transformers import OpenAIGPTTokenizer
+
+    tokenizer = OpenAIGPTTokenizer.from_pretrained(str(exported))
+    differ = sum(tokenizer(text).input_ids != VOCABULARY.encode(text) for text in paragraphs(100))
+    assert differ > 50, "the card says that they differ on many texts"
+
+
+@pytest.mark.slow
+def test_the_same_logits_on_50_texts(model, exported, ids_of):
+    from transformers import AutoModelForCausalLM
+
+    theirs = AutoModelForCausalLM.from_pretrained(str(exported)).eval()
+    assert theirs.lm_head.weight is theirs.transformer.tokens_embed.weight, "the softmax is tied"
+    for text in paragraphs(50):
+        tokens_bt = torch.tensor([ids_of(text)[:SIZES.context] or [0]])
+        with torch.inference_mode():
+            hidden_btd, embeddings = model[1](tokens_bt, NO_DROPOUT)
+            logits_btv = hidden_btd @ embeddings.tokens_vd.T
+            assert torch.allclose(theirs(tokens_bt).logits, logits_btv, rtol=0, atol=1e-5), text
+
+
+def test_the_way_back_is_bit_for_bit(model, exported, tmp_path):
+    about = write_import(read_model(exported, None), tmp_path / "back")
+    (description, tensors), (found_description, found) = (read_weights(folder / "weights.safetensors")
+                                                          for folder in (model[0], tmp_path / "back"))
+    assert found_description == description
+    assert found.keys() == tensors.keys()
+    assert all(torch.equal(found[name], tensors[name]) for name in tensors)
+    for name in ("vocab.json", "merges.txt"):
+        assert (tmp_path / "back" / name).read_bytes() == (model[0] / name).read_bytes()
+    assert about["files"]["model.safetensors"]["sha256"] == sha256_file(exported / "model.safetensors")
+
+
+def test_the_manifest_has_every_file(exported):
+    about = json.loads((exported / "export.json").read_text())
+    assert set(about["files"]) == {path.name for path in exported.iterdir()} - {"export.json"}
+    assert all(row == {"bytes": (exported / name).stat().st_size, "sha256": sha256_file(exported / name)}
+               for name, row in about["files"].items())
+
+
+def test_equal_weights_give_an_equal_folder(model, exported, tmp_path):
+    for _ in range(2):  # the second replaces the first
+        export_language_model(read_outgoing(model[0] / "weights.safetensors", model[0]), tmp_path / "again")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == \
+        {path.name: path.read_bytes() for path in exported.iterdir()}
+
+
+def test_the_card_of_weights_from_nowhere_claims_nothing(exported):
+    card = (exported / "README.md").read_text()
+    assert card.startswith("---\nlanguage: en\n")
+    assert "were not exported from the folder of a run" in card
+    assert "No table of this run is there" in card
+    assert "does neither ftfy nor spaCy" in card
+
+
+def test_a_card_of_imported_weights_says_whence(model, tmp_path):
+    run_with_results(tmp_path / "data", "cola")
+    weights, official = tmp_path / "data/pretrain/transformer/weights.safetensors", tmp_path / "data/acquire/weights/official"
+    weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
+    (weights.parent / "summary.json").write_text(json.dumps({"updates": 0, "tokens": 0, "source": "official", "heldout_perplexity": 18.4,
+                                                             "heldout_word_perplexity": 30.0}))
+    official.mkdir(parents=True)
+    (official / "import.json").write_text(json.dumps({"form": "authors", "released": True,
+                                                      "files": {"params_0.npy": {"sha256": 64 * "a"}}}))
+    export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")
+    card = (tmp_path / "out/README.md").read_text()
+    assert "imported from the authors' released files (`params_0.npy` sha256 aaaaaaaaaaaa…)" in card
+    assert "perplexity **18.40** a token" in card
+    assert "Pre-trained on" not in card
+
+
+def run_with_results(data, name):
+    """The files of a run that a card is made from."""
+    (data / "shard").mkdir(parents=True)
+    (data / "shard/index.json").write_text(json.dumps({"corpus_name": "ten \x1b[31mbooks", "splits": {"train": {
+        "tokens": 5_000_000, "words": 4_000_000, "books": [{}] * 9}}}))
+    (data / "pretrain/transformer").mkdir(parents=True)
+    (data / "pretrain/transformer/summary.json").write_text(json.dumps({
+        "updates": 1234, "tokens": 7_000_000, "heldout_perplexity": 21.234, "heldout_word_perplexity": 40.5}))
+    (data / "acquire/corpus/books").mkdir(parents=True)
+    (data / "acquire/corpus/books/manifest.json").write_text(json.dumps({"source": "books", "origin": "a shelf", "licence": "ours"}))
+    (data / "acquire/tasks/sst2").mkdir(parents=True)
+    (data / "acquire/tasks/sst2/manifest.json").write_text(json.dumps({"origin": "made up by gpt1.demo"}))
+    (data / "report/table4").mkdir(parents=True)
+    (data / "report/table4/table4.csv").write_text(
+        "row,column,task,metric,split,examples,seeds,score,sd,standard_error,compared_with\n"
+        f"paper,CoLA,,matthews,,,,45.4,,,\nours,CoLA,{name},matthews,dev,1043,2,40.0000,1.5000,2.0000,45.4000\n"
+        "ours,SST-2,sst2,accuracy,dev,872,1,90.0000,,1.0000,91.3000\nours,MRPC,mrpc,f1,,,,,,,\n")
+
+
+def test_a_card_says_what_the_run_says(model, tmp_path):
+    run_with_results(tmp_path / "data", "cola")
+    weights = tmp_path / "data/pretrain/transformer/weights.safetensors"
+    weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
+    (tmp_path / "params.yaml").write_text("# Composed by: gpt1 profile small finetune.epochs=2\n")
+    export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")
+    card = (tmp_path / "out/README.md").read_text()
+    for fact in ("**ten [31mbooks**: 9 books, 4.0 M words, 5.0 M tokens", "1,234 updates, 7.0 M tokens", "perplexity **21.23** a token",
+                 "| books | a shelf | ours |", "| CoLA | matthews | dev | 1043 | 40.0 | 36.1 to 43.9 | 1.5 (2 seeds) | 45.4 |",
+                 "| SST-2 | accuracy | dev | 872 | 90.0 | 88.0 to 92.0 | one seed | made up |",
+                 "gpt1 profile small finetune.epochs=2\ngpt1 run\n"):
+        assert fact in card, f"no {fact!r} in\n{card}"
+    assert "MRPC" not in card
+    assert MADE_UP == facts.MADE_UP, "what acquire writes"
+    assert "\x1b" not in card
+
+
+def change(folder: Path, what: str) -> None:
+    """Something that cannot be exported."""
+    description, tensors = read_weights(folder / "weights.safetensors")
+    changed = {"lstm": Description("lstm", description.config, description.vocabulary_size, description.vocabulary_fingerprint),
+               "vocabulary": Description(description.kind, description.config, description.vocabulary_size, "0" * 16),
+               "inner": Description(description.kind, description.config | {"feed_forward": 50}, description.vocabulary_size,
+                                    description.vocabulary_fingerprint)}.get(what, description)
+    decoder = Decoder(SIZES, description.vocabulary_size, torch.Generator())
+    decoder.load_state_dict(tensors)
+    if what == "nan":
+        decoder.blocks[1].qkv.weight.data[3, 4] = float("nan")
+    save_weights(folder / "weights.safetensors", decoder, changed)
+
+
+@pytest.mark.parametrize(("what", "line"), [
+    ("lstm", "expected a Transformer, found 'lstm'"), ("vocabulary", "expected the vocabulary of .*, found another"),
+    ("inner", r"expected model\.feed_forward 4 x model\.width"), ("nan", r"finite numbers in tensor blocks\.1\.qkv\.weight, found 1 that")])
+def test_what_cannot_be_exported_is_refused_in_a_line(tmp_path, what, line):
+    saved_model(tmp_path)
+    change(tmp_path, what)
+    with pytest.raises(UserError, match=line):
+        export_language_model(read_outgoing(tmp_path / "weights.safetensors", tmp_path), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_someone_else_is_never_replaced(model, tmp_path):
+    outgoing = read_outgoing(model[0] / "weights.safetensors", model[0])
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("years of work")
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    for name, word in (("mine", "holds other files"), ("link", "is a link"), ("mine/thesis.txt", "is a file")):
+        with pytest.raises(UserError, match=word):
+            export_language_model(outgoing, tmp_path / name)
+    assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"

@@ -1,0 +1,169 @@
+"""What the report page is put together from: pictures, markdown, times, checksums, Table 5's cells."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import made_curves
+import made_results
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpt1.page import comparison, cost, found, markdown, page, pictures, provenance
+from gpt1.stages import scores as scores_stage
+
+
+@pytest.mark.parametrize(("low", "high", "tone"), [(1.0, 2.0, "good"), (-2.0, -1.0, "bad"), (-1.0, 1.0, "even"), (0.0, 1.0, "even")])
+def test_a_tone_follows_from_where_the_interval_lies(low, high, tone):
+    cell = comparison.against("x", low, high, 0.0)
+    assert cell.tone == tone
+    assert cell.mark
+    assert cell.means, "no tone without a sign and a word"
+
+
+def test_table_5_sets_losses_beside_the_paper_s():
+    def record(row, system, value, column, score="", low="", high="", variant="", task=""):
+        return {"row": row, "system": system, "value": value, "column": column, "metric": "mean" if column == "Avg" else "f1",
+                "score": score, "low": low, "high": high, "variant": variant, "task": task}
+    whole, lstm = "Transformer w/ aux LM (full)", "LSTM w/ aux LM"
+    records = [record("paper", name, "score", column, score) for name, column, score in (
+        (whole, "Avg", "74.7"), (whole, "MRPC", "82.3"), (lstm, "Avg", "69.1"), (lstm, "MRPC", "83.2"))]
+    for title, tasks in (("Avg", "mrpc rte"), ("MRPC", "mrpc")):
+        records += [record("ours", whole, "score", title, "60.0", "55.0", "65.0", "full", tasks),
+                    record("ours", lstm, "score", title, "50.0", "45.0", "55.0", "lstm", tasks),
+                    record("ours", lstm, "full less variant", title, "10.0", "4.0", "16.0", "lstm", tasks)]
+    (_, average), (_, mrpc) = comparison.ablation_losses(records, [], "").rows
+    assert (mrpc.text, mrpc.tone, mrpc.note) == ("+10.0", "good", "+4.0 to +16.0\nthe paper −0.9")
+    assert average.note == "+4.0 to +16.0", "the paper's mean is over eight tasks, ours over two"
+    (_, full, _), (_, own, _) = comparison.ablation_scores(records, [], "").rows
+    assert (full.note, own.note) == ("55.0 to 65.0", "55.0 to 65.0\nthe paper 82.3")
+    assert "paper" not in comparison.ablation_losses(records, ["MRPC"], "").rows[1][1].note
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_letters_stand_out_in_light_and_dark():
+    light, dark = re.findall(r":root \{(.*?)\}", Path(page.__file__).with_name("page.css").read_text(), re.DOTALL)
+    for scheme in (light, dark):
+        colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", scheme))
+        letters = [(name, "paper") for name in ("ink", "muted", "link", *(one for one in colours if one.endswith("-text")))]
+        letters += [(name, "back") for name in ("ink", "muted", "link")] + [(name, f"{name}-back") for name in ("good", "bad", "even")]
+        for letter, ground in letters:
+            low, high = sorted((luminance(colours[letter]), luminance(colours[ground])))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, f"{letter} on {ground}"
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=8))
+def test_time_at_work_counts_each_second_once(spans):
+    covered = {second for begin, lasts in spans for second in range(begin, begin + lasts)}
+    assert cost.busy_seconds([(begin, begin + lasts) for begin, lasts in spans]) == len(covered)
+
+
+def test_pictures_keep_their_names_apart_and_lose_what_could_run(tmp_path):
+    source = ('<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="500pt" viewBox="0 0 9 9">'
+              '<script>alert(1)</script><defs><clipPath id="c"><path d="M0 0"/></clipPath><path id="unused"/></defs>'
+              '<g clip-path="url(#c)" onload="x()"><use xlink:href="#c"/><text style="fill: #cc79a7">a &lt; b</text>'
+              '<path style="stroke: #000000"/></g></svg>')
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.svg").write_text(source)
+    first, second = (str(pictures.inline(tmp_path / f"{name}.svg", 'a "b"')) for name in ("one", "two"))
+    ids = [re.findall(r' id="([^"]+)"', text) for text in (first, second)]
+    assert [len(names) for names in ids] == [1, 1]
+    assert ids[0] != ids[1]
+    assert f'clip-path="url(#{ids[0][0]})"' in first
+    assert f'href="#{ids[0][0]}"' in first
+    assert "script" not in first
+    assert "onload" not in first
+    assert 'aria-label="a &quot;b&quot;"' in first
+    assert "var(--purple-text, var(--purple))" in first
+    assert "stroke: var(--ink)" in first
+    assert "#000000" in str(pictures.inline(tmp_path / "one.svg", "x", recoloured=False))
+
+
+def test_markdown_becomes_a_section_and_html_in_it_stays_text(tmp_path):
+    (tmp_path / "page.md").write_text("# Title\n\n## Part\n\n- a <b>bold</b> word\n\n|   | n |\n| --- | --: |\n| **row** | 1 |\n")
+    text = str(markdown.html(tmp_path / "page.md", {}, "Above"))
+    assert "Title" not in text
+    assert "<h3>Part</h3>" in text
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    assert '<th scope="row"><strong>row</strong></th>' in text
+    ElementTree.fromstring(f"<all>{text}</all>")  # every tag is closed in order
+    assert "<table>" not in markdown.html(tmp_path / "page.md", {}, "Above", with_tables=False)
+
+
+def test_a_source_s_checksum_is_what_sha256sum_tells(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = Path("data/acquire/tasks/rte")
+    folder.mkdir(parents=True)
+    for name in ("b.tsv", "a.tsv"):
+        (folder / name).write_text(name)
+    lines = subprocess.run("sha256sum a.tsv b.tsv", shell=True, cwd=folder, capture_output=True, text=True, check=True).stdout
+    files = {line.split()[1]: {"sha256": line.split()[0], "bytes": 5, "rows": 1} for line in lines.splitlines()}
+    made_results.write_json(folder / "manifest.json", {"source": "rte", "origin": "o", "licence": "MIT", "files": files})
+    whole = subprocess.run("sha256sum", input=lines, capture_output=True, text=True, check=True).stdout.split()[0]
+    (source,) = provenance.sources()
+    assert (source.sha256, source.bytes_) == (whole, 10)
+    assert provenance.data_sheet([source], "").rows[0][-1].text == whole[:16]
+
+
+def test_the_commands_to_run_it_again_come_from_params_yaml(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text("# Composed by: gpt1 profile small finetune.epochs=2\nprofile: small\n")
+    assert "gpt1 profile small finetune.epochs=2" in provenance.commands("not under git")
+    assert provenance.commands("not under git")[0].startswith("make setup")
+    assert provenance.commands("abc")[0] == "git checkout abc"
+    assert "not committed" in provenance.commands("abc, with uncommitted changes")[1]
+
+
+def test_what_was_found_and_left_out_in_words():
+    def record(column, score, at_chance, compared):
+        return {"row": "ours", "metric": "accuracy", "column": column, "score": score, "at_chance": at_chance, "compared_with": compared,
+                "standard_error": "1.0", "sd": "", "seeds": "1"}
+    records = [record("SNLI", "95.0", "0", "89.9"), record("RTE", "56.5", "1", "56.0"), record("QNLI", "", "", "88.1")]
+    assert found.table_sentence(2, records, []) == (
+        "Table 2: 2 of 3 scores measured, no better than chance on RTE; beside the paper 1 above, 1 with an interval that holds its "
+        "number, 0 below.")
+    assert "beside" not in found.table_sentence(2, records, ["SNLI", "RTE"])
+    assert found.table_sentence(2, records[2:], []) == "Table 2: none of its columns is measured."
+    claims = [{"verdict": verdict, "basis": "no row", "statement": f"It is {verdict}"} for verdict in ("confirmed", "not measured")]
+    assert found.claims_sentence(claims).startswith("Of 2 claims of the paper, 1 confirmed, 0 not confirmed")
+    assert found.left_out({"Table 2": "text\n- Left out: SNLI.\n- x"}, claims, ["check", "encode@rte", "encode@cola"]) == [
+        ("Stages without results", "check; encode (rte, cola)"), ("Table 2", "SNLI."),
+        ("Claims not measured", "no row: It is not measured")]
+
+
+def test_headline_numbers_a_file_each_and_none_that_compares_made_up_tasks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made_results.write_params(["rte", "snli"], [0, 1])
+    values = json.loads(Path("params.yaml").read_text())
+    values |= {"world": {"town": {"seed": 0, "books": 3, "pages": 3}}, "variants": {}}
+    values["sources"]["snli"]["folder"] = "world/town"
+    Path("params.yaml").write_text(json.dumps(values))
+    made_curves.write_pretraining("transformer", [{"update": update, "loss": 7.0 - update / 10, "gradient_norm": 1.0}
+                                                  for update in (10, 20)] + [{"update": 20, "heldout_loss": 5.0}], 1024, {"attention": 1})
+    header = "row,column,task,metric,score,sd,seeds,standard_error,difference\n"
+    table, claims = (Path("data/report", name, f"{name}.csv") for name in ("table2", "claims"))
+    for path in (table, claims):
+        path.parent.mkdir(parents=True)
+    table.write_text(f"{header}paper's model,RTE,,accuracy,56.0,,,,\nours,RTE,rte,accuracy,66.0,4.0,4,3.0,10.0\n"
+                     "ours,SNLI,snli,accuracy,66.0,,1,3.0,-23.9\nours,QNLI,qnli,accuracy,,,,,\n")
+    claims.write_text("claim,ours,low,high,verdict\nlstm_below,8.0,6.0,10.0,confirmed\nlstm_size,8.0,6.0,10.0,not confirmed\n"
+                      "other,,,,not measured\n")
+    scores_stage.main()
+    found = {path.relative_to("data/report/scores").as_posix(): json.loads(path.read_text())
+             for path in Path("data/report/scores").rglob("*.json")}
+    assert sorted(found) == ["claims/lstm_below.json", "claims/lstm_size.json", "pretrain/transformer.json", "table2/RTE-accuracy.json",
+                             "table2/SNLI-accuracy.json"]
+    assert found["table2/RTE-accuracy.json"] == {"score": 66.0, "low": 58.93, "high": 73.07, "difference": 10.0}  # 1.96 sqrt(9 + 16 / 4)
+    assert "difference" not in found["table2/SNLI-accuracy.json"]
+    assert [found[f"claims/{name}.json"]["confirmed"] for name in ("lstm_below", "lstm_size")] == [1.0, -1.0]
+    assert found["pretrain/transformer.json"]["perplexity"] == pytest.approx(148.413, abs=1e-3)  # e to the 5
+    assert Path("data/report/plots/heldout.csv").read_text() == "update,transformer,lstm\n20,5.0000,\n"
+    assert Path("data/report/plots/scores.csv").read_text() == "column,score\nRTE-accuracy,66.0000\nSNLI-accuracy,66.0000\n"

@@ -1,0 +1,132 @@
+"""A model of MLflow's registry as people use it: registered twice, loaded as a python_function, served and asked over HTTP."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import typer
+from made_answers import write_model, write_models
+from typer.testing import CliRunner
+
+from gpt1.answers.registered import register, serve_command
+from gpt1.commands.predict import predict
+from gpt1.config import read_params
+from gpt1.errors import UserError
+
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+NAME = "gpt1-paper-rte"
+PAIR = {"first": "a cat sat", "second": "it sat"}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A folder with a task model in it, registered there."""
+    folder = tmp_path_factory.mktemp("registered")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("GPT1_DEVICE", "cpu")
+        for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW"):
+            patch.delenv(name, raising=False)
+        write_models(folder, "rte", "race")
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")  # for MLflow's own functions, asked in the tests
+        register(read_params(), ["rte"])
+        yield folder
+
+
+def predicted(fields: dict[str, str]) -> dict[str, object]:
+    """What `gpt1 predict rte --json` answers."""
+    app = typer.Typer()
+    app.command()(predict)
+    answer: dict[str, object] = json.loads(CliRunner().invoke(app, ["rte", "--json"], input=json.dumps(fields)).stdout)
+    return answer
+
+
+def test_the_best_seed_is_registered_once(checkout):
+    from mlflow import MlflowClient
+    from mlflow.models import get_model_info
+
+    client = MlflowClient()
+    version = client.get_model_version_by_alias(NAME, "best")
+    assert (str(version.version), version.tags["seed"], version.tags["metric"]) == ("1", "1", "accuracy")
+    assert client.get_run(version.run_id).info.run_name == "2 rte seed 1"
+    assert "mlflow models serve -m models:/gpt1-paper-rte@best \\\n  --env-manager local" in client.get_registered_model(NAME).description
+    assert [one.new for one in register(read_params(), ["rte"])] == [False]
+    assert len(client.search_model_versions(f"name = '{NAME}'")) == 1
+    info = get_model_info(f"models:/{NAME}@best")
+    assert info.signature.inputs.input_names() == ["first", "second"]
+    assert info.signature.outputs.input_names() == ["label", "probabilities"]
+    assert info.saved_input_example_info is not None
+    files = [path for path in Path("mlruns").rglob("*") if path.is_file()]
+    assert [path.name for path in files if path.suffix in (".pkl", ".pickle", ".bin", ".pt")] == []
+    assert len([path for path in files if path.name == "weights.safetensors"]) == 1
+
+    write_model("rte", {0: 0.9, 1: 0.75}, read_params())  # another seed is best now: the alias moves, the old version stays
+    assert [(one.version, one.seed, one.new) for one in register(read_params(), ["rte"])] == [("2", 0, True)]
+    write_model("rte", {0: 0.5, 1: 0.75}, read_params())  # and back again, to the version that is there
+    assert [(one.version, one.seed, one.new) for one in register(read_params(), ["rte"])] == [("1", 1, False)]
+    assert str(client.get_model_version_by_alias(NAME, "best").version) == "1"
+
+
+def test_choices_come_as_a_list(checkout):
+    import mlflow
+
+    register(read_params(), ["race"])
+    model = mlflow.pyfunc.load_model("models:/gpt1-paper-race@best")
+    answer, = model.predict([{"first": "p", "second": "q", "choices": ["a", "b", "c", "d"]}])
+    assert answer["choice"] == "abcd"["ABCD".index(answer["label"])]
+    assert sum(answer["probabilities"].values()) == pytest.approx(1)
+
+
+def test_what_cannot_be_registered_is_one_line(checkout, monkeypatch):
+    with pytest.raises(UserError, match="mnli is not fine-tuned; run gpt1 run finetune@mnli"):
+        register(read_params(), ["mnli"])
+    monkeypatch.setenv("GPT1_MLFLOW", "off")
+    with pytest.raises(UserError, match="expected MLflow, found it switched off; unset GPT1_MLFLOW"):
+        register(read_params(), ["rte"])
+
+
+def ask(port: int, records: list[dict[str, str]]) -> tuple[int, dict[str, object]]:
+    """Status and answer of the served model."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/invocations", json.dumps({"dataframe_records": records}).encode(),
+                                     {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_a_served_model_answers_as_predict_does(checkout):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    _, module, *arguments = serve_command(NAME).split()
+    arguments[-1] = str(port)
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd="/", start_new_session=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            end = time.monotonic() + 120
+            while True:
+                try:
+                    status, answer = ask(port, [PAIR, {"first": "b", "second": "c d e f g"}])
+                    break
+                except OSError:
+                    assert server.poll() is None
+                    assert time.monotonic() < end
+                    time.sleep(0.2)
+            assert status == 200
+            assert answer == {"predictions": [predicted(PAIR), predicted({"first": "b", "second": "c d e f g"})]}
+            status, refused = ask(port, [{"first": "a", "second": " "}])
+            assert status == 400
+            assert "row 0: expected text in every field, found empty text (second)" in str(refused["message"])
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)

@@ -1,0 +1,89 @@
+"""MLflow that is not there, never answers or is broken: one line, and nothing waits for it."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import made_results
+import pytest
+
+from gpt1 import tracking
+from gpt1.config import read_params
+from gpt1.errors import UserError
+from gpt1.record import live
+from gpt1.record.log import log_path, read_log
+
+CURVE = log_path("pretrain", "transformer")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
+        monkeypatch.delenv(name, raising=False)
+    made_results.write_params(["rte"], [0, 1])
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def silent_port():
+    """A server that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(50)
+        yield server.getsockname()[1]
+
+
+def train_live(monkeypatch, close_seconds: float) -> float:
+    """Seconds that a stage of thousand points takes, its closing included."""
+    monkeypatch.setattr(live, "LIVE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(live, "CLOSE_SECONDS", close_seconds)
+    began = time.monotonic()
+    tracker = tracking.start("pretrain", "transformer", read_params(), "f1")
+    for update in range(1000):
+        tracker.log(update, {"loss": 1.0})
+    assert time.monotonic() - began < 2
+    tracker.close()
+    assert len(read_log(CURVE)[1]) == 1000
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("where", ["closed", "corrupt file", "corrupt inside"])
+def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkeypatch, capfd):
+    if where == "closed":
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://someone:hunter2@127.0.0.1:{closed_port}")
+    else:
+        Path("mlflow.db").write_bytes((b"SQLite format 3\0" if where == "corrupt inside" else b"") + os.urandom(8192))
+    train_live(monkeypatch, close_seconds=40)
+    said = capfd.readouterr().err
+    assert said.count("warning:") == 1
+    assert len(said.strip().splitlines()) == 1
+    made_results.write_pretraining()
+    began = time.monotonic()
+    with pytest.raises(UserError, match=r"MLflow at .* does not work .*gpt1 sync can be called again") as caught:
+        tracking.sync(read_params())
+    assert time.monotonic() - began < 20
+    assert "hunter2" not in said + str(caught.value)
+    assert "someone" not in said + str(caught.value)
+
+
+def test_a_server_that_never_answers_is_not_waited_for(silent_port, monkeypatch, capfd):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent_port}")
+    assert train_live(monkeypatch, close_seconds=1) < 5
+    said = capfd.readouterr().err
+    assert said.count("warning:") == 1
+    assert "is slow; gpt1 sync adds" in said
+
+
+def test_a_broken_result_is_one_line():
+    made_results.write_pretraining()
+    Path("data/pretrain/transformer/curve.jsonl").write_text('{"update": 1\n')
+    with pytest.raises(UserError, match="a result under data/ cannot be read"):
+        tracking.sync(read_params())
