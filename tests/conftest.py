@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 from hypothesis import settings
 
@@ -11,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GPT1_THREADS", "1")
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes start here: our code is compiled once, not in each of them
+sys.dont_write_bytecode = True  # but this one imports files from folders whose content is tested
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure
 settings.load_profile("suite")

@@ -89,7 +89,6 @@ def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_b
     assert lines[-1].startswith(f"{len(expected)} stages run in "), lines
     assert twin.hashes() == checkout.hashes()
     assert twin.gpt1("run") == "everything is up to date\n"
-    assert twin.repro() == set()
 
 
 def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:

@@ -105,7 +105,7 @@ def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
 
 def test_the_graph_of_each_profile_ends_in_reports() -> None:
     stages = expand(compose("paper", ()))
-    assert stages["pretrain@lstm"].needs == {"shard"}
+    assert stages["pretrain@lstm"].needs == {"shard", "acquire@official"}, "imported weights are left out where there are none"
     assert stages["pretrain@lstm"].trains
     assert stages["ablate@no_pretraining-cola"].needs == {"encode@cola", "bpe"}
     assert "finetune@cola" in stages["table4"].needs
