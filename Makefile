@@ -8,7 +8,7 @@ export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce serve worker ui docs test test-fast clean
+.PHONY: help setup reproduce serve worker ui docs test test-all test-fast clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -50,9 +50,12 @@ docs: setup  ## the documentation, as the folder site/, readable from disk
 worker: setup  ## a worker more, on another machine or clone, for the server that .env names
 	@exec python -m flows.serve --worker
 
-test: setup  ## style, types, every test
+test: setup  ## style, types, the tests
 	ruff check
 	mypy
+	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not long'
+
+test-all: setup  ## every test: also the longest, of kills, repetitions and whole graphs
 	pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: setup  ## the tests that take less than a minute together

@@ -144,6 +144,7 @@ assert torch.equal(torch.compile(keep)(*arguments), keep(*arguments)), "the comp
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_compiled_mask_has_the_same_bits(tmp_path):
     """In a process of its own: what is compiled stays."""
     if subprocess.run(["g++", "--version"], capture_output=True, check=False).returncode:

@@ -137,6 +137,7 @@ def run_deepspeed(tmp_path, request, processes):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_plain_and_deepspeed_of_one_and_two_processes_agree(recipe, tmp_path, request):
     losses, weights, loud = run_pretraining(recipe, 2)
     for processes in (1, 2):

@@ -143,6 +143,7 @@ Path(f"{machine.rank}.json").write_text(json.dumps([machine.local_rank, machine.
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_deepspeed_starts_the_processes_of_a_hostfile(tmp_path):
     """Its launcher in earnest; pdsh and ssh, which would reach other hosts, reach this one twice."""
     for name, text in (("pdsh", PDSH), ("ssh", "#!/bin/sh\necho 127.0.0.1\n")):

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from gpt1.train.launch import read_machine
 
 pytestmark = pytest.mark.slow
-STAGES = (0, 1, 3)  # 2 shares out gradients too, between the two
+STAGES = (0, pytest.param(1, marks=pytest.mark.long), 3)  # 2 shares out gradients too, between the two
 
 
 def run(folder, **settings):

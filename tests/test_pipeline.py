@@ -71,11 +71,13 @@ def test_a_second_run_runs_nothing(checkout: Brought) -> None:
     assert checkout.repro() == set()
 
 
+@pytest.mark.long
 def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(checkout: Brought) -> None:
     checkout.profile("tasks.story_cloze.finetune.epochs=2", "variants.lstm.finetune.epochs=2")
     assert checkout.repro() == {"check", "finetune@story_cloze", *ABLATED, "table3", "curves", *ANALYSES}
 
 
+@pytest.mark.long
 def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_by_side_with_equal_bytes(checkout: Brought) -> None:
     with (checkout.brought / "CoLA" / "train.tsv").open("a") as file:
         file.write("aa01\t1\t\tOne more sentence.\n" * 4)
@@ -103,6 +105,7 @@ def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:
     assert "Traceback" not in "\n".join(lines)
 
 
+@pytest.mark.long
 def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Brought) -> None:
     long = ("pretrain.updates=600", "pretrain.checkpoint_minutes=0.01", "pretrain.heldout_updates=600")
     checkout.profile(*long)

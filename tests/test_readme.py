@@ -110,6 +110,7 @@ def test_prefects_pages_show_the_run(served: Checkout) -> None:
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_a_flow_with_parameters_leaves_the_checkout_alone_and_takes_what_is_known_from_the_cache(served: Checkout) -> None:
     made = served
     params = (made.folder / "params.yaml").read_bytes()

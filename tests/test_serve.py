@@ -135,6 +135,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.timeout(400)
+@pytest.mark.long
 def test_service(copy: Copy) -> None:
     service = copy.start()
     said = copy.said.read_text()

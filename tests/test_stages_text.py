@@ -147,7 +147,8 @@ def test_any_number_of_processes_gives_the_same_files(tmp_path: Path, monkeypatc
     assert len(found[0]) == 8 + 1 + 3 + 3
 
 
-@pytest.mark.parametrize(("megabytes", "seconds"), [pytest.param(2, 60, id="2"), pytest.param(20, 100, marks=pytest.mark.slow, id="20")])
+@pytest.mark.parametrize(("megabytes", "seconds"), [pytest.param(2, 60, id="2"),
+                                                    pytest.param(20, 100, marks=[pytest.mark.slow, pytest.mark.long], id="20")])
 def test_a_book_of_one_long_line(tmp_path: Path, megabytes: int, seconds: float) -> None:
     books = write_books(tmp_path, 2)
     line = "Ba ke, “li” mo. " * (megabytes * 10**6 // 20)

@@ -200,6 +200,7 @@ def test_a_first_update_that_would_take_minutes_is_left_within_seconds(workplace
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workplace):
     write_shards(Path("data/shard"), book_tokens=20_000)
     write_params(workplace, pretrain__batch_size=100, pretrain__heldout_windows=401)  # an odd number: one process has more than the other
@@ -214,6 +215,7 @@ def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workpl
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_finetuning_drops_the_seed_that_it_is_in_at_once(workplace):
     write_shards(Path("data/shard"))
     write_task("cola", train=200)

@@ -272,6 +272,7 @@ def test_list_and_remove(small: Small, capsys: pytest.CaptureFixture[str], monke
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_the_checkout_ran_is_restored_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "Größe und Maß").mkdir()
     checkout = Checkout(tmp_path / "Größe und Maß")  # without a commit
