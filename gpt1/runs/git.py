@@ -71,7 +71,7 @@ def snapshot(common: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index"
         if (common / "index").is_file():
-            shutil.copy(common / "index", index)  # what git knows of unchanged files
+            shutil.copy2(common / "index", index)  # what git knows of unchanged files, and its time: git distrusts files as young
         git("add", "--all", "--", ".", *(f":(exclude,top){name}" for name in OWN), index=index)
         head = head_commit()
         if head:
