@@ -18,13 +18,16 @@ from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from tables_of_downloads import downloads
+from tables_of_licences import licences
 from tables_of_parameters import parameters
 from tables_of_tasks import sources, tasks
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "data/README.md", "benchmarks/README.md", "tests/golden/README.md")
 PICTURES = (".svg", ".png")
-MADE: dict[str, Callable[[], str]] = {"parameters": parameters, "tasks": tasks, "sources": sources}
+MADE: dict[str, Callable[[], str]] = {"parameters": parameters, "tasks": tasks, "sources": sources, "downloads": downloads,
+                                    "licences": licences}
 PARTS = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL)  # splits a page at its blocks of code
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 SOURCE = re.compile(r'<details class="mkdocstrings-source">.*?</details>', re.DOTALL)

@@ -34,13 +34,17 @@ def _line(task: Task) -> str:
 def _section(task: Task) -> str:
     classes = ", ".join(f"`{name}`" for name in task.labels)
     answer = "a score from 0 to 5, learned as shares of six classes" if task.target == "score" else classes
-    return (f"{_source(task.source, task.title, task.name)}- Sequences: {INPUTS[task.kind]}.\n- Answers: {answer}.\n"
+    integers = ", ".join(f"{number} `{name}`" for number, name in enumerate(task.integers, start=task.first_integer))
+    exported = f"; an export's integers mean {integers}" if integers else ""
+    return (f"{_source(task.source, task.title, task.name)}- Sequences: {INPUTS[task.kind]}.\n- Answers: {answer}{exported}.\n"
             f"- Columns in the tables: {', '.join(column.title for column in task.columns)}.\n")
 
 
 def _source(source: Source, title: str, anchor: str = "") -> str:
     files = [f"{_files(source, layout.required)}{f'; if you like also {_files(source, layout.optional)}' if layout.optional else ''}"
-             for layout in source.layouts] or [f"`{source.every}`, in any sub-folders"]
+             for layout in source.layouts if not layout.exported]
+    files += [f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders"] if source.every else []
+    files += ["a [Hugging Face export](#hugging-face-exports)"] if any(layout.exported for layout in source.layouts) else []
     return (f"### {title} {{#{anchor or source.name}}}\n\n- Files: {'; **or** '.join(files)}.\n"
             f"- Folder: `data/raw/{source.name}/`; under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n"
             f"- How to get it: {_linked(source.how_to_get)}.\n- From: {_linked(source.origin)}.\n"

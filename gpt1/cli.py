@@ -2,6 +2,8 @@
 
 import difflib
 import importlib
+import re
+import sys
 from typing import Any
 
 import typer
@@ -13,7 +15,7 @@ from gpt1.errors import UserError, run_stage
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
     "Run the paper": ("profile", "plan", "run", "status", "doctor"),
-    "Look at what came out": ("table", "report", "sync", "worktrees"),
+    "Look at what came out": ("table", "report", "sync", "worktrees", "submission"),
     "Use a model": ("generate", "predict", "evaluate"),
     "Models in and out": ("import", "export", "register"),
 }
@@ -90,7 +92,25 @@ def gpt1() -> None:
 
 def main() -> None:
     """Entry point of the console script: a person's mistake ends with one line and a status, never a traceback."""
-    run_stage(app)
+    run_stage(called)
+
+
+def called() -> None:
+    """The command that the command line names. Raises UserError for one that cannot be understood."""
+    try:
+        status = app(standalone_mode=len(sys.argv) < 2)  # without a word: help
+    except typer.TyperException as error:
+        raise UserError(in_one_line(error)) from None
+    sys.exit(status or 0)
+
+
+def in_one_line(error: typer.TyperException) -> str:
+    """What the library says of a command line that it does not understand, with what may have been meant and where to look."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "gpt1")
+    words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    wrong = re.search(r"'(.*)' is not one of (.*)", words)
+    near = difflib.get_close_matches(wrong[1], re.findall(r"'([^']+)'", wrong[2]), 1, 0.5) if wrong else []
+    return f"{path}: {words}{f'; did you mean {near[0]}?' if near else ''} ({path} --help)"
 
 
 if __name__ == "__main__":

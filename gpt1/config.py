@@ -11,6 +11,8 @@ from gpt1.sections import (
     Acquire,
     Bpe,
     Clean,
+    Contamination,
+    Download,
     Encode,
     Finetune,
     Generate,
@@ -45,6 +47,7 @@ class Params(Section):
     profile: str
     acquire: Acquire
     clean: Clean
+    contamination: Contamination
     bpe: Bpe
     shard: Shard
     model: Model
@@ -56,6 +59,7 @@ class Params(Section):
     report: Report
     generate: Generate
     world: dict[str, World]
+    download: dict[str, Download]
     sources: dict[str, Source]
     tasks: dict[str, Task]
     ablate: dict[str, Ablation]
@@ -72,9 +76,10 @@ class Params(Section):
         if wanted:
             raise ValueError(f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1 profile")
         for name, row in self.sources.items():
-            if row.folder != "raw" and row.folder.removeprefix("world/") not in self.world:
-                raise ValueError(f"sources.{name}.folder: expected raw or world/ and a row of world ({', '.join(self.world) or 'none'}), "
-                                 f"found {row.folder}")
+            made = name in self.download if row.folder == "download" else row.folder.removeprefix("world/") in self.world
+            if row.folder != "raw" and not made:
+                raise ValueError(f"sources.{name}.folder: expected raw, download with a row download.{name}, or world/ and a row of world "
+                                 f"({', '.join(self.world) or 'none'}), found {row.folder}")
         return self
 
     @model_validator(mode="after")

@@ -7,13 +7,22 @@ from collections.abc import Callable
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
+LINE_START, LINE_END = 2500, 1000  # characters of a longer error line that are shown: what was expected, and what to do
+
+
+def printable(text: str) -> str:
+    """A text in which all that could steer a terminal (control characters, marks of direction, half characters) stands as an escape."""
+    return text if text.isprintable() else "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text)
 
 
 class UserError(Exception):
-    """A mistake that a person can mend: says what was expected, what was found and what to do, in one line."""
+    """A mistake that a person can mend: says what was expected, what was found and what to do, in one line that any terminal may show."""
 
     def __str__(self) -> str:
-        return " ".join(super().__str__().split())
+        line = " ".join(super().__str__().split())
+        line = line if len(line) <= LINE_START + LINE_END else f"{line[:LINE_START]} … {line[-LINE_END:]}"
+        return printable(line)
 
 
 class TemporaryError(UserError):
@@ -30,8 +39,8 @@ def run_stage(main: Callable[[], None]) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        print(f"error: {error.filename or 'an output'} cannot be written ({error.strerror}): make room on the disk and run the same "
-              "command again; nothing finished was lost", file=sys.stderr, flush=True)
+        print(f"error: {printable(str(error.filename or 'an output'))} cannot be written ({error.strerror}): make room on the disk and "
+              "run the same command again; nothing finished was lost", file=sys.stderr, flush=True)
         sys.exit(USER_ERROR_STATUS)
     except KeyboardInterrupt as interrupt:
         print(str(interrupt) or "interrupted: nothing finished was lost; run the same command again to go on",

@@ -2,15 +2,17 @@
 
 import hashlib
 import json
+import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 DATA = Path("data")  # every stage runs in the root of the checkout, as DVC does
 RAW, LOGS, CHECKPOINTS = DATA / "raw", DATA / "logs", DATA / "checkpoints"
+CHUNK_BYTES = 1 << 20
 
 
 def stage_folder(stage: str, *parts: str) -> Path:
@@ -72,8 +74,66 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file that a stage wrote."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """Read a JSON file that a stage wrote. Raises OSError, or ValueError where it is damaged."""
+    return parse_json(path.read_text(encoding="utf-8"))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of JSON text. Raises ValueError where it is none, or nested too deeply to be any of ours."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Arrays of a file that numpy's savez wrote, by name. Nothing in it is run, and it takes no more memory than the file is large.
+
+    Raises OSError, KeyError for a name that is not there, and ValueError, which says why, for a file that is damaged or no such file.
+    """
+    from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+    found = {}
+    try:
+        with ZipFile(path) as members:
+            for name in names:
+                member = members.getinfo(f"{name}.npy")
+                if member.compress_type != ZIP_STORED or member.file_size > path.stat().st_size:
+                    raise ValueError(f"{name} is compressed, or larger than the file")
+                with members.open(member) as stream:
+                    found[name] = read_array(stream, member.file_size)
+                    if stream.read(1):  # which also looks at the checksum
+                        raise ValueError(f"{name} is longer than it says")
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ValueError(str(error)) from None
+    return found
+
+
+def read_array(stream: IO[bytes], bytes_: int) -> Any:
+    """An array of numbers, booleans or text as numpy's save wrote it, from a stream that holds so many bytes more.
+
+    Raises OSError, and ValueError for another thing, or an array that is not as large as it says.
+    """
+    import numpy as np
+    from numpy.lib import format as npy
+
+    try:
+        version = npy.read_magic(stream)
+        reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, fortran_order, dtype = reader(stream)
+    except Exception:  # numpy lets through what Python's own parser raises; its words would advise to load what may run code
+        raise ValueError("no array as numpy writes it") from None
+    cells = math.prod(shape)
+    if dtype.kind not in "biufU" or min(shape, default=0) < 0 or cells * dtype.itemsize > bytes_:
+        raise ValueError(f"an array of {dtype} in shape {list(shape)}, which is not of numbers or not in the file")
+    array = np.empty(shape, dtype, order="F" if fortran_order else "C")
+    view = array.ravel(order="K").view(np.uint8).data if array.nbytes else memoryview(b"")
+    while view:
+        read = stream.readinto(view[:CHUNK_BYTES])  # type: ignore[attr-defined]  # every stream of bytes has it
+        if not read:
+            raise ValueError("an array that is cut short")
+        view = view[read:]
+    return array
 
 
 def sha256_file(path: Path) -> str:

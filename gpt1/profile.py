@@ -12,7 +12,10 @@ from rich.table import Table
 from gpt1.config import PARAMS, Params, Task, Variant, ablation, read_params, validate
 from gpt1.errors import UserError
 from gpt1.files import DATA, RAW
+from gpt1.sources.addresses import DOWNLOADS
+from gpt1.sources.cache import cache_folder, offline
 from gpt1.sources.find import find_sources
+from gpt1.sources.offered import chosen, lacking, offer
 from gpt1.sources.table import SOURCES, Source
 from gpt1.strict import nearest_key, validated
 from gpt1.tasks.table import ABLATED, TASKS
@@ -33,7 +36,11 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
     if name not in profiles:
         raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}")
-    return with_ablations(without_pretraining(overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}))
+    values = overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}
+    try:
+        return with_ablations(without_pretraining(values))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{CONF / name}.yaml: expected every section of conf/paper.yaml, with its rows; found none for {error}") from None
 
 
 def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +66,8 @@ def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
 
+    for path in base.parent.glob("*.yaml") if base.parent == CONF else (base,):
+        read_yaml(path)  # Hydra's own reader knows no limits, and tells of a slip in many lines
     any_key = re.compile(r"^(?=(tasks|variants)\.\w+\.finetune\.)")  # such a row may name any key
     overrides = [any_key.sub("++", override) for override in overrides]
     try:
@@ -69,7 +78,11 @@ def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
         near = next((f"; did you mean {found}?" for key in keys
                      if key in str(error) and (found := nearest_key(key, Params)) not in ("", key)), "")
         raise UserError(f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in {CONF / 'paper.yaml'})") from None
-    assert isinstance(values, dict)  # a profile is a mapping
+    except Exception as error:  # what PyYAML and OmegaConf raise
+        raise UserError(f"{base}: {type(error).__name__}: {error}; expected sections of keys and values as in "
+                        f"{CONF / 'paper.yaml'}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{base}: expected sections of keys and values as in {CONF / 'paper.yaml'}, found {type(values).__name__}")
     return {str(key): value for key, value in values.items()}
 
 
@@ -104,7 +117,8 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
     there = {section: {name: row for name, row in values[section].items() if name in sources}
              for section in ("tasks", "transfer", "zero_shot")}
     ablate = {name: row for name, row in values["ablate"].items() if row["task"] in sources}
-    return values | {"sources": sources, "ablate": ablate, **there}
+    download = {name: row for name, row in values["download"].items() if name in sources}
+    return values | {"sources": sources, "ablate": ablate, "download": download, **there}
 
 
 def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -119,10 +133,27 @@ def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return with_sources(values, {*names, *(name for name in values["sources"] if name not in known)})
 
 
+def imported_sources(values: dict[str, Any]) -> dict[str, bool]:
+    """Whether a run needs each of the sources that not every run needs."""
+    return {"openai_bpe": values["bpe"]["source"] == "authors",
+            "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"])}
+
+
+def with_downloads(values: dict[str, Any], names: Sequence[str], present: set[str]) -> dict[str, Any]:
+    """The values with rows of `download` for the named sources (all: each that can be downloaded) that are not in data/raw.
+
+    Raises UserError for a name that is none of theirs, or that no program may download.
+    """
+    imported = imported_sources(values)
+    wanted = {name: row for name, row in values["sources"].items() if imported.get(name, True)}
+    brought = chosen(names, wanted, present, all_sources())
+    sources = {name: row | {"folder": "download"} if name in brought else row for name, row in values["sources"].items()}
+    return values | {"sources": sources, "download": values["download"] | {name: {} for name in brought}}
+
+
 def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     """The values less the tasks and sources that are absent. Raises UserError where no run is possible without one."""
-    imported = {"openai_bpe": values["bpe"]["source"] == "authors",
-                "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"])}
+    imported = imported_sources(values)
     refuse_absent(values, ["books", *(name for name in imported if imported[name])], present, f"profile {values['profile']}")
     return with_sources(values, {name for name, row in values["sources"].items() if (name in present or row["folder"] != "raw")
                                  and imported.get(name, True)})
@@ -132,8 +163,9 @@ def refuse_absent(values: dict[str, Any], names: Collection[str], present: set[s
     """Raises UserError, with how to get it, for a named source that is not there; `who` needs it."""
     for name in names:
         if name not in present and values["sources"][name]["folder"] == "raw":
+            other = f", or --download {name}" if name in DOWNLOADS else ""
             raise UserError(f"nothing is in {RAW / name}, and {who} cannot run without it: "
-                            f"{all_sources()[name].how_to_get}; or give --data FOLDER")
+                            f"{all_sources()[name].how_to_get}; or give --data FOLDER{other}")
 
 
 def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
@@ -143,6 +175,22 @@ def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
     rows = {f"{name}-{task}": ablation(name, variant, task, row).model_dump()
             for name, variant in variants.items() for task, row in tasks.items()}
     return values | {"ablate": rows}
+
+
+def show_downloads(names: Collection[str]) -> None:
+    """Say what a run will download: what, how large, from where, checked by what, under which licence."""
+    table = Table("to download", "files", "size", "from", "checked by", "licence", title_justify="left", pad_edge=False)
+    for name in names:
+        table.add_row(*offer(all_sources()[name], cache_folder()))
+    Console(highlight=False).print(table)
+
+
+def refuse_lacking(names: Collection[str]) -> None:
+    """Raises UserError where a file that a run would download is not in the cache, so that the run would need the network."""
+    if missing := [str(path) for name in names for path in lacking(name, cache_folder())]:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise UserError(f"without the network nothing can be downloaded, and the cache lacks {missing[0]}{more}; put the official files "
+                        "there by hand, where they are checked, or take --offline (GPT1_OFFLINE) away")
 
 
 def show(params: Params, left_out: list[str]) -> None:
@@ -156,6 +204,8 @@ def show(params: Params, left_out: list[str]) -> None:
         for name in left_out:
             table.add_row(TASKS[name].title if name in TASKS else f"{name.upper()} (zero-shot)", all_sources()[name].how_to_get)
         console.print(table)
+        if offered := [name for name in left_out if name in DOWNLOADS]:
+            console.print(f"--download {','.join(offered)} (or --download all) brings these from where they lie", markup=False)
     console.print("next: gpt1 run")
 
 
@@ -166,19 +216,23 @@ def requested(profile: str | None, overrides: Sequence[str], tasks: Sequence[str
     return values if tasks is None else only_tasks(values, tasks)
 
 
-def compose_run(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
+def compose_run(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None,
+                downloads: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
     """The values of a run on the data at hand, and the names of tasks and zero-shot sets left out for want of theirs; from params.yaml
-    (no profile) nothing is left out. Raises UserError, also where data of one of `tasks` are absent."""
+    (no profile) nothing is left out. downloads: names of sources to download. Raises UserError, also where data of one of `tasks` are
+    absent."""
     whole, present = requested(profile, overrides, tasks), present_sources()
+    if downloads is not None:
+        whole = with_downloads(whole, downloads, present)
     refuse_absent(whole, tasks or (), present, f"a run on {','.join(tasks or ())}")
     values = whole if profile is None else without_absent(whole, present)
     validate(values)
     return values, [name for name in {**whole["tasks"], **whole["zero_shot"]} if name not in values["sources"]]
 
 
-def in_words(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None) -> str:
+def in_words(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None, downloads: Sequence[str] | None = None) -> str:
     """What a run is composed of, in one line: `small finetune.epochs=2 --tasks snli,rte`; without a profile params.yaml comes first."""
-    restriction = [f"--tasks {','.join(tasks)}"] if tasks is not None else []
+    restriction = [f"--{word} {','.join(names)}" for word, names in (("tasks", tasks), ("download", downloads)) if names is not None]
     return " ".join(" ".join([profile or str(PARAMS), *overrides, *restriction]).split())
 
 
@@ -193,11 +247,20 @@ def write_params(path: Path, values: dict[str, Any], composed_by: str) -> None:
         beside.replace(path)
 
 
-def compose_profile(name: str, overrides: Sequence[str], data: Path | None, tasks: Sequence[str] | None) -> None:
-    """Write params.yaml for a profile, its overrides, the tasks and the data at hand. Raises UserError and leaves params.yaml as it was."""
+def compose_profile(name: str, overrides: Sequence[str], data: Path | None, tasks: Sequence[str] | None,
+                    downloads: Sequence[str] | None, from_cache: bool) -> None:
+    """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be downloaded.
+
+    from_cache: the cache has to have all that is to be downloaded. Raises UserError and leaves params.yaml as it was.
+    """
     if data is not None:
         requested(name, overrides, tasks)  # so that a refused profile links nothing
         link_sources(data.expanduser())
-    values, left_out = compose_run(name, overrides, tasks)
-    write_params(PARAMS, values, f"gpt1 profile {in_words(name, overrides, tasks)}")
-    show(validate(values), left_out)
+    values, left_out = compose_run(name, overrides, tasks, downloads)
+    params = validate(values)
+    if from_cache or offline():
+        refuse_lacking(params.download)
+    write_params(PARAMS, values, f"gpt1 profile {in_words(name, overrides, tasks, downloads)}")
+    if params.download:
+        show_downloads(params.download)
+    show(params, left_out)

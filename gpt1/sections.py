@@ -9,6 +9,7 @@ Precision = Literal["bf16", "fp32"]
 NetworkName = Literal["transformer", "lstm"]
 Group = Literal["nli", "glue_nli", "qa", "glue"]
 Positive: Any = Field(gt=0)
+PLAIN = r"^[^\x00-\x1f\x7f-\x9f]*$"  # no character that steers a terminal
 Fraction: Any = Field(ge=0, lt=1)
 
 
@@ -23,7 +24,8 @@ class Acquire(Section):
 
 
 class Clean(Section):
-    corpus_name: str = Field(min_length=1)
+    corpus_name: str = Field(min_length=1, max_length=200, pattern=PLAIN)
+    text_field: str = Field(min_length=1)
 
 
 class Bpe(Section):
@@ -31,6 +33,12 @@ class Bpe(Section):
     merges: int = Positive
     alphabet_size: int = Positive
     max_word_types: int = Positive
+
+
+class Contamination(Section):
+    """Which runs of words count as shared by the corpus and a task's text."""
+
+    ngram: int = Positive
 
 
 class Shard(Section):
@@ -178,11 +186,20 @@ class World(Section):
     pages: int = Positive
 
 
+class Download(Section):
+    """A source that the stage `download` brings; what and from where stands in gpt1/sources/addresses.py."""
+
+
 class Source(Section):
     """Where one source lies: data/<folder>/<its name>."""
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
-    folder: str = Field(pattern="^(raw|world/[a-z0-9_]+)$")
+    folder: str = Field(pattern="^(raw|download|world/[a-z0-9_]+)$")
+
+    @property
+    def made_up(self) -> bool:
+        """Whether it comes from a made-up world."""
+        return self.folder.startswith("world/")
 
 
 class Task(Section):

@@ -5,7 +5,6 @@ says where to (environment or .env; without it `mlflow.db` here), GPT1_MLFLOW=of
 process that sends the growing log of the stage that started it.
 """
 
-import json
 import os
 import select
 import signal
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpt1.config import Params, validate
 from gpt1.errors import UserError
-from gpt1.files import DATA, write_json
+from gpt1.files import DATA, parse_json, write_json
 from gpt1.record.address import prepare_mlflow, problem, refuse_broken_sqlite, switched_off, tracking_uri, warn
 from gpt1.record.live import Tracker, start
 from gpt1.record.log import RUNS, Point, log_path, machine_path, machine_point, tags
@@ -74,7 +73,7 @@ def follow() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the stage's; this process ends when its pipe does
     os.nice(10)
     pipe = os.fdopen(0, "rb", buffering=0)
-    request = json.loads(pipe.readline())
+    request = parse_json(pipe.readline())
     stage, name, params = request["stage"], request["name"], validate(request["params"])
     sender = _LogSender(stage, name, params, request["fingerprint"])
     ended, warned, works = False, False, True
@@ -126,7 +125,7 @@ class _LogSender:
 
     def send_news(self) -> None:
         """Read new whole lines and send them. Raises whatever MLflow raises; what was not sent is kept."""
-        lines = [json.loads(line) for line in self.log.lines()]
+        lines = [parse_json(line) for line in self.log.lines()]
         self.began = next((line["time"] for line in lines if "update" not in line), self.began)
         self.pending += [point for point in lines if "update" in point]
         if self.machine.path.is_file():

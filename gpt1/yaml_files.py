@@ -1,5 +1,8 @@
 """The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written so that every reader takes them alike."""
 
+import re
+from codecs import BOM_UTF8
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +13,71 @@ from ruamel.yaml.error import YAMLError
 from gpt1.errors import UserError
 from gpt1.files import writing
 
+LARGEST_BYTES = 64 * 1024  # of a file of YAML; ours have some 10,000
+MOST_VALUES = 100_000
+MOST_BITS = 64
+MOST_NESTED = 32
+
 
 def read_yaml(path: Path) -> Any:
-    """Plain values of a YAML 1.2 file (so 1e-3 is a number). Raises UserError where it cannot be read."""
+    """Plain values of a YAML 1.2 file (so 1e-3 is a number). Raises UserError where it cannot be read, or is larger than any of ours."""
     try:
-        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(LARGEST_BYTES + 1)
+        if len(data) > LARGEST_BYTES:
+            raise UserError(f"{path}: expected at most {LARGEST_BYTES:,} bytes, found more; it is no file of this pipeline: compose it "
+                            "anew with gpt1 profile")
+        return parse_yaml(data.removeprefix(BOM_UTF8).decode("utf-8"), str(path))
     except FileNotFoundError:
         raise UserError(f"{path} is not there; compose it with gpt1 profile, in the root of the checkout") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def parse_yaml(text: str, where: str = "the text") -> Any:
+    """Plain values of YAML 1.2 text; `where` names it in an error. Raises UserError where it is no YAML, or would burst."""
+    depth = accumulate(1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", text))
+    if max(depth, default=0) > MOST_NESTED:  # the parser's time grows with its square
+        raise UserError(f"{where}: expected brackets nested at most {MOST_NESTED} deep, found more; mend it")
+    try:
+        if "*" in text:  # an alias of a list of aliases of a list … stands for more values than any memory holds
+            _count(YAML(typ="safe", pure=True).compose(text), {}, where)
+        values = YAML(typ="safe", pure=True).load(text)
+    except UserError:
+        raise
     except YAMLError as error:
-        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        raise UserError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
+    except Exception as error:  # the parser lets through what int(), datetime, deep nesting and its own slips raise
+        raise UserError(f"{where} is not YAML: {type(error).__name__} in reading it; compose it anew with gpt1 profile") from None
+    _refuse_huge_numbers(values, where)
+    return values
+
+
+def _count(node: Any, counted: dict[int, int], where: str) -> int:
+    """How many values a node stands for, with aliases written out. Raises UserError for too many, or a node within itself."""
+    if id(node) in counted:
+        found = counted[id(node)]
+    else:
+        counted[id(node)] = MOST_VALUES  # until it is known: what holds itself has no end
+        parts = node.value if isinstance(getattr(node, "value", None), list) else []
+        flat = [part for pair in parts for part in (pair if isinstance(pair, tuple) else (pair,))]
+        found = counted[id(node)] = 1 + sum(_count(part, counted, where) for part in flat)
+    if found >= MOST_VALUES:
+        raise UserError(f"{where}: expected at most {MOST_VALUES:,} values, found aliases (*name) that stand for more; write them out")
+    return found
+
+
+def _refuse_huge_numbers(values: Any, where: str) -> None:
+    """Raise UserError for a whole number that no setting is, and that Python itself would not print."""
+    if isinstance(values, dict):
+        for key, inner in values.items():
+            _refuse_huge_numbers(key, where)
+            _refuse_huge_numbers(inner, where)
+    elif isinstance(values, list | tuple | set):
+        for inner in values:
+            _refuse_huge_numbers(inner, where)
+    elif isinstance(values, int) and values.bit_length() > MOST_BITS:
+        raise UserError(f"{where}: expected whole numbers of at most {MOST_BITS} bits, found one of {values.bit_length():,}; mend it")
 
 
 ROWS = ("variants", "sources", "tasks", "ablate", "transfer", "zero_shot")  # sections that are tables

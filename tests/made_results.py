@@ -1,11 +1,17 @@
 """Results as `shard`, `pretrain`, `encode` and `finetune` write them, made up in the current folder from labels and answers."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from filelock import FileLock
 
+from gpt1 import tracking
+from gpt1.config import read_params
+from gpt1.record.address import prepare_mlflow
 from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +29,33 @@ def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any])
     for section, changed in sections.items():
         values[section] |= changed
     Path("params.yaml").write_text(json.dumps(values))
+
+
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with params.yaml of one task and two seeds, as if nothing had been set of MLflow."""
+    monkeypatch.chdir(folder)
+    for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
+        monkeypatch.delenv(name, raising=False)
+    write_params(["rte"], [0, 1])
+
+
+def begin(fingerprint: str = "f1") -> tracking.Tracker:
+    """The tracker of a pre-training."""
+    return tracking.start("pretrain", "transformer", read_params(), fingerprint)
+
+
+def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:
+    """An empty database of MLflow's, which takes it seconds to make: one for all test processes, to be copied."""
+    worker = "PYTEST_XDIST_WORKER" in os.environ
+    path = (temporary.getbasetemp().parent if worker else temporary.getbasetemp()) / "empty-mlflow.db"
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            prepare_mlflow()
+            from mlflow import MlflowClient
+
+            MlflowClient(tracking_uri=f"sqlite:///{path}.partial").search_experiments()
+            path.with_name(f"{path.name}.partial").rename(path)
+    return path
 
 
 def group(task: str) -> str:
@@ -70,7 +103,8 @@ def write_task(task: str, labels: dict[str, list[float]], answers: dict[int, dic
         folder = finetuned / f"seed-{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         np.savez(folder / "logits.npz", **{name: logits(row, OUTPUTS[task]) for name, row in given_answers.items()})
-        lines = [{"update": 10, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0}, {"update": 20, "epoch": 1, "dev_score": 0.5}]
+        lines = [{"update": 10, "tokens": 700, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0},
+                 {"update": 20, "tokens": 1500, "epoch": 1, "dev_score": 0.5}]
         (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     write_json(finetuned / "summary.json", {"task": task, "seeds": {str(seed): {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
                                                                     for seed in answers}})

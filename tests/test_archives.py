@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpt1.errors import UserError
-from gpt1.sources.archives import is_archive, unpack
+from gpt1.sources.archives import FREE_BYTES, is_archive, unpack
 
 LIMIT = 10_000
 
@@ -107,3 +107,19 @@ def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
     archive.write_bytes(raw)
     with pytest.raises(UserError, match="cut short or damaged"):
         unpack(archive, tmp_path / "out", LIMIT)
+
+
+def test_an_archive_that_bursts_is_refused_however_much_is_allowed(tmp_path: Path) -> None:
+    zeros = bytes(FREE_BYTES + 1)
+    for archive in (zip_with(tmp_path / "a.zip", ("x", zeros)), tar_with(tmp_path / "a.tar.gz", ("x", zeros))):
+        with pytest.raises(UserError, match=r"more than 100 times its size, as no text does"):
+            unpack(archive, tmp_path / "out", 10**12)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_name_may_come_once(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        twice = zip_with(tmp_path / "a.zip", ("x", b"1"), ("x", b"2"))
+    for archive in (twice, tar_with(tmp_path / "a.tar.gz", ("a/x", b"1"), ("A/X", b"2"))):
+        with pytest.raises(UserError, match="twice, or in two spellings; expected each file once"):
+            unpack(archive, tmp_path / "out", LIMIT)

@@ -142,7 +142,8 @@ def test_a_bad_file_of_another_format_is_one_line(
 
 def test_a_missing_file_and_a_wrong_name_are_one_line(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("rte", {"train.tsv": GOOD_RTE})
-    assert refusal("rte", monkeypatch) == "data/acquire/tasks/rte does not hold train.tsv, dev.tsv; run python -m gpt1.stages acquire rte"
+    assert refusal("rte", monkeypatch) == ("data/acquire/tasks/rte does not hold train.tsv, dev.tsv or a Hugging Face export; "
+                                           "run python -m gpt1.stages acquire rte")
     done = subprocess.run([sys.executable, "-m", "gpt1.stages", "encode", "rta"], env=os.environ | {"PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from gpt1 import errors
-from gpt1.cli import ENDING, PANELS, app, load
+from gpt1.cli import ENDING, PANELS, app, load, main
 from gpt1.commands.surface import PAGE, RENEW, surface
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -76,6 +76,20 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
     said = gpt1("sttus")
     assert said.returncode == 2
     assert said.stderr == "error: no command 'sttus'; did you mean status? (gpt1 --help lists them)\n"
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    ("table tabel2", r"'tabel2' is not one of 'table2', .*; did you mean table2\?"), ("table", r"Missing argument 'name'.*table2, table3"),
+    ("table table2 --format pdf", "'pdf' is not one of 'terminal'"), ("table table2 more", "unexpected extra argument"),
+    ("run -j none", "'-j' / '--lanes'"), ("generate --top-p 7", "'--top-p': Input should be less than or equal to 1"),
+    *((f"{name} --no-such-option", "No such option: --no-such-option") for name in NAMES)])
+def test_a_command_line_that_cannot_be_understood_is_one_line(words, told, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpt1", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert re.fullmatch(rf"error: .*gpt1 {words.split()[0]}: .*{told}.* \(.*gpt1 {words.split()[0]} --help\)\n", said.err)
 
 
 def test_a_shell_completes_commands_and_options():

@@ -11,11 +11,12 @@ import pytest
 import torch
 from made_data import write_params
 
-from gpt1.commands.generate import generate
+from gpt1.commands.generate import generate, show
 from gpt1.config import read_params
 from gpt1.errors import UserError
 from gpt1.files import read_json
 from gpt1.generation import scores
+from gpt1.generation.loading import threads_for
 from gpt1.generation.texts import readable, stop_ids, whole_words
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
@@ -71,6 +72,13 @@ def change(**values):
     params = read_json(Path("params.yaml"))
     params["generate"] |= values
     Path("params.yaml").write_text(json.dumps(params))
+
+
+def test_a_small_network_keeps_to_one_thread_and_a_file_does_not_steer_the_terminal(capsys):
+    assert [threads_for(count, 64) for count in (1_100_000, 7_999_999, 8_000_000, 116_534_784)] == [1, 1, 2, 15]
+    assert threads_for(116_534_784, 4) == 4
+    show({"prompts": [{"prompt": "\x1b[2Ja", "samples": [{"text": "b\x07\nc\u202e"}]}]}, False)
+    assert capsys.readouterr().out == "[2Ja\n  b\n  c\n"
 
 
 def refused(function, **arguments):

@@ -84,6 +84,9 @@ def test_tasks_by_node():
     ({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}, "MASTER_ADDR: expected it"),
     (TORCHRUN | {"RANK": "8"}, "RANK: expected a number below WORLD_SIZE, 8, found 8"),
     (TORCHRUN | {"WORLD_SIZE": "two"}, "WORLD_SIZE: expected a whole number, found 'two'"),
+    (TORCHRUN | {"LOCAL_RANK": "one"}, "LOCAL_RANK: expected a whole number, found 'one'"),
+    (TORCHRUN | {"LOCAL_WORLD_SIZE": "0"}, "LOCAL_WORLD_SIZE: expected a number above 0, found 0"),
+    (MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "0"}, "LOCAL_WORLD_SIZE: expected a number above 0, found 0"),
     ({name: value for name, value in MPIRUN.items() if name != "MASTER_ADDR"}, "MASTER_ADDR: expected it"),
     (SRUN | {"SLURM_NODEID": "4"}, "SLURM_NODEID: expected one of the 4 nodes")])
 def test_half_of_a_launcher_is_named(environment, match):

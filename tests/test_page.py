@@ -16,7 +16,9 @@ from gpt1.commands import report as command
 from gpt1.errors import UserError
 from gpt1.page import comparison, page
 from gpt1.report import drawing
+from gpt1.show.table import show_table
 from gpt1.stages import report as stage
+from gpt1.status.made_with import changed_since
 
 COMPONENTS = {"attention": 300, "feed_forward": 500, "layer_norms": 20, "position_embeddings": 30, "token_embeddings": 150}
 CURVE = [{"update": update, "loss": 8.0 - update / 10, "learning_rate": 1e-4, "gradient_norm": 2.0} for update in (10, 20, 30, 40)] + [
@@ -176,6 +178,46 @@ def test_who_cannot_see_it_can_read_it(here):
     levels = [int(tag[1]) for tag, _, _ in read.tags if re.fullmatch("h[1-6]", tag)]
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels)), "no level of headings is skipped"
+
+
+def test_a_page_says_so_where_params_have_changed_since(here, capsys):
+    assert "changed after this run" not in made()
+    Path("dvc.lock").write_text("schema: '2.0'\nstages:\n  table2:\n    params:\n      params.yaml:\n        profile: <b>old</b>\n"
+                                "        clean.corpus_name: other books\n  table3:\n    params:\n      params.yaml:\n"
+                                "        profile: oldest\n")  # of table3 there are no results
+    read = Read(text := made())
+    assert "params.yaml was changed after this run." in read.text
+    assert "profile: <b>old</b> → made_up (table2) clean.corpus_name: other books → BooksCorpus (table2)" in read.text
+    assert "<b>old" not in text
+    assert "oldest" not in text
+    command.report()
+    assert "other values than these results were made with, 2 of them" in capsys.readouterr().out
+    show_table("table2", "csv", None, changed_since("table2"))
+    said = capsys.readouterr()
+    assert said.err.startswith("note: params.yaml has other values than table2 was made with: profile: <b>old</b> → made_up (table2); ")
+    assert said.out == Path("data/report/table2/table2.csv").read_text()
+    show_table("table2", "json", None, changed_since("table2"))
+    assert len(json.loads(capsys.readouterr().out)["params_changed"]) == 2
+    Path("params.yaml").unlink()
+    assert changed_since("table2") == []
+
+
+def test_what_the_corpus_has_of_the_tasks_stands_on_the_page(here):
+    assert "gpt1 run contamination" in made()
+    counted = {"split": "test", "examples": 2000, "long_enough": 1000, "runs": 9, "runs_found": 1}
+    Path("data/contamination").mkdir()
+    Path("data/contamination/table.json").write_text(json.dumps({"ngram": 13, "corpus": "<i>books</i>", "corpus_words": 12345, "rows": [
+        counted | {"task": "RTE", "scored": True, "overlapping": 5, "share": 0.005}], "worst": [
+            {"task": "RTE", "split": "test", "example": 7, "runs": 8, "runs_found": 3, "words": "<script>a b", "book": "one.txt"}]}))
+    read = Read(text := made())
+    assert "Runs of 13 words" in read.text
+    assert "12,345 words" in read.text
+    assert "RTE test scored 2,000 1,000 5 0.50%" in read.text
+    assert "RTE test 7 3 of 8 <script>a b one.txt" in read.text
+    assert not re.search("<script|<i>", text)
+    Path("data/contamination/table.json").write_text('{"rows": 3}')
+    with pytest.raises(UserError, match="cannot be read"):
+        made()
 
 
 def test_time_and_cost_come_from_the_logs_of_the_run(here):

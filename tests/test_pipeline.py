@@ -52,8 +52,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Brought:
 
 def test_from_raw_files_to_tables(checkout: Brought) -> None:
     ran = checkout.repro()
-    expected = {"check", "acquire@books", "clean", "bpe", "shard", "prompt@cola", *TABLES, *ANALYSES, "curves", "generate", *ABLATED,
-                "transfer@cola"}
+    expected = {"check", "acquire@books", "clean", "contamination", "bpe", "shard", "prompt@cola", *TABLES, *ANALYSES, "curves", "generate",
+                *ABLATED, "transfer@cola"}
     expected |= {f"{stage}@{network}" for stage in ("pretrain", "zero_shot") for network in ("transformer", "lstm")}
     assert ran == expected | {f"{stage}@{task}" for stage in ("acquire", "encode", "finetune") for task in TASKS}
     for table, titles in (("table2", ["SciTail", "Finetuned Transformer LM", "82.1"]), ("table3", ["Story Cloze", "86.5"]),
@@ -74,7 +74,7 @@ def test_a_second_run_runs_nothing(checkout: Brought) -> None:
 @pytest.mark.long
 def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(checkout: Brought) -> None:
     checkout.profile("tasks.story_cloze.finetune.epochs=2", "variants.lstm.finetune.epochs=2")
-    assert checkout.repro() == {"check", "finetune@story_cloze", *ABLATED, "table3", "curves", *ANALYSES}
+    assert checkout.repro() == {"check", "contamination", "finetune@story_cloze", *ABLATED, "table3", "curves", *ANALYSES}
 
 
 @pytest.mark.long
@@ -85,7 +85,8 @@ def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_b
         file.write("# edited\n")
     twin = checkout.twin()
     encoded, trained = {f"encode@{task}" for task in TASKS}, {"finetune@cola", *ABLATED, "transfer@cola"}
-    expected = {"acquire@cola", *encoded, "prompt@cola", *trained, "zero_shot@transformer", "zero_shot@lstm", "curves", *TABLES, *ANALYSES}
+    expected = {"acquire@cola", "contamination", *encoded, "prompt@cola", *trained, "zero_shot@transformer", "zero_shot@lstm", "curves",
+                *TABLES, *ANALYSES}
     assert checkout.repro() == expected
     lines = twin.gpt1("run", "-j", "2").splitlines()
     assert lines[-1].startswith(f"{len(expected)} stages run in "), lines

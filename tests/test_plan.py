@@ -1,5 +1,6 @@
 """`gpt1 plan`: its formulas on cases done by hand, its graph against DVC's own, its slots, what it counts, what it says."""
 
+import io
 import json
 import re
 import shutil
@@ -14,7 +15,7 @@ from gpt1.demo.files import SIZES
 from gpt1.errors import UserError
 from gpt1.files import write_json
 from gpt1.model.networks import make_network
-from gpt1.plan import after, estimate, facts, formulas, here, machines, table
+from gpt1.plan import after, estimate, facts, formulas, here, machines, measure, table
 from gpt1.plan.formulas import Network
 from gpt1.plan.graph import expand
 from gpt1.plan.plan import Plan, Planned
@@ -164,6 +165,19 @@ def test_rows_of_the_town_are_those_that_it_makes() -> None:
         assert made == train + dev + (dev if name == "mnli" else test), f"{name}: facts.TOWN must follow SIZES of gpt1/demo/files.py"
 
 
+def test_a_task_without_a_row_is_assumed_to_be_of_middling_size_and_named(monkeypatch) -> None:
+    for table_ in (facts.OFFICIAL, facts.TOWN, facts.OFFICIAL_ZERO_SHOT, facts.TASK_BYTES):
+        monkeypatch.delitem(table_, "cola")
+    params, stages = params_of("paper"), expand(compose("paper", ()))
+    tuned, read = (work_of(stages[name], params, ()) for name in ("finetune@cola", "acquire@cola"))
+    assert (tuned.counted, tuned.updates) == (False, 5 * 3 * (facts.ASSUMED.train // 32))
+    assert (read.counted, read.disk_bytes) == (False, facts.ASSUMED_BYTES)
+    assert facts.unknown({"cola": "raw", "rte": "raw"}, ["cola", "dprd"]) == ["cola", "cola (zero-shot)"]
+    assert facts.unknown({"cola": "world/town"}, []) == ["cola"]
+    assert work_of(Stage("novel@cola", frozenset()), params, ()).kind == "text"
+    assert estimate.seconds(work_of(Stage("novel", frozenset()), params, ()), None, 1.0, 2) >= 1
+
+
 def test_what_is_on_disk_counts_more_than_tables() -> None:
     made_data.write_params(Path())
     made_data.write_shards(Path("data/shard"))
@@ -254,17 +268,24 @@ def test_every_stage_has_a_time_on_every_machine(profile: str, hardware: int) ->
     assert max(seconds.values()) <= wall_seconds(stages, seconds, named.slots, share) <= sum(seconds.values())
 
 
-@pytest.mark.slow
+def measured_here(job: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What measure.py answers to a job, in this process and with less patience."""
+    monkeypatch.setattr(measure, "STEADY_SECONDS", 0.05)
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(job)))
+    monkeypatch.setattr("sys.stdout", answer := io.StringIO())
+    measure.main()
+    return dict(json.loads(answer.getvalue()))
+
+
 @pytest.mark.parametrize("kind", ["pretrain", "finetune"])
-def test_a_measurement_is_of_the_real_training(kind: str) -> None:
+def test_a_measurement_is_of_the_real_training(kind: str, monkeypatch) -> None:
     params = params_of("demo", "model.width=16", "model.heads=2", "model.feed_forward=32", "model.context=16", "model.layers=1",
                        "lstm.units=16", "pretrain.updates=300", "transfer.race.layers=[0]")
     stages = expand(compose("demo", ()))
     names = ("pretrain@lstm",) if kind == "pretrain" else ("finetune@cola", "finetune@race")
     work = [work_of(stages[name], params, ()) for name in names]
     jobs = here.jobs_of(kind, work, params, 1e18)
-    answers = here.in_processes(jobs, Share(1, 1), Slots(1), lambda: None)
-    found = here.measured(jobs[0], answers, work[-1], params)
+    found = here.measured(jobs[0], [measured_here(job, monkeypatch) for job in jobs], work[-1], params)
     pace = here.pace_of(found)
     assert found.whole
     assert len(found.updates) == len(work)

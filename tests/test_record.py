@@ -9,8 +9,8 @@ from pathlib import Path
 
 import made_results
 import pytest
+from made_results import begin
 
-from gpt1 import tracking
 from gpt1.config import read_params
 from gpt1.record.log import log_path, read_log
 
@@ -19,14 +19,7 @@ CURVE = log_path("pretrain", "transformer")
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
-        monkeypatch.delenv(name, raising=False)
-    made_results.write_params(["rte"], [0, 1])
-
-
-def begin(fingerprint: str = "f1", name: str = "transformer") -> tracking.Tracker:
-    return tracking.start("pretrain", name, read_params(), fingerprint)
+    made_results.enter(tmp_path, monkeypatch)
 
 
 def test_a_log_holds_header_times_and_points():

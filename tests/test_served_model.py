@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 import typer
 from made_answers import write_model, write_models
+from made_results import empty_mlflow
 from typer.testing import CliRunner
 
 from gpt1.answers.registered import register, serve_command
@@ -36,6 +38,7 @@ def checkout(tmp_path_factory):
         for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW"):
             patch.delenv(name, raising=False)
         write_models(folder, "rte", "race")
+        shutil.copy(empty_mlflow(tmp_path_factory), "mlflow.db")
         patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")  # for MLflow's own functions, asked in the tests
         register(read_params(), ["rte"])
         yield folder

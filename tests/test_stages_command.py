@@ -18,8 +18,8 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
                             stderr=subprocess.PIPE, text=True)
 
 
-STAGES = ("check, world, acquire, clean, bpe, shard, encode, prompt, pretrain, finetune, ablate, transfer, zero_shot, generate, report, "
-          "scores")
+STAGES = ("check, world, download, acquire, clean, contamination, bpe, shard, encode, prompt, pretrain, finetune, ablate, transfer, "
+          "zero_shot, generate, report, scores")
 FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
 
 

@@ -191,7 +191,7 @@ def test_books_without_a_word(tmp_path: Path) -> None:
 def test_a_book_without_a_blank(tmp_path: Path) -> None:
     (write_books(tmp_path, 2) / "runon.txt").write_text("x" * 20_000, encoding="utf-8")
     write_params(tmp_path)
-    assert "the book runon.txt has more than 10,000 characters without a blank" in refused("clean", tmp_path)
+    assert "the book runon.txt has more than 2,000 characters without a blank" in refused("clean", tmp_path)
 
 
 def test_one_book_and_too_large_a_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

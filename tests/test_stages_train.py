@@ -232,8 +232,9 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     points = lines(out / "seed-5/curve.jsonl")
     training, evaluations = [point for point in points if "loss" in point], [point for point in points if "dev_score" in point]
     assert [point["update"] for point in training] == list(range(1, 9)), "floor(18 / 4) * 2 epochs"
-    assert training[0].keys() == {"update", "loss", "task_loss", "lm_loss", "learning_rate", "gradient_norm"}
+    assert training[0].keys() == {"update", "tokens", "loss", "task_loss", "lm_loss", "learning_rate", "gradient_norm"}
     assert training[-1]["learning_rate"] == 0
+    assert [point["tokens"] for point in training] == sorted({point["tokens"] for point in training}), "ever more"
     for point in training:
         assert point["loss"] == pytest.approx(point["task_loss"] + 0.5 * point["lm_loss"])
     assert [(point["update"], point["epoch"]) for point in evaluations] == [(3, 0.75), (4, 1), (8, 2)]

@@ -13,9 +13,11 @@ import pytest
 from gpt1.errors import UserError
 from gpt1.runs.schedule import Stage
 from gpt1.status import activity
+from gpt1.status.made_with import Changed, changed_parameters, recorded
 from gpt1.status.reasons import ABSENT, Reason, needs_of, own_reasons, parameter_changes
 from gpt1.status.show import lines
 from gpt1.status.status import as_json, read_status
+from gpt1.yaml_files import read_yaml
 
 GRAPH = """
 stages:
@@ -78,6 +80,33 @@ def test_each_change_is_named_where_it_is_and_only_there(checkout):
     assert {told: who for who, told in lines(read_status(()))} == {
         "clean.rows: [1, 2] → [1, 3]; model.width: 4 → 8": ["clean"], "code changed": ["finetune (2)"], "after finetune": ["table"]}
     assert list(why(["finetune@rte"])) == ["clean", "finetune@rte"]
+
+
+def test_changed_parameters_are_found_without_dvc_and_are_those_that_dvc_finds(checkout):
+    """Read from dvc.lock's text; a stage without results, or that the graph no longer has, has been made with nothing."""
+    changed = PARAMS.replace("width: 4, layers: 2", "width: 0.5, layers: 3").replace("[1, 2]", "[1, 3]").replace("corpus: own, ", "")
+    Path("params.yaml").write_text(f"{changed}other: 1\n")
+    status, values = read_status(()), read_yaml(Path("params.yaml"))
+    found = changed_parameters(status.stages, values)
+    assert sorted(map(str, found)) == ["clean.corpus: own → not there (clean)", "clean.rows: [1, 2] → [1, 3] (clean)",
+                                       "model.width: 4 → 0.5 (clean)"]
+    assert [one.reason for one in found] == [one for reasons in status.would_run.values() for one in reasons if one.kind == "parameter"]
+    assert changed_parameters(status.stages, values, ["finetune@rte"]) == found, "it needs clean"
+    assert changed_parameters({"table": Stage("table", frozenset())}, values) == []
+    Path("data/clean").unlink()
+    assert changed_parameters(status.stages, values) == []
+
+
+def test_stages_with_the_same_change_are_told_together():
+    stages = {name: Stage(name, frozenset(), writes=("tests",)) for name in ("a@x", "a@y", "b", "check")}
+    lock = "".join(f"  {name}:\n    cmd: run\n    params:\n      params.yaml:\n        rate: 1e-05\n        list:\n        - {{a: 1}}\n"
+                   f"        text: 'a\n\n          b: c'\n    outs:\n    - path: {name}\n" for name in stages)
+    assert dict(recorded(f"schema: '2.0'\nstages:\n{lock}"))["b"] == {"rate": 1e-5, "list": [{"a": 1}], "text": "a\nb: c"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpt1.status.made_with.LOCK_FILE", Path(__file__).with_name("none"))
+        assert changed_parameters(stages, {}) == []
+    told = Changed(Reason("parameter", "rate", 1e-5, 2e-5), ("a@x", "a@y", "b"))
+    assert str(told) == "rate: 1e-05 → 2e-05 (a, 2 stages, b)"
 
 
 def test_missing_results_lost_cache_and_changed_commands_are_reasons(checkout):

@@ -71,20 +71,20 @@ def test_a_wide_table_is_divided_and_no_number_is_cut(width, capsys):
 
 def test_formats_are_the_files_as_they_are(here, capsys):
     for format_, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
-        show_table("table2", format_, None)
+        show_table("table2", format_, None, [])
         assert capsys.readouterr().out == Path(f"data/report/table2/table2.{suffix}").read_text()
-    show_table("table2", "json", None)
+    show_table("table2", "json", None, [])
     assert json.loads(capsys.readouterr().out) == {
-        "table": "table2", "metrics": json.loads(numbers(70.0))["table2"],
+        "table": "table2", "metrics": json.loads(numbers(70.0))["table2"], "params_changed": [],
         "records": [{"table": "table2", "column": "RTE", "score": 70.0}, {"table": "table2", "column": "SNLI", "reason": "left out"}]}
 
 
 def test_what_is_not_there_says_how_to_make_it(here):
     with pytest.raises(UserError, match="data/report/table3 is not there: gpt1 run table3 makes it"):
-        show_table("table3", "terminal", None)
+        show_table("table3", "terminal", None, [])
     Path("data/report/table2/table2.tex").unlink()
     with pytest.raises(UserError, match="table2 is not written as tex; expected one of csv, markdown, json"):
-        show_table("table2", "latex", None)
+        show_table("table2", "latex", None, [])
     with pytest.raises(UserError, match="neither a folder nor a worktree nor a revision"):
         other_numbers("table2", "nowhere")
 
@@ -97,10 +97,10 @@ def test_two_runs_are_compared_number_by_number(here, capsys):
     shutil.copytree("other/data/report", "elsewhere")
     shutil.copytree("other", ".worktrees/small")
     for place in ("other", "elsewhere", "elsewhere/table2", "small"):
-        show_table("table2", "json", place)
+        show_table("table2", "json", place, [])
         told = {one["name"]: (one["here"], one["there"]) for one in json.loads(capsys.readouterr().out)["differences"]}
         assert told == {"rte.mean": (70.0, 68.5), "rte.best": (71.0, 71.0), "snli.mean": (80.0, 80.0)}
-    show_table("table2", "terminal", "other")
+    show_table("table2", "terminal", "other", [])
     said = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["rte.mean", "70", "68.5", "+1.5"] in said
     assert ["snli.mean", "80", "80", "="] in said

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from gpt1.config import Task as TaskRow
+from gpt1.tasks.layouts import Split, Tsv
 from gpt1.tasks.readers import read_split, splits_to_read
-from gpt1.tasks.table import TASKS, Column, Split, Task, Tsv, scored_split
+from gpt1.tasks.table import TASKS, Column, Task, scored_split
 
 PAPER = {  # task: (shape of Figure 1, sequences, logits, metric of Tables 2-4)
     "snli": ("entailment", 1, 3, "accuracy"),

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import made_results
 import pytest
+from made_results import begin
 
 from gpt1 import tracking
 from gpt1.config import read_params
 from gpt1.record import live
-from gpt1.record.address import prepare_mlflow
 from gpt1.record.log import log_path, read_log
 
 CURVE = log_path("pretrain", "transformer")
@@ -24,25 +24,12 @@ CURVE = log_path("pretrain", "transformer")
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory) -> Path:
-    """An empty database of MLflow's, which takes it seconds to make."""
-    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    prepare_mlflow()
-    from mlflow import MlflowClient
-
-    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
-    return path
+    return made_results.empty_mlflow(tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
-        monkeypatch.delenv(name, raising=False)
-    made_results.write_params(["rte"], [0, 1])
-
-
-def begin(fingerprint: str = "f1", name: str = "transformer") -> tracking.Tracker:
-    return tracking.start("pretrain", name, read_params(), fingerprint)
+    made_results.enter(tmp_path, monkeypatch)
 
 
 def client():
@@ -102,6 +89,8 @@ def test_sync_twice(fresh, capfd):
     assert pretrained.data.metrics["final/parameters.total"] == 4_612_352
     assert history(pretrained.info.run_id, "loss") == [(10 * i, 9.0 - i) for i in range(1, 41)]
     assert history(pretrained.info.run_id, "by_tokens/loss") == [(40960 * i, 9.0 - i) for i in range(1, 41)]
+    seed = found["2 rte seed 1"].info.run_id
+    assert [history(seed, f"by_tokens/{key}") for key in ("loss", "dev_score")] == [[(700, 1.5)], [(1500, 0.5)]]
     assert [file.path for file in client().list_artifacts(found["6 report table2"].info.run_id)] == ["metrics.json", "table2.md"]
     assert [file.path for file in client().list_artifacts(parent.info.run_id, "table2")] == ["table2/metrics.json", "table2/table2.md"]
     assert found["2 finetune rte"].data.metrics == {"seeds": 2, "dev_score.mean": 0.5, "dev_score.best": 0.5, "dev_score.sd": 0}
@@ -240,15 +229,15 @@ def test_a_log_of_another_curve_is_not_mixed_in(fresh):
 
 
 @pytest.mark.slow
-def test_three_processes_make_one_database():
-    write_results(points=1200)  # more than one batch
-    program = "from gpt1 import tracking; from gpt1.config import read_params; print(tracking.sync(read_params()))"
-    started = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-               for _ in range(3)]
-    said = [process.communicate() for process in started]
-    assert said == [("4\n", "")] * 3
+def test_two_processes_make_one_database():
+    write_results(points=300)  # of five numbers each: more than one batch
+    program = ("import os, gpt1.record.address as address; address.prepare_mlflow(); import gpt1.record.runs\n"  # seconds, but once
+               "from gpt1 import tracking; from gpt1.config import read_params\n"
+               "other = os.fork(); print(tracking.sync(read_params()), flush=True); assert not other or os.waitpid(other, 0)[1] == 0")
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (said.stdout, said.stderr) == ("4\n4\n", "")
     experiment = client().get_experiment_by_name("made_up")
     found = client().search_runs([experiment.experiment_id])
     assert len(found) == 6
     run = next(run for run in found if run.info.run_name == "1 pretrain transformer")
-    assert len({(metric.step, metric.value) for metric in client().get_metric_history(run.info.run_id, "loss")}) == 1200
+    assert len({(metric.step, metric.value) for metric in client().get_metric_history(run.info.run_id, "loss")}) == 300

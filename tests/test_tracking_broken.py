@@ -19,10 +19,7 @@ CURVE = log_path("pretrain", "transformer")
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
-        monkeypatch.delenv(name, raising=False)
-    made_results.write_params(["rte"], [0, 1])
+    made_results.enter(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -46,7 +43,7 @@ def train_live(monkeypatch, close_seconds: float) -> float:
     monkeypatch.setattr(live, "LIVE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(live, "CLOSE_SECONDS", close_seconds)
     began = time.monotonic()
-    tracker = tracking.start("pretrain", "transformer", read_params(), "f1")
+    tracker = made_results.begin()
     for update in range(1000):
         tracker.log(update, {"loss": 1.0})
     assert time.monotonic() - began < 2

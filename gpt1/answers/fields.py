@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpt1.errors import UserError
+from gpt1.tasks.layouts import Jsonl, Passages, Tsv
 from gpt1.tasks.rows import BadRowError, Example, filled
-from gpt1.tasks.table import Jsonl, Passages, Task, Tsv
+from gpt1.tasks.table import Task
 
 FIELDS = ("first", "second", "choices")
 

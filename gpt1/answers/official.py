@@ -8,8 +8,9 @@ from pathlib import Path
 
 from gpt1.errors import UserError
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.rows import Example, Unreadable
-from gpt1.tasks.table import Format, Jsonl, Task, Tsv
+from gpt1.tasks.layouts import Format, Jsonl, Tsv
+from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
+from gpt1.tasks.table import Task
 
 LOOKED_AT = 200  # rows by which the format is known
 
@@ -68,5 +69,8 @@ def _read(path: Path, form: Format, task: Task) -> OfficialFile:
     if not examples:
         raise UserError(f"{path}: expected rows with a label, found none; give a file with some, or one without that column")
     left = [item for item in items if isinstance(item, Unreadable)]
-    unreadable, left_out = (dict(Counter(item.reason for item in left if item.expected is expected)) for expected in (False, True))
-    return OfficialFile(examples, form.label is not None, unreadable, left_out)
+    unreadable, left_out = (Counter(item.reason for item in left if item.expected is expected) for expected in (False, True))
+    if gold := [example for example in examples if example.label != UNLABELLED]:  # an export has -1 for a label that there is not
+        left_out["no gold label"] += len(examples) - len(gold)
+    labelled = form.label is not None and bool(gold)
+    return OfficialFile(gold if labelled else examples, labelled, dict(unreadable), dict(+left_out))

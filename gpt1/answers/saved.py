@@ -18,7 +18,7 @@ from gpt1.files import read_json, stage_folder
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
-from gpt1.model.weights import read_weights
+from gpt1.model.weights import read_weights, refuse_smaller
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
@@ -56,10 +56,13 @@ def finished(params: Params, name: str) -> Finished:
     folder = stage_folder("finetune", params.tasks[name].group, name)
     try:
         seeds = read_json(folder / "summary.json")["seeds"]
-        return Finished(TASKS[name], folder, {int(seed): float(row["best_dev_score"]) for seed, row in seeds.items()})
+        scores = {int(seed): float(row["best_dev_score"]) for seed, row in seeds.items()}
+        if not scores:
+            raise ValueError("it names no seed")
+        return Finished(TASKS[name], folder, scores)
     except FileNotFoundError:
         raise UserError(f"{folder}/summary.json is not there: {name} is not fine-tuned; run gpt1 run finetune@{name}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{folder}/summary.json cannot be read ({error}); run dvc repro -f finetune@{name}") from None
 
 
@@ -112,6 +115,7 @@ def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
     generator = torch.Generator().manual_seed(0)
     try:
         sizes = Model(**{name: about.config[name] for name in Model.model_fields})
+        refuse_smaller(weights, tensors, sizes.model_dump(), 0)
         network = Decoder(sizes, vocabulary.size + len(SPECIAL_SYMBOLS), generator)
         head = Head(sizes.width, task.outputs, cast(Combine, task.combine), sizes.weight_deviation, generator)
         classifier = Classifier(network, head)

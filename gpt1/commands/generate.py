@@ -102,15 +102,19 @@ def read_text(path: Path) -> str:
 
 def show(found: dict[str, Any], as_json: bool) -> None:
     """Print the texts, scores and perplexity, as JSON or for a person."""
+    import sys
+
+    from gpt1.show.terminal import plain
+
     if as_json:
         import json
 
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(found, ensure_ascii=sys.stdout.isatty()))
         return
     for number, answer in enumerate(found["prompts"]):
-        typer.echo(("\n" if number else "") + typer.style(answer["prompt"], bold=True))
+        typer.echo(("\n" if number else "") + typer.style(plain(answer["prompt"]), bold=True))
         for sample in answer["samples"]:
-            typer.echo(f"  {sample['text']}".replace("\n", "\n  "))
+            typer.echo(f"  {plain(sample['text'])}".replace("\n", "\n  "))
     for name, value in found.get("scores", {}).items():
         signature = found["signatures"]["rouge" if name.startswith("rouge") else name]
         typer.echo(f"{name} {value:.2f}  ({signature})")

@@ -57,7 +57,7 @@ def predict(
     examples = [example] if example else (example_from_line(done.task, line, where) for where, line in lines if line.strip())
     for one in examples:
         found = model.answer(one)
-        print(json.dumps(found.record(), ensure_ascii=False) if as_json else shown(found), flush=True)
+        print(json.dumps(found.record(), ensure_ascii=sys.stdout.isatty()) if as_json else shown(found), flush=True)
 
 
 def shown(found: "Answer") -> str:

@@ -18,6 +18,10 @@ Examples:
 
     gpt1 profile small --tasks snli,rte      these tasks only, and the books
 
+    gpt1 profile small --download all        what is not there comes from its official address, where that is allowed
+
+    gpt1 profile official --download official,rte
+
     gpt1 profile paper                       the paper's sizes
 """
 
@@ -29,8 +33,14 @@ def profile(
                                               show_default=False)] = None,
     tasks: Annotated[str | None, typer.Option(help="These tasks only, with commas between. Default: all whose data are there.",
                                               show_default=False)] = None,
+    download: Annotated[str | None, typer.Option(help="Sources that gpt1 run is to download, with commas between; all: what is not in "
+                                                      "data/raw.", show_default=False)] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Refuse downloads that the cache does not hold already.")] = False,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
     from gpt1.profile import compose_profile
 
-    compose_profile(name, overrides or [], data, None if tasks is None else tasks.replace(",", " ").split())
+    def names(text: str | None) -> list[str] | None:
+        return None if text is None else text.replace(",", " ").split()
+
+    compose_profile(name, overrides or [], data, names(tasks), names(download), offline)

@@ -41,3 +41,6 @@ def report(
         some = ", ".join(told["stages_missing"][:SHOWN])
         more = len(told["stages_missing"]) - SHOWN
         print(f"without {some}{f' and {more} more stages' if more > 0 else ''}: gpt1 run makes them, gpt1 report the page again")
+    if told["changed"]:
+        print(f"params.yaml has other values than these results were made with, {len(told['changed'])} of them; the page names them, and "
+              "gpt1 run makes the results anew")

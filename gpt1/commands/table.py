@@ -32,5 +32,6 @@ def table(
 ) -> None:
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from another run."""
     from gpt1.show.table import show_table
+    from gpt1.status.made_with import changed_since
 
-    show_table(name, "json" if json else format_, against)
+    show_table(name, "json" if json else format_, against, changed_since(name))

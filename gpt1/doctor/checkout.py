@@ -1,13 +1,12 @@
 """The checkout: git, DVC's locks and files, params.yaml, the last run, the data that were found."""
 
-import json
 import shutil
 import time
 from pathlib import Path
 
 from gpt1.doctor.finding import Finding
 from gpt1.errors import UserError
-from gpt1.files import RAW
+from gpt1.files import RAW, parse_json
 from gpt1.runs.graph import CLAIMS, LOCK_FILE
 from gpt1.status.activity import at_work, is_locked
 
@@ -66,7 +65,7 @@ def abandoned() -> int | None:
     from psutil import pid_exists
 
     try:
-        claims = json.loads(CLAIMS.read_text(encoding="utf-8"))
+        claims = parse_json(CLAIMS.read_text(encoding="utf-8"))
         readers = [claim for ones in claims.get("read", {}).values() for claim in ones]
         return sum(not pid_exists(int(claim["pid"])) for claim in [*claims.get("write", {}).values(), *readers])
     except FileNotFoundError:
@@ -128,9 +127,11 @@ def data() -> list[Finding]:
             findings.append(Finding("data", "do", problem, f"{known[name].how_to_get}; or leave it out: gpt1 profile NAME"))
         else:
             there.append(name)
-    made = sorted({row.folder for row in rows.values() if row.folder != "raw"})
+    made = sorted({row.folder for row in rows.values() if row.made_up})
+    fetched = [name for name, row in rows.items() if row.folder == "download"]
     words = [f"in {RAW}: {', '.join(there)}"] if there else []
     words += [f"made up by the run itself: data/{', data/'.join(made)}"] if made else []
+    words += [f"downloaded by the run itself: {', '.join(fetched)}"] if fetched else []
     lacking = [name for name in known if name not in rows]
     words += [f"not in params.yaml: {', '.join(lacking)}"] if lacking and not made else []
     return [*findings, *([Finding("data", "ok", "; ".join(words))] if words else [])]

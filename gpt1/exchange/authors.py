@@ -16,27 +16,14 @@ from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.exchange.incoming import Incoming, read_json_file, sizes_from
 from gpt1.exchange.layout import their_shapes, to_ours
+from gpt1.files import read_array
+from gpt1.sources.addresses import RELEASED
 from gpt1.text.bpe import AUTHORS_FILES, read_vocabulary
 
 SHAPES = "params_shapes.json"
 ARRAYS = tuple(f"params_{number}.npy" for number in range(10))
 HEAD_WIDTH = 64  # of the paper's heads; the files do not say it
 WHAT_TO_DO = "bring the files of the folder model of https://github.com/openai/finetune-transformer-lm again"
-RELEASED = {  # the names that git gives the released files' bytes: sha1 of "blob <bytes>\0" and the bytes
-    "params_0.npy": "84d83ac1f1cc878f56f33b167482c184491875d2",
-    "params_1.npy": "0f19f4d4cda3d8f908e3faffd2cb2a8b9a4039da",
-    "params_2.npy": "25bc19c72fdff69505a828ec6d73b32063532148",
-    "params_3.npy": "5b2e6958d42a930966c9d602a012eb846ca67c83",
-    "params_4.npy": "87ad158987e307e6aa64952610f466d750b73bc7",
-    "params_5.npy": "74f3853316bba327229605dbedfe921996f11448",
-    "params_6.npy": "5ef44e40bc076d0c9686d1273d54cbc16c3f0980",
-    "params_7.npy": "d8d5c8d3bee9b20a677605ac1fe6c7af4df57c94",
-    "params_8.npy": "f980f4b393716f396ae5ae6401708dcf4f270dc9",
-    "params_9.npy": "d389eb2074dd74754444b8062aba78b49f6a9053",
-    "params_shapes.json": "29fac299ae848d7e447be84a33345edcf1b5353c",
-    "encoder_bpe_40000.json": "9dc3f0af5a80956e57dc8d9401e16dfadcade7c2",
-    "vocab_40000.bpe": "0023a687b3d4d0b795a5e97cc914bdabb5a253df",
-}
 
 
 def read_authors(folder: Path, heads: int | None) -> Incoming:
@@ -104,14 +91,15 @@ def joined(paths: list[Path], expected: int) -> Any:
     arrays = []
     for path in paths:
         try:
-            array = np.load(path, allow_pickle=False)
+            with path.open("rb") as file:
+                array = read_array(file, path.stat().st_size)
         except OSError as error:
             raise UserError(f"{path} cannot be read ({error.strerror or error}); {WHAT_TO_DO}") from None
-        except (ValueError, EOFError, SyntaxError):  # numpy's own words would advise to load what may run code
+        except ValueError:
             raise UserError(f"{path}: expected an array of numbers as numpy writes it, whole, found something else; {WHAT_TO_DO}") from None
-        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != "f":
-            what = f"{array.dtype} in shape {list(array.shape)}" if isinstance(array, np.ndarray) else "several arrays"
-            raise UserError(f"{path}: expected floating-point numbers in one row, found {what}; {WHAT_TO_DO}")
+        if array.ndim != 1 or array.dtype.kind != "f":
+            raise UserError(f"{path}: expected floating-point numbers in one row, found {array.dtype} in shape {list(array.shape)}; "
+                            f"{WHAT_TO_DO}")
         arrays.append(array)
     numbers = np.concatenate(arrays).astype(np.float32, copy=False)
     if len(numbers) != expected:

@@ -32,10 +32,15 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
     """What to export of a task; `seed` None: the one with the best score on validation. Raises UserError where it is not there."""
     what_to_do = "run dvc repro"
     folder = task_folder(name)
-    seeds = read_json_file(folder / "summary.json", what_to_do).get("seeds", {})
-    best = max(seeds, key=lambda one: (seeds[one]["best_dev_score"], -int(one)), default=None) if seed is None else str(seed)
-    if best is None or best not in seeds:
-        raise UserError(f"{folder}: expected one of the seeds {', '.join(seeds)}, found {best}; name one of them by --seed")
+    try:
+        seeds = dict(read_json_file(folder / "summary.json", what_to_do)["seeds"])
+        scores = {str(name): (float(found["best_dev_score"]), -int(name)) for name, found in seeds.items()}
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise UserError(f"{folder / 'summary.json'}: expected the seeds and their scores, found something else ({error}); "
+                        f"{what_to_do}") from None
+    best = max(scores, key=lambda name: scores[name], default=None) if seed is None else str(seed)
+    if best is None or best not in scores:
+        raise UserError(f"{folder}: expected one of the seeds {', '.join(scores)}, found {best}; name one of them by --seed")
     weights = folder / f"seed-{best}" / "weights.safetensors"
     parents = folder.resolve().parents
     data = parents[2] if len(parents) > 2 and parents[1].name == "finetune" else DATA

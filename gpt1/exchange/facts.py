@@ -50,14 +50,22 @@ class Facts:
 def facts_about(weights: Path, task: str | None = None, seed: int | None = None) -> Facts:
     """The facts of the run that weights at data/pretrain/transformer or data/finetune/<group>/<task>/seed-<n> belong to.
 
-    For a task: its own results and licence alone. Weights that lie elsewhere have none but those of the import beside them.
+    For a task: its own results and licence alone. Weights that lie elsewhere have none but those of the import beside them. Raises
+    UserError where a result of the run is damaged.
     """
     parents = weights.resolve().parents
     imported = _json(parents[0] / IMPORTED)
     up = 4 if task else 2
     if len(parents) <= up or parents[up - 1].name != ("finetune" if task else "pretrain"):
         return Facts(imported=imported)
-    data = parents[up]
+    try:
+        return _facts_of_run(parents[up], parents[1], imported, task, seed)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{parents[up]}: a result that the model card tells of cannot be read ({type(error).__name__}: {error}); make it "
+                        "again with dvc repro, or export a copy of the weights that lies elsewhere") from None
+
+
+def _facts_of_run(data: Path, results_folder: Path, imported: dict[str, Any], task: str | None, seed: int | None) -> Facts:
     index = _json(data / "shard" / "index.json")
     train = index.get("splits", {}).get("train", {})
     corpus = {"name": plain(index["corpus_name"]), "books": len(train["books"]), "words": train["words"], "tokens": train["tokens"]} \
@@ -65,7 +73,7 @@ def facts_about(weights: Path, task: str | None = None, seed: int | None = None)
     training = _json(data / "pretrain" / "transformer" / "summary.json")
     if training.get("source") == "official":
         corpus, imported = {}, _json(data / "acquire" / "weights" / "official" / IMPORTED)
-    seeds = _json(parents[1] / "summary.json").get("seeds", {}) if task else {}
+    seeds = _json(results_folder / "summary.json").get("seeds", {}) if task else {}
     return Facts(corpus, training, imported, seeds.get(str(seed), {}),
                  licences(data, task), results(data, task), composed_by(data.parent / "params.yaml"), commit_of(data.parent))
 
@@ -73,7 +81,7 @@ def facts_about(weights: Path, task: str | None = None, seed: int | None = None)
 def _json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -99,6 +107,8 @@ def results(data: Path, task: str | None) -> tuple[Result, ...]:
                 rows += [row for row in csv.DictReader(file) if row.get("row") == "ours" and row.get("score") and row.get("examples")]
         except OSError:
             continue
+        except csv.Error as error:
+            raise ValueError(f"{table}.csv: {error}") from None
     return tuple(result_of(row, _json(data / "acquire" / "tasks" / row["task"] / "manifest.json").get("origin") == MADE_UP)
                  for row in rows if task in (None, row["task"]))
 

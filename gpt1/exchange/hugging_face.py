@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gpt1.config import Model
 from gpt1.errors import UserError
-from gpt1.exchange.incoming import EPSILON, Incoming, check_tensors, read_json_file, sizes_from
+from gpt1.exchange.incoming import EPSILON, Incoming, check_tensors, read_json_file, refuse_other_depth, sizes_from
 from gpt1.exchange.layout import TOKENS, their_shapes, to_ours
 from gpt1.files import write_json, writing
 from gpt1.text.bpe import VERSION_LINE, Vocabulary, read_vocabulary
@@ -33,6 +33,7 @@ def read_hugging_face(folder: Path) -> Incoming:
     if weights is None:
         raise UserError(f"{folder}: expected {SAFETENSORS} (or {PICKLED}), found neither; {WHAT_TO_DO}")
     tensors = plain_names(read_safetensors(weights) if weights.name == SAFETENSORS else read_pickled(weights), weights)
+    refuse_other_depth(tensors, sizes.layers, weights)
     rows = config.get("vocab_size")
     check_tensors(tensors, their_shapes(sizes, rows if type(rows) is int else vocabulary.size), weights)
     return Incoming("hugging_face", sizes, to_ours(tensors, sizes.layers), vocabulary, [weights, folder / CONFIG, *vocabulary_files], {})

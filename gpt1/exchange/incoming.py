@@ -48,6 +48,13 @@ def read_json_file(path: Path, what_to_do: str) -> Any:
         raise UserError(f"{path}: expected JSON, found something else ({error}); {what_to_do}") from None
 
 
+def refuse_other_depth(tensors: Mapping[str, Tensor], layers: int, path: Path) -> None:
+    """Raise UserError where there cannot be so many blocks: the number is another's word, and a list of them would fill the memory."""
+    if layers > len(tensors):
+        raise UserError(f"{path}: expected the tensors of {layers:,} blocks, found {len(tensors):,} tensors in all; bring the files of one "
+                        "model")
+
+
 def check_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], path: Path) -> None:
     """Raise UserError naming the first tensor of `path` that is missing, unknown, of another shape or type, or not finite."""
     for name, shape in shapes.items():

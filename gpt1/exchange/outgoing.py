@@ -14,7 +14,7 @@ from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.exchange import card, shipped
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
-from gpt1.exchange.incoming import check_tensors, refuse_other_folder
+from gpt1.exchange.incoming import check_tensors, refuse_other_depth, refuse_other_folder
 from gpt1.exchange.layout import our_shapes, to_theirs
 from gpt1.exchange.tokenizer import write_tokenizer
 from gpt1.files import sha256_file, write_json, writing_folder
@@ -59,6 +59,7 @@ def read_outgoing(weights: Path, vocabulary_folder: Path) -> Outgoing:
                         f"{sizes.feed_forward} and {sizes.width}; such a model cannot be exported")
     head = {name.removeprefix(HEAD): tensor for name, tensor in found.items() if name.startswith(HEAD)}
     tensors = {name.removeprefix(BODY): tensor for name, tensor in found.items() if not name.startswith(HEAD)}
+    refuse_other_depth(tensors, sizes.layers, weights)
     outgoing = Outgoing(weights, description, sizes, tensors, head, vocabulary)
     check_tensors(tensors, our_shapes(sizes, outgoing.rows), weights)
     return outgoing

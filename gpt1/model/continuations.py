@@ -7,7 +7,6 @@ u positions that predict them.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gpt1.errors import UserError
+from gpt1.files import read_arrays
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder, Hidden, Tree
 from gpt1.model.lstm import Lstm, Network, State
@@ -68,13 +68,15 @@ class Packed(NamedTuple):
 def read_prompts(path: Path, continuations: int) -> Prompts:
     """Read one split of a zero-shot set. Raises UserError where the file is absent, damaged or does not add up."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            prompts = Prompts(arrays["tokens"], arrays["offsets"], arrays["uncounted"], arrays["labels"])
-    except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
+        arrays = read_arrays(path, ("tokens", "offsets", "uncounted", "labels"))
+        prompts = Prompts(arrays["tokens"], arrays["offsets"], arrays["uncounted"], arrays["labels"])
+        if prompts.tokens.ndim != 1 or prompts.labels_n.ndim != 1 or any(array.dtype.kind not in "iu" for array in prompts[:3]):
+            raise ValueError("arrays of another kind")
+    except (OSError, KeyError, ValueError) as error:
         raise UserError(f"{path}: expected arrays tokens, offsets, uncounted and labels, found none ({error}); run dvc repro") from None
     n = len(prompts.labels_n)
     if (prompts.offsets.shape != (n * (continuations + 1) + 1,) or prompts.uncounted_nk.shape != (n, continuations)
-            or prompts.offsets[-1] != len(prompts.tokens)):
+            or prompts.offsets[0] or prompts.offsets[-1] != len(prompts.tokens) or (np.diff(prompts.offsets.astype(np.int64)) < 0).any()):
         raise UserError(f"{path}: expected a prefix and {continuations} continuations for each of {n} labels, found "
                         f"{len(prompts.offsets) - 1} parts; run dvc repro")
     return prompts

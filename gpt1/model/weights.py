@@ -64,10 +64,24 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
     """Description and tensors of a weights file. Raises UserError where the file is damaged or does not say what it is."""
     metadata, tensors = read_tensors(path)
     try:
-        return Description(**json.loads(metadata["description"])), tensors
-    except (KeyError, ValueError, TypeError):
+        found = Description(**json.loads(metadata["description"]))
+        if not (isinstance(found.kind, str) and isinstance(found.config, dict) and type(found.vocabulary_size) is int
+                and isinstance(found.vocabulary_fingerprint, str)):
+            raise ValueError
+        return found, tensors
+    except (KeyError, ValueError, TypeError, RecursionError):
         raise UserError(f"{path}: expected weights that name their kind, config and vocabulary, found metadata {sorted(metadata)}; "
                         "write the file with dvc repro") from None
+
+
+def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], lstm_units: int) -> None:
+    """Raise UserError where the sizes that a file names are of a network larger than the file: it would fill the memory."""
+    width, inner = config["width"], config["feed_forward"]
+    body = lstm_units * (4 * lstm_units + 5 * width) if lstm_units else config["layers"] * width * (4 * width + 2 * inner)
+    least, found = config["context"] * width * (not lstm_units) + body, sum(tensor.numel() for tensor in tensors.values())
+    if least > found:
+        raise UserError(f"{path}: expected the {least:,} numbers or more of a network of the sizes that it names, found {found:,}; write "
+                        "the file anew with dvc repro")
 
 
 def check_description(found: Description, wanted: Description, path: Path) -> None:

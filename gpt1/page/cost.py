@@ -8,10 +8,10 @@ from typing import Any
 from gpt1.files import read_json
 from gpt1.page.cells import NONE, Cell, Sheet, counted
 from gpt1.plan.after import PLAN, memory_of
-from gpt1.plan.table import ALONE, REPORTS, amount, duration, number
+from gpt1.plan.table import amount, duration, line_of, number
 from gpt1.runs.job import log_of
 from gpt1.runs.run import last_seconds
-from gpt1.runs.schedule import Stage, group
+from gpt1.runs.schedule import Stage
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,6 @@ def _ended(name: str) -> float | None:
     log = log_of(name)
     ran = log.is_file() and "Running stage '" in log.read_text(encoding="utf-8", errors="replace")
     return log.stat().st_mtime if ran else None
-
-
-def line_of(name: str) -> str:
-    """The line of the table in which a stage stands, as in `gpt1 plan`."""
-    return name if group(name) in ALONE else "report" if name in REPORTS else group(name)
 
 
 def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:

@@ -11,17 +11,19 @@ from markupsafe import Markup
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder, writing
-from gpt1.page import claims, comparison, cost, found, provenance, samples
+from gpt1.page import claims, comparison, contamination, cost, found, provenance, samples
 from gpt1.page.cells import Sheet, read_records
 from gpt1.page.markdown import html
 from gpt1.page.pictures import figure
 from gpt1.plan.graph import expand
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.tables import facts, made_up
+from gpt1.status.made_with import changed_parameters
 from gpt1.yaml_files import read_yaml
 
 INDEX = stage_folder("report", "index.html")
 SAMPLES = stage_folder("generate", "samples.json")
+CONTAMINATION = stage_folder("contamination", "table.json")
 PICTURES = {  # by file, what is seen
     "figure2-left.svg": "Figure 2, left: score by the number of layers transferred, from embeddings alone to all; numbers in the table.",
     "figure2-right.svg": "Figure 2, right: zero-shot performance by pre-training update, Transformer and LSTM; numbers in the table.",
@@ -63,7 +65,7 @@ def write_page(price: float | None = None, path: Path = INDEX) -> dict[str, Any]
                         "run dvc status to see which differs from what its stage wrote, and dvc repro -f that stage") from None
     with writing(path) as file:
         file.write(text)
-    return {"path": path.as_posix(), "bytes": path.stat().st_size, "stages_missing": told["stages_missing"],
+    return {"path": path.as_posix(), "bytes": path.stat().st_size, "stages_missing": told["stages_missing"], "changed": told["changed"],
             "parts_missing": [part.name for part in (*told["tables"], *told["others"].values()) if part.missing]}
 
 
@@ -83,7 +85,9 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     verdicts = read_records(report / "claims" / "claims.csv")
     invented = made_up(params, list(params.tasks))
     columns = comparison.invented_titles(params)
-    taken = cost.stages_taken(expand(read_yaml(provenance.PARAMS)))
+    values = read_yaml(provenance.PARAMS)
+    stages = expand(values)
+    taken = cost.stages_taken(stages)
     missing = [one.name for one in taken if not one.there]
     plan = cost.last_plan(params.profile)
     code = provenance.code_facts()
@@ -95,16 +99,18 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         ("figure2", "Figure 2", (), ""), ("curves", "Training", (), ""))}
     trained = {path.parent.name: read_json(path) for path in stage_folder("pretrain").glob("*/summary.json")}
     generated = read_json(SAMPLES) if SAMPLES.is_file() else None
+    shared = read_json(CONTAMINATION) if CONTAMINATION.is_file() else None
     pages = {part.label: _text(part.name) for part in (*shown, *others.values()) if not part.missing}
     return {
-        "profile": params.profile, "corpus": params.clean.corpus_name, "made_up": bool(invented),
-        "all_made_up": bool(invented) and len(invented) == len(params.tasks) and params.sources["books"].folder != "raw",
+        "profile": params.profile, "changed": list(map(str, changed_parameters(stages, values))), "made_up": bool(invented),
+        "all_made_up": bool(invented) and len(invented) == len(params.tasks) and params.sources["books"].made_up,
         "found": [sentence for sentence in (
             found.claims_sentence(verdicts), found.training_sentence(trained),
             *(found.table_sentence(int(name[-1]), tables[name], sorted(columns)) for name in TABLES),
             *found.ablation_sentences(tables[TABLE5.name], bool(invented))) if sentence],
         "facts": _facts(params), "tables": shown, "others": others, "samples": generated,
         "sample_scores": samples.scores(generated) if generated else None, "perplexity": samples.perplexity(generated or {}),
+        "contamination": (contamination.told(shared), contamination.shares(shared), contamination.worst(shared)) if shared else None,
         "left_out": found.left_out(pages, verdicts, missing), "stages_missing": missing, "stages": len(taken),
         "time": cost.by_stage(taken, plan, "Time by stage"), "totals": cost.totals(taken, plan, price),
         "sources": (told := provenance.sources()), "data": provenance.data_sheet(told, "Data, licences and checksums"),

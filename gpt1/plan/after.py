@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from gpt1.errors import UserError
 from gpt1.files import LOGS, read_json
-from gpt1.plan.table import ALONE, REPORTS, aligned, duration, number
+from gpt1.plan.table import aligned, duration, line_of, number
 from gpt1.runs.job import log_of
 from gpt1.runs.run import last_seconds
-from gpt1.runs.schedule import group
 
 PLAN = LOGS / "plan.json"
 
@@ -58,7 +57,7 @@ def lines_after(plan: Mapping[str, Any], took: Mapping[str, Took]) -> list[str]:
         raise UserError(f"no stage has run since the plan in {PLAN} was made; run gpt1 run, then gpt1 plan --after")
     lines: dict[str, list[str]] = {}
     for name in took:
-        lines.setdefault(name if group(name) in ALONE else "report" if name in REPORTS else group(name), []).append(name)
+        lines.setdefault(line_of(name), []).append(name)
     rows = [["stages", "of", "planned", "took", "took / planned", "memory planned", "memory taken"]]
     for line, names in lines.items():
         planned, real = sum(plan["stages"][name]["seconds"] for name in names), sum(took[name].seconds for name in names)

@@ -4,10 +4,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from gpt1.config import Params
-from gpt1.files import RAW, read_json, stage_folder
+from gpt1.files import RAW, read_arrays, read_json, stage_folder
 from gpt1.plan import facts
 from gpt1.tasks.table import TASKS
 
@@ -44,7 +42,7 @@ class Asked(NamedTuple):
 def corpus(params: Params, fresh: Collection[str]) -> Corpus:
     """The corpus; `fresh` are the names of the stages whose outputs are those of `params`."""
     source, bpe = params.sources["books"], params.bpe
-    if source.folder == "raw":
+    if not source.made_up:
         bytes_, seen = facts.BOOKSCORPUS_BYTES, False
         books = RAW / "books"
         if books.is_dir():
@@ -85,5 +83,4 @@ def asked(name: str, params: Params, fresh: Collection[str]) -> Asked:
 
 def tokens_in(path: Path) -> int:
     """Tokens in one split's npz."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return int(arrays["offsets"][-1])
+    return int(read_arrays(path, ("offsets",))["offsets"][-1])

@@ -52,7 +52,7 @@ def data_sheet_pace(hardware: Hardware, work: Work, devices: int) -> Pace:
 def seconds(work: Work, pace: Pace | None, slowness: float, cores: int) -> float:
     """How long a stage takes, start and end included. `slowness`: of a core at plain Python, 1 on the machine of knobs.py's figures."""
     verb = group(work.stage)
-    fixed = (knobs.START_SECONDS[verb] + knobs.NETWORK_SECONDS * work.networks) * slowness
+    fixed = (knobs.START_SECONDS.get(verb, knobs.OTHER_START_SECONDS) + knobs.NETWORK_SECONDS * work.networks) * slowness
     if pace is None:
         processes = max(1.0, min(float(cores), work.bytes_read // knobs.PARALLEL_BYTES)) if verb in knobs.SEVERAL_PROCESSES else 1.0
         return fixed + slowness * work.bytes_read / (knobs.BYTES_A_SECOND.get(verb, 1e9) * processes)

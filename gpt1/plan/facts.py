@@ -4,7 +4,7 @@ Every length is in tokens with special symbols: official tasks by the authors' b
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
@@ -62,10 +62,14 @@ TOWN = {
 }
 TOWN_ZERO_SHOT = {"cola": Asked(600, 500, 7.2), "sst2": Asked(0, 500, 9.3), "race": Asked(0, 600, 37.5), "dprd": Asked(0, 300, 13.5)}
 
+# Of what has no row above: a task of middling size.
+ASSUMED, ASSUMED_ZERO_SHOT, ASSUMED_BYTES = Rows(10_000, 1_000, 1_000, 0, 40.0), Asked(0, 1_000, 40.0), 10e6
+
 PAGE_BYTES = 644.0  # of a town's book: 3.09 MB in 60 books of 80 pages
 BOOKSCORPUS_BYTES = 5.0e9  # Zhu et al. 2015: 985 million words in 11,038 books; the paper: over 7,000 books
 TASK_BYTES = {"snli": 490e6, "mnli": 430e6, "qnli": 20e6, "rte": 2e6, "scitail": 11e6, "race": 120e6, "story_cloze": 2e6,
-              "cola": 1e6, "sst2": 5e6, "mrpc": 3e6, "stsb": 2e6, "qqp": 60e6, "dprd": 1e6, "openai_bpe": 2e6, "official": 467e6}
+              "cola": 1e6, "sst2": 5e6, "mrpc": 3e6, "stsb": 2e6, "qqp": 60e6, "dprd": 1e6, "wnli": 1e6,
+              "openai_bpe": 2e6, "official": 467e6}
 BYTES_A_TOKEN = {"town": 4.4, "raw": 4.7}  # of raw text: counted in the town, and in 70 MB of English novels (3.78 with 5,000 merges)
 AUTHORS_MERGES = 40_000
 LONGER_A_HALVING = 0.077  # tokens become so much more with every halving of the number of merges: counted in four tasks' files with 5,000
@@ -78,7 +82,7 @@ def lengthening(merges: int) -> float:
 
 def bytes_a_token(folder: str, merges: int) -> float:
     """Bytes of raw text that make a token; `folder` is the source's in params.yaml."""
-    return BYTES_A_TOKEN["town"] if folder != "raw" else BYTES_A_TOKEN["raw"] / lengthening(merges)
+    return BYTES_A_TOKEN["town"] if folder.startswith("world/") else BYTES_A_TOKEN["raw"] / lengthening(merges)
 
 
 def cut(length: float, context: int) -> float:
@@ -93,14 +97,20 @@ def capped(rows: int, wanted: int | None) -> int:
 
 def rows_of(task: str, folder: str, merges: int, context: int) -> Rows:
     """What is known of a task from the town or from its official files, its sequences cut to the context."""
-    if folder != "raw":
-        return TOWN[task]._replace(length=min(TOWN[task].length, context))
-    known = OFFICIAL[task]
+    known = (TOWN if folder.startswith("world/") else OFFICIAL).get(task, ASSUMED)
+    if folder.startswith("world/"):
+        return known._replace(length=min(known.length, context))
     return known._replace(length=cut(known.length * lengthening(merges), context))
 
 
 def asked_of(name: str, folder: str, merges: int, context: int) -> Asked:
     """The same of a zero-shot set."""
-    known: Mapping[str, Asked] = TOWN_ZERO_SHOT if folder != "raw" else OFFICIAL_ZERO_SHOT
-    longer = lengthening(merges) if folder == "raw" else 1.0
-    return known[name]._replace(tokens=min(known[name].tokens * longer, 1.2 * context))
+    known: Mapping[str, Asked] = TOWN_ZERO_SHOT if folder.startswith("world/") else OFFICIAL_ZERO_SHOT
+    longer, one = lengthening(merges) if not folder.startswith("world/") else 1.0, known.get(name, ASSUMED_ZERO_SHOT)
+    return one._replace(tokens=min(one.tokens * longer, 1.2 * context))
+
+
+def unknown(folders: Mapping[str, str], zero_shot: Collection[str]) -> list[str]:
+    """Which tasks ({name: folder of the source}) and zero-shot sets have no row here, so that one is assumed."""
+    missing = [name for name, folder in folders.items() if name not in (TOWN if folder.startswith("world/") else OFFICIAL)]
+    return [*missing, *(f"{name} (zero-shot)" for name in zero_shot if name not in OFFICIAL_ZERO_SHOT)]

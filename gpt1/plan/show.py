@@ -9,6 +9,7 @@ from gpt1.config import validate
 from gpt1.errors import UserError
 from gpt1.files import write_json
 from gpt1.plan.after import PLAN, facts, lines_after, read_plan
+from gpt1.plan.facts import unknown
 from gpt1.plan.machines import NAMED
 from gpt1.plan.plan import make_plan
 from gpt1.plan.table import as_json, lines_of
@@ -41,11 +42,14 @@ def plan_and_show(profile: str | None, overrides: Sequence[str], prices: Sequenc
         print("measuring a few updates of each network; for figures that hold, let nothing else run (--no-measure: estimate)",
               file=sys.stderr, flush=True)
     active = profile is None and not overrides
-    plan = make_plan(values, validate(values), active, measure)
+    params = validate(values)
+    plan = make_plan(values, params, active, measure)
     told = as_json(plan, by_machine, time.time())
     print("\n".join(lines_of(plan, by_machine)))
     if values["sources"]["books"]["folder"] == "raw" and "books" not in present:
         print("nothing lies in data/raw yet: planned for BooksCorpus and all official files (gpt1 profile --data FOLDER links yours)")
+    if assumed := unknown({name: params.sources[name].folder for name in params.tasks}, params.zero_shot):
+        print(f"nothing is known of {', '.join(assumed)} until encoded; a middling task is assumed (gpt1/plan/facts.py takes a row)")
     if absent:
         print(f"left out, for data/raw lacks them: {', '.join(absent)}")
     for path in ([PLAN] if active else []) + ([file] if file else []):

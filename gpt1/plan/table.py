@@ -35,12 +35,16 @@ def amount(value: float) -> str:
     return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
 
 
+def line_of(name: str) -> str:
+    """The line of the table in which a stage stands."""
+    return name if group(name) in ALONE else "report" if name in REPORTS else group(name)
+
+
 def grouped(stages: Mapping[str, Planned]) -> dict[str, list[Planned]]:
     """The stages by the line that they stand in."""
     lines: dict[str, list[Planned]] = {}
     for name, one in stages.items():
-        line = name if group(name) in ALONE else "report" if name in REPORTS else group(name)
-        lines.setdefault(line, []).append(one)
+        lines.setdefault(line_of(name), []).append(one)
     return lines
 
 

@@ -104,11 +104,11 @@ def text_work(stage: str, item: str, params: Params, fresh: Collection[str]) -> 
     """A stage without a network: how much raw text it goes through, and writes."""
     corpus, verb = counts.corpus(params, fresh), group(stage)
     plain = Work(stage, "text", corpus.counted)
-    if verb in ("world", "clean", "bpe", "shard") or item == "books":
-        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0}.get(verb, corpus.bytes_)
+    if verb in ("world", "clean", "contamination", "bpe", "shard") or item == "books":
+        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}.get(verb, corpus.bytes_)
         return replace(plain, bytes_read=corpus.bytes_, disk_bytes=written)
     if verb == "acquire":
-        size = facts.TASK_BYTES[item] if params.sources[item].folder == "raw" else 0.0
+        size = facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES) if not params.sources[item].made_up else 0.0
         return replace(plain, counted=False, bytes_read=size, disk_bytes=size)
     if verb == "encode":
         seen, row = counts.task(item, params, fresh), params.sources[item]

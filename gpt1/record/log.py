@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from gpt1.files import LOGS, write_json
+from gpt1.files import LOGS, parse_json, write_json
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
 FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"  # set by a flow: the address of its page
@@ -43,7 +43,7 @@ def machine_points(path: Path) -> list[Point]:
 def machine_point(line: bytes) -> Point | None:
     """One such line; None where it is cut short."""
     try:
-        value = json.loads(line)
+        value = parse_json(line)
         return {"time": value["time"], "update": value["update"],
                 **{f"system/{name}": value[key] * scale for key, (name, scale) in SYSTEM.items() if key in value}}
     except (ValueError, KeyError, TypeError):
@@ -60,7 +60,7 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
         return header, points
     for number, line in enumerate(lines):
         try:
-            value = json.loads(line) if line.endswith(b"\n") else None
+            value = parse_json(line) if line.endswith(b"\n") else None
         except ValueError:
             break
         if not isinstance(value, dict) or (number == 0 and "fingerprint" not in value) or (number and "update" not in value):
@@ -125,7 +125,7 @@ def _number(value: float) -> float | None:
 
 def _read_facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(path.with_suffix(".run.json").read_text(encoding="utf-8"))
+        facts = parse_json(path.with_suffix(".run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}

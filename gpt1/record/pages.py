@@ -41,7 +41,7 @@ def parent_page(params: Params, flow_url: str | None) -> str:
     head = [*((f"Made by the [flow run]({flow_url}).", "") if flow_url else ()),
             f"Profile `{params.profile}`: {model.layers} layers of width {model.width}, context {model.context}; {pretraining} of "
             f"pre-training; {len(params.tasks)} tasks, seeds {', '.join(map(str, params.finetune.seeds))}. "
-            f"Corpus: {params.clean.corpus_name}.", "",
+            f"Corpus: {escape(params.clean.corpus_name)}.", "",
             "Again: `gpt1 run`, with params.yaml as on the tab of parameters. Tables and figures lie among the artifacts."]
     page = "\n".join(head)
     for path in sorted(stage_folder("report").glob("table*/table*.md")):

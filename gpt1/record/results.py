@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.config import Params
-from gpt1.files import fingerprint, read_json, sha256_file, stage_folder
+from gpt1.files import fingerprint, parse_json, read_json, sha256_file, stage_folder
 from gpt1.record.log import Point, log_path, machine_path, machine_points, read_log, tags
 
 
@@ -118,7 +118,7 @@ def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[
 
 def _trained(stage: str, name: str, curve: Path, numbers: dict[str, float], headline: dict[str, float]) -> Result:
     """A run with a curve: with the times of its log where the log tells of this very curve."""
-    values = [json.loads(line) for line in curve.read_text(encoding="utf-8").splitlines()]
+    values = [parse_json(line) for line in curve.read_text(encoding="utf-8").splitlines()]
     digest = fingerprint([values, numbers])
     path = log_path(stage, name)
     header, logged = read_log(path)

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from gpt1.config import Params
 from gpt1.errors import UserError
-from gpt1.files import read_json, stage_folder
+from gpt1.files import read_arrays, read_json, stage_folder
 
 Array = npt.NDArray[Any]
 
@@ -42,7 +41,7 @@ class Answers:
         if labels.shape != (examples,):
             raise UserError(f"{path}: expected {examples} labels, as task.json says, found {' x '.join(map(str, labels.shape))}; {again}")
         limit = self.description["outputs"]
-        if not np.isfinite(labels).all() or (examples and (labels.min() < 0 or labels.max() > limit - 1)):
+        if labels.dtype.kind not in "iuf" or not np.isfinite(labels).all() or (examples and (labels.min() < 0 or labels.max() > limit - 1)):
             raise UserError(f"{path}: expected a label from 0 to {limit - 1} for every row, found others; {again}")
         rows = np.arange(len(labels))
         if subset:
@@ -62,7 +61,7 @@ class Answers:
         if logits.shape != shape:
             raise UserError(f"{path}: {split}/{weights}: expected {shape[0]} rows x {shape[1]} outputs, as the labels have, found "
                             f"{' x '.join(map(str, logits.shape))}; {again}")
-        if not np.isfinite(logits).all():
+        if logits.dtype.kind != "f" or not np.isfinite(logits).all():
             row = int(np.argwhere(~np.isfinite(logits))[0][0])
             raise UserError(f"{path}: {split}/{weights}: expected finite logits, found {logits[row].max()} in row {row}; "
                             f"lower finetune.learning_rate, or {again}")
@@ -97,7 +96,7 @@ def _answers(params: Params, task: str, finetuned: Path, seeds: tuple[int, ...],
     path = encoded / "task.json"
     try:
         description = read_json(path)
-        whole = all(key in description for key in ("outputs", "target", "splits"))
+        whole = all(key in description for key in ("outputs", "target", "splits")) and type(description["outputs"]) is int
         whole = whole and all({"examples", "labelled"} <= split.keys() for split in description["splits"].values())
     except FileNotFoundError:
         raise UserError(f"{path} is not there: {task} stands in params.yaml but was not encoded; run dvc repro {stage}") from None
@@ -110,11 +109,10 @@ def _answers(params: Params, task: str, finetuned: Path, seeds: tuple[int, ...],
 
 def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in names}
+        return dict(read_arrays(path, names))
     except FileNotFoundError:
         raise UserError(f"{path} is not there; {again}") from None
     except KeyError:
         raise UserError(f"{path}: expected the arrays {', '.join(names)}, found others; {again}") from None
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}); {again}") from None

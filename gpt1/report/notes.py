@@ -9,6 +9,16 @@ from gpt1.report.scores import LAST_UPDATE, Cell, GlueMean, Measured
 
 NONE = "-"
 CHANCE, ONE_CLASS, COMPARED, PART = "†", "‡", "¶", "§"
+NOT_RECOGNISED = "not recognised"  # as encode writes it into task.json
+RELEASES = {  # (task, release of its files): what a reader of the table must know
+    ("qnli", "v1"): "QNLI: version 1, the paper's",
+    ("qnli", "v2"): "QNLI: version 2",
+    ("qnli", NOT_RECOGNISED): "QNLI: version not recognised",
+    ("story_cloze", "2016"): "Story Cloze: the 2016 set, the paper's",
+    ("story_cloze", "2018"): "Story Cloze: the 2018 set, not the paper's 2016; its test labels are not public, so part of its validation "
+                             "stories is scored",
+    ("story_cloze", NOT_RECOGNISED): "Story Cloze: neither the whole 2016 nor the whole 2018 set",
+}
 METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
 
 
@@ -36,9 +46,16 @@ def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | 
     if constant := [_flag(cell, measured, measured.one_class) for cell, measured in there if measured.one_class]:
         lines.append(f"{ONE_CLASS} the same answer to every example: {'; '.join(constant)}.")
     if comparable and any(cell.compared != cell.published for cell, _ in there):
-        lines.append(f"{COMPARED} these files are QNLI v2, drawn anew after the paper; the paper's model scores {QNLI_V2_SCORE} on it "
-                     "(Devlin et al. 2019), and the difference is from that. 88.1 is on v1.")
-    if out := [cell.title for cell in cells if cell.first and not cell.measured]:
+        unknown = any(cell.task == "qnli" and cell.release == NOT_RECOGNISED for cell, _ in there)
+        which = ("these files' rows are of neither version of QNLI, and v2 is likelier:" if unknown
+                 else "these files are QNLI v2, drawn anew after the paper;")
+        lines.append(f"{COMPARED} {which} the paper's model scores {QNLI_V2_SCORE} on it (Devlin et al. 2019), and the difference is from "
+                     "that. 88.1 is on v1.")
+    if comparable and (named := [RELEASES[cell.task, cell.release] for cell, _ in there if (cell.task, cell.release) in RELEASES]):
+        lines.append(f"{'; '.join(named)}.")
+    if partial := [f"{cell.title} ({cell.lacking})" for cell in cells if cell.first and cell.lacking]:
+        lines.append(f"Not scored: {', '.join(partial)}.")
+    if out := [cell.title for cell in cells if cell.first and not cell.measured and not cell.lacking]:
         lines.append(f"Left out: {', '.join(out)}, not among the tasks of params.yaml (gpt1 profile says how to get them).")
     if table.name == "table4":
         lines.append(_glue_note(glue))

@@ -6,6 +6,7 @@ Which number: test, by the weights chosen on dev, where test labels are public; 
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpt1.config import Params
 from gpt1.report.answers import Answers, Array, read_answers
@@ -73,6 +74,8 @@ class Cell:
     compared: float | None  # the score that ours is compared with; differs for data drawn anew since
     measured: Measured | None  # None: the task was left out
     first: bool = True  # False: a second metric of the column before, for details only
+    release: str = ""  # of the task's files, where there is more than one
+    lacking: str = ""  # why there is nothing to measure though the task is there
 
     @property
     def difference(self) -> float | None:
@@ -118,6 +121,7 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
     answers = read_answers(params, task.name) if task.name in params.tasks else None
     alone = sum(other.table == column.table for other in task.columns) == 1
     key = task.name if alone else column.title.lower().replace("-", "_").replace(" ", "_")
+    lacking = lacking_subsets(answers.description, column) if answers else ""
     cells = []
     for metric in (task.metric, task.second_metric):
         if metric is None:
@@ -125,11 +129,25 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
         first = metric == task.metric
         published = TABLES[column.table].published(column.title) if first else GLUE_ROW.get((column.title, metric))
         compared = published
-        if answers and column.title == "QNLI" and answers.description["splits"]["train"].get("rows_read") != QNLI_V1_TRAIN_ROWS:
+        if answers and column.title == "QNLI" and not is_qnli_v1(answers.description):
             compared = QNLI_V2_SCORE
-        ours = measure(answers, column, metric, params.report.chance_standard_errors) if answers else None
-        cells.append(Cell(key if first else f"{key}_{metric}", column.title, task.name, metric, published, compared, ours, first))
+        ours = measure(answers, column, metric, params.report.chance_standard_errors) if answers and not lacking else None
+        cells.append(Cell(key if first else f"{key}_{metric}", column.title, task.name, metric, published, compared, ours, first,
+                          str(answers.description.get("release", "")) if answers else "", lacking))
     return cells
+
+
+def is_qnli_v1(description: Mapping[str, Any]) -> bool:
+    """Whether a task.json tells of QNLI's first version: by its release, or (written before there were releases) its training rows."""
+    release = description.get("release")
+    return bool(release == "v1" if release else description["splits"]["train"].get("rows_read") == QNLI_V1_TRAIN_ROWS)
+
+
+def lacking_subsets(description: Mapping[str, Any], column: Column) -> str:
+    """Which of the subsets that a column scores the files do not have, in words; empty where they have all."""
+    there = description["splits"].get(scored_split(column, description["splits"]), {}).get("subsets", {})
+    absent = [name for name, rows in there.items() if not rows and column.subset in (None, name)]
+    return f"the files have no {' or '.join(absent)} questions" if absent else ""
 
 
 @dataclass(frozen=True)

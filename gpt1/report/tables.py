@@ -76,7 +76,8 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
     """
     train = _read(stage_folder("shard", "index.json"), "shard", ("splits", "train"))
     pretrained = _read(stage_folder("pretrain", "transformer", "summary.json"), "pretrain@transformer", ())
-    books = len(train.get("books", ()))
+    books, documents = sum("documents" not in book for book in train.get("books", ())), int(train.get("documents", 0))
+    held = " and ".join(_counted(number, word) for number, word in ((books, "book"), (documents, "document")) if number)
     model = params.model
     seeds = sorted({len(params.finetune_for(task).seeds) for task in tasks})
     try:
@@ -84,7 +85,7 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
         trained = f"{_counted(updates, 'update')}, {large(pretrained['tokens'])} tokens" if updates else "none here, imported weights"
         return (
             ("Profile", f"{params.profile}; not the paper's run unless every line below agrees"),
-            ("Corpus", f"{params.clean.corpus_name}: {_counted(books, 'book')}, {large(train['words'])} words, "
+            ("Corpus", f"{params.clean.corpus_name}: {held}, {large(train['words'])} words, "
                        f"{large(train['tokens'])} tokens {'to train on' if updates else 'beside the held-out ones'} (the paper: {CORPUS})"),
             ("Model", f"{_counted(model.layers, 'layer')} of width {model.width}, {large(pretrained['parameters']['total'])} parameters "
                       f"(the paper: {MODEL_SIZE})"),
@@ -102,7 +103,7 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
 
 def made_up(params: Params, tasks: Sequence[str]) -> list[str]:
     """The titles of those tasks that come from a made-up world."""
-    return [TASKS[name].title for name in tasks if params.sources[name].folder != "raw"]
+    return [TASKS[name].title for name in tasks if params.sources[name].made_up]
 
 
 def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:

@@ -1,6 +1,5 @@
 """What pre-training left of each network: its curve, its length, its parameters by component."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from gpt1.config import Params
 from gpt1.errors import UserError
-from gpt1.files import read_json, stage_folder
+from gpt1.files import parse_json, read_json, stage_folder
 
 Floats = npt.NDArray[np.float64]
 SMOOTHING = 1.25  # a smoothed point is the mean over the updates within this factor of it, either way
@@ -99,7 +98,7 @@ def _points(path: Path, network: str) -> list[dict[str, float]]:
     points = []
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            point = json.loads(line)
+            point = parse_json(line)
             if not isinstance(point, dict):
                 raise ValueError(f"line {number}: expected an object, found {type(point).__name__}")
             points.append(point)

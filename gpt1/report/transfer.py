@@ -40,7 +40,7 @@ def _read(params: Params, task: str) -> Transferred:
     seeds, column = params.transfer_recipe(task).seeds, whole_column(task)
     points = {count: measure(replace(transfer_answers(params, task, count), seeds=seeds), column, TASKS[task].metric,
                              params.report.chance_standard_errors) for count in layers}
-    return Transferred(task, column.title, TASKS[task].metric, params.sources[task].folder != "raw", points)
+    return Transferred(task, column.title, TASKS[task].metric, params.sources[task].made_up, points)
 
 
 def whole_column(task: str) -> Column:

@@ -5,13 +5,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from zipfile import BadZipFile
-
-import numpy as np
 
 from gpt1.config import Params
 from gpt1.errors import UserError
-from gpt1.files import read_json, stage_folder
+from gpt1.files import read_arrays, read_json, stage_folder
 from gpt1.report.paper import ZERO_SHOT, ZeroShot
 from gpt1.report.training import networks
 from gpt1.tasks.metrics import score, standard_error
@@ -74,14 +71,15 @@ def _read(params: Params, network: str) -> list[Behaviour]:
         updates = [int(snapshot["update"]) for snapshot in found["snapshots"]]
         if not updates or updates[0] < 1 or any(one >= other for one, other in itertools.pairwise(updates)):
             raise ValueError("no snapshots, or snapshots out of order")
-        with np.load(folder / "answers.npz", allow_pickle=False) as answers:
-            return [_behaviour(params, network, name, found, answers) for name in sorted(params.zero_shot, key=list(ZERO_SHOT).index)]
+        names = [f"{name}/{what}" for name in params.zero_shot for what in ("labels", *updates)]
+        answers = read_arrays(folder / "answers.npz", names)
+        return [_behaviour(params, network, name, found, answers) for name in sorted(params.zero_shot, key=list(ZERO_SHOT).index)]
     except FileNotFoundError as error:
         raise UserError(f"{error.filename} is not there; run dvc repro zero_shot@{network}") from None
     except KeyError as error:
         raise UserError(f"{folder}: expected scores.json and answers.npz to tell of the same sets and snapshots, found no {error}; "
                         f"{again}") from None
-    except (OSError, EOFError, TypeError, ValueError, AttributeError, BadZipFile) as error:
+    except (OSError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{folder}: scores.json and answers.npz cannot be read ({error}); {again}") from None
 
 
@@ -98,5 +96,5 @@ def _behaviour(params: Params, network: str, name: str, found: Mapping[str, Any]
             raise ValueError(f"{name} at update {update}: {snapshot['scores'][name]} in scores.json, {value:.4f} by the answers")
         points.append(Point(update, 100 * value, 100 * standard_error(about["metric"], labels, given)))
     source = params.sources.get(name)
-    return Behaviour(network, name, about["metric"], len(labels), source is not None and source.folder != "raw",
+    return Behaviour(network, name, about["metric"], len(labels), source is not None and source.made_up,
                      tuple(map(str, about["notes"])), tuple(points))

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpt1.config import Params
 from gpt1.errors import UserError
-from gpt1.files import stage_folder
+from gpt1.files import read_arrays, stage_folder
 from gpt1.report.bootstrap import Array, Estimate, Floats, Part, Sample, mean_of, resample
 from gpt1.report.claims import LEAST_RANKED, POINTS, RANKS, rank_correlation
 from gpt1.report.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShot
@@ -60,13 +60,14 @@ def _resampled(name: str, found: Mapping[str, Behaviour]) -> Followed:
     labels: Array | None = None
     given: dict[tuple[str, int], Array] = {}
     for network, behaviour in found.items():
-        with np.load(stage_folder("zero_shot", network, "answers.npz"), allow_pickle=False) as answers:
-            theirs = answers[f"{name}/labels"]
-            if labels is not None and not np.array_equal(labels, theirs):
-                raise UserError(f"data/zero_shot: {name}: expected the same labels for {' and '.join(found)}, found others for {network}; "
-                                f"run dvc repro -f zero_shot@{network}")
-            labels = theirs
-            given |= {(network, point.update): answers[f"{name}/{point.update}"] for point in behaviour.points}
+        names = [f"{name}/{what}" for what in ("labels", *(point.update for point in behaviour.points))]
+        answers = read_arrays(stage_folder("zero_shot", network, "answers.npz"), names)
+        theirs = answers[f"{name}/labels"]
+        if labels is not None and not np.array_equal(labels, theirs):
+            raise UserError(f"data/zero_shot: {name}: expected the same labels for {' and '.join(found)}, found others for {network}; "
+                            f"run dvc repro -f zero_shot@{network}")
+        labels = theirs
+        given |= {(network, point.update): answers[f"{name}/{point.update}"] for point in behaviour.points}
     assert labels is not None
     return Followed(name, len(labels), first.made_up, resample(name, [Part(first.metric, labels, given)]))
 

@@ -5,7 +5,6 @@ How a stage is started is the launcher's: a process here, a task of Prefect in f
 """
 
 import fcntl
-import json
 import os
 import signal
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gpt1.errors import UserError
-from gpt1.files import LOGS, write_json
+from gpt1.files import LOGS, parse_json, write_json
 from gpt1.runs import mark
 from gpt1.runs.graph import read_graph, recorded_outputs
 from gpt1.runs.job import Ended, log_of, out_of_memory_kills, outcome, start
@@ -168,7 +167,7 @@ def make_plan(targets: Collection[str], lanes: int | None) -> Plan:
 def last_seconds() -> dict[str, float]:
     """How long each stage took when it last ran, as far as that was written down."""
     try:
-        return {str(name): float(lasted) for name, lasted in json.loads(SECONDS.read_text(encoding="utf-8")).items()}
+        return {str(name): float(lasted) for name, lasted in parse_json(SECONDS.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, AttributeError):
         return {}
 

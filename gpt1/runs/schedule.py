@@ -3,7 +3,8 @@
 A result can differ in its last bits with the number of threads, so threads follow from the graph, the slots and the cores alone, never
 from what happens to run when. On a CPU a slot is a lane: of the stages of one group (`finetune` of `finetune@cola`) that train, as many
 as there are lanes run side by side and share the cores; a group of one has all of them, and so runs alone; every other stage takes one
-lane. Where there are GPUs, a stage that trains takes one of them, pre-training all, and every other stage a lane of the CPU.
+lane. Where there are GPUs, a stage that trains takes one of them, pre-training all, and every other stage a lane of the CPU. A download
+waits for others' machines and takes no lane: all of them run side by side.
 """
 
 import difflib
@@ -103,6 +104,8 @@ def shares(stages: Mapping[str, Stage], slots: Slots, threads: int | None) -> di
     trained = [group(stage.name) for stage in stages.values() if stage.trains]
 
     def share(stage: Stage) -> Share:
+        if group(stage.name) == "download":
+            return Share(0, None)
         if slots.devices and stage.trains:
             return Share(0, threads and max(1, threads // len(slots.devices)), len(slots.devices) if group(stage.name) == "pretrain" else 1)
         if threads is None or slots.lanes == 1:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from gpt1.show.markdown import Grid
 from gpt1.show.page import print_grid
+from gpt1.show.terminal import plain
 
 TOLERANCE = 5e-5  # numbers are written with four decimals
 DETAILS = {"best", "best_evaluation", "median", "sd", "standard_error", "majority", "at_chance", "examples", "seeds", "low", "high",
@@ -46,7 +47,7 @@ def print_differences(screen: Console, name: str, against: str, found: Sequence[
     """The scores of both as a table, and how many of their details differ."""
     scores = [one for one in found if one.name.rpartition(".")[2] not in DETAILS]
     title = against if len(against) <= 20 else f"…{against[-19:]}"
-    print_grid(screen, Grid((name, "here", title, "difference"), tuple((one.name, number(one.here), number(one.there), less(one))
+    print_grid(screen, Grid((name, "here", title, "difference"), tuple((plain(one.name), number(one.here), number(one.there), less(one))
                                                                        for one in scores)))
     differ, details = sum(one.differs for one in found), sum(one.differs for one in found if one not in scores)
     screen.print()

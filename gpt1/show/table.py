@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,33 +12,42 @@ from gpt1.files import stage_folder
 from gpt1.show.compare import compare, print_differences
 from gpt1.show.other import other_numbers, read_numbers
 from gpt1.show.page import print_page
-from gpt1.show.terminal import console, print_json
+from gpt1.show.terminal import console, plain, print_json
 
 Name = Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"]
 Format = Literal["terminal", "markdown", "csv", "latex", "json"]
+CHANGED_SHOWN = 4  # a person who wants all asks for JSON
 SUFFIXES = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}
 
 
-def show_table(name: str, format_: Format, against: str | None) -> None:
-    """Print a page of the report. Raises UserError where it has not been made, not in that format, or cannot be compared."""
+def show_table(name: str, format_: Format, against: str | None, changed: Sequence[str]) -> None:
+    """Print a page of the report. Raises UserError where it has not been made, not in that format, or cannot be compared.
+
+    changed: what params.yaml has other values for than the results were made with; said on the error stream, or in the JSON.
+    """
     folder = stage_folder("report", name)
+    if changed and format_ != "json":
+        more = f"; {len(changed) - CHANGED_SHOWN} more" if len(changed) > CHANGED_SHOWN else ""
+        print(plain(f"note: params.yaml has other values than {name} was made with: {'; '.join(changed[:CHANGED_SHOWN])}{more}; "
+                    f"gpt1 run {name} makes it anew"), file=sys.stderr)
     if against is not None:
         if format_ not in ("terminal", "json"):
             raise UserError(f"--against knows the formats terminal and json, found --format {format_}; leave one of the two out")
         differences = compare(read_numbers(folder, name), other_numbers(name, against))
         if format_ == "json":
-            print_json({"table": name, "against": against, "differences": [one._asdict() for one in differences]})
+            print_json({"table": name, "against": against, "differences": [one._asdict() for one in differences],
+                        "params_changed": list(changed)})
         else:
             print_differences(console(), name, against, differences)
         return
     if format_ == "json":
-        print_json(as_json(name, folder))
+        print_json(as_json(name, folder) | {"params_changed": list(changed)})
         return
     text = read(folder / f"{name}{SUFFIXES.get(format_, '.md')}", name) if format_ != "csv" else read(records_of(name, folder), name)
     if format_ == "terminal":
         print_page(console(), name, text)
     else:
-        sys.stdout.write(text)
+        sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
 
 
 def read(path: Path, name: str) -> str:

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gpt1.errors import UserError
-from gpt1.sources.table import Source
+from gpt1.sources.exports import find_export
+from gpt1.sources.table import Layout, Source
 
-PARENTS = ("", "glue_data", "GLUE")  # GLUE's own download script makes glue_data/<task>
+PARENTS = ("", "glue_data", "GLUE",  # GLUE's own download script makes glue_data/<task>
+           "glue", "nyu-mll/glue", "nyu-mll", "stanfordnlp", "allenai", "ehovy", "LSDSem")  # clones from the Hugging Face hub
 DEPTH = 3  # official archives nest their files this deep at most: SciTailV1.1/tsv_format/, cola_public/raw/
 
 
@@ -29,14 +31,25 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
     if source.every:
         return _every(folder, source.every) or None
     bases = list(_folders(folder))
+    named_first = sorted(bases, key=lambda base: base.name not in source.folders)  # of a whole clone of GLUE, this task's folder
     for layout in source.layouts:
-        for base in bases:
-            places = {name: base / source.combined.get(name, name) for name in (*layout.required, *layout.optional)}
-            there = {name: place for name, place in places.items()
-                     if (any(place.glob("*.txt")) if name in source.combined else place.is_file())}
-            if all(name in there for name in layout.required):
+        for base in named_first if layout.exported else bases:
+            if there := find_export(layout, base) if layout.exported else _find_layout(source, layout, base):
                 return there
     return None
+
+
+def _find_layout(source: Source, layout: Layout, base: Path) -> dict[str, Path] | None:
+    """Where a layout's files lie in one folder, by name; None where a required one is not there."""
+    there: dict[str, Path] = {}
+    for name in (*layout.required, *layout.optional):
+        if name in source.combined:
+            places = [place] if any((place := base / source.combined[name]).glob("*.txt")) else []
+        else:
+            places = [base / other for other in (name, *source.also.get(name, ())) if (base / other).is_file()]
+        if places:
+            there[name] = places[0]
+    return there if all(name in there for name in layout.required) else None
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -55,8 +68,8 @@ def _folders(folder: Path) -> Iterator[Path]:
         level = [entry for parent in level for entry in _entries(parent) if entry.is_dir() and entry.name != "__MACOSX"]
 
 
-def _every(folder: Path, pattern: str) -> dict[str, Path]:
-    """All files of a pattern, at any depth, by their names relative to `folder`."""
+def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
+    """All files of some patterns, at any depth, by their names relative to `folder`."""
     found: dict[str, Path] = {}
     for parent, folders, names in os.walk(folder, onerror=_unreadable):
         for name in sorted(folders):
@@ -64,9 +77,9 @@ def _every(folder: Path, pattern: str) -> dict[str, Path]:
                 raise UserError(f"{Path(parent, name)} is a link to a folder; put that folder itself there, so that none counts twice")
         for name in names:
             path = Path(parent, name)
-            if path.match(pattern) and path.is_symlink() and not path.exists():
+            if any(map(path.match, patterns)) and path.is_symlink() and not path.exists():
                 raise UserError(f"{path} is a link to nothing; put the file itself there, or take the link away")
-            if path.match(pattern) and not name.startswith(".") and path.is_file():
+            if any(map(path.match, patterns)) and not name.startswith(".") and path.is_file():
                 found[path.relative_to(folder).as_posix()] = path
     for name in found:
         if not name.isprintable():

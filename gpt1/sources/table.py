@@ -6,18 +6,22 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Layout:
-    """One way in which a source is distributed: names of files that lie together in one folder."""
+    """One way in which a source is distributed: names of files that lie together in one folder.
+
+    exported: names of splits of a Hugging Face export instead, each one file or many (gpt1/sources/exports.py).
+    """
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    exported: bool = False
 
 
 @dataclass(frozen=True)
 class Source:
     """One source of official files. The first layout whose required files are all there is taken.
 
-    folders: names under which people have it. every: where set, all files of this pattern are taken instead of a layout.
-    combined: {file that `acquire` writes: folder of many small JSON files, one line of it each}.
+    folders: names under which people have it. every: where set, all files of these patterns are taken instead of a layout.
+    combined: {file that `acquire` writes: folder of many small JSON files, one line of it each}. also: {file: its other places or names}.
     """
 
     name: str
@@ -26,8 +30,9 @@ class Source:
     licence: str
     how_to_get: str
     layouts: tuple[Layout, ...] = ()
-    every: str = ""
+    every: tuple[str, ...] = ()
     combined: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def official(self, name: str) -> str:
         """The name by which people know a file that `acquire` writes."""
@@ -36,17 +41,19 @@ class Source:
     @property
     def expected(self) -> str:
         """The files that must be there, in words: `a, b or c, d`."""
-        return " or ".join(", ".join(map(self.official, layout.required)) for layout in self.layouts) or f"{self.every} files"
+        names = [", ".join(map(self.official, layout.required)) for layout in self.layouts if not layout.exported]
+        names += ["a Hugging Face export"] if any(layout.exported for layout in self.layouts) else []
+        return " or ".join(names) or f"{self.every[0]} files"
 
 
 BOOKS = Source(
     name="books",
-    folders=("books", "BooksCorpus", "bookcorpus"),
-    every="*.txt",
+    folders=("books", "BooksCorpus", "bookcorpus", "PG-19", "pg19", "gutenberg"),
+    every=("*.txt", "*.txt.gz", "*.txt.zst", "*.jsonl", "*.jsonl.gz", "*.jsonl.zst", "*.parquet", "*.arrow"),
     origin="books as plain text, one file a book, brought by whoever runs this (the paper used BooksCorpus)",
     licence="as the books'",
-    how_to_get="put books, one UTF-8 .txt file each, into the folder data/raw/books; BooksCorpus itself is given by its authors on "
-               "request (https://yknzhu.wixsite.com/mbweb), public-domain books by https://www.gutenberg.org",
+    how_to_get="put books, one UTF-8 .txt file each (docs/corpora.md: the other forms), into the folder data/raw/books; BooksCorpus itself "
+               "is given by its authors on request (https://yknzhu.wixsite.com/mbweb), public-domain books by https://www.gutenberg.org",
 )
 
 OPENAI_BPE = Source(
@@ -78,4 +85,13 @@ DPRD = Source(
     how_to_get="put test.c.txt (and train.c.txt) of https://www.hlt.utdallas.edu/~vince/data/emnlp12 into data/raw/dprd",
 )
 
-SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD)}
+WNLI = Source(  # no task of the paper's tables: what a leaderboard file may need
+    name="wnli",
+    folders=("WNLI", "wnli"),
+    layouts=(Layout(("train.tsv", "dev.tsv"), ("test.tsv",)), Layout(("train", "validation"), ("test",), exported=True)),
+    origin="GLUE (https://gluebenchmark.com)",
+    licence="unknown",
+    how_to_get="put https://dl.fbaipublicfiles.com/glue/data/WNLI.zip into data/raw/wnli (the zip, or what it holds)",
+)
+
+SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD, WNLI)}

@@ -7,9 +7,9 @@ from types import ModuleType
 
 from gpt1.errors import UserError, run_stage
 
-VERBS = {"check": None, "world": "NAME", "acquire": "SOURCE", "clean": None, "bpe": None, "shard": None, "encode": "TASK", "prompt": "SET",
-         "pretrain": "NETWORK", "finetune": "TASK", "ablate": "VARIANT-TASK", "transfer": "TASK", "zero_shot": "NETWORK",
-         "generate": None, "report": "NAME", "scores": None}
+VERBS = {"check": None, "world": "NAME", "download": "SOURCE", "acquire": "SOURCE", "clean": None, "contamination": None, "bpe": None,
+         "shard": None, "encode": "TASK", "prompt": "SET", "pretrain": "NETWORK", "finetune": "TASK", "ablate": "VARIANT-TASK",
+         "transfer": "TASK", "zero_shot": "NETWORK", "generate": None, "report": "NAME", "scores": None}
 FUNCTIONS = {"ablate": "finetune", "transfer": "finetune"}  # verbs that are functions of another verb's module, under their own name
 
 

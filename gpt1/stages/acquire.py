@@ -5,14 +5,14 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tqdm import tqdm
 
 from gpt1.config import read_params
 from gpt1.errors import TemporaryError, UserError
-from gpt1.files import DATA, RAW, stage_folder, write_json, writing_folder
+from gpt1.files import DATA, read_json, stage_folder, write_json, writing_folder
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files
 from gpt1.sources.table import SOURCES, Source
@@ -20,7 +20,9 @@ from gpt1.tasks.table import TASKS
 
 CHUNK_BYTES = 1 << 20
 SHOWN_ENTRIES = 8
+BINARY = (".parquet", ".arrow", ".gz", ".zst")  # their bytes have no lines
 MADE_UP = "made up by gpt1.demo"
+DOWNLOADED = "download.json"  # what the stage `download` says of its files
 MAY_PASS = {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH}
 
 
@@ -54,10 +56,17 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
     for archive in filter(is_archive, entries if not source.every else []):
         unpack(archive, spare / archive.name, max_bytes)
         if files := find_files(source, spare / archive.name):
-            return files
+            return beside(source, raw, files) | files
     names = [entry.name for entry in entries]
     found = ", ".join(names[:SHOWN_ENTRIES]) + (f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else "")
     raise UserError(f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}")
+
+
+def beside(source: Source, raw: Path, files: Collection[str]) -> dict[str, Path]:
+    """Optional files of the layout of `files` that lie beside an archive, not in it: GLUE gives its diagnostic set by itself."""
+    names = {name for layout in source.layouts if not layout.exported and {*layout.required} <= {*files} for name in layout.optional}
+    places = {name: [raw / one for one in (name, *source.also.get(name, ())) if (raw / one).is_file()] for name in sorted(names)}
+    return {name: there[0] for name, there in places.items() if there}
 
 
 def copy_file(origin: Path, target: Path) -> dict[str, object]:
@@ -71,7 +80,8 @@ def copy_file(origin: Path, target: Path) -> dict[str, object]:
                 bytes_, rows, last = bytes_ + len(block), rows + block.count(b"\n"), block[-1:]
     except OSError as error:
         raise unreadable(origin, error) from None
-    return {"sha256": digest.hexdigest(), "bytes": bytes_, "rows": rows + (last != b"\n")}
+    counted = {} if target.suffix in BINARY else {"rows": rows + (last != b"\n")}
+    return {"sha256": digest.hexdigest(), "bytes": bytes_, **counted}
 
 
 def combine_files(origin: Path, target: Path) -> dict[str, object]:
@@ -103,7 +113,7 @@ def main(name: str) -> None:
     if source.name not in params.sources:
         raise UserError(f"params.yaml has no row sources.{source.name}; compose it anew with gpt1 profile")
     row = params.sources[source.name]
-    raw, made_up = DATA / row.folder / source.name, DATA / row.folder != RAW
+    raw = DATA / row.folder / source.name
     with writing_folder(stage_folder("acquire", row.group, source.name)) as folder:
         spare = folder / ".unpacked"
         manifest: dict[str, object] = {}
@@ -113,6 +123,8 @@ def main(name: str) -> None:
             take: Callable[[Path, Path], dict[str, object]] = combine_files if file in source.combined else copy_file
             manifest[file] = take(place, folder / file)
         shutil.rmtree(spare, ignore_errors=True)
-        write_json(folder / "manifest.json", {"source": source.name, "origin": MADE_UP if made_up else source.origin,
-                                             "licence": "MIT" if made_up else source.licence, "files": manifest})
+        about = {"source": source.name, "origin": MADE_UP if row.made_up else source.origin,
+                 "licence": "MIT" if row.made_up else source.licence, "files": manifest}
+        downloaded = read_json(raw / DOWNLOADED)["files"] if row.folder == "download" else None
+        write_json(folder / "manifest.json", about | ({"downloaded": downloaded} if downloaded else {}))
     print(f"{source.name}: {len(manifest)} files from {raw}", file=sys.stderr)

@@ -1,34 +1,38 @@
 """Stage bpe: byte pairs learned from the training books, or the authors' own, in one layout of ids (paper, section 4.1)."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gpt1.config import Params, read_params
 from gpt1.files import stage_folder, writing_folder
-from gpt1.text.books import heldout_books, list_books
+from gpt1.text.books import DocumentsPart, HoldOut, cleaned_books, documents_parts, unit_names
 from gpt1.text.bpe import Vocabulary, import_authors, read_vocabulary
 from gpt1.text.learn import Learned, count_part, learn, merge_runs
 from gpt1.text.parallel import alone, processes_for, workers
-from gpt1.text.shards import parts_of
-
-
-def nothing() -> None:
-    """The tool of workers that need none."""
+from gpt1.text.shards import Part, parts_of
 
 
 def learn_from_books(params: Params, work_folder: Path) -> tuple[Vocabulary, dict[str, Any]]:
-    """Learn from all books but the held-out ones, with temporary files in `work_folder`."""
-    books = list_books(stage_folder("clean", "books"))
-    heldout = heldout_books([book.name for book in books], params.shard.heldout_seed, params.shard.heldout_fraction)
-    training = [book for book in books if book.name not in heldout]
-    tasks = [(part, work_folder / str(number)) for number, part in enumerate(part for book in training for part in parts_of(book.path))]
-    sizes = [part.stop - part.start for part, _ in tasks]
-    with workers(nothing, processes_for(sum(sizes))) as pool:
+    """Learn from all books and documents but the held-out ones, with temporary files in `work_folder`."""
+    hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
+    parts: list[Part | DocumentsPart] = []
+    counted = []
+    for book in cleaned_books(stage_folder("clean")):
+        found, documents = documents_parts(book) if book.many else (parts_of(book.path), 0)
+        counted.append((book, documents))
+        if book.many or not hold_out.holds(book.name):
+            parts += found
+    hold_out.check(unit_names(counted))
+    training = sum(not hold_out.holds(name) for name in unit_names(counted))
+    tasks = [(part, work_folder / str(number)) for number, part in enumerate(parts)]
+    sizes = [part.bytes_ for part in parts]
+    with workers(partial(HoldOut, hold_out.seed, hold_out.fraction), processes_for(sum(sizes))) as pool:
         run = merge_runs(list(pool.map("counting words", count_part, tasks, sizes)), work_folder)
     learned: Learned = alone(learn, run, params.bpe.merges, params.bpe.alphabet_size, params.bpe.max_word_types, sys.stderr.isatty())
     run.unlink()
-    facts = {"source": "learn", "books": len(training), "word_types": learned.word_types, "kept_types": learned.kept_types}
+    facts = {"source": "learn", "books": training, "word_types": learned.word_types, "kept_types": learned.kept_types}
     return Vocabulary(learned.characters, learned.merges), facts
 
 

@@ -1,20 +1,30 @@
-"""Stage clean: raw books to words joined by blanks, a file a book, and the counts of every book (paper, section 4.1)."""
+"""Stage clean: a raw corpus to words joined by blanks, a file a book or a file of documents, and their counts (paper, section 4.1)."""
 
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gpt1.config import read_params
+from gpt1.corpora.documents import batches, text_fields
+from gpt1.corpora.files import CorpusFile, list_corpus
+from gpt1.corpora.gutenberg import body
+from gpt1.corpora.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
+from gpt1.corpora.kind import recognised, refuse_wrong_name
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
-from gpt1.text.books import Book, Inspection, Piece, inspect, list_books, read_piece, refuse_binary
+from gpt1.text.books import BOOKS, DOCUMENT_END, DOCUMENTS
 from gpt1.text.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
-from gpt1.text.parallel import processes_for, workers
+from gpt1.text.parallel import Workers, processes_for, workers
+
+UNPACKED_TIMES = 3  # text packed by gzip, Zstandard or Parquet is about so many times its file
+UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
 
-def inspect_book(_: dict[str, Any], book: Book) -> Inspection:
+def inspect_book(_: dict[str, Any], book: CorpusFile) -> Inspection:
     """Inspect one book; it takes no tool."""
     return inspect(book)
 
@@ -36,9 +46,31 @@ def clean_piece(cleaner: Cleaner, task: tuple[Piece, Path]) -> tuple[Path, int]:
     return target, words
 
 
+def clean_documents(cleaner: Cleaner, texts: list[str | None]) -> tuple[str, Counter[str], int | None]:
+    """Documents cleaned, DOCUMENT_END after each; counts of them; the first that cannot be read. Such a one is left empty."""
+    found: list[str] = []
+    counts: Counter[str] = Counter(documents=len(texts))
+    unreadable = None
+    for number, text in enumerate(texts):
+        try:
+            kept, licensed = body(text) if text is not None else ("", False)
+            cleaned = " ".join([words for batch in cleaner.clean([kept], False) for words in batch])
+        except UnbrokenTextError:
+            text, cleaned, kept, licensed = None, "", "", False
+        counts["unreadable"] += text is None
+        counts["empty"] += text is not None and not cleaned
+        counts["licensed"] += licensed
+        counts["stripped"] += len(text or "") - len(kept)
+        counts["words"] += sum(1 for word in cleaned.split(" ") if word != NEWLINE) if cleaned else 0
+        unreadable = number if text is None and unreadable is None else unreadable
+        found += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
+    return " ".join(found), counts, unreadable
+
+
 def assemble(inspections: list[Inspection], cleaned: Iterator[tuple[Path, int]], folder: Path) -> dict[str, Any]:
     """Join the cleaned pieces of each book into folder/<name>; the counts. A book without a word gets no file and is counted as empty."""
-    books, empty = {}, []
+    books: dict[str, dict[str, Any]] = {}
+    empty = []
     for inspection in inspections:
         total, target = 0, folder / inspection.book.name
         for _ in inspection.pieces:
@@ -51,32 +83,82 @@ def assemble(inspections: list[Inspection], cleaned: Iterator[tuple[Path, int]],
             total += words
             part.unlink()
         if total:
-            books[inspection.book.name] = {"bytes": inspection.bytes_, "words": total, "encoding": inspection.encoding}
+            books[inspection.book.name] = {"bytes": inspection.bytes_, "words": total, "encoding": inspection.encoding,
+                                           **({"stripped": inspection.stripped} if inspection.stripped else {})}
         else:
             empty.append(inspection.book.name)
     list(cleaned)  # nothing is left: this ends the progress bar
-    return {"books": books, "empty": empty,
-            "totals": {"books": len(books), "bytes": sum(book["bytes"] for book in books.values()),
-                       "words": sum(book["words"] for book in books.values()), "empty": len(empty),
-                       "encodings": dict(Counter(str(book["encoding"]) for book in books.values()))}}
+    return {"books": books, "empty": empty}
+
+
+def clean_rows(pool: Workers, file: CorpusFile, field: str, target: Path) -> dict[str, int]:
+    """Write the documents of one file, cleaned, to `target`; their counts. Raises UserError where too many cannot be read."""
+    counts: Counter[str] = Counter()
+    first = None
+    size = file.path.stat().st_size
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", encoding="utf-8", newline="\n") as whole:
+        for text, found, unreadable in pool.stream(f"cleaning {file.name}", clean_documents, batches(file, field), size):
+            whole.write((" " if counts["documents"] else "") + text)
+            first = counts["documents"] + unreadable if first is None and unreadable is not None else first
+            counts.update(found)
+    if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
+        raise UserError(f"{file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no text in {field!r} (or no blanks in "
+                        f"it), the first is row {first}, counted from 0; found fields {text_fields(file)}; name the field of the texts "
+                        "(gpt1 profile PROFILE clean.text_field=FIELD) or mend the file")
+    if not counts["words"]:
+        target.unlink()
+    return {"bytes": size, **{name: counts[name] for name in ("documents", "words", "empty", "unreadable", "licensed", "stripped")}}
+
+
+def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:
+    """Sums over all books and files of documents; of licences and documents only where there are any."""
+    books, files = counts["books"], counts.get("documents", {})
+    rows = [*books.values(), *files.values()]
+    sums = {"documents": sum(row["documents"] for row in files.values()),
+            "unreadable": sum(row["unreadable"] for row in files.values()),
+            "licensed": sum(one.licensed for one in inspections) + sum(row["licensed"] for row in files.values()),
+            "stripped": sum(one.stripped for one in inspections) + sum(row["stripped"] for row in files.values())}
+    return {"books": len(books), "bytes": sum(row["bytes"] for row in rows), "words": sum(row["words"] for row in rows),
+            "empty": len(counts["empty"]) + sum(row["empty"] for row in files.values()),
+            "encodings": dict(Counter(str(book["encoding"]) for book in books.values())),
+            **{name: value for name, value in sums.items() if value}}
+
+
+def tell(counts: dict[str, Any]) -> None:
+    """Say on stderr what was left out, if anything."""
+    sums = counts["totals"]
+    if "stripped" in sums:
+        print(f"clean: Project Gutenberg's licence stripped from {sums.get('licensed', 0):,} books ({sums['stripped']:,} bytes)",
+              file=sys.stderr)
+    if "unreadable" in sums:
+        print(f"clean: {sums['unreadable']:,} of {sums['documents']:,} documents could not be read and are left out", file=sys.stderr)
 
 
 def main() -> None:
-    """Clean every book of data/acquire/corpus/books."""
+    """Clean every book and document of data/acquire/corpus/books."""
     params = read_params()
     source = stage_folder("acquire", "corpus", "books")
-    books = list_books(source)
+    files = list_corpus(source)
+    books, many = [file for file in files if file.form == "text"], [file for file in files if file.form != "text"]
     sizes = [book.path.stat().st_size if book.path.exists() else 0 for book in books]
     with workers(dict, 1) as reader:  # quick beside cleaning; and a book that is refused is so before more processes start
         inspections = list(reader.map("reading books", inspect_book, books, sizes))
     refuse_binary(inspections)
-    with writing_folder(stage_folder("clean")) as folder, workers(Cleaner, processes_for(sum(sizes))) as pool:
+    refuse_wrong_name(params.clean.corpus_name, found := recognised(inspections, len(many)))
+    work = sum(file.path.stat().st_size * (UNPACKED_TIMES if file.packed or file.form == "parquet" else 1) for file in files)
+    with writing_folder(stage_folder("clean")) as folder, workers(Cleaner, processes_for(work)) as pool:
         pieces = [piece for inspection in inspections for piece in inspection.pieces]
         (folder / "parts").mkdir()
         tasks = [(piece, folder / "parts" / str(number)) for number, piece in enumerate(pieces)]
         cleaned = pool.map("cleaning books", clean_piece, tasks, [piece.stop - piece.start for piece in pieces])
-        counts = assemble(inspections, cleaned, folder / "books")
+        counts = assemble(inspections, cleaned, folder / BOOKS)
         (folder / "parts").rmdir()
-        if not counts["books"]:
-            raise UserError(f"expected words in the books of {source}, found none in any of {len(books)}; bring books with text in them")
-        write_json(folder / "counts.json", {"corpus_name": params.clean.corpus_name, **counts})
+        rows = partial(clean_rows, pool, field=params.clean.text_field)
+        if many:
+            counts["documents"] = {file.name: rows(file=file, target=folder / DOCUMENTS / file.name) for file in many}
+        counts["totals"] = totals(counts, inspections)
+        if not counts["totals"]["words"]:
+            raise UserError(f"expected words in the books of {source}, found none in any of {len(files)}; bring books with text in them")
+        write_json(folder / "counts.json", {"corpus_name": params.clean.corpus_name, **({"recognised": found} if found else {}), **counts})
+    tell(counts)

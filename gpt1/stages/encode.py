@@ -9,7 +9,7 @@ import numpy as np
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
-from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
+from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
 from gpt1.text.bpe import Vocabulary
@@ -51,11 +51,11 @@ def split_arrays(task: Task, rows: SplitRows, ids: dict[str, list[int]], symbols
     return arrays, truncated
 
 
-def described(task: Task, vocabulary: Vocabulary, splits: dict[str, Any]) -> dict[str, Any]:
+def described(task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str) -> dict[str, Any]:
     """task.json: all that later stages need to know of the task."""
     shared = {"kind", "combine", "sequences", "outputs", "target", "labels", "metric", "second_metric", "subsets"}
     return {"task": task.name, **{name: getattr(task, name) for name in sorted(shared)}, "selection_split": "dev", "splits": splits,
-            "vocabulary_size": vocabulary.size, "vocabulary_fingerprint": vocabulary.fingerprint}
+            "release": release, "vocabulary_size": vocabulary.size, "vocabulary_fingerprint": vocabulary.fingerprint}
 
 
 def main(name: str) -> None:
@@ -64,8 +64,7 @@ def main(name: str) -> None:
     task = task_named(name, params)
     row = params.tasks[task.name]
     official = stage_folder("acquire", "tasks", task.name)
-    limit = params.encode.max_unreadable_fraction
-    splits = {split.name: read_split(task, split, official, row, limit) for split in splits_to_read(task, official, row)}
+    splits, release = read_task(task, official, row, params.encode.max_unreadable_fraction)
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
     examples = (example for rows in splits.values() for example in rows.examples)
@@ -77,5 +76,7 @@ def main(name: str) -> None:
             arrays, truncated = split_arrays(task, rows, ids, symbols, params.model.context)
             np.savez(folder / f"{split}.npz", **arrays)
             about[split] = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
-        write_json(folder / "task.json", described(task, vocabulary, about))
+            if task.subsets:
+                about[split]["subsets"] = {name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)}
+        write_json(folder / "task.json", described(task, vocabulary, about, release))
     print(f"{task.name}: " + ", ".join(f"{split} {counts['examples']}" for split, counts in about.items()), file=sys.stderr)

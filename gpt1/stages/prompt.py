@@ -35,10 +35,12 @@ def read_splits(set_: ZeroShotSet, params: Params) -> tuple[str, dict[str, Split
     official = stage_folder("acquire", "tasks", name)
     row = TaskRow(group="glue", train_rows=wanted.train_rows, eval_rows=wanted.rows, finetune={})  # no group matters in reading
     splits = {split.name: split for split in splits_to_read(set_.task, official, row)}
-    scored = "test" if "test" in splits and splits["test"].format.label is not None else "dev"
-    names = ["train", scored] if set_.rule == "threshold" else [scored]
     limit = params.encode.max_unreadable_fraction
-    return scored, {name: read_split(set_.task, splits[name], official, row, limit) for name in names}
+    rows = {name: read_split(set_.task, splits[name], official, row, limit) for name in ("test",)
+            if name in splits and splits[name].format.label is not None}
+    scored = "test" if "test" in rows and rows["test"].labelled else "dev"
+    names = ["train", scored] if set_.rule == "threshold" else [scored]
+    return scored, {name: rows[name] if name in rows else read_split(set_.task, splits[name], official, row, limit) for name in names}
 
 
 def split_arrays(prompts: Sequence[Prompt], examples: Sequence[Example], vocabulary_size: int) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """What runs now and how far it is, and what ended badly: from DVC's claims, the stages' logs, curves and checkpoints."""
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpt1.files import CHECKPOINTS, LOGS
+from gpt1.files import CHECKPOINTS, LOGS, parse_json
 from gpt1.runs.graph import CLAIMS
 from gpt1.runs.job import EXITED, log_of, signal_of, why_it_failed
 from gpt1.runs.schedule import Stage
@@ -69,7 +68,7 @@ def is_locked(path: Path) -> bool:
 def read_claims() -> dict[str, dict[str, Any]]:
     """Paths that processes of DVC write now: {path: {"pid": …, "cmd": …}}; empty where that cannot be read."""
     try:
-        writes = json.loads(CLAIMS.read_text(encoding="utf-8")).get("write", {})
+        writes = parse_json(CLAIMS.read_text(encoding="utf-8")).get("write", {})
         return {str(path): dict(claim) for path, claim in writes.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
@@ -111,7 +110,7 @@ def last_of_curve(name: str, since: float) -> int | None:
     curves = [path for path in own if path.is_file() and path.stat().st_mtime >= since and not path.stem.endswith("-machine")]
     for line in reversed(tail(max(curves, key=lambda path: path.stat().st_mtime)) if curves else []):
         try:
-            return int(json.loads(line)["update"])
+            return int(parse_json(line)["update"])
         except (ValueError, KeyError, TypeError):
             continue
     return None

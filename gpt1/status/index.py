@@ -26,6 +26,7 @@ def read_index() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
     try:
         return _read()
     finally:
+        gc.freeze()  # nor once they are there
         gc.enable()
 
 

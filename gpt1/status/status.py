@@ -1,10 +1,9 @@
 """`gpt1 status`: where this checkout stands, put together; and the same as plain values for a program."""
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from gpt1.files import LOGS
+from gpt1.files import LOGS, parse_json
 from gpt1.runs.schedule import Stage, choose
 from gpt1.status.activity import Ended, Running, at_work, ended_badly, running
 from gpt1.status.index import read_index
@@ -47,7 +46,7 @@ def read_status(targets: Collection[str]) -> Status:
 def last_seconds() -> dict[str, float]:
     """How long each stage took when it last ran, as far as that was noted."""
     try:
-        return {str(name): float(lasted) for name, lasted in json.loads(SECONDS.read_text(encoding="utf-8")).items()}
+        return {str(name): float(lasted) for name, lasted in parse_json(SECONDS.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
 

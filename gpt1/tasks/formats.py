@@ -1,15 +1,17 @@
-"""The official file formats of the tasks: GLUE and other tab-separated files, SNLI's JSON lines, RACE, Story Cloze, DPRD."""
+"""The official file formats of the tasks: GLUE and other tab-separated files, SNLI's JSON lines, RACE, Story Cloze, DPRD;
+and Hugging Face exports of them (gpt1/tasks/exports.py)."""
 
 import csv
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gpt1.errors import UserError
+from gpt1.tasks.exports import read_export
+from gpt1.tasks.layouts import Blocks, Export, Format, Jsonl, Passages, Stories, Tsv
 from gpt1.tasks.pronouns import read_blocks
-from gpt1.tasks.rows import UNLABELLED, BadRowError, Example, Unreadable, as_text, filled, label_reader, numbered_lines, shown
-from gpt1.tasks.table import Blocks, Format, Jsonl, Passages, Stories, Task, Tsv
+from gpt1.tasks.rows import UNLABELLED, BadRowError, Example, Unreadable, as_text, filled, json_object, label_reader, numbered_lines, shown
+from gpt1.tasks.table import Task
 
 Rows = Iterator[Example | Unreadable]
 STORY = ("InputSentence1", "InputSentence2", "InputSentence3", "InputSentence4")
@@ -23,6 +25,8 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
     Raises UserError where the file as a whole is not what it should be: a missing or unexpected header, a missing column.
     """
     label_of = label_reader(task)
+    if isinstance(format_, Export):
+        return read_export(path, format_, task)
     if isinstance(format_, Tsv):
         return _tsv(path, format_, label_of)
     if isinstance(format_, Jsonl):
@@ -85,7 +89,7 @@ def _check_no_header(path: Path, cells: list[str], format_: Tsv, label_of: Calla
 def _jsonl(path: Path, format_: Jsonl, label_of: Callable[[object], float]) -> Rows:
     for number, line in numbered_lines(path):
         try:
-            row = _json_object(line)
+            row = json_object(line)
             label = _field(row, format_.label) if format_.label else None
             if label == NO_GOLD_LABEL:
                 yield Unreadable(number, "no gold label", "no gold label", expected=True)
@@ -94,16 +98,6 @@ def _jsonl(path: Path, format_: Jsonl, label_of: Callable[[object], float]) -> R
                           label=label_of(label) if format_.label else UNLABELLED)
         except BadRowError as bad:
             yield Unreadable(number, bad.reason, bad.detail)
-
-
-def _json_object(line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(as_text(line))
-    except (ValueError, RecursionError):
-        raise BadRowError("not JSON", shown(line.decode("utf-8", errors="replace"))) from None
-    if not isinstance(row, dict):
-        raise BadRowError("no JSON object", type(row).__name__)
-    return row
 
 
 def _field(row: dict[str, Any], name: str) -> Any:
@@ -116,7 +110,7 @@ def _passages(path: Path, format_: Passages, label_of: Callable[[object], float]
     """RACE as `acquire` combines it, one passage a line. A question that cannot be read is one row; so is a whole passage."""
     for number, line in numbered_lines(path):
         try:
-            row = _json_object(line)
+            row = json_object(line)
             where = str(row.get("file", ""))
             if "unreadable" in row:
                 raise BadRowError(str(row["unreadable"]), where)
@@ -138,7 +132,7 @@ def _passages(path: Path, format_: Passages, label_of: Callable[[object], float]
 
 
 def _stories(path: Path, format_: Stories, label_of: Callable[[object], float]) -> Rows:
-    needed = [*STORY, *ENDINGS, format_.label]
+    needed = [*STORY, *ENDINGS, *([format_.label] if format_.label else [])]
     place: dict[str, int] = {}
     number = 0
     try:
@@ -154,7 +148,8 @@ def _stories(path: Path, format_: Stories, label_of: Callable[[object], float]) 
                     texts = [filled(name, cells[place[name]]) for name in (*STORY, *ENDINGS)]
                     if any("\n" in text for text in texts):
                         raise BadRowError("line break in a sentence", "look for an unbalanced quote")
-                    yield Example((" ".join(texts[:4]),), tuple(texts[4:]), label_of(cells[place[format_.label]]))
+                    label = label_of(cells[place[format_.label]]) if format_.label else UNLABELLED
+                    yield Example((" ".join(texts[:4]),), tuple(texts[4:]), label)
                 except BadRowError as bad:
                     yield Unreadable(number, bad.reason, bad.detail)
     except csv.Error as error:

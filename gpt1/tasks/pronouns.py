@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpt1.sources.table import DPRD as SOURCE
+from gpt1.tasks.layouts import Blocks, Split
 from gpt1.tasks.rows import BadRowError, Example, Unreadable, as_text, filled, numbered_lines, shown
-from gpt1.tasks.table import Blocks, Split, Task
+from gpt1.tasks.table import Task
 
 PARTS = ("sentence", "pronoun", "candidates", "answer")
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,15 @@ import numpy.typing as npt
 
 from gpt1.config import Task as TaskRow
 from gpt1.errors import UserError
+from gpt1.sources.exports import kept_files
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.rows import Example, Unreadable
-from gpt1.tasks.table import Share, Split, Task
+from gpt1.tasks.layouts import Export, Share, Split, release_of
+from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
+from gpt1.tasks.table import SCORE_CLASSES, Task
+
+NO_GOLD_LABEL = "no gold label"
+NOT_RECOGNISED = "not recognised"
+SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among them
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,30 @@ def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
     Raises UserError where the files of no layout are complete.
     """
     for layout in task.layouts:
-        there = [split for split in layout if all((folder / file).is_file() for file in split.files)]
+        there = [split for split in layout if all(files_of(split, folder))]
         if all(split in there for split in layout if split.required):
             return [split for split in there if split.format.label is not None or row.eval_rows is None]
     raise UserError(f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages acquire {task.name}")
+
+
+def files_of(split: Split, folder: Path) -> list[list[str]]:
+    """For each of a split's files the names of what is there of it: itself, or the parts of an export; empty where it is not there."""
+    if isinstance(split.format, Export):
+        return [kept_files(folder, name) for name in split.files]
+    return [[name] if (folder / name).is_file() else [] for name in split.files]
+
+
+def read_task(task: Task, folder: Path, row: TaskRow, max_unreadable_fraction: float) -> tuple[dict[str, SplitRows], str]:
+    """Every split of a task that a run can use, by name, and the name of the files' release ("" where the task has but one).
+
+    Raises UserError as splits_to_read and read_split do.
+    """
+    chosen = splits_to_read(task, folder, row)
+    splits = {split.name: read_split(task, split, folder, row, max_unreadable_fraction) for split in chosen}
+    files = tuple(file for split in chosen for file in split.files)
+    release = release_of(task.releases, {name: rows.rows_read for name, rows in splits.items()}, files)
+    name = release.name if release else NOT_RECOGNISED if task.releases else ""
+    return {name: rows for name, rows in splits.items() if rows.labelled or row.eval_rows is None}, name
 
 
 def read_split(task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float) -> SplitRows:
@@ -53,26 +79,51 @@ def read_split(task: Task, split: Split, folder: Path, row: TaskRow, max_unreada
     unreadable: Counter[str] = Counter()
     left_out: Counter[str] = Counter()
     rows_read = 0
-    for subset, name in enumerate(split.files):
+    exported = isinstance(split.format, Export)
+    there = files_of(split, folder)
+    for subset, name in [(split.first_subset + number, name) for number, names in enumerate(there) for name in names]:
         found: list[Example] = []
         bad: list[Unreadable] = []
         for item in read_rows(folder / name, split.format, task):
             if isinstance(item, Example):
-                found.append(Example(item.context, item.choices, item.label, subset) if subset and task.subsets else item)
+                found.append(replace(item, subset=subset) if subset and task.subsets and not exported else item)
             elif item.expected:
                 left_out[item.reason] += 1
             else:
                 bad.append(item)
-        _check(folder / name, len(found), bad, max_unreadable_fraction)
+        if found or bad or not exported:  # one part of an export may have no rows
+            _check(folder / name, len(found), bad, max_unreadable_fraction)
         examples += found
         unreadable.update(item.reason for item in bad)
         rows_read += len(found) + len(bad)
     rows_read += left_out.total()
+    labelled = split.format.label is not None
+    if exported:
+        found, labelled = _gold(task, split, folder / there[0][0], examples)
+        left_out[NO_GOLD_LABEL] += len(examples) - len(found)
+        examples, left_out = found, +left_out
     if split.share:
-        examples = [examples[index] for index in share_rows(split.share, len(examples), folder / split.files[0])]
+        examples = [examples[index] for index in share_rows(split.share, len(examples), folder / there[0][0])]
     wanted = row.train_rows if split.name == "train" else row.eval_rows
     chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)]
-    return SplitRows(chosen, len(examples), rows_read, dict(unreadable), dict(left_out), split.format.label is not None)
+    return SplitRows(chosen, len(examples), rows_read, dict(unreadable), dict(left_out), labelled)
+
+
+def _gold(task: Task, split: Split, path: Path, examples: list[Example]) -> tuple[list[Example], bool]:
+    """An export's examples that have a label, or all where none has one; and whether they have.
+
+    Raises UserError where there are none, where labels are needed and absent, or where scores are from 0 to 1, as in some exports.
+    """
+    gold = [example for example in examples if example.label != UNLABELLED]
+    if not examples:
+        raise UserError(f"{path} has no rows; expected an export with some, get it again and run the acquire stage")
+    if split.required and not gold:
+        raise UserError(f"{path}: expected labels, found none in {len(examples)} rows of {split.name}; put an export with labels there")
+    scores = [example.label for example in gold] if task.target == "score" else []
+    if len(scores) >= SCALED_ROWS and max(scores) <= 1:
+        raise UserError(f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in {len(scores)} rows; "
+                        "this export has them scaled, take one that has not")
+    return gold or examples, bool(gold)
 
 
 def _check(path: Path, readable: int, bad: list[Unreadable], limit: float) -> None:

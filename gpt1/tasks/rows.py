@@ -1,8 +1,10 @@
 """What a reader yields: examples and, for rows that cannot be read, why; and the lines of a file as the official files have them."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gpt1.errors import UserError
 from gpt1.tasks.table import SCORE_CLASSES, Task
@@ -85,26 +87,47 @@ def filled(name: str, text: object) -> str:
         raise BadRowError("NUL character", name)
     if not text.strip():
         raise BadRowError("empty text", name)
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise BadRowError("half a character", name)
     return text
+
+
+def json_object(line: bytes) -> dict[str, Any]:
+    """The JSON object that a line is. Raises BadRowError."""
+    try:
+        row = json.loads(as_text(line))
+    except (ValueError, RecursionError):
+        raise BadRowError("not JSON", shown(line.decode("utf-8", errors="replace"))) from None
+    if not isinstance(row, dict):
+        raise BadRowError("no JSON object", type(row).__name__)
+    return row
 
 
 def label_reader(task: Task) -> Callable[[object], float]:
     """The function from what a file has for a label to the class's number, or to the score. It raises BadRowError for anything else."""
+    return score_of if task.target == "score" else class_reader(task)
+
+
+def class_reader(task: Task) -> Callable[[object], float]:
+    """The function from a label's word to the class's number. It raises BadRowError for any other."""
     values = task.values or task.labels
     numbers = {value: number for number, value in enumerate(values)}
+    numbers |= {word: numbers[label] for word, label in task.synonyms.items()}
 
     def class_number(value: object) -> float:
         if not isinstance(value, str) or value not in numbers:
             raise BadRowError("unknown label", f"{shown(str(value))} instead of {', '.join(values)}")
         return numbers[value]
 
-    def score(value: object) -> float:
-        try:
-            number = float(str(value))
-        except ValueError:
-            number = float("nan")
-        if not 0 <= number <= SCORE_CLASSES - 1:
-            raise BadRowError("unknown label", f"{shown(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}")
-        return number
+    return class_number
 
-    return score if task.target == "score" else class_number
+
+def score_of(value: object) -> float:
+    """What a file has for a score, as a number. Raises BadRowError for anything that is none."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = float("nan")
+    if not 0 <= number <= SCORE_CLASSES - 1:
+        raise BadRowError("unknown label", f"{shown(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}")
+    return number

@@ -1,141 +1,73 @@
-"""Books: which there are, how each is encoded, where it may be cut, and which are held out (paper, section 4.1: the corpus)."""
+"""Cleaned books: which there are, in which parts, and which are held out of all training (paper, section 4.1: the corpus).
 
-import codecs
+A file of many documents has DOCUMENT_END after each of them; a document's name is the file's, # and its row.
+"""
+
 import hashlib
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpt1.errors import UserError
+from gpt1.text.shards import Part, parts_of, read_words
 
-BLOCK_BYTES = 250_000
-PIECE_BYTES = 4_000_000  # a book longer than this is cleaned in pieces, on several cores
-CONTROL_SHARE = 0.001  # more control characters than one in a thousand: not text
-BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig", "utf-8"), (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
-                    (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"))
-CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-WHAT_TO_DO = "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
+DOCUMENT_END = "\f"  # white space, so never part of a cleaned word
+BOOKS, DOCUMENTS = "books", "documents"  # folders of data/clean
+BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Book:
-    """A book: its name (relative path with forward slashes) and its file."""
+    """A cleaned book, or a file of many documents: its name (relative path with forward slashes) and its file."""
 
     name: str
     path: Path
+    many: bool
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Bytes [start, stop) of a book's file: whole lines; `tags_before`: a `<` stands somewhere before it in the book."""
+class DocumentsPart:
+    """A part of a file of many documents: `first` is the row of the document in which it begins."""
 
-    book: Book
-    codec: str
-    start: int
-    stop: int
-    tags_before: bool
+    part: Part
+    name: str
+    first: int
+
+    @property
+    def bytes_(self) -> int:
+        """How long it is."""
+        return self.part.bytes_
 
 
 @dataclass(frozen=True)
-class Inspection:
-    """What one pass over a book finds: its encoding and pieces, or why it is not text."""
+class HoldOut:
+    """Which books are kept out of all training: so large a share, by their names and a seed."""
 
-    book: Book
-    bytes_: int
-    encoding: str
-    pieces: tuple[Piece, ...]
-    problem: str
+    seed: int
+    fraction: float
 
+    def holds(self, name: str) -> bool:
+        """Whether the book `name` is kept out; adding or removing other books never changes it."""
+        return heldout_draw(name, self.seed) < self.fraction
 
-class _NotTextError(Exception):
-    """Why a file is not text."""
-
-
-def list_books(folder: Path) -> list[Book]:
-    """Every .txt file under `folder`, sorted by name. Raises UserError where the folder is missing, unreadable or without books."""
-    if not folder.is_dir():
-        raise UserError(f"expected a folder of books at {folder}, found {'a file' if folder.exists() else 'none'}; {WHAT_TO_DO}")
-    try:
-        paths = [path for path in folder.rglob("*") if path.suffix.lower() == ".txt" and not path.is_dir()]
-    except OSError as error:
-        raise UserError(f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}") from None
-    books = sorted((Book(path.relative_to(folder).as_posix(), path) for path in paths), key=lambda book: book.name)
-    if not books:
-        raise UserError(f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))} other entries; {WHAT_TO_DO}")
-    for book in books:
-        if not book.name.isprintable():
-            raise UserError(f"the book's name {book.name!a} has characters that cannot be written down; rename the file")
-    return books
-
-
-def inspect(book: Book) -> Inspection:
-    """Read a book once, in bounded memory: a byte-order mark decides its encoding, else UTF-8, else windows-1252. Raises UserError."""
-    try:
-        size = book.path.stat().st_size
-        with book.path.open("rb") as file:
-            head = file.read(4)
-        mark, label, codec = next(((mark, label, codec) for mark, label, codec in BYTE_ORDER_MARKS if head.startswith(mark)),
-                                  (b"", "utf-8", "utf-8"))
-        try:
-            return Inspection(book, size, label, _scan(book, codec, len(mark), CONTROL_SHARE), "")
-        except UnicodeDecodeError:
-            if mark:
-                return Inspection(book, size, "", (), f"starts with the mark of {label} but is not that")
-        try:
-            return Inspection(book, size, "windows-1252", _scan(book, "cp1252", 0, 0.0), "")
-        except UnicodeDecodeError:
-            return Inspection(book, size, "", (), "neither UTF-8 nor windows-1252")
-    except _NotTextError as why:
-        return Inspection(book, size, "", (), str(why))
-    except OSError as error:
-        raise UserError(f"the book {book.path} cannot be read ({error.strerror}); make it readable or take it out") from None
-
-
-def refuse_binary(inspections: Iterable[Inspection]) -> None:
-    """Raise one UserError that names the books which are not text (the first five), and how many there are."""
-    refused = [inspection for inspection in inspections if inspection.problem]
-    if refused:
-        named = ", ".join(f"{inspection.book.name} ({inspection.problem})" for inspection in refused[:5])
-        more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
-        raise UserError(f"expected books as text (UTF-8, UTF-16 with a mark, or windows-1252), found {len(refused)} that are not: "
-                        f"{named}{more}; take them out of the corpus or save them as UTF-8")
-
-
-def _scan(book: Book, codec: str, start: int, control_share: float) -> tuple[Piece, ...]:
-    """The pieces of a book, each some whole lines. Raises UnicodeDecodeError or _NotTextError."""
-    pieces = []
-    position, characters, controls, tags, tags_before = start, 0, 0, False, False
-    for text in _decoded(book.path, codec, start, None):
-        characters += len(text)
-        controls += len(CONTROL.findall(text))
-        if "\0" in text:
-            raise _NotTextError("holds NUL characters")
-        line_end = text.rfind("\n") + 1
-        cut = position + len(text[:line_end].encode(codec))
-        if line_end and cut - start >= PIECE_BYTES:
-            pieces.append(Piece(book, codec, start, cut, tags_before))
-            start, tags_before = cut, tags or "<" in text[:line_end]
-        tags = tags or "<" in text
-        position += len(text.encode(codec))
-    if controls > control_share * characters:
-        raise _NotTextError(f"{controls:,} control characters among {characters:,}")
-    return (*pieces, Piece(book, codec, start, position, tags_before)) if position > start else tuple(pieces)
-
-
-def _decoded(path: Path, codec: str, start: int, stop: int | None) -> Iterator[str]:
-    """The text of bytes [start, stop) of a file, block by block."""
-    decoder = codecs.getincrementaldecoder(codec)("strict")
-    with path.open("rb") as file:
-        file.seek(start)
-        while block := file.read(BLOCK_BYTES if stop is None else min(BLOCK_BYTES, stop - file.tell())):
-            yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)
-
-
-def read_piece(piece: Piece) -> Iterator[str]:
-    """The text of a piece, block by block."""
-    return _decoded(piece.book.path, piece.codec, piece.start, piece.stop)
+    def check(self, names: Iterable[str]) -> None:
+        """Raise UserError where none of the books is left for training or none is held out; reads no more names than that takes."""
+        heldout = count = 0
+        smallest, largest = 1.0, 0.0
+        for name in names:
+            draw = heldout_draw(name, self.seed)
+            heldout, count = heldout + (draw < self.fraction), count + 1
+            smallest, largest = min(smallest, draw), max(largest, draw)
+            if 0 < heldout < count:
+                return
+        if count < 2:
+            raise UserError(f"expected two books or more, one of them to hold out, found {count}: a corpus of one book cannot be split; "
+                            "add books, or cut the file into several")
+        if not heldout:
+            raise UserError(f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds out none of {count} books; "
+                            f"the smallest fraction that holds one out is {smallest + 5e-5:.4f}: set it, or another seed")
+        raise UserError(f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds out all {count} books; "
+                        f"set it below {largest:.4f}, or another seed")
 
 
 def heldout_draw(name: str, seed: int) -> float:
@@ -144,23 +76,53 @@ def heldout_draw(name: str, seed: int) -> float:
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
-def is_heldout(name: str, seed: int, fraction: float) -> bool:
-    """Whether the book `name` is kept out of all training; adding or removing other books never changes it."""
-    return heldout_draw(name, seed) < fraction
+def cleaned_books(folder: Path) -> list[Book]:
+    """The books and files of documents that stage clean wrote into `folder`, sorted by name. Raises UserError where there are none."""
+    found = [Book(path.relative_to(folder / kind).as_posix(), path, kind == DOCUMENTS)
+             for kind in (BOOKS, DOCUMENTS) for path in (folder / kind).rglob("*") if path.is_file()]
+    if not found:
+        raise UserError(f"expected cleaned books in {folder}, found none; run the stage that writes them: dvc repro clean")
+    return sorted(found, key=lambda book: book.name)
 
 
-def heldout_books(names: Iterable[str], seed: int, fraction: float) -> set[str]:
-    """The held-out ones of all books. Raises UserError where none is left for training or none is held out."""
-    names = set(names)
-    if len(names) < 2:
-        raise UserError(f"expected two books or more, one of them to hold out, found {len(names)}: a corpus of one book cannot be split; "
-                        "add books, or cut the file into several")
-    heldout = {name for name in names if is_heldout(name, seed, fraction)}
-    draws = sorted(heldout_draw(name, seed) for name in names)
-    if not heldout:
-        raise UserError(f"shard.heldout_fraction {fraction} with shard.heldout_seed {seed} holds out none of {len(names)} books; "
-                        f"the smallest fraction that holds one out is {draws[0] + 5e-5:.4f}: set it, or another seed")
-    if heldout == names:
-        raise UserError(f"shard.heldout_fraction {fraction} with shard.heldout_seed {seed} holds out all {len(names)} books; "
-                        f"set it below {draws[-1]:.4f}, or another seed")
-    return heldout
+def documents_parts(book: Book) -> tuple[list[DocumentsPart], int]:
+    """The parts of a file of documents, and how many documents it has."""
+    found, row = [], 0
+    for part in parts_of(book.path):
+        found.append(DocumentsPart(part, book.name, row))
+        row += sum(block.count(DOCUMENT_END.encode()) for block in _blocks(part))
+    return found, row
+
+
+def _blocks(part: Part) -> Iterator[bytes]:
+    with part.path.open("rb") as file:
+        file.seek(part.start)
+        while block := file.read(min(BLOCK_BYTES, part.stop - file.tell())):
+            yield block
+
+
+def document_name(file: str, row: int) -> str:
+    """The name by which a document is held out."""
+    return f"{file}#{row}"
+
+
+def unit_names(books: Iterable[tuple[Book, int]]) -> Iterator[str]:
+    """The names of all books and documents; each book comes with how many documents it has."""
+    for book, documents in books:
+        if book.many:
+            yield from (document_name(book.name, row) for row in range(documents))
+        else:
+            yield book.name
+
+
+def documents_of(part: DocumentsPart) -> Iterator[tuple[int, list[str], bool]]:
+    """The documents in a part: row, the words that lie in the part, whether the document ends there."""
+    words, row, start = read_words(part.part), part.first, 0
+    while start < len(words):
+        try:
+            stop = words.index(DOCUMENT_END, start)
+        except ValueError:
+            yield row, words[start:], False
+            return
+        yield row, words[start:stop], True
+        row, start = row + 1, stop + 1

@@ -3,7 +3,6 @@
 Layout of ids: 0 `<unk>`, then the characters, the same characters with `</w>`, the merges in order, last the line break.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.errors import UserError
-from gpt1.files import fingerprint, write_json, writing
-from gpt1.text.clean import NEWLINE, Cleaner
+from gpt1.files import fingerprint, read_json, write_json, writing
+from gpt1.text.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 UNKNOWN, WORD_END, LINE_END = "<unk>", "</w>", "\n</w>"
 VERSION_LINE = "#version: 0.2"
@@ -20,6 +19,7 @@ SPECIAL_SYMBOLS = ("_start_", "_delimiter_", "_classify_")  # the authors' names
 AUTHORS_FILES = ("encoder_bpe_40000.json", "vocab_40000.bpe")
 AUTHORS_ENTRIES = 40_478
 CACHED_WORDS = 2**16
+SHOWN_CHARACTERS = 40
 CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is bounded in bytes too
 
 
@@ -72,8 +72,12 @@ class Vocabulary:
         return list(chain.from_iterable([remembered(word) if len(word) < CACHED_LENGTH else alone(word) for word in words]))
 
     def encode(self, text: str) -> list[int]:
-        """Ids of raw text, exactly those of the authors' encoder: ftfy, standardisation, spaCy, lower case, byte pairs."""
-        return self.encode_words(self._cleaner.words(text))
+        """Ids of raw text, exactly those of the authors' encoder: ftfy, standardisation, spaCy, lower case, pairs. Raises UserError."""
+        try:
+            return self.encode_words(self._cleaner.words(text))
+        except UnbrokenTextError:
+            raise UserError(f"expected English text, found {text[:SHOWN_CHARACTERS]!r} … with more than {LONGEST_CHUNK:,} characters "
+                            "without a blank or line break; mend it or leave it out") from None
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text of ids: the pieces joined, a blank at each word's end; special symbols by name. Raises ValueError for other ids."""
@@ -88,7 +92,7 @@ class Vocabulary:
 def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
     """A vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless they are in the authors' layout."""
     try:
-        table = json.loads(table_path.read_text(encoding="utf-8"))
+        table = read_json(table_path)
         lines = merges_path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise UserError(f"{error.filename} cannot be read ({error.strerror}); {what_to_do}") from None
@@ -109,6 +113,8 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
         if expected != found:
             raise UserError(f"{table_path} and {merges_path} do not fit together: id {id_} should be {expected!r}, found {found!r}; "
                             f"{what_to_do}")
+    if strange := next((piece for merge in merges for piece in merge if piece not in table), None):
+        raise UserError(f"{merges_path}: expected merges of pieces that are in {table_path}, found {strange!r}; {what_to_do}")
     return vocabulary
 
 

@@ -16,7 +16,8 @@ CONTEXT = 16  # spaCy's longest English special case has 11 tokens; a chunk has 
 CACHED_CHUNKS = 2**16
 CACHED_LENGTH = 100  # longer chunks are rare and not kept, so that the cache is bounded in bytes too
 RENEWAL_CHUNKS = 40_000  # spaCy keeps every string it ever saw: start afresh after so many new ones
-LONGEST_CHUNK = 10_000  # spaCy takes quadratic time over a run of quotation marks: half a minute at this length
+CACHED_LONG_CHUNKS = 64  # of these only the last, so that a run that comes again and again costs once
+LONGEST_CHUNK = 2_000  # spaCy takes quadratic time over a run of punctuation: two seconds at this length
 LONGEST_UNCUT = 2_000_000  # the same before standardisation, which may yet part it: bounds memory
 
 REPLACED = (("—", "-"), ("–", "-"), ("―", "-"), ("…", "..."), ("´", "'"))
@@ -132,6 +133,7 @@ class Cleaner:
         self._full, self._first_look, self._cases = _english_tokenizers()
         self._seen = 0
         self._remembered = lru_cache(maxsize=CACHED_CHUNKS)(self._alone)
+        self._remembered_long = lru_cache(maxsize=CACHED_LONG_CHUNKS)(self._alone)
 
     def _alone(self, chunk: str) -> str | None:
         """The words of a chunk joined by blanks; None where its neighbours could change them."""
@@ -156,7 +158,7 @@ class Cleaner:
         """For batches of chunks, lists with one string a chunk: its words joined by blanks. Works with CONTEXT chunks on each side."""
         before: list[str] = []
         held: list[str] = []
-        remembered, alone = self._remembered, self._alone
+        remembered, alone = self._remembered, self._remembered_long
         for batch in chain(batches, (None,)):
             held += batch or []
             ready = len(held) if batch is None else len(held) - CONTEXT
@@ -172,8 +174,10 @@ class Cleaner:
         return self.tokens(chunks(fixed(blocks, tags_before)))
 
     def words(self, text: str) -> list[str]:
-        """The words of a whole text, lower-cased, NEWLINE for a line break."""
+        """The words of a whole text, lower-cased, NEWLINE for a line break. Raises UnbrokenTextError."""
         import ftfy
 
-        standard = standardise(ftfy.fix_text(text))
-        return " ".join(chain.from_iterable(self.tokens([standard.split(" ")]))).split(" ") if standard else []
+        standard = standardise(ftfy.fix_text(text)).split(" ")
+        if len(max(standard, key=len)) > LONGEST_CHUNK:
+            raise UnbrokenTextError
+        return " ".join(chain.from_iterable(self.tokens([standard]))).split(" ") if standard != [""] else []

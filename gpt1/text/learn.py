@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 
 from gpt1.errors import UserError
+from gpt1.text.books import DocumentsPart, HoldOut, document_name, documents_of
 from gpt1.text.bpe import WORD_END
 from gpt1.text.clean import NEWLINE
 from gpt1.text.shards import Part, read_words
@@ -37,10 +38,14 @@ class Learned:
     kept_types: int
 
 
-def count_part(_: None, task: tuple[Part, Path]) -> Path:
-    """Count the words of one part of a cleaned book into a sorted run at the given path."""
+def count_part(hold_out: HoldOut, task: tuple[Part | DocumentsPart, Path]) -> Path:
+    """Count the words of one part of a cleaned book, or of the documents for training in a part, into a sorted run at the given path."""
     part, run = task
-    counts = Counter(read_words(part))
+    if isinstance(part, Part):
+        counts = Counter(read_words(part))
+    else:
+        training = (words for row, words, _ in documents_of(part) if not hold_out.holds(document_name(part.name, row)))
+        counts = Counter(chain.from_iterable(training))
     del counts[NEWLINE]
     _write_run(run, iter(sorted((word, count) for word, count in counts.items() if len(word) <= LONGEST_LEARNED)))
     return run

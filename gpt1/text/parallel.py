@@ -54,10 +54,21 @@ class Workers:
 
     def map(self, label: str, work: Callable[[Any, Any], Any], tasks: Sequence[Any], sizes: Sequence[int]) -> Iterator[Any]:
         """Yield work(tool, task) for each task, in order; `sizes` (bytes of each task) drive the progress shown."""
-        results = self._results(work, tasks) if self.pool else self._own_results(work, tasks)
-        with _progress(label, sum(sizes)) as advance:
-            for size, result in zip(sizes, results, strict=True):
-                advance(size)
+        return self.stream(label, work, zip(tasks, sizes, strict=True), sum(sizes))
+
+    def stream(self, label: str, work: Callable[[Any, Any], Any], tasks: Iterable[tuple[Any, int]], total_bytes: int) -> Iterator[Any]:
+        """The same for tasks that are made only as they are handed out, each with its size."""
+        sizes: deque[int] = deque()
+
+        def noted() -> Iterator[Any]:
+            for task, size in tasks:
+                sizes.append(size)
+                yield task
+
+        results = self._results(work, noted()) if self.pool else self._own_results(work, noted())
+        with _progress(label, total_bytes) as advance:
+            for result in results:
+                advance(sizes.popleft())
                 yield result
 
     def _own_results(self, work: Callable[[Any, Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:

@@ -4,6 +4,7 @@ sequences)."""
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ class Part:
     path: Path
     start: int
     stop: int
+
+    @property
+    def bytes_(self) -> int:
+        """How long it is."""
+        return self.stop - self.start
 
 
 def parts_of(path: Path) -> list[Part]:
@@ -76,8 +82,9 @@ class SplitWriter:
     def close(self) -> dict[str, Any]:
         """End the file; the split's part of the index."""
         self.file.close()
+        documents = sum(book.get("documents", 0) for book in self.books)
         return {"tokens": self.tokens, "words": sum(book["words"] for book in self.books), "sha256": self.digest.hexdigest(),
-                "books": self.books}
+                "books": self.books, **({"documents": documents} if documents else {})}
 
 
 def write_index(folder: Path, splits: dict[str, dict[str, Any]], vocabulary_size: int, vocabulary_fingerprint: str,
@@ -106,7 +113,13 @@ class Shards:
             for split in SPLITS:
                 path, facts = folder / f"{split}.bin", index["splits"][split]
                 wanted, found = facts["tokens"] * np.dtype(expected).itemsize, path.stat().st_size
-                if wanted != found or sum(book["tokens"] for book in facts["books"]) != facts["tokens"]:
+                books = facts["books"]
+                counts = [count for book in (*books, facts) for count in (book["tokens"], book["words"])]
+                if any(type(count) is not int or count < 0 for count in counts):
+                    raise ValueError(f"counts of {split} that are none")
+                if [book["offset"] for book in books] != list(accumulate((book["tokens"] for book in books), initial=0))[:-1]:
+                    raise ValueError(f"books of {split} that do not follow one another")
+                if wanted != found or sum(book["tokens"] for book in books) != facts["tokens"]:
                     raise UserError(f"{path}: the index says {facts['tokens']:,} tokens of {expected}, {wanted:,} bytes; found {found:,} "
                                     f"bytes; {WHAT_TO_DO}")
         except OSError as error:
@@ -171,6 +184,9 @@ class Shards:
             for row, position in enumerate(positions.tolist()):
                 file.seek(position * size)
                 windows[row] = np.frombuffer(file.read((context + 1) * size), dtype=self._type)
+        if windows.size and windows.max() >= self.index["vocabulary_size"]:
+            raise UserError(f"{self.folder / f'{split}.bin'}: expected ids below {self.index['vocabulary_size']:,}, found "
+                            f"{windows.max():,}; {WHAT_TO_DO}")
         return windows
 
     def stream(self, split: str, tokens_at_once: int) -> Iterator[NDArray[Any]]:

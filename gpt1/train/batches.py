@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gpt1.errors import UserError
+from gpt1.files import read_arrays
 
 PADDING = 0  # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 
@@ -49,11 +50,14 @@ class Batch(NamedTuple):
 def read_examples(path: Path, sequences: int) -> Examples:
     """Read one split of an encoded task. Raises UserError where the file is absent, damaged or does not add up."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            examples = Examples(arrays["tokens"], arrays["offsets"].astype(np.int64), arrays["labels"], sequences)
-    except (OSError, KeyError, ValueError, EOFError) as error:
+        arrays = read_arrays(path, ("tokens", "offsets", "labels"))
+        if any(array.ndim != 1 for array in arrays.values()) or any(arrays[name].dtype.kind not in "iu" for name in ("tokens", "offsets")):
+            raise ValueError("arrays of another kind")
+        examples = Examples(arrays["tokens"], arrays["offsets"].astype(np.int64), arrays["labels"], sequences)
+    except (OSError, KeyError, ValueError) as error:
         raise UserError(f"{path}: expected arrays tokens, offsets and labels, found none ({error}); run dvc repro") from None
-    if len(examples.offsets) != len(examples) * sequences + 1 or examples.offsets[-1] != len(examples.tokens):
+    if (len(examples.offsets) != len(examples) * sequences + 1 or examples.offsets[0] or examples.offsets[-1] != len(examples.tokens)
+            or (np.diff(examples.offsets) < 0).any()):
         raise UserError(f"{path}: expected {sequences} sequences for each of {len(examples)} labels, found {len(examples.offsets) - 1} "
                         f"sequences; run dvc repro")
     return examples

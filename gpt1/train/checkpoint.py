@@ -5,7 +5,6 @@ so a changed run never finds the checkpoint of another. There is no random state
 """
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -18,12 +17,13 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from gpt1.errors import UserError
+from gpt1.errors import UserError, printable
 from gpt1.files import CHECKPOINTS, fingerprint, read_json, sha256_file, write_json, writing_folder
 from gpt1.model.weights import read_tensors
 from gpt1.train.engine import Engine
 
 CHECKPOINT_FORMAT = 3
+FILES = {"weights.safetensors", "adam.safetensors"}
 KEPT = 2  # the last one, and the one before it in case the last is damaged
 CANNOT_CHANGE_A_RESULT = ("gpt1.config", "gpt1.cores", "gpt1.errors", "gpt1.files", "gpt1.strict", "gpt1.tracking", "gpt1.train.launch")
 
@@ -104,16 +104,24 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> St
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
             state = read_json(path / "state.json")
-            if any(sha256_file(path / name) != digest for name, digest in state["sha256"].items()) or len(state["sha256"]) != 2:
+            if set(state["sha256"]) != FILES or any(sha256_file(path / name) != digest for name, digest in state["sha256"].items()):
                 raise ValueError("a file's sha256 is not the one noted")
-            found = State(path, Position(*(int(state[field]) for field in Position._fields)))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            print(f"{path} is damaged ({error}): it is left out, and the run goes on from the one before it or from the start",
-                  file=sys.stderr, flush=True)
+            found = State(path, Position(*(whole_number(state[field]) for field in Position._fields)))
+            code_then = {str(name): str(digest) for name, digest in state["code"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            print(f"{path} is damaged ({printable(str(error))}): it is left out, and the run goes on from the one before it or "
+                  "from the start", file=sys.stderr, flush=True)
             continue
-        check_code(state["code"], code, folder, accept)
+        check_code(code_then, code, folder, accept)
         return found
     return None
+
+
+def whole_number(value: Any) -> int:
+    """A count that state.json holds. Raises ValueError for another thing."""
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError("a count that is none")
+    return value
 
 
 def restore(state: State, engine: Engine) -> None:

@@ -99,8 +99,9 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
                 for part in shares(np.arange(len(rows)), engine.rank, engine.processes, most)]
 
     def note(values: Mapping[str, float]) -> None:
-        curve.add({"update": update, **values})
-        report(update, values)
+        point = {"tokens": progress.tokens, **values}
+        curve.add({"update": update, **point})
+        report(update, point)
 
     def on_others(which: str, stop: Stop) -> dict[str, Logits]:
         return {f"{name}/{which}": logits_of(engine, classifier, recipe, examples, most_tokens, stop) for name, examples in others.items()}

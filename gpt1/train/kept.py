@@ -38,12 +38,12 @@ def kept_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any
     """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made it."""
     try:
         state = read_json(folder / "state.json")
-        if any(sha256_file(folder / name) != digest for name, digest in state["sha256"].items()):
+        if any(Path(name).name != name or sha256_file(folder / name) != digest for name, digest in state["sha256"].items()):
             return None
-    except (OSError, ValueError, KeyError):
+        code_then, summary = dict(state["code"]), dict[str, Any](state["summary"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    checkpoint.check_code(state["code"], code, folder.parent, accept)
-    summary: dict[str, Any] = state["summary"]
+    checkpoint.check_code(code_then, code, folder.parent, accept)
     return summary
 
 

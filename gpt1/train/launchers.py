@@ -21,7 +21,10 @@ def torch_variables(environment: Mapping[str, str]) -> dict[str, str]:
     else:
         found = _of_slurm(environment)
     if found:
-        rank, processes = (_number(found, name) for name in ("RANK", "WORLD_SIZE"))
+        rank, processes, _ = (_number(found, name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+        for name in ("LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"):
+            if _number(found, name) == 0:
+                raise UserError(f"{name}: expected a number above 0, found 0; start the processes by one launcher")
         if rank >= processes:
             raise UserError(f"RANK: expected a number below WORLD_SIZE, {processes}, found {rank}; start the processes by one launcher")
     return found
@@ -44,7 +47,7 @@ def _of_open_mpi(environment: Mapping[str, str]) -> dict[str, str]:
     names = {"RANK": "OMPI_COMM_WORLD_RANK", "WORLD_SIZE": "OMPI_COMM_WORLD_SIZE", "LOCAL_RANK": "OMPI_COMM_WORLD_LOCAL_RANK",
              "LOCAL_WORLD_SIZE": "OMPI_COMM_WORLD_LOCAL_SIZE"}
     found = {name: str(_number(environment, theirs)) for name, theirs in names.items()}
-    hosts = -(-int(found["WORLD_SIZE"]) // int(found["LOCAL_WORLD_SIZE"]))
+    hosts = -(-int(found["WORLD_SIZE"]) // max(1, int(found["LOCAL_WORLD_SIZE"])))
     one_host = hosts == 1
     return found | {"GROUP_WORLD_SIZE": str(hosts),
                     "MASTER_ADDR": environment.get("MASTER_ADDR", "127.0.0.1") if one_host else _value(environment, "MASTER_ADDR"),
@@ -89,7 +92,11 @@ def read_hostfile(path: Path) -> dict[str, int]:
     if not path.is_file():
         raise UserError(f"GPT1_HOSTFILE: expected a file with lines as `host slots=8`, found no {path}; write it, or unset the variable")
     hosts: dict[str, int] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); expected text with lines as `host slots=8`") from None
+    for number, line in enumerate(lines, 1):
         text = line.partition("#")[0].strip()
         found = re.fullmatch(r"(\S+)\s+slots=(\d+)", text)
         if text and (not found or int(found[2]) == 0 or found[1] in hosts):

@@ -1,0 +1,267 @@
+"""Every place where what others made is read: a small valid set of files, and the reading of it in a folder of its own.
+
+benchmarks/fuzz.py damages the files; test_finds.py reads what was found so. A read ends well, or with an error of `expected`.
+"""
+
+import json
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import made_data
+import made_models
+import numpy as np
+
+from gpt1.errors import UserError
+
+ROOT = Path(__file__).parents[1]
+BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what the callers of readers of our own results make a line of
+SENTENCES = ("A cat sleeps on the mat.", "Isn't it “late”? Ann's lamp, e.g., was LIT…", "He paid $5.20 (in cash); she didn't.")
+
+
+class Surface(NamedTuple):
+    """`write` puts valid files into the current folder, `read` reads them there; `expected`: what else may end it."""
+
+    name: str
+    write: Callable[[], None]
+    read: Callable[[], object]
+    expected: tuple[type[Exception], ...] = ()
+
+
+@contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """Within, `folder` is the current one."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def outcome(surface: Surface) -> str:
+    """Read in the current folder: "result", or the one line that a person sees. Raises whatever else comes of it."""
+    try:
+        surface.read()
+    except UserError as error:
+        return str(error)
+    except surface.expected as error:
+        return f"{type(error).__name__}"
+    return "result"
+
+
+def put(name: str, content: str | bytes | dict[str, Any] | list[Any]) -> Path:
+    """Write a file under the current folder."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content) if isinstance(content, dict | list) else content
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@cache
+def vocabulary() -> Any:
+    """One for all: spaCy takes a second to load."""
+    return made_models.vocabulary()
+
+
+def encode(text: str) -> None:
+    """What every text goes through: ftfy, standardisation, spaCy, byte pairs."""
+    vocabulary().decode(vocabulary().encode(text))
+
+
+def write_params() -> None:
+    made_data.write_params(Path())
+    Path("params.json").unlink(missing_ok=True)
+    from gpt1.yaml_files import read_yaml, write_yaml
+
+    write_yaml(Path("params.yaml"), read_yaml(Path("params.yaml")), "# made up\n")
+
+
+def read_params() -> None:
+    from gpt1.config import read_params as read
+
+    json.dumps(read().model_dump(mode="json"))
+
+
+def write_conf() -> None:
+    for name in ("paper", "demo", "small"):
+        put(f"conf/{name}.yaml", (ROOT / f"conf/{name}.yaml").read_bytes())
+
+
+def read_conf() -> None:
+    from gpt1.config import validate
+    from gpt1.profile import compose
+
+    validate(compose("demo", ["finetune.epochs=2"]))
+
+
+def write_archive(kind: str) -> None:
+    rows = "".join(f"gj04\t{row % 2}\t\t{SENTENCES[row % 3]}\n" for row in range(6)).encode()
+    files = {"CoLA/train.tsv": rows, "CoLA/dev.tsv": rows, "CoLA/original/readme": b"read me"}
+    if kind == "zip":
+        with zipfile.ZipFile("cola.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+    else:
+        for name, content in files.items():
+            put(f"in/{name}", content)
+        with tarfile.open("cola.tar.gz", "w:gz") as tar:
+            tar.add("in/CoLA", "CoLA")
+        for path in sorted(Path("in").rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        Path("in").rmdir()
+
+
+def read_archive(kind: str) -> None:
+    from gpt1.sources.archives import unpack
+    from gpt1.sources.find import find_files
+    from gpt1.tasks.table import TASKS
+
+    unpack(Path(f"cola.{kind}"), Path("spare/cola"), 2_000_000)
+    find_files(TASKS["cola"].source, Path("spare/cola"))
+
+
+@cache
+def world() -> Path:
+    """The made-up world's official files, a few lines of each."""
+    import shutil
+    import tempfile
+
+    from gpt1.demo import files as demo
+
+    folder = Path(tempfile.mkdtemp(prefix="gpt1-fuzz-world-"))
+    with patch.dict(demo.SIZES, dict.fromkeys(demo.SIZES, (6, 6, 6))):
+        demo.write_world(folder / "whole", 1, 2, 2)
+    for path in sorted((folder / "whole").rglob("*")):
+        if path.suffix == ".gz":
+            with tarfile.open(path) as tar:
+                names = [name for name in tar.getnames() if name.split("/")[-1] in ("0.txt", "1.txt", "2.txt", "3.txt")]
+                tar.extractall(folder / "cut/race", [tar.getmember(name) for name in names], filter="data")
+        elif path.is_file():
+            new = folder / "cut" / path.relative_to(folder / "whole")
+            new.parent.mkdir(parents=True, exist_ok=True)
+            new.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
+    shutil.rmtree(folder / "whole")
+    return folder / "cut"
+
+
+def write_task(task: str) -> None:
+    for path in (world() / task).rglob("*"):
+        if path.is_file():
+            put(f"raw/{path.relative_to(world() / task)}", path.read_bytes())
+
+
+@cache
+def task_rows() -> Any:
+    from gpt1.config import validate
+    from gpt1.profile import compose
+
+    with inside(ROOT):
+        return validate(compose("paper", [])).tasks
+
+
+def read_task(name: str, folder: str = "raw") -> None:
+    from gpt1.answers.official import read_official
+    from gpt1.sources.find import find_files
+    from gpt1.stages.acquire import combine_files, copy_file
+    from gpt1.tasks.readers import read_split, splits_to_read
+    from gpt1.tasks.table import TASKS
+
+    task, acquired = TASKS[name], Path("acquired")
+    for file, place in (find_files(task.source, Path(folder)) or {}).items():
+        (acquired / file).parent.mkdir(parents=True, exist_ok=True)
+        (combine_files if file in task.source.combined else copy_file)(place, acquired / file)
+    with suppress(UserError):
+        for path in sorted(acquired.glob("*.*"))[:1]:
+            read_official(path, task)
+    splits = [read_split(task, split, acquired, task_rows()[name], 0.5) for split in splits_to_read(task, acquired, task_rows()[name])]
+    for split in splits:
+        for example in split.examples[:3]:
+            for text in (*example.context, *example.choices):
+                encode(text)
+
+
+def write_text() -> None:
+    put("text.txt", "\n".join(SENTENCES) * 3)
+
+
+def read_text() -> None:
+    encode(Path("text.txt").read_bytes().decode("utf-8", "replace"))
+
+
+def write_vocabulary() -> None:
+    vocabulary().save(Path(), {})
+
+
+def read_vocabulary() -> None:
+    from gpt1.text.bpe import Vocabulary
+
+    found = Vocabulary.load(Path())
+    for text in SENTENCES:
+        found.decode(found.encode_words(text.lower().split()))
+
+
+def write_shards() -> None:
+    made_data.write_shards(Path("shard"))
+
+
+def read_shards() -> None:
+    from gpt1.text.shards import Shards
+
+    shards = Shards.open(Path("shard"))
+    for split in ("train", "heldout"):
+        assert shards.windows(split, 0, 1, 4, 16).max() < made_data.VOCABULARY
+        shards.words_per_token(split), shards.too_short(split, 16)
+        sum(len(part) for part in shards.stream(split, 1000))
+    shards.heldout_windows(5, 16)
+
+
+def write_npz() -> None:
+    made_data.write_task("mrpc")
+    np.savez("prompts.npz", tokens=np.arange(12, dtype=np.uint16), offsets=np.array([0, 2, 4, 6, 8, 10, 12]),
+             uncounted=np.zeros((2, 2), np.int64), labels=np.array([0, 1]))
+
+
+def read_npz() -> None:
+    from gpt1.model.continuations import pack, read_prompts
+    from gpt1.train.batches import pad, read_examples
+
+    examples = read_examples(Path("data/encode/glue/mrpc/train.npz"), 2)
+    pad(examples, np.arange(min(3, len(examples))))
+    pack(read_prompts(Path("prompts.npz"), 2), 100)
+
+
+def write_lines() -> None:
+    put("sst2.txt", "\n".join((*SENTENCES, json.dumps({"first": SENTENCES[0]}))))
+    put("race.jsonl", json.dumps({"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]}) + "\n")
+
+
+def read_lines() -> None:
+    from gpt1.answers.fields import example_from_line
+    from gpt1.tasks.table import TASKS
+
+    for name, task in (("sst2.txt", "sst2"), ("race.jsonl", "race")):
+        for number, line in enumerate(Path(name).read_bytes().decode("utf-8", "replace").splitlines(), start=1):
+            example = example_from_line(TASKS[task], line, f"line {number}")
+            encode(example.context[0])
+
+
+SURFACES = (
+    Surface("params", write_params, read_params),
+    Surface("conf", write_conf, read_conf),
+    *(Surface(kind, lambda kind=kind: write_archive(kind), lambda kind=kind: read_archive(kind)) for kind in ("zip", "tar.gz")),  # type: ignore[misc]
+    *(Surface(f"task {name}", lambda name=name: write_task(name), lambda name=name: read_task(name))  # type: ignore[misc]
+      for name in ("snli", "mnli", "scitail", "race", "story_cloze", "mrpc", "stsb", "cola")),
+    Surface("text", write_text, read_text),
+    Surface("vocabulary", write_vocabulary, read_vocabulary),
+    Surface("shards", write_shards, read_shards),
+    Surface("npz", write_npz, read_npz),
+    Surface("lines", write_lines, read_lines),
+)

@@ -1,0 +1,92 @@
+"""More of made_surfaces.py: what other libraries wrote (parquet, arrow, packed text), leaderboard files, records of downloads."""
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+
+import made_exports
+import pyarrow as pa
+from made_surfaces import SENTENCES, Surface, put, read_task, vocabulary
+from pyarrow import parquet
+
+NLI = ("entailment", "neutral", "contradiction")
+
+
+def write_export(form: str) -> None:
+    splits = {"train": "train", "dev": "validation", "test": "test"}
+    tables = {splits[split]: {"premise": made_exports.texts(split, "first"), "hypothesis": made_exports.texts(split, "second"),
+                              "label": made_exports.labels(split, 3)} for split in splits}
+    made_exports.EXPORTS[form](Path("raw"), tables, {"label": NLI})
+
+
+def rows() -> list[str]:
+    return [f"{SENTENCES[number % 3]} Chapter {number}." for number in range(12)]
+
+
+def write_corpus() -> None:
+    text = "\n".join(rows())
+    put("books/a.txt", f"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n{text}\n*** END OF THE PROJECT GUTENBERG EBOOK A ***\n")
+    put("books/b.txt", text.encode("utf-16"))
+    put("books/c.txt.gz", gzip.compress(text.encode(), mtime=0))
+    put("books/d.txt.zst", pa.compress(text.encode(), codec="zstd", asbytes=True))
+    put("books/e.jsonl", "".join(json.dumps({"text": row, "id": 1}) + "\n" for row in rows()))
+    parquet.write_table(pa.table({"text": rows(), "id": list(range(12))}), "books/f.parquet")
+    table = pa.table({"text": rows()})
+    with pa.OSFile("books/g.arrow", "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table, max_chunksize=4)
+
+
+def read_corpus() -> None:
+    from gpt1.corpora.documents import batches
+    from gpt1.corpora.files import list_corpus
+    from gpt1.corpora.inspection import inspect, refuse_binary
+    from gpt1.stages.clean import clean_documents, clean_piece
+
+    cleaner = vocabulary()._cleaner
+    files = list_corpus(Path("books"))
+    inspections = [inspect(file) for file in files if file.form == "text"]
+    refuse_binary(inspections)
+    for inspection in inspections:
+        for piece in inspection.pieces:
+            clean_piece(cleaner, (piece, Path("cleaned")))
+    for file in files:
+        if file.form != "text":
+            for batch in batches(file, "text"):
+                clean_documents(cleaner, batch.texts)
+
+
+def write_submission() -> None:
+    with zipfile.ZipFile("submission.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, count in (("WNLI.tsv", 146), ("AX.tsv", 1104), ("CoLA.tsv", 1063)):
+            words = NLI if name == "AX.tsv" else ("0", "1")
+            archive.writestr(name, "index\tprediction\n" + "".join(f"{row}\t{words[row % 2]}\n" for row in range(count)))
+
+
+def read_submission() -> None:
+    from gpt1.submission.check import wrong_with
+
+    for line in wrong_with(Path("submission.zip")):
+        assert line.isprintable(), line
+
+
+def write_ledger() -> None:
+    put("cache/ledger.json", {"rte/RTE.zip": {"sha256": "0" * 64, "bytes": 3, "address": "https://example.org/RTE.zip"}})
+
+
+def read_ledger() -> None:
+    from gpt1.sources.addresses import Remote
+    from gpt1.sources.cache import expected
+    from gpt1.sources.cache import read_ledger as read
+
+    read(Path("cache"))
+    expected(Path("cache"), "rte", Remote("RTE.zip", ("https://example.org/RTE.zip",)))
+
+
+SURFACES_OF_CORPORA = (
+    *(Surface(f"export {form}", lambda form=form: write_export(form), lambda: read_task("snli"))  # type: ignore[misc]
+      for form in ("parquet", "arrow", "jsonl")),
+    Surface("corpus", write_corpus, read_corpus),
+    Surface("submission", write_submission, read_submission),
+    Surface("ledger", write_ledger, read_ledger),
+)

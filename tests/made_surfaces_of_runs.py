@@ -1,0 +1,227 @@
+"""More of made_surfaces.py: models in and out, checkpoints, and the results that reports, pages, MLflow and the status read."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import made_data
+import made_models
+import made_results
+import torch
+from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
+
+from gpt1.files import sha256_file
+
+
+def write_weights() -> None:
+    made_models.saved_model(Path("model"))
+
+
+def read_weights() -> None:
+    from gpt1.exchange.outgoing import read_outgoing
+    from gpt1.generation.loading import load_language_model
+
+    load_language_model(Path("model/weights.safetensors"), Path("model"), "cpu")
+    read_outgoing(Path("model/weights.safetensors"), Path("model"))
+
+
+def write_task_model() -> None:
+    from gpt1.model.gpt import Decoder
+    from gpt1.model.heads import Classifier, Head
+    from gpt1.model.weights import Description, save_weights
+    from gpt1.text.bpe import SPECIAL_SYMBOLS
+
+    words, generator, sizes = vocabulary(), torch.Generator().manual_seed(0), made_models.SIZES
+    words.save(Path("bpe"), {})
+    classifier = Classifier(Decoder(sizes, words.size + len(SPECIAL_SYMBOLS), generator), Head(sizes.width, 2, "single", 0.02, generator))
+    save_weights(Path("weights.safetensors"), classifier, Description("transformer for sst2", sizes.model_dump(), words.size,
+                                                                           words.fingerprint))
+
+
+def read_task_model() -> None:
+    from gpt1.answers.saved import load_model
+    from gpt1.tasks.rows import Example
+
+    load_model(Path("weights.safetensors"), Path("bpe")).answer(Example((SENTENCES[0],)))
+
+
+def write_authors() -> None:
+    sizes, words = made_models.SIZES, vocabulary()
+    shapes = made_models.authors_shapes(sizes.context, sizes.width, sizes.layers, sizes.feed_forward, words.size)
+    made_models.write_authors(Path("authors"), shapes, words)
+
+
+def read_authors() -> None:
+    from gpt1.exchange.incoming import write_import
+    from gpt1.exchange.read import read_model
+
+    write_import(read_model(Path("authors"), 4), Path("imported"))
+
+
+def write_folder(pickled: bool) -> None:
+    from gpt1.exchange.hugging_face import load_file
+    from gpt1.exchange.outgoing import export_language_model, read_outgoing
+
+    made_models.saved_model(Path("model"))
+    export_language_model(read_outgoing(Path("model/weights.safetensors"), Path("model")), Path("folder"))
+    if pickled:
+        torch.save(load_file("folder/model.safetensors"), "folder/pytorch_model.bin")
+        Path("folder/model.safetensors").unlink()
+    for path in [*Path("model").iterdir(), *Path("folder").glob("*.py"), *Path("folder").glob("*.md")]:
+        path.unlink()
+    Path("model").rmdir()
+    if pickled:
+        for name in ("vocab.json", "merges.txt"):
+            Path("folder", name).unlink()  # tokenizer.json has them too
+
+
+def read_folder() -> None:
+    from gpt1.exchange.incoming import write_import
+    from gpt1.exchange.read import read_model
+
+    write_import(read_model(Path("folder"), None), Path("imported"))
+
+
+def write_checkpoint() -> None:
+    from gpt1.train.checkpoint import Position
+    from gpt1.train.checkpoint import write_checkpoint as write
+
+    tensors = {"tokens": torch.arange(12.0).reshape(3, 4), "blocks.0.bias": torch.zeros(4)}
+    for update in (10, 20):
+        write(Path("state"), Position(update, 2, 0), tensors, tensors, {"gpt1/a.py": "0" * 64}, {"device": "cpu"})
+    kept = Path("state/seed-0")
+    put("state/seed-0/logits.npz", b"x")
+    put("state/seed-0/state.json", {"code": {"gpt1/a.py": "0" * 64}, "summary": {"updates": 3},
+                                    "sha256": {"logits.npz": sha256_file(kept / "logits.npz")}})
+
+
+def read_checkpoint() -> None:
+    from gpt1.model.weights import read_tensors
+    from gpt1.train.checkpoint import newest_checkpoint
+    from gpt1.train.kept import kept_seed
+
+    if found := newest_checkpoint(Path("state"), {"gpt1/a.py": "0" * 64}, accept=False):
+        read_tensors(found.folder / "weights.safetensors")
+        read_tensors(found.folder / "adam.safetensors")
+    kept_seed(Path("state/seed-0"), {"gpt1/a.py": "0" * 64}, accept=False)
+
+
+def write_results() -> None:
+    made_results.write_params(["rte", "stsb"], [0, 1])
+    made_results.write_pretraining()
+    for task, labels in (("rte", [0, 1, 1, 0, 1, 0]), ("stsb", [0.5, 1.0, 2.0, 3.0, 4.5, 5.0])):
+        answers = [int(label) for label in labels]
+        made_results.write_task(task, {"dev": labels}, {seed: {"dev/best": answers, "dev/last": answers} for seed in (0, 1)})
+    index = json.loads(Path("data/shard/index.json").read_text())
+    put("data/shard/index.json", index | {"corpus_name": "books"})
+    for name in ("data/pretrain/transformer/summary.json",):
+        summary = json.loads(Path(name).read_text())
+        put(name, summary | {"parameters": {"embeddings": 12, "blocks": 30, "total": 42}})
+    curve = [{"update": at, "loss": 9.0 / at, "gradient_norm": 1.0, "heldout_loss": 8.0 / at} for at in (1, 2, 3)]
+    put("data/pretrain/transformer/curve.jsonl", "".join(json.dumps(point) + "\n" for point in curve))
+    put("data/logs/pretrain/transformer.jsonl", "".join(json.dumps(line) + "\n" for line in (
+        {"fingerprint": "f" * 16, "stage": "pretrain", "name": "transformer", "time": 1.0}, {"time": 2.0, "update": 1, "loss": 9.0})))
+    put("data/logs/pretrain/transformer-machine.jsonl", json.dumps({"time": 2.0, "update": 1, "tokens_per_second": 5.0}) + "\n")
+    machine = {"cpu": "c", "cores": "2", "gpu": "none", "python": "3", "torch": "2"}
+    put("data/logs/pretrain/transformer.run.json",
+        {"status": "finished", "seconds": 3, "machine": machine, "checkout": {"git_commit": "unknown"}})
+    put("data/acquire/tasks/rte/manifest.json", {"source": "rte", "origin": "GLUE", "licence": "research",
+                                                 "files": {"train.tsv": {"sha256": "0" * 64, "bytes": 3, "rows": 1}}})
+
+
+def read_results() -> None:
+    from gpt1.config import read_params
+    from gpt1.report.answers import read_answers
+    from gpt1.report.training import read_training
+
+    params = read_params()
+    for task in params.tasks:
+        found = read_answers(params, task)
+        for seed in found.seeds:
+            found.labels("dev", None), found.logits(seed, "dev", "best")
+    read_training("transformer")
+
+
+def read_record() -> None:
+    from gpt1.config import read_params
+    from gpt1.exchange.facts import facts_about
+    from gpt1.record.results import finished_groups, finished_results
+
+    facts_about(Path("data/pretrain/transformer/weights.safetensors"))
+    params = read_params()
+    list(finished_results(params)), list(finished_groups(params))
+
+
+def read_page() -> None:
+    from gpt1.page.provenance import code_facts, data_sheet, sources
+
+    data_sheet(sources(), "data"), code_facts()
+
+
+def write_status() -> None:
+    put(".dvc/tmp/rwlock", {"write": {str(Path.cwd() / "data/pretrain"): {"pid": 1, "cmd": "dvc repro"}}, "read": {}})
+    put("data/logs/stage_seconds.json", {"pretrain": 3.0})
+    put("data/logs/pretrain.log", "Running stage 'pretrain':\npretrain transformer: update 3 of 9, 2.0 min left\nerror: no\n"
+        "ERROR: failed to reproduce\n")
+    put("data/logs/dvc/pretrain@transformer.log", "Running stage 'pretrain@transformer':\n\x1b[31mpretrain transformer: update 3 of 9\n")
+    put("data/logs/pretrain/transformer.jsonl", json.dumps({"time": 2.0, "update": 1}) + "\n")
+
+
+def read_status() -> None:
+    from gpt1.runs.job import log_of
+    from gpt1.status.activity import ended_badly, last_of_curve, read_claims, tail
+
+    read_claims(), last_of_curve("pretrain@transformer", 0.0)
+    ended_badly("pretrain@transformer")
+    for path in Path("data/logs").rglob("*.log"):
+        tail(path)
+    log_of("pretrain")
+
+
+def write_finished() -> None:
+    write_params()
+    made_data.write_task("cola")
+    put("data/finetune/glue/cola/summary.json", {"seeds": {"0": {"best_dev_score": 0.5}, "1": {"best_dev_score": 0.7}}})
+
+
+def read_finished() -> None:
+    from gpt1.answers.saved import finished
+    from gpt1.config import read_params
+    from gpt1.exchange.chosen import chosen_task
+
+    assert task_rows()
+    finished(read_params(), "cola").best()
+    chosen_task(Path("cola"), None)
+
+
+def write_served() -> None:
+    put("rows.json", [{"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]}, {"first": "x"}])
+
+
+def read_served() -> None:
+    from gpt1.answers.fields import example_from_record
+    from gpt1.errors import UserError
+    from gpt1.files import read_json
+    from gpt1.tasks.table import TASKS
+
+    rows = read_json(Path("rows.json"))
+    for task in ("race", "sst2", "stsb"):
+        for number, row in enumerate(rows if isinstance(rows, list) else [rows]):
+            with suppress(UserError):
+                vocabulary().encode(example_from_record(TASKS[task], row, f"row {number}").context[0])
+
+
+SURFACES_OF_RUNS = (
+    Surface("weights", write_weights, read_weights),
+    Surface("task model", write_task_model, read_task_model),
+    Surface("authors", write_authors, read_authors),
+    Surface("hugging face", lambda: write_folder(False), read_folder),
+    Surface("hugging face, pickled", lambda: write_folder(True), read_folder),
+    Surface("checkpoint", write_checkpoint, read_checkpoint),
+    Surface("results", write_results, read_results),
+    Surface("record", write_results, read_record, BROKEN),
+    Surface("page", write_results, read_page, BROKEN),
+    Surface("status", write_status, read_status),
+    Surface("finished", write_finished, read_finished),
+    Surface("served rows", write_served, read_served, (ValueError,)),
+)

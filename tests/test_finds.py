@@ -1,0 +1,87 @@
+"""Bad inputs that once ended with a traceback, a hang or a full memory, or were made to: each gives one line, or is rightly left out.
+
+tests/finds/<surface>/<case>/ holds the files that differ from the surface's valid ones (made_surfaces*.py); benchmarks/fuzz.py looks
+for more.
+"""
+
+import resource
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_surfaces import SURFACES, Surface, encode, outcome
+from made_surfaces_of_corpora import SURFACES_OF_CORPORA
+
+from gpt1.errors import UserError
+from gpt1.yaml_files import parse_yaml
+
+FINDS = Path(__file__).parent / "finds"
+CASES = sorted(path for path in FINDS.glob("*/*"))
+QUICK = {surface.name: surface for surface in (*SURFACES, *SURFACES_OF_CORPORA)}
+SLOW = {"corpus", "lines", "text"}  # spaCy and pyarrow are loaded
+LEFT_OUT = {"status", "checkpoint", "served rows"}  # what is damaged there is passed over, and what is whole is used
+WITH_WORDS = ("task", "text", "lines", "corpus")
+SECONDS, BYTES = 5.0, 1 << 30
+
+
+def surface_of(name: str) -> Surface:
+    if name in QUICK:
+        return QUICK[name]
+    from made_surfaces_of_runs import SURFACES_OF_RUNS  # torch
+
+    return next(surface for surface in SURFACES_OF_RUNS if surface.name == name)
+
+
+def is_slow(case: Path) -> bool:
+    return case.parent.name not in QUICK or case.parent.name in SLOW or case.parent.name.startswith("task")
+
+
+def label(case: Path) -> str:
+    return f"{case.parent.name}: {case.name}"
+
+
+def memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=label(case), marks=pytest.mark.slow if is_slow(case) else ())
+                                  for case in CASES])
+def test_a_find_stays_mended(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    surface = surface_of(case.parent.name)
+    inside = tmp_path / "in"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    surface.write()
+    for path in sorted(case.rglob("*")):
+        if path.is_file():
+            target = inside / path.relative_to(case)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    if case.parent.name.startswith(WITH_WORDS):
+        encode("spaCy is loaded by now.")
+    capfd.readouterr()
+    began, before = time.perf_counter(), memory()
+    line = outcome(surface)
+    assert time.perf_counter() - began < SECONDS
+    assert memory() - before < BYTES
+    assert (line != "result") or case.parent.name in LEFT_OUT, "read as if all were well"
+    assert line.isprintable(), "a terminal would obey"
+    said = "".join(capfd.readouterr())
+    assert all(letter.isprintable() or letter in "\n\t" for letter in said), said
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert not Path("/tmp/escaped").exists(), "code in a file has run"
+
+
+def test_there_are_finds_of_most_surfaces() -> None:
+    assert len(CASES) >= 60
+    assert len({case.parent.name for case in CASES}) >= 15
+
+
+@settings(max_examples=60)
+@given(st.text(alphabet=st.sampled_from("[]{}:,-&*!?|>'\"#%@` \n\tab1.~\x07\u2028\ud800"), max_size=60))
+def test_any_text_is_yaml_or_not(text: str) -> None:
+    with suppress(UserError):
+        parse_yaml(text)
