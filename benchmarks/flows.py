@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.train.launch import cpu_name, free_port
-from gpt1.yaml_files import read_yaml
+from gpt1.yaml_files import parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PREFECT = [sys.executable, "-m", "prefect"]
@@ -78,7 +78,8 @@ def measure(folder: Path, way: str) -> tuple[float, float, dict[str, object]]:
     else:
         with serving(folder):
             first, second = call(folder, command), call(folder, command)
-    return first, second, {name: stage["outs"] for name, stage in read_yaml(folder / "dvc.lock")["stages"].items()}
+    lock = parse_yaml((folder / "dvc.lock").read_text(encoding="utf-8"))
+    return first, second, {name: stage["outs"] for name, stage in lock["stages"].items()}
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from gpt1.yaml_files import read_yaml
+from gpt1.yaml_files import parse_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 VICTIMS = ("engine", "worker", "dvc", "stage", "server")
@@ -144,7 +144,7 @@ class Place:
         """What dvc.lock says of each stage; one that is being written now is looked at again."""
         while True:
             with suppress(Exception):  # half a file is many kinds of error
-                return dict(read_yaml(self.folder / "dvc.lock")["stages"])
+                return dict(parse_yaml((self.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"])
             time.sleep(POLL_SECONDS)
 
     def sums(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gpt1.yaml_files import read_yaml
+from gpt1.yaml_files import parse_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("first", "second")
@@ -65,7 +65,7 @@ def folder_md5(files: dict[str, bytes]) -> str:
 def wrong_in_lock(folder: Path, names: list[str], word: str) -> tuple[list[str], list[str]]:
     """Stages that dvc.lock does not have, or not as they are now; and those whose files are not there, or others."""
     path = folder / "dvc.lock"
-    locked = read_yaml(path)["stages"] if path.exists() else {}
+    locked = parse_yaml(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
     deps = {"word": md5(word.encode()), "work.py": md5((folder / "work.py").read_bytes())}
     unrecorded, spoilt = [], []
     for name in names:

@@ -97,6 +97,8 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
     try:
         with ZipFile(path) as members:
             for name in names:
+                if f"{name}.npy" not in members.namelist():
+                    raise KeyError(name)
                 member = members.getinfo(f"{name}.npy")
                 if member.compress_type != ZIP_STORED or member.file_size > path.stat().st_size:
                     raise ValueError(f"{name} is compressed, or larger than the file")

@@ -13,7 +13,7 @@ from ruamel.yaml.error import YAMLError
 from gpt1.errors import UserError
 from gpt1.files import writing
 
-LARGEST_BYTES = 64 * 1024  # of a file of YAML; ours have some 10,000
+LARGEST_BYTES = 256 * 1024  # of a file of YAML; ours have some 10,000
 MOST_VALUES = 100_000
 MOST_BITS = 64
 MOST_NESTED = 32

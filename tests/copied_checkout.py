@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.train.launch import free_port
-from gpt1.yaml_files import read_yaml
+from gpt1.yaml_files import parse_yaml
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")
@@ -79,4 +79,4 @@ class Checkout:
 
     def hashes(self) -> dict[str, object]:
         """What dvc.lock says of every output."""
-        return {name: stage["outs"] for name, stage in read_yaml(self.folder / "dvc.lock")["stages"].items()}
+        return {name: stage["outs"] for name, stage in parse_yaml((self.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"].items()}

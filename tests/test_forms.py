@@ -257,8 +257,10 @@ def test_memory_is_bounded_by_batches_and_groups(tmp_path: Path, monkeypatch: py
         assert max(sizes) <= exports.BATCH_ROWS
         assert sum(sizes) == 500 * ROWS["train"]
     monkeypatch.setattr(exports, "MAX_GROUP_BYTES", 1000)
-    with pytest.raises(UserError, match="row group 0 unpacks to more than 1000 bytes"):
-        next(exports.read_export(folder / "train-00000-of-00001.parquet", TASKS["cola"].layouts[-1][0].format, TASKS["cola"]))  # type: ignore[arg-type]
+    monkeypatch.setattr(exports, "UNPACKED_FREELY", 1000 - exports.MOST_RATIO * (folder / "train-00000-of-00001.arrow").stat().st_size)
+    for suffix, said in (("parquet", "row group 0 unpacks to more than 1000 bytes"), ("arrow", "unpacks to more than 250 times its size")):
+        with pytest.raises(UserError, match=said):
+            list(exports.read_export(folder / f"train-00000-of-00001.{suffix}", TASKS["cola"].layouts[-1][0].format, TASKS["cola"]))  # type: ignore[arg-type]
 
 
 def test_labels_may_be_words_or_floats(tmp_path: Path) -> None:

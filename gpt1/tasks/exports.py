@@ -28,6 +28,8 @@ BATCH_ROWS = 1000
 MAX_BATCH_BYTES = 1 << 29  # so many of a batch even where one value, which a dictionary holds once, stands in every row
 MAX_GROUP_BYTES = 1 << 30  # of one row group, unpacked: writers make groups of some 100 MB
 MAX_DESCRIPTION_BYTES = 1 << 24
+UNPACKED_FREELY = 100_000_000  # characters, before it is asked how many times the file's size they are
+MOST_RATIO = 250
 NO_GOLD_LABELS = (None, "-", "-1", "")
 NO_LABEL = -1
 MAX_SCORE = 100.0  # beyond it no score is meant
@@ -201,11 +203,16 @@ def _table(path: Path) -> Opened:
         raise refused(error) from None
 
     def rows(needed: list[str]) -> Records:
-        number = 0
+        number = characters = 0
+        most = UNPACKED_FREELY + MOST_RATIO * path.stat().st_size
         try:
             for batch in batches(needed):
                 for record in batch.to_pylist():
                     number += 1
+                    characters += sum(len(value) for value in record.values() if isinstance(value, str))
+                    if characters > most:
+                        raise UserError(f"{path} unpacks to more than {MOST_RATIO} times its size, as no task does; put the official "
+                                        "export there")
                     yield number, record
         except damage as error:
             raise refused(error) from None
