@@ -156,6 +156,7 @@ def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_st
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_pretrain_like_one(workplace, pretrained):
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__dropout=0.0, pretrain__precision="fp32")
@@ -163,7 +164,6 @@ def test_two_processes_pretrain_like_one(workplace, pretrained):
     alone = lines("data/pretrain/transformer/curve.jsonl")
     run("pretrain", "transformer", GPT1_PROCESSES="2")
     together = lines("data/pretrain/transformer/curve.jsonl")
-    assert len(alone) == len(together)
     for one, other in zip(alone, together, strict=True):
         assert one == pytest.approx(other, rel=1e-5)
 

@@ -81,8 +81,8 @@ def from_any(source: str, remote: Remote, partial: Partial, terms: Terms) -> str
         partial.drop()
         sync_folder(partial.path.parent)
         return address
-    kind, cure = (TemporaryError, "try again later, what came is kept") if passing else (UserError, "nothing of it was kept")
-    raise kind(f"{remote.name} of {source} could not be downloaded ({'; '.join(faults)}): {cure}; or put it there by hand as "
+    kind, cure = (TemporaryError, "try again later, what came is kept; or") if passing else (UserError, "nothing of it was kept;")
+    raise kind(f"{remote.name} of {source} could not be downloaded ({'; '.join(faults)}): {cure} put it there by hand as "
                f"{partial.path.with_name(remote.name)}; or go without {source}: gpt1 profile")
 
 
