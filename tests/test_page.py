@@ -107,7 +107,10 @@ def row_of(text: str, table: str, column: str) -> str:
 
 
 def test_an_interval_and_a_difference_by_hand(here):
-    assert comparison.interval(50.0, 3.0, 4.0, 4) == pytest.approx((50 - 1.959964 * 13**0.5, 50 + 1.959964 * 13**0.5))
+    assert comparison.interval(50.0, 3.0, 4.0, 4, "accuracy") == pytest.approx((50 - 1.959964 * 13**0.5, 50 + 1.959964 * 13**0.5))
+    assert comparison.interval(2.0, 3.0, 0.0, 1, "accuracy") == pytest.approx((0, 2 + 1.959964 * 3)), "an accuracy is never below 0"
+    assert comparison.interval(2.0, 3.0, 0.0, 1, "matthews") == pytest.approx((2 - 1.959964 * 3, 2 + 1.959964 * 3))
+    assert comparison.interval(97.0, 3.0, 0.0, 1, "f1")[1] == 100
     text = made()
     rte = row_of(text, "table2", "RTE")  # 90 of 100 right: one standard error is 100 sqrt(0.9 0.1 / 100) = 3; the paper has 56.0
     assert "84.1 to 95.9" in rte

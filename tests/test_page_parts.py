@@ -125,12 +125,14 @@ def test_the_commands_to_run_it_again_come_from_params_yaml(tmp_path, monkeypatc
 def test_what_was_found_and_left_out_in_words():
     def record(column, score, at_chance, compared):
         return {"row": "ours", "metric": "accuracy", "column": column, "score": score, "at_chance": at_chance, "compared_with": compared,
-                "standard_error": "1.0", "sd": "", "seeds": "1"}
+                "standard_error": "1.0", "sd": "", "seeds": "1", "flagged_seeds": ""}
     records = [record("SNLI", "95.0", "0", "89.9"), record("RTE", "56.5", "1", "56.0"), record("QNLI", "", "", "88.1")]
     assert found.table_sentence(2, records, []) == (
         "Table 2: 2 of 3 scores measured, no better than chance on RTE; beside the paper 1 above, 1 with an interval that holds its "
         "number, 0 below.")
     assert "beside" not in found.table_sentence(2, records, ["SNLI", "RTE"])
+    assert found.table_sentence(2, [records[0] | {"flagged_seeds": "1"}], ["SNLI"]) == (
+        "Table 2: 1 of 1 score measured, each clear of chance, with some seeds at chance on SNLI.")
     assert found.table_sentence(2, records[2:], []) == "Table 2: none of its columns is measured."
     claims = [{"verdict": verdict, "basis": "no row", "statement": f"It is {verdict}"} for verdict in ("confirmed", "not measured")]
     assert found.claims_sentence(claims).startswith("Of 2 claims of the paper, 1 confirmed, 0 not confirmed")

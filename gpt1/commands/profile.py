@@ -8,7 +8,7 @@ import typer
 EXAMPLES = """
 Examples:
 
-    gpt1 profile demo                        the made-up town, five minutes
+    gpt1 profile demo                        the made-up town, no data needed
 
     gpt1 profile small --data ~/corpora      link what is there, name what lacks
 

@@ -17,6 +17,8 @@ ABOVE, BELOW, WITHIN = ("good", "▲", "above"), ("bad", "▼", "below"), ("even
 MADE_UP = Cell("§", "made up", "quiet", means="does not compare")
 HEADER = ("column", "the paper", f"this run, {COVERAGE:.0%} interval", "difference", "over the majority", "0 to 100", "measured on")
 FULL = "full"
+HIGHEST = 100.0  # of a metric x 100
+SIGNED_METRICS = ("matthews", "pearson", "spearman")
 
 
 def invented_titles(params: Params) -> set[str]:
@@ -25,10 +27,11 @@ def invented_titles(params: Params) -> set[str]:
     return titles | {column.title for task in TASKS.values() if task.title in titles for column in task.columns}
 
 
-def interval(mean: float, standard_error: float, deviation: float | None, seeds: int) -> tuple[float, float]:
-    """Where a mean over n seeds lies: 1.96 of sqrt(e^2 + s^2 / n) to each side, with one run's sampling error e and the seeds' spread s."""
+def interval(mean: float, standard_error: float, deviation: float | None, seeds: int, metric: str) -> tuple[float, float]:
+    """Where a mean over n seeds lies: 1.96 of sqrt(e^2 + s^2 / n) to each side, with one run's sampling error e and the seeds' spread s,
+    as far as the metric x 100 goes."""
     half = ERRORS_WIDE * math.hypot(standard_error, (deviation or 0.0) / math.sqrt(seeds))
-    return mean - half, mean + half
+    return max(mean - half, -HIGHEST if metric in SIGNED_METRICS else 0.0), min(mean + half, HIGHEST)
 
 
 def against(text: str, low: float | None, high: float | None, other: float, note: str = "") -> Cell:
@@ -54,7 +57,7 @@ def _row(one: Record, published: dict[tuple[str, str], float | None], invented: 
     if mean is None:
         return name, paper, Cell(NONE, one["reason"], "quiet"), Cell(), Cell(), Cell(), Cell()
     seeds, error, majority = whole(one, "seeds"), value(one, "standard_error") or 0.0, value(one, "majority") or 0.0
-    low, high = interval(mean, error, deviation := value(one, "sd"), seeds)
+    low, high = interval(mean, error, deviation := value(one, "sd"), seeds, one["metric"])
     difference = MADE_UP if invented else Cell() if compared is None else against(
         signed(mean - compared), low, high, compared, "" if compared == published.get((one["column"], one["metric"]), compared)
         else f"from {compared:.1f}: drawn anew")

@@ -34,11 +34,13 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
     low = [one["column"] for one in there if one["at_chance"] == "1"]
     chance = (f"no better than chance on {listed(list(dict.fromkeys(low)))}" if low else "each clear of chance") if len(low) < len(there) \
         else "none better than chance"
+    doubtful = list(dict.fromkeys(one["column"] for one in there if one["flagged_seeds"] and one["at_chance"] != "1"))
+    chance += f", with some seeds at chance on {listed(doubtful)}" if doubtful else ""
     told = f"Table {number}: {len(there)} of {counted(len(ours), 'score')} measured, {chance}"
     compared = [one for one in there if one["column"] not in made_up and one["compared_with"]]
     if compared:
-        spans = [(interval(value(one, "score") or 0.0, value(one, "standard_error") or 0.0, value(one, "sd"), int(one["seeds"])),
-                  value(one, "compared_with") or 0.0) for one in compared]
+        spans = [(interval(value(one, "score") or 0.0, value(one, "standard_error") or 0.0, value(one, "sd"), int(one["seeds"]),
+                           one["metric"]), value(one, "compared_with") or 0.0) for one in compared]
         above, below = sum(span[0] > paper for span, paper in spans), sum(span[1] < paper for span, paper in spans)
         told += f"; beside the paper {above} above, {len(spans) - above - below} with an interval that holds its number, {below} below"
     return f"{told}."

@@ -47,7 +47,7 @@ def of_score(one: Record, invented: set[str]) -> dict[str, float]:
     mean, error = value(one, "score") or 0.0, value(one, "standard_error")
     found = {"score": mean}
     if error is not None:
-        found["low"], found["high"] = interval(mean, error, value(one, "sd"), int(one["seeds"]))
+        found["low"], found["high"] = interval(mean, error, value(one, "sd"), int(one["seeds"]), one["metric"])
     if (difference := value(one, "difference")) is not None and not invented & {one["column"], *one["task"].split()}:
         found["difference"] = difference
     return {name: round(number, 2) for name, number in found.items()}
