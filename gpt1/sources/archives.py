@@ -146,6 +146,6 @@ def _zip_files(archive: Path) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
             if kind not in (0, stat.S_IFREG):
                 raise _refuse(archive, member.filename, "a link" if kind == stat.S_IFLNK else "a device")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others may ask for gigabytes
-                raise NotImplementedError("packed by another method than deflate")
+                raise zipfile.BadZipFile("packed by another method than deflate")
             with zip_.open(member) as content:
                 yield _inside(archive, member.filename), content
