@@ -86,16 +86,19 @@ def test_emulation_ends_with_its_block(recipe, monkeypatch):
     assert (x @ torch.ones(1, 1)).item() > 1.0
 
 
-@pytest.mark.parametrize(("native", "tokens", "setting", "compiled"), [
-    (True, 10 ** 12, None, True), (True, 1000, None, False), (True, 1000, True, True), (True, 10 ** 12, False, False),
-    (True, 0, True, False), (False, 10 ** 12, None, False), (False, 10 ** 12, True, False), (False, 1000, None, False)])
-def test_compiled_where_it_pays(recipe, native, tokens, setting, compiled, monkeypatch, capsys):
+@pytest.mark.parametrize(("native", "tokens", "setting", "dropout", "compiled"), [
+    (True, 10 ** 12, None, 0.1, "blocks and masks"), (True, 1000, None, 0.1, "no"), (True, 1000, True, 0.1, "blocks and masks"),
+    (True, 10 ** 12, False, 0.1, "no"), (True, 0, True, 0.1, "no"), (False, 10 ** 12, None, 0.1, "masks"),
+    (False, 10 ** 12, None, 0.0, "no"), (False, 10 ** 12, True, 0.1, "masks"), (False, 10 ** 12, False, 0.1, "no"),
+    (False, 1000, None, 0.1, "no"), (False, 0, True, 0.1, "no")])
+def test_compiled_where_it_pays(recipe, native, tokens, setting, dropout, compiled, monkeypatch, capsys):
+    recipe = recipe.model_copy(update={"dropout": dropout})
     monkeypatch.setattr(precision, "native_bf16", lambda: native)
     monkeypatch.setattr(speed, "can_compile", lambda: True)
     network = Decoder(SIZES, 40, seeded(0))
     machine = Machine("cpu", 1, 0, 0, 1, None, False, False, compiled=setting)
     chosen = speed.speed_up(network, recipe, machine, tokens)
-    assert (chosen["compiled"] != "no") == compiled
+    assert chosen["compiled"] == compiled
     assert ("emulated" in capsys.readouterr().err) == (not native and tokens > 1000)
     monkeypatch.setattr(speed, "can_compile", lambda: False)
     assert speed.speed_up(network, recipe, machine, tokens)["compiled"] == "no", "without a compiler it runs all the same"

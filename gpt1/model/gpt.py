@@ -146,11 +146,12 @@ class Decoder(nn.Module):
         self.fused_attention, self.keep, self.cut = False, keep, cut
         self._draw(sizes, generator)
 
-    def speed_up(self, compiled: bool, fused_attention: bool) -> None:
-        """Compile the blocks and the masks (a compiled mask has the same bits), and have torch's fused attention with its own dropout."""
+    def speed_up(self, compiled: str, fused_attention: bool) -> None:
+        """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's fused attention with its own dropout."""
         self.fused_attention = fused_attention
-        if compiled:
+        if compiled != "no":
             self.keep, self.cut = torch.compile(keep), torch.compile(cut)
+        if compiled == "blocks and masks":
             for block in self.blocks:
                 block.compile()
 

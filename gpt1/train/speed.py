@@ -13,11 +13,13 @@ from gpt1.model.lstm import Network
 from gpt1.train.launch import Machine
 from gpt1.train.precision import EMULATED, arithmetic
 
-# From how much work on compiling pays: it takes half a minute the first time, and saves a quarter of the time where a processor
-# multiplies bfloat16 numbers by itself. On others (AVX2) products are so slow that what it saves besides them does not show.
+# From how much work on compiling pays: blocks take half a minute the first time, and save a quarter of the time where a processor
+# multiplies bfloat16 numbers by itself. On others (AVX2) products are so slow that what it saves besides them does not show, but
+# for dropout's masks, whose bits stay the same.
 COMPILING_PAYS_FLOP = {"cpu": 1e14, "cuda": 2e16}
 WORTH_A_WARNING_FLOP = 1e13  # some minutes
 FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
+FUSED = "torch's fused, with its own dropout"
 COMPILED_FOLDER = Path("~/.cache/gpt1/compiled")
 
 
@@ -25,7 +27,7 @@ def speed_up(network: Network, recipe: Optimization, machine: Machine, tokens: i
     """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes, for which it is never compiled).
 
     Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16,
-    which is not compiled: the compiler would leave its rounding out.
+    whose blocks are not compiled: the compiler would leave its rounding out.
     """
     device = torch.device(machine.device)
     chosen = {"arithmetic": arithmetic(device, recipe), "compiled": "no", "attention": "plain"}
@@ -36,14 +38,22 @@ def speed_up(network: Network, recipe: Optimization, machine: Machine, tokens: i
               file=sys.stderr, flush=True)
     if not isinstance(network, Decoder):
         return chosen
-    pays = chosen["arithmetic"] == "bf16" and flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
-    compiled = tokens > 0 and not emulated and (pays if machine.compiled is None else machine.compiled) and can_compile()
     fused = machine.device == "cuda" and not machine.reference_attention
-    if compiled:
+    chosen |= {"compiled": _compiled(chosen["arithmetic"], recipe, machine, flop), "attention": FUSED if fused else "plain"}
+    if chosen["compiled"] != "no":
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
-    network.speed_up(compiled, fused)
-    return chosen | {"compiled": "blocks and masks" if compiled else "no",
-                     "attention": "torch's fused, with its own dropout" if fused else "plain"}
+    network.speed_up(chosen["compiled"], fused)
+    return chosen
+
+
+def _compiled(arithmetic: str, recipe: Optimization, machine: Machine, flop: int) -> str:
+    """What to compile for so much work (0: nothing): "no", "masks" or "blocks and masks"."""
+    if not flop or machine.compiled is False or not can_compile():
+        return "no"
+    pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
+    if arithmetic != EMULATED and (machine.compiled or (pays and arithmetic == "bf16")):
+        return "blocks and masks"
+    return "masks" if recipe.dropout and machine.device == "cpu" and (machine.compiled or pays) else "no"
 
 
 def can_compile() -> bool:
