@@ -146,9 +146,9 @@ def run_with_results(data, name):
     (data / "acquire/tasks/sst2/manifest.json").write_text(json.dumps({"origin": "made up by gpt1.demo"}))
     (data / "report/table4").mkdir(parents=True)
     (data / "report/table4/table4.csv").write_text(
-        "row,column,task,metric,split,examples,seeds,score,sd,standard_error,compared_with\n"
-        f"paper,CoLA,,matthews,,,,45.4,,,\nours,CoLA,{name},matthews,dev,1043,2,40.0000,1.5000,2.0000,45.4000\n"
-        "ours,SST-2,sst2,accuracy,dev,872,1,90.0000,,1.0000,91.3000\nours,MRPC,mrpc,f1,,,,,,,\n")
+        "row,column,task,metric,split,examples,seeds,score,low,high,sd,compared_with\n"
+        f"paper,CoLA,,matthews,,,,45.4,,,,\nours,CoLA,{name},matthews,dev,1043,2,40.0000,36.1000,43.9000,1.5000,45.4000\n"
+        "ours,SST-2,sst2,accuracy,dev,872,1,90.0000,88.0000,92.0000,,91.3000\nours,MRPC,mrpc,f1,,,,,,,,\n")
 
 
 def test_a_card_says_what_the_run_says(model, tmp_path):

@@ -21,8 +21,7 @@ from gpt1.errors import UserError
 from gpt1.report import figure2
 from gpt1.report.drawing import apart
 from gpt1.report.paper import ZERO_SHOT
-from gpt1.report.scores import Measured
-from gpt1.report.transfer import standard_error
+from gpt1.report.transfer import by_layers
 from gpt1.report.zero_shot import behaviours, normalised, normalised_error
 
 MNLI = {0: {0: 150, 1: 180}, 1: {0: 180, 1: 186}, 2: {0: 210, 1: 240}}  # right of 300, by layers and seed
@@ -71,13 +70,6 @@ def test_the_papers_scale():
     assert normalised_error(2.64, ZERO_SHOT["dprd"]) == pytest.approx(0.1)
 
 
-def test_error_of_a_mean_over_seeds_joins_examples_and_seeds():
-    seeds = Measured({0: 56.0, 1: 64.0}, "dev", "last update", 500, 3.0, 33.0, 36.0)  # deviation 4 sqrt 2, of the mean 4
-    assert standard_error(seeds) == pytest.approx(5.0)
-    alone = Measured({0: 56.0}, "dev", "last update", 500, 3.0, 33.0, 36.0)
-    assert standard_error(alone) == 3.0
-
-
 def test_numbers_of_real_tasks_beside_the_papers():
     write_inputs(made_up=False)
     folder = written("out")
@@ -88,8 +80,10 @@ def test_numbers_of_real_tasks_beside_the_papers():
     assert left["mnli", "2", "1"]["score"] == "80.0000"
     mean = left["mnli", "0", "mean"]
     assert float(mean["score"]) == statistics.fmean([100 * 150 / 300, 100 * 180 / 300]) == 55
-    error = math.hypot(100 * math.sqrt(0.6 * 0.4 / 300), statistics.stdev([50, 60]) / math.sqrt(2))  # of the higher of two seeds
-    assert float(mean["standard_error"]) == pytest.approx(error, abs=1e-4)
+    low, high = by_layers(read_params(), "mnli")[0].estimate.interval
+    assert (float(mean["low"]), float(mean["high"])) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+    deviation = statistics.stdev([50, 60])  # two seeds: the stretched bootstrap reaches about that far, and the examples add to it
+    assert deviation < (high - low) / 2 < 2 * math.hypot(100 * math.sqrt(0.6 * 0.4 / 300), deviation)
     assert (mean["split"], mean["examples"], mean["title"]) == ("dev", "300", "MNLI-m")
     assert (left["race", "2", "mean"]["score"], left["race", "2", "mean"]["split"]) == ("52.5000", "test")
     assert [(row["task"], row["x"], row["score"]) for row in rows if row["panel"] == "left" and row["source"] != "ours"] == [
@@ -119,7 +113,7 @@ def test_numbers_of_real_tasks_beside_the_papers():
     assert numbers["layers"]["race"]["1"]["score"] == 30
     assert numbers["zero_shot"]["transformer"]["sst2"]["last"] == 86
     text = (folder / "figure2.md").read_text()
-    for fact in ("72 to 82", "read off by eye", "75.0 ± ", "0.83 (86.0)", "positive is 2 pieces here", "+20.0", "Peng et al. 2015"):
+    for fact in ("72 to 82", "read off by eye", "75.0 [", "0.83 (86.0)", "positive is 2 pieces here", "+20.0", "Peng et al. 2015"):
         assert fact in text
     assert "read off by eye" in (folder / "figure2-left.svg").read_text()
     assert "the paper's, of 12" in (folder / "figure2-left.svg").read_text()
@@ -160,7 +154,8 @@ def test_transfer_is_compared_on_its_own_seeds():
     write_inputs(made_up=False)
     change(transfer={"mnli": {"group": "glue_nli", "layers": [0], "seeds": 1}}, zero_shot={})
     curve = figure2.transferred(read_params())[0]
-    assert {layers: dict(measured.scores) for layers, measured in curve.points.items()} == {0: {0: 50.0}, 2: {0: 70.0}}
+    assert {layers: dict(result.sample.scores) for layers, result in curve.points.items()} == {0: {0: 50.0}, 2: {0: 70.0}}
+    assert "MNLI-m: one seed. The interval is over examples alone" in figure2.page(read_params(), [curve], [])
 
 
 def test_without_a_variant_of_that_kind_no_lstm_is_asked_for():

@@ -14,7 +14,8 @@ import pytest
 
 from gpt1.commands import report as command
 from gpt1.errors import UserError
-from gpt1.page import comparison, page
+from gpt1.page import page
+from gpt1.page.cells import read_records
 from gpt1.report import drawing
 from gpt1.show.table import show_table
 from gpt1.stages import report as stage
@@ -107,13 +108,13 @@ def row_of(text: str, table: str, column: str) -> str:
 
 
 def test_an_interval_and_a_difference_by_hand(here):
-    assert comparison.interval(50.0, 3.0, 4.0, 4, "accuracy") == pytest.approx((50 - 1.959964 * 13**0.5, 50 + 1.959964 * 13**0.5))
-    assert comparison.interval(2.0, 3.0, 0.0, 1, "accuracy") == pytest.approx((0, 2 + 1.959964 * 3)), "an accuracy is never below 0"
-    assert comparison.interval(2.0, 3.0, 0.0, 1, "matthews") == pytest.approx((2 - 1.959964 * 3, 2 + 1.959964 * 3))
-    assert comparison.interval(97.0, 3.0, 0.0, 1, "f1")[1] == 100
     text = made()
     rte = row_of(text, "table2", "RTE")  # 90 of 100 right: one standard error is 100 sqrt(0.9 0.1 / 100) = 3; the paper has 56.0
-    assert "84.1 to 95.9" in rte
+    low, high = map(float, re.search(r"(\d+\.\d) to (\d+\.\d)", rte).groups())
+    assert (low, high) == (pytest.approx(90 - 1.96 * 3, abs=1.2), pytest.approx(90 + 1.96 * 3, abs=1.2))
+    written = next(one for one in read_records(Path("data/report/table2/table2.csv")) if one["row"] == "ours" and one["column"] == "RTE")
+    assert (f"{float(written['low']):.1f}", f"{float(written['high']):.1f}") == (f"{low:.1f}", f"{high:.1f}"), "as the report wrote it"
+    assert "percentile bootstrap interval" in text
     assert re.search(r'<td role="cell" data-name="difference" class="good">\s*<span aria-hidden="true">▲</span>'
                      r'<span class="unseen">above:</span> \+34.0', rte)
     assert re.search(r'data-name="over the majority" class="good">.*?\+40.0', rte, re.DOTALL)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.page import comparison, cost, found, markdown, page, pictures, provenance
+from gpt1.page import claims, comparison, cost, found, markdown, page, pictures, provenance
+from gpt1.report.words import minus, number
 from gpt1.stages import scores as scores_stage
 
 
@@ -41,6 +42,41 @@ def test_table_5_sets_losses_beside_the_paper_s():
     (_, full, _), (_, own, _) = comparison.ablation_scores(records, [], "").rows
     assert (full.note, own.note) == ("55.0 to 65.0", "55.0 to 65.0\nthe paper 82.3")
     assert "paper" not in comparison.ablation_losses(records, ["MRPC"], "").rows[1][1].note
+
+
+def test_a_table_of_made_up_tasks_alone_has_no_column_of_differences_and_the_mean_has_its_interval():
+    def record(column, metric, score, task):
+        return {"row": "ours", "column": column, "task": task, "metric": metric, "score": score, "low": "40.0", "high": "60.0", "sd": "2.0",
+                "seeds": "2", "majority": "33.0", "at_chance": "0", "flagged_seeds": "1", "compared_with": "88.0", "difference": "-38.0",
+                "examples": "500", "split": "dev", "weights": "last update"}
+    records = [record("MNLI-m", "accuracy", "50.0", "mnli"), record("mean over 1", "mean", "50.0", "MNLI")]
+    real, invented = (comparison.comparison(records, made_up, "Table 4") for made_up in ((), ("MNLI-m", "MNLI")))
+    assert "difference" in real.header
+    assert "difference" not in invented.header
+    assert "no differences are given" in invented.caption
+    assert {len(row) for sheet in (real, invented) for row in sheet.rows} == {len(real.header), len(invented.header)}
+    mean = real.rows[-1]
+    assert (mean[2].text, mean[2].note, mean[3].text, mean[3].mark) == ("50.0 ± 2.0", "40.0 to 60.0", "−38.0", "▼")
+    assert (mean[5].scale.low, mean[5].scale.high, mean[5].scale.majority) == (40.0, 60.0, None)
+    assert invented.rows[-1][4].scale.paper is None
+    both = record("RTE", "accuracy", "50.0", "rte")
+    assert "§" in comparison.comparison([records[0], both], ["MNLI-m"], "").rows[0][3].text
+
+
+def test_a_claim_has_its_interval_in_a_column_of_its_own():
+    one = {"statement": "It rises", "made_up": "1", "where": "section 5", "verdict": "confirmed", "published": "-1.1", "unit": "points",
+           "ours": "-2.0", "low": "-3.0", "high": "-1.0", "detail": "from -9.0 to -11.0", "basis": "8 tasks"}
+    sheet = claims.claims([one, one | {"unit": "sets that rise", "ours": "3", "low": "2", "high": "4", "detail": "of 4"}], "")
+    assert [cell.text for cell in sheet.rows[0]] == ["It rises§", "confirmed", "−1.1", "−2.0", "−3.0 to −1.0", ""]
+    assert sheet.rows[0][3].note == "points\nfrom −9.0 to −11.0"
+    assert (sheet.rows[1][3].text, sheet.rows[1][4].text) == ("3 of 4", "2 to 4")
+
+
+@pytest.mark.parametrize(("value", "form", "words"), [(-0.04, ".1f", "0.0"), (-0.04, "+.1f", "+0.0"), (-12.34, ".1f", "−12.3"),
+                                                      (1234.5, ".1f", "1234.5"), (-0.004, ".2f", "0.00"), (0.96, "+.0f", "+1")])
+def test_a_number_has_a_real_minus_and_no_zero_has_one(value, form, words):
+    assert number(value, form) == words
+    assert minus("w/o pre-training -3.5, from -9.0 to 1-2") == "w/o pre-training −3.5, from −9.0 to 1-2"
 
 
 def luminance(colour: str) -> float:
@@ -125,14 +161,15 @@ def test_the_commands_to_run_it_again_come_from_params_yaml(tmp_path, monkeypatc
 def test_what_was_found_and_left_out_in_words():
     def record(column, score, at_chance, compared):
         return {"row": "ours", "metric": "accuracy", "column": column, "score": score, "at_chance": at_chance, "compared_with": compared,
-                "standard_error": "1.0", "sd": "", "seeds": "1", "flagged_seeds": ""}
+                "low": score and str(float(score) - 2), "high": score and str(float(score) + 2), "flagged_seeds": ""}
     records = [record("SNLI", "95.0", "0", "89.9"), record("RTE", "56.5", "1", "56.0"), record("QNLI", "", "", "88.1")]
     assert found.table_sentence(2, records, []) == (
-        "Table 2: 2 of 3 scores measured, no better than chance on RTE; beside the paper 1 above, 1 with an interval that holds its "
-        "number, 0 below.")
+        "Table 2: 2 of 3 scores measured, the mean at chance on RTE, the others above chance with every seed; beside the paper 1 above, "
+        "1 with an interval that holds its number, 0 below.")
     assert "beside" not in found.table_sentence(2, records, ["SNLI", "RTE"])
     assert found.table_sentence(2, [records[0] | {"flagged_seeds": "1"}], ["SNLI"]) == (
-        "Table 2: 1 of 1 score measured, each clear of chance, with some seeds at chance on SNLI.")
+        "Table 2: 1 of 1 score measured, single seeds at chance on SNLI.")
+    assert found.table_sentence(2, records[:1], ["SNLI"]) == "Table 2: 1 of 1 score measured, above chance with every seed."
     assert found.table_sentence(2, records[2:], []) == "Table 2: none of its columns is measured."
     claims = [{"verdict": verdict, "basis": "no row", "statement": f"It is {verdict}"} for verdict in ("confirmed", "not measured")]
     assert found.claims_sentence(claims).startswith("Of 2 claims of the paper, 1 confirmed, 0 not confirmed")
@@ -150,12 +187,12 @@ def test_headline_numbers_a_file_each_and_none_that_compares_made_up_tasks(tmp_p
     Path("params.yaml").write_text(json.dumps(values))
     made_curves.write_pretraining("transformer", [{"update": update, "loss": 7.0 - update / 10, "gradient_norm": 1.0}
                                                   for update in (10, 20)] + [{"update": 20, "heldout_loss": 5.0}], 1024, {"attention": 1})
-    header = "row,column,task,metric,score,sd,seeds,standard_error,difference\n"
+    header = "row,column,task,metric,score,low,high,difference\n"
     table, claims = (Path("data/report", name, f"{name}.csv") for name in ("table2", "claims"))
     for path in (table, claims):
         path.parent.mkdir(parents=True)
-    table.write_text(f"{header}paper's model,RTE,,accuracy,56.0,,,,\nours,RTE,rte,accuracy,66.0,4.0,4,3.0,10.0\n"
-                     "ours,SNLI,snli,accuracy,66.0,,1,3.0,-23.9\nours,QNLI,qnli,accuracy,,,,,\n")
+    table.write_text(f"{header}paper's model,RTE,,accuracy,56.0,,,\nours,RTE,rte,accuracy,66.0,58.9343,73.0657,10.0\n"
+                     "ours,SNLI,snli,accuracy,66.0,60.0,71.0,-23.9\nours,QNLI,qnli,accuracy,,,,\n")
     claims.write_text("claim,ours,low,high,verdict\nlstm_below,8.0,6.0,10.0,confirmed\nlstm_size,8.0,6.0,10.0,not confirmed\n"
                       "other,,,,not measured\n")
     scores_stage.main()
@@ -163,7 +200,7 @@ def test_headline_numbers_a_file_each_and_none_that_compares_made_up_tasks(tmp_p
              for path in Path("data/report/scores").rglob("*.json")}
     assert sorted(found) == ["claims/lstm_below.json", "claims/lstm_size.json", "pretrain/transformer.json", "table2/RTE-accuracy.json",
                              "table2/SNLI-accuracy.json"]
-    assert found["table2/RTE-accuracy.json"] == {"score": 66.0, "low": 58.93, "high": 73.07, "difference": 10.0}  # 1.96 sqrt(9 + 16 / 4)
+    assert found["table2/RTE-accuracy.json"] == {"score": 66.0, "low": 58.93, "high": 73.07, "difference": 10.0}
     assert "difference" not in found["table2/SNLI-accuracy.json"]
     assert [found[f"claims/{name}.json"]["confirmed"] for name in ("lstm_below", "lstm_size")] == [1.0, -1.0]
     assert found["pretrain/transformer.json"]["perplexity"] == pytest.approx(148.413, abs=1e-3)  # e to the 5

@@ -89,8 +89,8 @@ def test_the_stage_writes_its_files_twice_the_same():
     assert tex.count(r"\begin{") == tex.count(r"\end{") == 4
     assert all(rule in tex for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
     rows = [line for line in tex.splitlines() if line.endswith(r"\\") and " & " in line]
-    assert [line.count(" & ") for line in rows] == [7] * 11 + [9] * 3  # scores; details of QQP (two metrics) under a header
-    assert not re.search(r"[†‡±§¶]|(?<!\\)[%#_](?!\\)", tex.replace("tab:table4", ""))
+    assert [line.count(" & ") for line in rows] == [7] * 12 + [9] * 3  # scores; details of QQP (two metrics) under a header
+    assert not re.search(r"[†‡±§¶−]|(?<!\\)[%#_](?!\\)", tex.replace("tab:table4", ""))
 
 
 def test_no_torch_and_no_pandas():
@@ -100,7 +100,7 @@ def test_no_torch_and_no_pandas():
 
 def test_latex_escapes_what_it_would_read_as_commands():
     assert escaped(r"50% of a_b & c#d {x} \y ~ ^") == (r"50\% of a\_b \& c\#d \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{}")
-    assert escaped("-3.2") == "$-$3.2"
+    assert escaped("−3.2 [−4.0, −2.4]") == "$-$3.2 [$-$4.0, $-$2.4]"
     assert escaped("-") == "-"
 
 

@@ -1,5 +1,6 @@
 """Scores, flags and means of Tables 2, 3 and 4 from made-up labels and logits whose scores are known by hand."""
 
+import csv
 import json
 import math
 import re
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 from gpt1.config import read_params
+from gpt1.report.ablations import ablation
 from gpt1.report.answers import read_answers
-from gpt1.report.formats import markdown
+from gpt1.report.formats import CSV_COLUMNS, as_csv, markdown, metrics
+from gpt1.report.formats import rows as records_of
 from gpt1.report.paper import TABLES
 from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
 from gpt1.report.tables import page
@@ -58,7 +61,7 @@ def test_one_seed_has_no_deviation():
     measured = cells("table2")["RTE", "accuracy"].measured
     assert (measured.mean, measured.deviation, measured.flagged) == (90.0, None, ())
     assert measured.standard_error == pytest.approx(3.0)  # sqrt(.9 * .1 / 100)
-    assert "| **90.0** |" in markdown(laid_out("table2"))
+    assert re.search(r"\| +\*\*90\.0\*\* \|", markdown(laid_out("table2")))
 
 
 def test_mnli_and_race_parts_are_scored_on_their_own_rows():
@@ -103,8 +106,49 @@ def test_chance_and_one_class_are_flagged_by_seed():
     assert (measured.one_class, measured.flagged, measured.at_chance) == ((1,), (1, 2), False)
     text = markdown(laid_out("table2"))
     assert "65.0 ± 26.0†‡" in text
-    assert re.search(r"^- † .*RTE acc, seed 2 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE)
+    assert re.search(r"^- † .*RTE acc, seeds 1, 2 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE)
     assert re.search(r"^- ‡ .*RTE acc, seed 1 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE)
+    lines = text.splitlines()
+    begin = next(place for place, line in enumerate(lines) if line.startswith("| split")) + 1
+    assert [line[:4] for line in lines[begin:begin + 5]] == ["", "- † ", "- ‡ ", "", "| co"], "a legend directly under the scores"
+
+
+def test_no_legend_where_no_sign_stands():
+    made_results.write_params(["rte"], [0])
+    made_results.simple("rte", right=90, of=100)
+    assert "| split" in (text := markdown(laid_out("table2")))
+    assert "looks at no input." in text
+    assert "- † " not in text
+
+
+def test_intervals_are_the_same_in_every_table_and_cover_both_metrics_of_glue():
+    tasks = ("mrpc", "stsb", "mnli")
+    made_results.write_params(list(tasks), [0, 1])
+    made_results.write_drawn(tasks, {"full": 1.5}, (0, 1), 200)
+    params = read_params()
+    cells4 = table_cells(params, "table4")
+    found = {(cell.title, cell.metric): cell for cell in [*cells4, *table_cells(params, "table2")] if cell.measured}
+    table5 = ablation(params)
+    for title, metric in (("MRPC", "f1"), ("STS-B", "pearson")):
+        assert found[title, metric].estimate.interval == table5.results["full", title].estimate.interval
+    for cell in found.values():
+        low, high = cell.estimate.interval
+        assert cell.measured.mean == pytest.approx(cell.estimate.value)
+        assert low < cell.measured.mean < high
+    matched, mismatched = (found[title, "accuracy"].estimate.replicates for title in ("MNLI-m", "MNLI-mm"))
+    assert abs(np.corrcoef(matched, mismatched)[0, 1]) < 0.9, "their rows are drawn apart, only their seeds together"
+    glue = our_glue_mean(glue_cells(params, cells4))
+    by_hand = np.mean([np.mean([found[name].estimate.replicates for name in names], axis=0) for names in (
+        [("MRPC", "f1"), ("MRPC", "accuracy")], [("STS-B", "pearson"), ("STS-B", "spearman")],
+        [("MNLI-m", "accuracy"), ("MNLI-mm", "accuracy")])], axis=0)
+    assert glue.estimate.replicates == pytest.approx(by_hand)
+    assert glue.mean == pytest.approx(glue.estimate.value)
+    records = list(csv.DictReader(as_csv(records_of(params, TABLES["table4"], cells4, glue, ""), CSV_COLUMNS).splitlines()))
+    mean = next(one for one in records if one["row"] == "ours" and one["metric"] == "mean")
+    low, high = glue.estimate.interval
+    assert (float(mean["low"]), float(mean["high"])) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+    assert metrics(TABLES["table4"], cells4, glue)["table4"]["glue_tasks_there"]["low"] == pytest.approx(low, abs=1e-4)
+    assert f"[{low:.1f}, {high:.1f}]" in markdown(page(params, TABLES["table4"], cells4, glue))
 
 
 @pytest.mark.parametrize(("right", "flagged"), [(50, True), (59, True), (60, False), (40, True)])

@@ -10,14 +10,14 @@ from gpt1.errors import UserError
 from gpt1.exchange.incoming import IMPORTED
 from gpt1.runs.git import git
 
-NORMAL_95 = 1.96  # standard errors to each side of a 95 % interval
 MADE_UP = "made up by gpt1.demo"  # the origin that `acquire` writes down for a made-up world's files
 RESULT_TABLES = ("table2", "table3", "table4")
 
 
 @dataclass(frozen=True)
 class Result:
-    """One of our scores (x 100) beside the paper's (None for a made-up task): 95 % interval by sampling error, deviation over seeds."""
+    """One of our scores (x 100) beside the paper's (None for a made-up task): 95 % bootstrap interval over examples
+    and seeds, deviation over seeds."""
 
     task: str
     column: str
@@ -115,10 +115,9 @@ def results(data: Path, task: str | None) -> tuple[Result, ...]:
 
 def result_of(row: dict[str, str], made_up: bool) -> Result:
     """A result from a row of a table's CSV."""
-    score, error = float(row["score"]), _number(row["standard_error"])
-    low, high = (None, None) if error is None else (score - NORMAL_95 * error, score + NORMAL_95 * error)
-    return Result(row["task"], row["column"], row["metric"], row["split"], row["examples"], row["seeds"], score, _number(row["sd"]), low,
-                  high, None if made_up else _number(row["compared_with"]), made_up)
+    low, high = (_number(row.get(name) or "") for name in ("low", "high"))
+    return Result(row["task"], row["column"], row["metric"], row["split"], row["examples"], row["seeds"], float(row["score"]),
+                  _number(row["sd"]), low, high, None if made_up else _number(row["compared_with"]), made_up)
 
 
 def _number(text: str) -> float | None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-NONE = "-"
+from gpt1.report import words
+
+NONE = words.NONE
 Tone = Literal["", "good", "bad", "even", "quiet"]
 Record = dict[str, str]
 
@@ -66,29 +68,19 @@ def whole(record: Record, name: str) -> int:
     return int(value(record, name) or 0)
 
 
-def minus(text: str) -> str:
-    """Numbers with the sign for less in place of the hyphen."""
-    return text.replace("-", "−")
-
-
 def signed(number: float | None) -> str:
     """A difference in points."""
-    return NONE if number is None else minus(f"{round(number, 1) + 0.0:+.1f}")
+    return NONE if number is None else words.signed(number)
 
 
 def plain(number: float | None) -> str:
     """A score x 100."""
-    return NONE if number is None else minus(f"{number:.1f}")
+    return NONE if number is None else words.number(number)
 
 
 def bounds(low: float | None, high: float | None, form: str = ".1f") -> str:
     """An interval as words."""
-    return NONE if low is None or high is None else minus(f"{low:{form}} to {high:{form}}")
-
-
-def counted(number: int, word: str) -> str:
-    """1 seed, 2 seeds."""
-    return f"{number:,} {word}{'s' if number != 1 else ''}"
+    return NONE if low is None or high is None else words.bounds(low, high, form)
 
 
 def listed(words: Sequence[str]) -> str:

@@ -1,37 +1,28 @@
 """Tables 2 to 5 as the page shows them: a column of the paper a row, ours beside it with an interval, the difference marked."""
 
-import math
 from collections.abc import Collection, Sequence
-from statistics import NormalDist
 
 from gpt1.config import Params
-from gpt1.page.cells import NONE, Cell, Record, Scale, Sheet, bounds, counted, plain, signed, value, whole
+from gpt1.page.cells import NONE, Cell, Record, Scale, Sheet, bounds, plain, signed, value, whole
 from gpt1.report.bootstrap import COVERAGE
-from gpt1.report.notes import METRIC_WORDS
+from gpt1.report.notes import CHANCE, METRIC_WORDS, ONE_CLASS
 from gpt1.report.paper import TABLE5
 from gpt1.report.tables import made_up
+from gpt1.report.words import counted, spread
 from gpt1.tasks.table import TASKS
 
-ERRORS_WIDE = NormalDist().inv_cdf((1 + COVERAGE) / 2)  # 1.96 standard errors to each side
 ABOVE, BELOW, WITHIN = ("good", "▲", "above"), ("bad", "▼", "below"), ("even", "≈", "interval holds it")
 MADE_UP = Cell("§", "made up", "quiet", means="does not compare")
-HEADER = ("column", "the paper", f"this run, {COVERAGE:.0%} interval", "difference", "over the majority", "0 to 100", "measured on")
+DIFFERENCE = "difference"
+HEADER = ("column", "the paper", f"this run, {COVERAGE:.0%} interval", DIFFERENCE, "over the majority", "0 to 100", "measured on")
 FULL = "full"
-HIGHEST = 100.0  # of a metric x 100
-SIGNED_METRICS = ("matthews", "pearson", "spearman")
+ALL_MADE_UP = "every task of it is made up, so no score compares with the paper's and no differences are given"
 
 
 def invented_titles(params: Params) -> set[str]:
     """Titles of made-up tasks and of their columns."""
     titles = set(made_up(params, list(params.tasks)))
     return titles | {column.title for task in TASKS.values() if task.title in titles for column in task.columns}
-
-
-def interval(mean: float, standard_error: float, deviation: float | None, seeds: int, metric: str) -> tuple[float, float]:
-    """Where a mean over n seeds lies: 1.96 of sqrt(e^2 + s^2 / n) to each side, with one run's sampling error e and the seeds' spread s,
-    as far as the metric x 100 goes."""
-    half = ERRORS_WIDE * math.hypot(standard_error, (deviation or 0.0) / math.sqrt(seeds))
-    return max(mean - half, -HIGHEST if metric in SIGNED_METRICS else 0.0), min(mean + half, HIGHEST)
 
 
 def against(text: str, low: float | None, high: float | None, other: float, note: str = "") -> Cell:
@@ -43,10 +34,18 @@ def against(text: str, low: float | None, high: float | None, other: float, note
 
 
 def comparison(records: Sequence[Record], made_up: Collection[str], caption: str) -> Sheet:
-    """Table 2, 3 or 4 from its CSV; `made_up` are the titles of tasks and columns whose scores compare with nothing of the paper."""
+    """Table 2, 3 or 4 from its CSV; `made_up` are the titles of tasks and columns whose scores compare with nothing of the paper.
+
+    Where that is so of all that is measured, the caption says it and there is no column of differences.
+    """
     published = {(one["column"], one["metric"]): value(one, "score") for one in records if one["row"] == "paper's model"}
     rows = [_mean_row(one, made_up) if one["metric"] == "mean" else _row(one, published, one["column"] in made_up)
             for one in records if one["row"] == "ours"]
+    there = [one for one in records if one["row"] == "ours" and one["score"] and one["metric"] != "mean"]
+    if there and all(one["column"] in made_up for one in there):
+        place = HEADER.index(DIFFERENCE)
+        rows = [(*row[:place], *row[place + 1:]) for row in rows]
+        return Sheet(f"{caption}; {ALL_MADE_UP}", (*HEADER[:place], *HEADER[place + 1:]), tuple(rows))
     return Sheet(caption, HEADER, tuple(rows))
 
 
@@ -56,28 +55,31 @@ def _row(one: Record, published: dict[tuple[str, str], float | None], invented: 
     paper = Cell(plain(published.get((one["column"], one["metric"]), compared)))
     if mean is None:
         return name, paper, Cell(NONE, one["reason"], "quiet"), Cell(), Cell(), Cell(), Cell()
-    seeds, error, majority = whole(one, "seeds"), value(one, "standard_error") or 0.0, value(one, "majority") or 0.0
-    low, high = interval(mean, error, deviation := value(one, "sd"), seeds, one["metric"])
+    majority, low, high = value(one, "majority") or 0.0, value(one, "low"), value(one, "high")
     difference = MADE_UP if invented else Cell() if compared is None else against(
         signed(mean - compared), low, high, compared, "" if compared == published.get((one["column"], one["metric"]), compared)
         else f"from {compared:.1f}: drawn anew")
     chance = (Cell(signed(mean - majority), "chance level", "bad", "†", "no better than chance") if one["at_chance"] == "1"
               else Cell(signed(mean - majority), "some seeds at chance", "even", "†", "seeds at chance") if one["flagged_seeds"]
               else Cell(signed(mean - majority), "", "good", "▲", "clear of chance"))
-    return (name, paper, Cell(plain(mean) + (f" ± {deviation:.1f}" if deviation is not None else ""), bounds(low, high)),
-            difference, chance,
-            Cell("", scale=Scale(mean, low, high, majority, None if invented else compared)),
-            Cell(one["split"].replace("_mismatched", ""), f"{counted(whole(one, 'examples'), 'example')}, {counted(seeds, 'seed')}; "
-                                                         f"{one['weights']}"))
+    scale = Cell("", scale=Scale(mean, low, high, majority, None if invented else compared)) if low is not None and high is not None \
+        else Cell()
+    return (name, paper, Cell(spread(mean, value(one, "sd")), bounds(low, high)), difference, chance, scale,
+            Cell(one["split"].replace("_mismatched", ""), f"{counted(whole(one, 'examples'), 'example')}, "
+                                                         f"{counted(whole(one, 'seeds'), 'seed')}; {one['weights']}"))
 
 
 def _mean_row(one: Record, made_up: Collection[str]) -> tuple[Cell, ...]:
-    """GLUE's mean; it has a spread over seeds but no one sampling error, so no interval."""
-    mean, deviation, compared = value(one, "score"), value(one, "sd"), value(one, "compared_with")
+    """GLUE's mean."""
+    mean, compared, low, high = (value(one, name) for name in ("score", "compared_with", "low", "high"))
     tasks = one["task"].split()
-    return (Cell("GLUE" if one["column"] == "GLUE" else f"{len(tasks)} of GLUE's 9", "mean"), Cell(plain(compared), "over the same"),
-            Cell(plain(mean) + (f" ± {deviation:.1f}" if deviation is not None else "")),
-            MADE_UP if set(tasks) & set(made_up) else Cell(signed(value(one, "difference"))), Cell(), Cell(), Cell(NONE, ", ".join(tasks)))
+    difference = MADE_UP if set(tasks) & set(made_up) else Cell(signed(value(one, "difference"))) if compared is None else against(
+        signed(value(one, "difference")), low, high, compared)
+    scale = Cell("", scale=Scale(mean or 0.0, low, high, None, None if set(tasks) & set(made_up) else compared)) \
+        if low is not None and high is not None else Cell()
+    return (Cell("GLUE" if one["column"] == "GLUE" else f"{len(tasks)} of GLUE's 9", "mean"),
+            Cell(plain(compared), "" if one["column"] == "GLUE" else "over the same"),
+            Cell(spread(mean or 0.0, value(one, "sd")), bounds(low, high)), difference, Cell(), scale, Cell("", ", ".join(tasks)))
 
 
 def systems(records: Sequence[Record]) -> dict[str, str]:
@@ -96,9 +98,14 @@ def ablation_scores(records: Sequence[Record], made_up: Collection[str], caption
             note = f"the paper {plain(told)}" if told is not None and _compares(one, title, made_up) else ""
             low, high = (value(one, "low"), value(one, "high")) if one else (None, None)
             told_ours = "\n".join(filter(None, (bounds(low, high) if low is not None else "", note)))
-            cells.append(Cell(plain(value(one, "score")) if one else NONE, told_ours))
+            cells.append(Cell(plain(value(one, "score")) + _signs(one) if one else NONE, told_ours))
         rows.append(tuple(cells))
     return Sheet(caption, ("column", *names.values()), tuple(rows))
+
+
+def _signs(one: Record) -> str:
+    """The signs behind a score of Table 5, as its own page has them."""
+    return (CHANCE if one.get("at_chance") == "1" or one.get("flagged_seeds") else "") + (ONE_CLASS if one.get("one_class_seeds") else "")
 
 
 def ablation_losses(records: Sequence[Record], made_up: Collection[str], caption: str) -> Sheet | None:

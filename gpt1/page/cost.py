@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.files import read_json
-from gpt1.page.cells import NONE, Cell, Sheet, counted
-from gpt1.plan.after import PLAN, memory_of
+from gpt1.page.cells import NONE, Cell, Sheet
+from gpt1.plan.after import memory_of
 from gpt1.plan.table import amount, duration, line_of, number
+from gpt1.report.words import counted
+from gpt1.runs.forecast import PLAN, last_seconds
 from gpt1.runs.job import log_of
-from gpt1.runs.run import last_seconds
 from gpt1.runs.schedule import Stage
 
 

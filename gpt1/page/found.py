@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpt1.page.cells import Record, bounds, counted, listed, signed, value
+from gpt1.page.cells import Record, bounds, listed, signed, value
 from gpt1.page.claims import counts
-from gpt1.page.comparison import FULL, interval
+from gpt1.page.comparison import FULL
 from gpt1.report.drawing import NETWORK_TITLES
 from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED, NOT_MEASURED, UNDECIDED
+from gpt1.report.words import counted
 from gpt1.runs.schedule import group
 
 LEFT_OUT = "- Left out: "
@@ -31,16 +32,16 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
         return ""
     if not there:
         return f"Table {number}: none of its columns is measured."
-    low = [one["column"] for one in there if one["at_chance"] == "1"]
-    chance = (f"no better than chance on {listed(list(dict.fromkeys(low)))}" if low else "each clear of chance") if len(low) < len(there) \
-        else "none better than chance"
+    low = list(dict.fromkeys(one["column"] for one in there if one["at_chance"] == "1"))
     doubtful = list(dict.fromkeys(one["column"] for one in there if one["flagged_seeds"] and one["at_chance"] != "1"))
-    chance += f", with some seeds at chance on {listed(doubtful)}" if doubtful else ""
-    told = f"Table {number}: {len(there)} of {counted(len(ours), 'score')} measured, {chance}"
+    chance = [f"the mean at chance on {listed(low)}"] if low else []
+    chance += [f"single seeds at chance on {listed(doubtful)}"] if doubtful else []
+    if len({*low, *doubtful}) < len({one["column"] for one in there}):
+        chance.append("the others above chance with every seed" if chance else "above chance with every seed")
+    told = f"Table {number}: {len(there)} of {counted(len(ours), 'score')} measured, {', '.join(chance)}"
     compared = [one for one in there if one["column"] not in made_up and one["compared_with"]]
     if compared:
-        spans = [(interval(value(one, "score") or 0.0, value(one, "standard_error") or 0.0, value(one, "sd"), int(one["seeds"]),
-                           one["metric"]), value(one, "compared_with") or 0.0) for one in compared]
+        spans = [((value(one, "low") or 0.0, value(one, "high") or 0.0), value(one, "compared_with") or 0.0) for one in compared]
         above, below = sum(span[0] > paper for span, paper in spans), sum(span[1] < paper for span, paper in spans)
         told += f"; beside the paper {above} above, {len(spans) - above - below} with an interval that holds its number, {below} below"
     return f"{told}."

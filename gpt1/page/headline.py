@@ -8,7 +8,7 @@ from typing import Any
 from gpt1.config import Params
 from gpt1.files import stage_folder, write_json
 from gpt1.page.cells import Record, read_records, value
-from gpt1.page.comparison import FULL, interval, invented_titles
+from gpt1.page.comparison import FULL, invented_titles
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.training import Trained, networks, read_training, smoothed, thinned
 from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED
@@ -44,10 +44,7 @@ def place(one: Record) -> str:
 
 def of_score(one: Record, invented: set[str]) -> dict[str, float]:
     """A record of Table 2, 3 or 4 as rounded numbers."""
-    mean, error = value(one, "score") or 0.0, value(one, "standard_error")
-    found = {"score": mean}
-    if error is not None:
-        found["low"], found["high"] = interval(mean, error, value(one, "sd"), int(one["seeds"]), one["metric"])
+    found = {name: number for name in ("score", "low", "high") if (number := value(one, name)) is not None}
     if (difference := value(one, "difference")) is not None and not invented & {one["column"], *one["task"].split()}:
         found["difference"] = difference
     return {name: round(number, 2) for name, number in found.items()}

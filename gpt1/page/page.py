@@ -16,6 +16,7 @@ from gpt1.page.cells import Sheet, read_records
 from gpt1.page.markdown import html
 from gpt1.page.pictures import figure
 from gpt1.plan.graph import expand
+from gpt1.report.notes import FEW_SEEDS, INTERVALS
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.tables import facts, made_up
 from gpt1.status.made_with import changed_parameters
@@ -30,6 +31,7 @@ PICTURES = {  # by file, what is seen
     "learning-rate.svg": "Learning rate by update of pre-training and of fine-tuning, whole and in the warm-up.",
     "pretraining.svg": "Pre-training loss and gradient norm by update and token, training and held out, of each network.",
     "parameters.svg": "Parameters by component, a bar a network; numbers in the table."}
+METRICS = "acc: accuracy; F1: of the class 1; mc: Matthews correlation; pc, sc: Pearson's and Spearman's correlation"
 CLAIMS_PICTURE = "Each claim's effect with its interval beside the paper's number; numbers in the table."
 TABLE5_PICTURE = "Table 5: every system's score with its interval, a group a column; numbers in the table."
 
@@ -85,6 +87,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     verdicts = read_records(report / "claims" / "claims.csv")
     invented = made_up(params, list(params.tasks))
     columns = comparison.invented_titles(params)
+    intervals = f"{INTERVALS.removeprefix('[low, high]: ')} {FEW_SEEDS}"
     values = read_yaml(provenance.PARAMS)
     stages = expand(values)
     taken = cost.stages_taken(stages)
@@ -108,8 +111,8 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
             found.claims_sentence(verdicts), found.training_sentence(trained),
             *(found.table_sentence(int(name[-1]), tables[name], sorted(columns)) for name in TABLES),
             *found.ablation_sentences(tables[TABLE5.name], bool(invented))) if sentence],
-        "facts": _facts(params), "tables": shown, "others": others, "samples": generated,
-        "sample_scores": samples.scores(generated) if generated else None, "perplexity": samples.perplexity(generated or {}),
+        "facts": _facts(params), "intervals": intervals, "metrics": METRICS, "tables": shown, "others": others, "samples": generated,
+        "sample_scores": samples.scores(generated) if generated else None, "perplexity": samples.perplexity(generated or {}, trained),
         "contamination": (contamination.told(shared), contamination.shares(shared), contamination.worst(shared)) if shared else None,
         "left_out": found.left_out(pages, verdicts, missing), "stages_missing": missing, "stages": len(taken),
         "time": cost.by_stage(taken, plan, "Time by stage"), "totals": cost.totals(taken, plan, price),

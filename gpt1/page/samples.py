@@ -22,10 +22,13 @@ def scores(samples: Mapping[str, Any]) -> Sheet | None:
                  ("decoding", *(TITLES.get(name, name) for name in order)), rows)
 
 
-def perplexity(samples: Mapping[str, Any]) -> str:
-    """Perplexity on whole books in a sentence; '' where it was not measured."""
+def perplexity(samples: Mapping[str, Any], trained: Mapping[str, Any]) -> str:
+    """Perplexity as `generate` sees text, and how it differs from that of pre-training's summary; '' where it was not measured."""
     told = samples.get("perplexity")
     if not told:
         return ""
-    return (f"Perplexity on {told['books']:,} held-out books ({told['tokens']:,} tokens, a sliding window): "
-            f"{told['per_token']:,.2f} a token, {told['per_word']:,.2f} a word.")
+    other = trained.get(samples.get("network", ""), {}).get("heldout_perplexity")
+    beside = (f" That is another measure than pre-training's {other:,.2f}, which is over all held-out tokens in windows side by side: a "
+              "token at a window's beginning has little before it to go by.") if other else ""
+    return (f"Perplexity as text is generated, with a window that slides, on the openings of {told['books']:,} held-out books "
+            f"({told['tokens']:,} tokens): {told['per_token']:,.2f} a token, {told['per_word']:,.2f} a word.{beside}")

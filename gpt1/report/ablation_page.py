@@ -7,17 +7,18 @@ from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
 from gpt1.report.ablations import FULL, Ablation, Result, columns_of, paper_average, paper_row, system_title, tasks_there
-from gpt1.report.bootstrap import COVERAGE, REPLICATES, Estimate
-from gpt1.report.notes import CHANCE, METRIC_WORDS, NONE, ONE_CLASS, marks
+from gpt1.report.bootstrap import Estimate
+from gpt1.report.notes import CHANCE, FEW_SEEDS, INTERVALS, METRIC_WORDS, ONE_CLASS, legend, marks
 from gpt1.report.paper import QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLE5
 from gpt1.report.scores import LAST_UPDATE
-from gpt1.report.tables import Grid, Page, facts, large, spread
+from gpt1.report.tables import Grid, Page, between, facts
+from gpt1.report.words import NONE, large, number, signed, spread
 
 AVERAGE = "Avg"
 DETAILS = ("column", "metric", "split", "weights", "examples", "majority", "one SE of the full model", "seeds of each row")
 CSV_COLUMNS = ("table", "row", "system", "variant", "source", "value", "column", "task", "metric", "score", "low", "high", "sd", "seeds",
-               "scores", "split", "weights", "examples", "standard_error", "majority", "flagged_seeds", "one_class_seeds", "reason",
-               "profile", "corpus", "caption")
+               "scores", "split", "weights", "examples", "standard_error", "majority", "at_chance", "flagged_seeds",
+               "one_class_seeds", "reason", "profile", "corpus", "caption")
 
 
 def page(params: Params, table: Ablation) -> Page:
@@ -36,6 +37,7 @@ def page(params: Params, table: Ablation) -> Page:
         header=header,
         paper_rows=tuple(paper),
         our_rows=tuple(ours),
+        legend=legend(ours),
         more=tuple(grid for grid in (Grid(("the full model less the row", *header[1:]), losses), Grid(DETAILS, details)) if grid.rows),
         notes=tuple(_notes(params, table)))
 
@@ -93,6 +95,7 @@ def facts_of(result: Result) -> dict[str, Any]:
         "sd": result.deviation, "seeds": len(result.sample.scores),
         "scores": " ".join(f"{value:.4f}" for value in result.sample.scores.values()), "split": " ".join(part.split for part in parts),
         "weights": parts[0].chosen, "examples": result.examples, "standard_error": _standard_error(result), "majority": _majority(result),
+        "at_chance": int(all(part.at_chance for part in parts)),
         "flagged_seeds": _seeds(seed for part in parts for seed in part.flagged),
         "one_class_seeds": _seeds(seed for part in parts for seed in part.one_class)}
 
@@ -119,7 +122,7 @@ def metrics(table: Ablation) -> dict[str, Any]:
 def within(estimate: Estimate) -> str:
     """A difference with its interval, signed: +14.2 [+10.1, +18.0]."""
     low, high = estimate.interval
-    return f"{estimate.value:+.1f} [{low:+.1f}, {high:+.1f}]"
+    return f"{signed(estimate.value)} [{signed(low)}, {signed(high)}]"
 
 
 def _numbers(estimate: Estimate) -> dict[str, float]:
@@ -129,12 +132,12 @@ def _numbers(estimate: Estimate) -> dict[str, float]:
 
 def _paper_scores(system: str, table: Ablation) -> tuple[str, ...]:
     row = next(row for row in (TABLE5.full, *TABLE5.variants.values()) if row.system == system)
-    mean = f"{paper_average(row, table.averaged):.1f}" if table.averaged else NONE
-    return (mean, *(f"{TABLE5.score(row, title):.1f}" for title in TABLE5.columns))
+    mean = number(paper_average(row, table.averaged)) if table.averaged else NONE
+    return (mean, *(number(TABLE5.score(row, title)) for title in TABLE5.columns))
 
 
 def _value(estimate: Estimate | None) -> str:
-    return f"{estimate.value:.1f}" if estimate else NONE
+    return f"{number(estimate.value)} {between(estimate)}" if estimate else NONE
 
 
 def _cell(result: Result | None) -> str:
@@ -152,8 +155,8 @@ def _loss_rows(table: Ablation, variant: str) -> list[tuple[str, ...]]:
         return []
     rows = [(f"{system_title(variant)}: this run", *(within(one) if one else NONE for one in (mean, *there)))]
     if row := TABLE5.variants.get(variant):
-        average = f"{paper_average(TABLE5.full, table.averaged) - paper_average(row, table.averaged):+.1f}" if table.averaged else NONE
-        rows.append((f"{row.system}: the paper", average, *(f"{TABLE5.score(TABLE5.full, title) - TABLE5.score(row, title):+.1f}"
+        average = signed(paper_average(TABLE5.full, table.averaged) - paper_average(row, table.averaged)) if table.averaged else NONE
+        rows.append((f"{row.system}: the paper", average, *(signed(TABLE5.score(TABLE5.full, title) - TABLE5.score(row, title))
                                                             for title in TABLE5.columns)))
     return rows
 
@@ -180,9 +183,8 @@ def _seeds(seeds: Any) -> str:
 
 def _notes(params: Params, table: Ablation) -> list[str]:
     """The notes under Table 5, in the order in which a reader wants them."""
-    lines = [f"ours: mean ± sample standard deviation over the seeds. [low, high]: {COVERAGE:.0%} bootstrap interval ({REPLICATES:,} "
-             "replicates) over examples and seeds, paired: the same examples and seeds for both systems of a difference, on the seeds that "
-             "both have. Few seeds say little of the spread over seeds; one says nothing of it.",
+    lines = ["ours: mean ± sample standard deviation over the seeds; each score's interval stands in table5.csv.",
+             f"{INTERVALS} Differences are paired: the same examples and seeds for both systems, on the seeds that both have. {FEW_SEEDS}",
              _average_note(table),
              "MNLI: the mean of matched and mismatched, as the paper's 81.8 is the mean of 82.1 and 81.4."]
     there = table.results.values()

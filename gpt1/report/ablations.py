@@ -5,14 +5,12 @@ The same rows and weights count as in Tables 2 to 4. MNLI is the mean of matched
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.report.answers import Answers, ablation_answers, read_answers
-from gpt1.report.bootstrap import Estimate, Part, Sample, less, mean_of, over_seeds, resample
+from gpt1.report.bootstrap import Estimate, Part, Sample, less, mean_of, over_seeds, resample, within_range
 from gpt1.report.paper import GLUE_TASKS, TABLE5, Row
 from gpt1.report.scores import Answered, Measured, answered, measured
 from gpt1.tasks.table import TASKS, Column, Task
@@ -129,12 +127,6 @@ def scored(task: str, columns: Sequence[Column], metric: str, systems: Mapping[s
     samples = resample(task, [_part(metric, {system: parts[place] for system, parts in rows.items()}) for place in range(len(columns))])
     return {system: Result(tuple(measured(part, metric, chance_standard_errors) for part in parts), samples[system],
                            within_range(over_seeds(task, samples[system]), metric)) for system, parts in rows.items()}
-
-
-def within_range(estimate: Estimate, metric: str) -> Estimate:
-    """A score's estimate with its replicates, which are stretched for few seeds, brought back to what the metric can be."""
-    lowest = -100.0 if metric in ("matthews", "pearson") else 0.0
-    return replace(estimate, replicates=np.clip(estimate.replicates, lowest, 100.0))
 
 
 def difference(task: str, one: Sample, other: Sample, stage: str) -> Estimate:

@@ -7,7 +7,7 @@ from one another. Everything follows from the task's name, so that equal results
 import statistics
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 REPLICATES = 1000
 COVERAGE = 0.95
+CORRELATIONS = ("matthews", "pearson", "spearman")
 ENTRIES_AT_ONCE = 4_000_000  # replicates x rows held in memory
 
 
@@ -74,6 +75,12 @@ def resample(task: str, parts: Sequence[Part]) -> dict[str, Sample]:
     return samples
 
 
+def within_range(estimate: Estimate, metric: str) -> Estimate:
+    """A score's estimate with its replicates, which are stretched for few seeds, brought back to what the metric can be."""
+    lowest = -100.0 if metric in CORRELATIONS else 0.0
+    return replace(estimate, replicates=np.clip(estimate.replicates, lowest, 100.0))
+
+
 def less(one: Sample, other: Sample) -> Sample:
     """`one` less `other`, seed by seed, on the seeds that both have. Raises ValueError where they share none."""
     seeds = [seed for seed in one.scores if seed in other.scores]
@@ -119,8 +126,10 @@ def weighted_scores(metric: str, labels_n: Array, answers_sn: Array, counts_rn: 
             return _ratio(2 * right_sr, said_sr + positive_r)
         return _ratio(rows * right_sr - said_sr * positive_r,
                       np.sqrt(said_sr * (rows - said_sr)) * np.sqrt(positive_r * (rows - positive_r)))
+    if metric == "spearman":
+        return _rank_correlations(labels_n, answers_sn, counts_rn)
     if metric != "pearson":
-        raise ValueError(f"expected accuracy, f1, matthews or pearson, found {metric!r}")
+        raise ValueError(f"expected accuracy, f1, matthews, pearson or spearman, found {metric!r}")
     labels = labels_n.astype(np.float64) - labels_n.astype(np.float64).mean()
     answers = answers_sn.astype(np.float64) - answers_sn.astype(np.float64).mean(axis=1, keepdims=True)
     mean_r, mean_sr = labels @ counts_nr / rows, answers @ counts_nr / rows
@@ -128,6 +137,28 @@ def weighted_scores(metric: str, labels_n: Array, answers_sn: Array, counts_rn: 
     constant = (variance_r < EQUAL_SCORES**2 / 4) | (variance_sr < EQUAL_SCORES**2 / 4)  # no values nearer than that vary more
     below = np.where(constant, 0.0, np.sqrt(np.maximum(variance_r, 0)) * np.sqrt(np.maximum(variance_sr, 0)))
     return _ratio((answers * labels) @ counts_nr / rows - mean_r * mean_sr, below)
+
+
+def _rank_correlations(labels_n: Array, answers_sn: Array, counts_rn: Floats) -> Floats:
+    """Spearman's correlations [s, r]: Pearson's of the ranks that values have among the drawn rows of each replicate."""
+    labels_rn = _ranks(labels_n, counts_rn)
+    by_answer = []
+    for answers_n in answers_sn:
+        answers_rn = _ranks(answers_n, counts_rn)
+        below_r = (counts_rn * labels_rn**2).sum(axis=1) * (counts_rn * answers_rn**2).sum(axis=1)
+        by_answer.append(_ratio((counts_rn * labels_rn * answers_rn).sum(axis=1), np.sqrt(below_r)))
+    return np.stack(by_answer)
+
+
+def _ranks(values_n: Array, counts_rn: Floats) -> Floats:
+    """Ranks [r, n] less their mean, of values that stand so many times in each replicate; equal ones share the middle of theirs."""
+    if np.ptp(values_n) < EQUAL_SCORES:
+        return np.zeros_like(counts_rn)
+    _, place_n, many = np.unique(values_n, return_inverse=True, return_counts=True)
+    starts = np.cumsum(many) - many
+    alike_rv = np.add.reduceat(counts_rn[:, np.argsort(place_n, kind="stable")], starts, axis=1)
+    ranks_rv = np.cumsum(alike_rv, axis=1) - (alike_rv - 1) / 2
+    return np.asarray(ranks_rv[:, place_n] - (len(values_n) + 1) / 2)
 
 
 def _drawn_scores(metric: str, labels_n: Array, answers_sn: Array, generator: np.random.Generator) -> Floats:

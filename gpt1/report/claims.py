@@ -1,19 +1,17 @@
 """What the paper says of its ablations and of layer transfer (section 5, Table 5, Figure 2 left), against what this run measures."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gpt1.config import Params
-from gpt1.report.ablations import FULL, Ablation, Result, columns_of, difference, paper_average, scored
-from gpt1.report.answers import transfer_answers
+from gpt1.report.ablations import FULL, Ablation, columns_of, difference, paper_average
 from gpt1.report.bootstrap import Estimate, Floats
-from gpt1.report.notes import NONE
 from gpt1.report.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
 from gpt1.report.tables import made_up
-from gpt1.report.transfer import whole_column
+from gpt1.report.transfer import by_layers
 from gpt1.report.verdict import Claim, not_measured, together, verdict
+from gpt1.report.words import NONE
 from gpt1.tasks.table import TASKS
 
 POINTS, RANKS = "points", "rank correlation"
@@ -117,7 +115,7 @@ def _transfer(params: Params, task: str) -> list[Claim]:
         missing = f"transfer has no row {task} in params.yaml"
         return [not_measured(*whole, told, POINTS, missing), not_measured(*each, "rises", RANKS, missing),
                 *([not_measured(*size, most, POINTS, missing)] if task == "mnli" else [])]
-    results = _by_layers(params, task)
+    results = by_layers(params, task)
     layers, all_layers = list(results), results[params.model.layers]
     basis = (f"{counted(1, [len(all_layers.sample.scores)], all_layers.examples)}, layers {', '.join(map(str, layers))} "
              f"of {params.model.layers}")
@@ -136,15 +134,6 @@ def _transfer(params: Params, task: str) -> list[Claim]:
     return [Claim(*whole, told, gain, POINTS, effect, basis, verdict(effect.interval, 1, None), invented), second,
             *([Claim(*size, most, MNLI_TRANSFER_GAIN, POINTS, effect, basis, verdict(effect.interval, 1, MNLI_TRANSFER_GAIN), invented)]
               if task == "mnli" else [])]
-
-
-def _by_layers(params: Params, task: str) -> dict[int, Result]:
-    """A task's scores by the number of layers transferred, ascending, on the rows that Figure 2 scores: MNLI's matched, all of RACE."""
-    seeds = params.transfer_recipe(task).seeds
-    layers = sorted({*params.transferred_layers(task), params.model.layers})
-    found = scored(task, (whole_column(task),), TASKS[task].metric, {str(count): replace(transfer_answers(params, task, count), seeds=seeds)
-                                                         for count in layers}, params.report.chance_standard_errors)
-    return {count: found[str(count)] for count in layers}
 
 
 def rank_correlation(at: Sequence[float], values_nr: Floats) -> Floats:

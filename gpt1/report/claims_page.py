@@ -1,5 +1,6 @@
 """The paper's claims and a verdict on each: a page in three formats, numbers for DVC, and a picture of the effects."""
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ from gpt1.report.ablations import ablation
 from gpt1.report.bootstrap import COVERAGE, REPLICATES
 from gpt1.report.claims import POINTS, RANKS, ablation_claims, transfer_claims
 from gpt1.report.formats import as_csv, escaped, grid
-from gpt1.report.notes import NONE
+from gpt1.report.notes import FEW_SEEDS
 from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED, NOT_MEASURED, RULE, UNDECIDED, Claim
+from gpt1.report.words import NONE, minus, number
 from gpt1.report.zero_shot_claims import SCALED, SQUARED, zero_shot_claims
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
@@ -27,7 +29,9 @@ CSV_COLUMNS = ("claim", "statement", "where", "published", "published_value", "u
                "basis", "detail", "profile", "corpus")
 MADE_UP = "§"
 MARKS = {CONFIRMED: ("o", drawing.BLUE), NOT_CONFIRMED: ("X", drawing.VERMILION), UNDECIDED: ("D", drawing.GREY)}
-INCHES_WIDE, INCHES_A_ROW, LETTERS_WIDE = 7.0, 0.25, 66  # a longer statement takes two lines
+INCHES_WIDE, INCHES_A_LINE, INCHES_BETWEEN, INCHES_OF_AXIS = 7.0, 0.14, 0.11, 0.5
+LETTERS_WIDE = 68  # a longer statement takes two lines
+PANELS = {POINTS: "points (score × 100)", SCALED: SCALED, RANKS: RANKS}
 
 
 def write(params: Params, folder: Path) -> str:
@@ -50,9 +54,9 @@ def row_of(claim: Claim) -> tuple[str, ...]:
     if claim.estimate:
         low, high = claim.estimate.interval
         form = {POINTS: "+.1f", SCALED: "+.1f", SQUARED: "+.1f", RANKS: "+.2f"}.get(claim.unit, ".0f")
-        value = f"{claim.estimate.value:{form}}" + (f" ({claim.detail})" if claim.detail else "")
-        interval = f"[{low:{form}}, {high:{form}}]"
-    return (claim.statement + (MADE_UP if claim.made_up else ""), claim.where, claim.published, value, interval, claim.unit,
+        value = number(claim.estimate.value, form) + (f" ({minus(claim.detail)})" if claim.detail else "")
+        interval = f"[{number(low, form)}, {number(high, form)}]"
+    return (claim.statement + (MADE_UP if claim.made_up else ""), claim.where, minus(claim.published), value, interval, claim.unit,
             claim.verdict, claim.basis)
 
 
@@ -62,7 +66,8 @@ def notes(claims: Sequence[Claim]) -> list[str]:
         f"Rule: {RULE}",
         f"Intervals: {COVERAGE:.0%} by a percentile bootstrap of {REPLICATES:,} replicates over examples and seeds, paired: the same "
         "examples and seeds serve both systems of a difference; tasks are drawn apart. Zero-shot answers have no seeds, for there is one "
-        "pre-training of each network: their intervals are over examples alone.",
+        "pre-training of each network: their intervals are over examples alone. "
+        f"{FEW_SEEDS}",
         "Each verdict stands on its own interval; among twenty such claims one may come out wrong by chance alone.",
         "Steadily: Spearman's rank correlation of the score with the number of layers or updates, over all points; that every single step "
         "rises would be too much to ask of scores with a sampling error. Drawing examples again adds noise to the order, so its "
@@ -126,19 +131,20 @@ def _numbers(claim: Claim) -> dict[str, float]:
 
 
 def draw(profile: str, claims: Sequence[Claim]) -> "Figure":
-    """Every effect with its interval, one panel for points and one for rank correlations, the colour and form of a mark its verdict."""
+    """Every effect with its interval, a panel for each unit, the colour and form of a mark its verdict."""
     from matplotlib.figure import Figure
 
-    panels = [(title, shown) for title, units in (("points", (POINTS, SCALED)), ("rank correlation", (RANKS,)))
-              if (shown := [claim for claim in claims if claim.estimate and claim.unit in units])]
+    panels = [(title, shown) for unit, title in PANELS.items() if (shown := [claim for claim in claims
+                                                                            if claim.estimate and claim.unit == unit])]
     if not panels:
         return drawing.empty("no claim was measured", (INCHES_WIDE, 1.5))
-    heights = [len(shown) + 1.5 for _, shown in panels]
-    figure = Figure(figsize=(INCHES_WIDE, INCHES_A_ROW * sum(heights) + 0.9), layout="constrained")
+    heights = [_places(shown)[-1] for _, shown in panels]
+    figure = Figure(figsize=(INCHES_WIDE, sum(heights) + INCHES_OF_AXIS * len(heights) + 0.8), layout="constrained")
     for axes, (title, shown) in zip(figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0], panels, strict=True):
         _panel(axes, title, shown)
     top = figure.axes[0]
-    figure.suptitle(f"Claims of the paper, {profile}: effects with {COVERAGE:.0%} intervals", fontsize="medium")
+    invented = f" ({MADE_UP} on made-up tasks)" if any(claim.made_up for _, shown in panels for claim in shown) else ""
+    figure.suptitle(f"Claims of the paper, {profile}: effects with {COVERAGE:.0%} intervals{invented}", fontsize="medium")
     for name, (marker, colour) in MARKS.items():
         top.plot([], [], marker, color=colour, markersize=4.5, label=name)
     top.plot([], [], "|", color="black", markersize=9, markeredgewidth=1.2, label="the paper's number")
@@ -149,7 +155,9 @@ def draw(profile: str, claims: Sequence[Claim]) -> "Figure":
 def _panel(axes: "Axes", title: str, claims: Sequence[Claim]) -> None:
     drawing.plain(axes)
     axes.axvline(0, color=drawing.GREY, linewidth=0.9)
-    for place, claim in enumerate(claims):
+    *begins, end = _places(claims)
+    middles = [(begin + after) / 2 for begin, after in itertools.pairwise((*begins, end))]
+    for place, claim in zip(middles, claims, strict=True):
         assert claim.estimate is not None
         marker, colour = MARKS[claim.verdict]
         low, high = claim.estimate.interval
@@ -157,7 +165,16 @@ def _panel(axes: "Axes", title: str, claims: Sequence[Claim]) -> None:
         axes.plot(claim.estimate.value, place, marker, color=colour, markersize=4.5)
         if claim.published_value is not None:
             axes.plot(claim.published_value, place, "|", color="black", markersize=9, markeredgewidth=1.2)
-    names = [claim.statement + (MADE_UP if claim.made_up else "") for claim in claims]
-    axes.set_yticks(range(len(claims)), [textwrap.fill(name, LETTERS_WIDE, break_on_hyphens=False) for name in names])
-    axes.set_ylim(len(claims) - 0.4, -0.6)
+    axes.set_yticks(middles, ["\n".join(_lines(claim)) for claim in claims])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(end, 0)
     axes.set_xlabel(title)
+
+
+def _lines(claim: Claim) -> list[str]:
+    return textwrap.wrap(claim.statement + (MADE_UP if claim.made_up else ""), LETTERS_WIDE, break_on_hyphens=False)
+
+
+def _places(claims: Sequence[Claim]) -> list[float]:
+    """Where each claim's row begins from the top, in inches, and where the last ends: a row is as high as its lines."""
+    return [0.0, *itertools.accumulate(INCHES_A_LINE * len(_lines(claim)) + INCHES_BETWEEN for claim in claims)]

@@ -11,16 +11,18 @@ from gpt1.config import Params
 from gpt1.files import write_json
 from gpt1.report import panels
 from gpt1.report.drawing import NETWORK_TITLES, write_pictures
-from gpt1.report.formats import grid
+from gpt1.report.formats import bounds_of, grid
+from gpt1.report.notes import METRIC_WORDS
 from gpt1.report.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
+from gpt1.report.tables import between
 from gpt1.report.training import networks
-from gpt1.report.transfer import Transferred, standard_error, transferred
+from gpt1.report.transfer import Transferred, transferred
+from gpt1.report.words import NONE, counted, number, signed
 from gpt1.report.zero_shot import Behaviour, behaviours, normalised, normalised_error
 from gpt1.tasks.table import TASKS
 
-NONE = "-"
-CSV_COLUMNS = ("panel", "task", "title", "metric", "split", "network", "x", "seed", "score", "standard_error",
-               "normalised", "examples", "source")
+CSV_COLUMNS = ("panel", "task", "title", "metric", "split", "network", "x", "seed", "score", "low", "high",
+               "standard_error", "normalised", "examples", "source")
 OURS, PAPER = "ours", "paper, read off by eye"
 PLOTTED_NETWORKS = ("transformer", "lstm")
 
@@ -44,10 +46,10 @@ def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[d
     rows: list[dict[str, Any]] = []
     for curve in curves:
         about = {"panel": "left", "task": curve.task, "title": curve.title, "metric": curve.metric, "network": "transformer"}
-        for layers, measured in curve.points.items():
-            ours = about | {"x": layers, "split": measured.split, "examples": measured.examples, "source": OURS}
-            rows += [ours | {"seed": seed, "score": score} for seed, score in measured.scores.items()]
-            rows.append(ours | {"seed": "mean", "score": measured.mean, "standard_error": standard_error(measured)})
+        for layers, result in curve.points.items():
+            ours = about | {"x": layers, "split": curve.measured.split, "examples": curve.measured.examples, "source": OURS}
+            rows += [ours | {"seed": seed, "score": score} for seed, score in result.sample.scores.items()]
+            rows.append(ours | {"seed": "mean", "score": result.estimate.value} | bounds_of(result.estimate))
         if not curve.made_up:
             rows += [about | {"x": layers, "score": score, "source": PAPER} for layers, score in FIGURE2_LAYERS.get(curve.task, ())]
     for one in found:
@@ -63,8 +65,8 @@ def metrics(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> dict[s
     """Our numbers for `dvc metrics`: by task and layers, and by network and set at the first and last snapshot."""
     layers: dict[str, Any] = {}
     for curve in curves:
-        points = {str(count): {"score": round(measured.mean, 4), "standard_error": round(standard_error(measured), 4)}
-                  for count, measured in curve.points.items()}
+        points = {str(count): {name: round(value, 4) for name, value in (
+            ("score", result.estimate.value), *bounds_of(result.estimate).items())} for count, result in curve.points.items()}
         layers[curve.task] = points | {"rise": round(_rise(curve), 4)}
     zero_shot: dict[str, dict[str, Any]] = {}
     for one in found:
@@ -85,36 +87,40 @@ def page(params: Params, curves: Sequence[Transferred], found: Sequence[Behaviou
              "## Left: the effect of transferring more layers", "![layers transferred](figure2-left.svg)",
              _layer_table(curves), _bullets(_layer_notes(params, curves)),
              "## Right: zero-shot behaviours over pre-training", "![zero-shot behaviours](figure2-right.svg)",
-             _zero_shot_table(found), _bullets(_zero_shot_notes(params, found))]
+             *(_zero_shot_table([one for one in found if one.network == network]) for network in PLOTTED_NETWORKS),
+             _bullets(_zero_shot_notes(params, found))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _rise(curve: Transferred) -> float:
     """Mean with most layers less mean with fewest."""
-    means = [measured.mean for measured in curve.points.values()]
+    means = [result.estimate.value for result in curve.points.values()]
     return means[-1] - means[0]
 
 
 def _layer_table(curves: Sequence[Transferred]) -> str:
-    """Mean ± standard error by layers, a row a number of layers; the rise in the last row."""
+    """Mean with its interval by layers, a row a number of layers; then the rise."""
     if not curves:
         return ""
-    header = ["layers transferred", *(f"{curve.title} {next(iter(curve.points.values())).split} ({curve.metric})" for curve in curves)]
+    header = ["layers transferred", *(f"{curve.title} {curve.measured.split} ({METRIC_WORDS[curve.metric]}), "
+                                   f"{counted(len(curve.seeds), 'seed')}" for curve in curves)]
     counts = sorted({count for curve in curves for count in curve.points})
-    rows = [[str(count), *(f"{curve.points[count].mean:.1f} ± {standard_error(curve.points[count]):.1f}" if count in curve.points else NONE
+    rows = [[str(count), *(f"{number(result.estimate.value)} {between(result.estimate)}" if (result := curve.points.get(count)) else NONE
                            for curve in curves)] for count in counts]
-    return grid(header, [*rows, ["most less fewest", *(f"{_rise(curve):+.1f}" for curve in curves)],
-                         ["majority class", *(f"{next(iter(curve.points.values())).majority:.1f}" for curve in curves)]])
+    return grid(header, [*rows, ["most less fewest", *(signed(_rise(curve)) for curve in curves)],
+                         ["majority class", *(number(curve.measured.majority) for curve in curves)]])
 
 
 def _layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
     lines = []
     if curves:
-        seeds = "; ".join(f"{curve.title} {', '.join(map(str, next(iter(curve.points.values())).scores))}" for curve in curves)
+        seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
+        lines.append(f"Ours: mean over the seeds that every number of layers has ({seeds}), with its interval as in the tables; the band "
+                     "is the same. 0 layers: the embeddings only. All layers: the ordinary fine-tuning, not trained again.")
+        if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
+            lines.append(f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip or a peak at one "
+                         "number of layers may be that seed's own; transfer.<task>.seeds of params.yaml asks for more.")
         lines += [
-            f"Ours: mean over the seeds that every number of layers has ({seeds}) ± one standard error, sqrt(e² + s² / n) of the sampling "
-            "error e of one run's rows, which the seeds share, and the deviation s over n seeds; the band is two of them. "
-            "0 layers: the embeddings only. All layers: the ordinary fine-tuning, not trained again.",
             "Scored as in the tables: test with the weights chosen on dev where test labels are public, else dev at the last update. "
             "The paper draws training scores too; fine-tuning keeps its answers to dev and test only, so they are not here."]
         compared = [curve for curve in curves if curve.task in FIGURE2_LAYERS and not curve.made_up]
@@ -131,13 +137,13 @@ def _layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
 
 
 def _zero_shot_table(found: Sequence[Behaviour]) -> str:
-    """Relative performance and, in brackets, the score x 100, a row a snapshot."""
+    """One network: relative performance and, in brackets, the score x 100, a row a snapshot."""
     if not found:
         return ""
-    header = ["update", *(f"{one.scale.title}, {NETWORK_TITLES[one.network]}" for one in found)]
+    header = [f"{NETWORK_TITLES[found[0].network]}, update", *(f"{one.scale.title} ({METRIC_WORDS[one.metric]})" for one in found)]
     points = [{point.update: point for point in one.points} for one in found]
     updates = sorted({update for by_update in points for update in by_update})
-    rows = [[f"{update:,}", *(f"{round(normalised(by_update[update].score, one.scale), 2) + 0.0:.2f} ({by_update[update].score:.1f})"
+    rows = [[f"{update:,}", *(f"{number(normalised(by_update[update].score, one.scale), '.2f')} ({number(by_update[update].score)})"
                               if update in by_update else NONE for one, by_update in zip(found, points, strict=True))]
             for update in updates]
     errors = [f"{statistics.fmean(normalised_error(point.standard_error, one.scale) for point in one.points):.2f} "
@@ -153,7 +159,8 @@ def _zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
                            f"{one.scale.state_of_the_art:g} ({one.scale.source})" for one in own.values())
         lines += ["Relative task performance: (score − random) / (single-model state of the art before the paper − random); in brackets "
                   f"the score × 100. From random to state of the art: {scales}.",
-                  "The bands are one standard error of the examples: analytic for accuracies, a seeded bootstrap for Matthews correlation. "
+                  "The bands here are one standard error of the examples, so that eight curves do not hide one another, and no 95% "
+                  "interval: analytic for accuracies, a seeded bootstrap for Matthews correlation. "
                   "One pre-training a network, so they say nothing of other seeds."]
         lines += [f"{NETWORK_TITLES[one.network]}, {one.scale.title}: {note}" for one in found for note in one.notes]
         if real := [one for one in own.values() if not one.made_up]:
@@ -175,7 +182,7 @@ def _left_plot(curves: Sequence[Transferred]) -> tuple[list[str], list[dict[str,
     tasks = list(dict.fromkeys([*FIGURE2_LAYERS, *(curve.task for curve in curves)]))
     points = {curve.task: curve.points for curve in curves}
     counts = sorted({count for curve in curves for count in curve.points}) or [0]
-    return ["layers", *tasks], [{"layers": count} | {task: points[task][count].mean for task in points if count in points[task]}
+    return ["layers", *tasks], [{"layers": count} | {task: points[task][count].estimate.value for task in points if count in points[task]}
                                 for count in counts]
 
 

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpt1.config import Params
+from gpt1.report.bootstrap import Estimate
 from gpt1.report.paper import Table
 from gpt1.report.scores import Cell, GlueMean
 from gpt1.report.tables import Page
 
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "±": r"$\pm$", "†": r"$^\dagger$",
-         "‡": r"$^\ddagger$", "§": r"$^\S$", "¶": r"$^\P$"}
-CSV_COLUMNS = ("table", "row", "system", "source", "column", "task", "metric", "score", "sd", "best", "median", "seeds", "scores",
-               "difference", "compared_with", "split", "weights", "examples", "standard_error", "majority", "at_chance", "flagged_seeds",
-               "one_class_seeds", "best_evaluation", "reason", "profile", "corpus", "caption")
+         "‡": r"$^\ddagger$", "§": r"$^\S$", "¶": r"$^\P$", "−": "$-$"}
+CSV_COLUMNS = ("table", "row", "system", "source", "column", "task", "metric", "score", "low", "high", "sd", "best", "median", "seeds",
+               "scores", "difference", "compared_with", "split", "weights", "examples", "standard_error", "majority", "at_chance",
+               "flagged_seeds", "one_class_seeds", "best_evaluation", "reason", "profile", "corpus", "caption")
 
 
 def markdown(page: Page) -> str:
@@ -24,8 +25,12 @@ def markdown(page: Page) -> str:
     bold = tuple(f"**{value}**" if value != "-" else value for value in page.our_rows[0])
     rows = [*page.paper_rows, bold, *page.our_rows[1:]]
     parts = [f"# {page.heading}", "\n".join(f"- **{name}**: {text}" for name, text in page.facts),
-             grid(page.header, rows), *(grid(more.header, more.rows) for more in page.more), "\n".join(f"- {note}" for note in page.notes)]
+             grid(page.header, rows), _bullets(page.legend), *(grid(more.header, more.rows) for more in page.more), _bullets(page.notes)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -52,17 +57,17 @@ def latex(page: Page) -> str:
 
     scores = tabular(page.header, [line(row) for row in page.paper_rows],
                      [line(page.our_rows[0], bold=True), *(line(row) for row in page.our_rows[1:])])
+    legend = ["", r"\smallskip", *(rf"{{\footnotesize {escaped(line)}\par}}" for line in page.legend)] if page.legend else []
     further = [text for more in page.more for text in ("", r"\medskip", *tabular(more.header, [line(row) for row in more.rows]))]
     return "\n".join([
         r"\begin{table}[t]", r"\centering", r"\small", rf"\caption{{{escaped(caption(page))}}}", rf"\label{{tab:{page.name}}}",
-        *scores, *further, r"\begin{flushleft}\footnotesize", *(f"{escaped(note)}\\\\" for note in page.notes),
+        *scores, *legend, *further, r"\begin{flushleft}\footnotesize", *(f"{escaped(note)}\\\\" for note in page.notes),
         r"\end{flushleft}", r"\end{table}", ""])
 
 
 def escaped(text: str) -> str:
-    """Text in which LaTeX sees no command; a leading minus becomes a real one."""
-    minus = text[:1] == "-" and text[1:2].isdigit()
-    return ("$-$" if minus else "") + "".join(LATEX.get(character, character) for character in text[minus:])
+    """Text in which LaTeX sees no command; the sign for less becomes its own."""
+    return "".join(LATEX.get(character, character) for character in text)
 
 
 def caption(page: Page) -> str:
@@ -86,7 +91,7 @@ def rows(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
     if glue:
         name = "GLUE" if glue.complete else f"mean over the {len(glue.tasks)} tasks that are there"
         records.append(ours | {"column": name, "task": " ".join(glue.tasks), "metric": "mean", "score": glue.mean, "sd": glue.deviation,
-                               "difference": glue.mean - glue.published, "compared_with": glue.published})
+                               "difference": glue.mean - glue.published, "compared_with": glue.published} | bounds_of(glue.estimate))
     return [{"table": table.name} | record for record in records]
 
 
@@ -95,12 +100,17 @@ def facts_of(cell: Cell) -> dict[str, Any]:
     measured = cell.measured
     if measured is None:
         return {}
-    return {"score": measured.mean, "sd": measured.deviation, "best": measured.best, "median": measured.median,
+    return {"score": measured.mean, **bounds_of(cell.estimate), "sd": measured.deviation, "best": measured.best, "median": measured.median,
             "seeds": len(measured.scores), "scores": " ".join(f"{value:.4f}" for value in measured.scores.values()),
             "difference": cell.difference, "split": measured.split, "weights": measured.chosen, "examples": measured.examples,
             "standard_error": measured.standard_error, "majority": measured.majority, "at_chance": int(measured.at_chance),
             "flagged_seeds": " ".join(map(str, measured.flagged)), "one_class_seeds": " ".join(map(str, measured.one_class)),
             "best_evaluation": statistics.fmean(measured.selected.values()) if measured.selected else None}
+
+
+def bounds_of(estimate: Estimate | None) -> dict[str, float]:
+    """An interval's ends by name."""
+    return dict(zip(("low", "high"), estimate.interval, strict=True)) if estimate else {}
 
 
 def as_csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
@@ -121,7 +131,8 @@ def metrics(table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> dict[
             columns[cell.key] = {key: round(value, 4) for key, value in facts.items() if isinstance(value, int | float)}
     if glue:
         columns["glue" if glue.complete else "glue_tasks_there"] = {
-            "mean": round(glue.mean, 4), "tasks": len(glue.tasks), "difference": round(glue.mean - glue.published, 4)}
+            "mean": round(glue.mean, 4), "tasks": len(glue.tasks), "difference": round(glue.mean - glue.published, 4),
+            **{name: round(value, 4) for name, value in bounds_of(glue.estimate).items()}}
     return {table.name: columns}
 
 

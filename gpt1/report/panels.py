@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpt1.report import drawing
+from gpt1.report.bootstrap import COVERAGE
 from gpt1.report.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT
-from gpt1.report.transfer import Transferred, standard_error
+from gpt1.report.transfer import Transferred
+from gpt1.report.words import counted
 from gpt1.report.zero_shot import Behaviour, normalised, normalised_error
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ BY_EYE = "the paper, read off by eye"
 
 
 def left(curves: Sequence[Transferred], layers: int) -> "Figure":
-    """Score x 100 by layers transferred, 0 to `layers`: each seed, their mean, a band of two standard errors.
+    """Score x 100 by layers transferred, 0 to `layers`: each seed, their mean, a band of its intervals.
 
     The paper's curve stands beside ours where the task is real; on its own axis above where it has another number of layers.
     """
@@ -41,19 +43,18 @@ def left(curves: Sequence[Transferred], layers: int) -> "Figure":
     ends, compared = [], False
     for curve in curves:
         colour, marker = TASK_STYLES.get(curve.task) or next(others, OTHER_STYLES[-1])
-        at, means = list(curve.points), [measured.mean for measured in curve.points.values()]
-        errors = [2 * standard_error(measured) for measured in curve.points.values()]
-        lows, highs = ([mean + sign * error for mean, error in zip(means, errors, strict=True)] for sign in (-1, 1))
+        at, means = list(curve.points), [result.estimate.value for result in curve.points.values()]
+        lows, highs = zip(*(result.estimate.interval for result in curve.points.values()), strict=True)
         axes.fill_between(at, lows, highs, color=colour, alpha=BAND, linewidth=0)
-        for count, measured in curve.points.items():
-            if len(measured.scores) > 1:
-                axes.plot([count + BESIDE * layers] * len(measured.scores), list(measured.scores.values()), marker, color=colour,
+        for count, result in curve.points.items():
+            if len(curve.seeds) > 1:
+                axes.plot([count + BESIDE * layers] * len(curve.seeds), list(result.sample.scores.values()), marker, color=colour,
                           alpha=FAINT, markersize=2.6, markeredgewidth=0)
         axes.plot(at, means, color=colour, marker=marker, markersize=4.5, linewidth=1.5)
-        majority = next(iter(curve.points.values())).majority
+        majority = curve.measured.majority
         axes.plot([0, layers], [majority, majority], color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
-        split = curve.points[layers].split.split("_")[0]
-        ends.append((means[-1], f"{curve.title}\n{split}", colour, marker))
+        split = curve.measured.split.split("_")[0]
+        ends.append((means[-1], f"{curve.title} {split}\n{counted(len(curve.seeds), 'seed')}", colour, marker))
         if curve.task in FIGURE2_LAYERS and not curve.made_up:
             compared = True
             shares, scores = zip(*((count / PAPER_LAYERS * layers, score) for count, score in FIGURE2_LAYERS[curve.task]), strict=True)
@@ -67,11 +68,13 @@ def left(curves: Sequence[Transferred], layers: int) -> "Figure":
         top.set_ticks(range(0, PAPER_LAYERS + 1, 3))
     axes.set_xticks(range(layers + 1) if layers <= PAPER_LAYERS else range(0, layers + 1, 2))
     _label_ends(axes, ends, 1.03, LEFT_SIZE[1] - OTHERS_HIGH)
-    several = any(len(measured.scores) > 1 for curve in curves for measured in curve.points.values())
-    keys = [_key("mean of the seeds" if several else "one seed", color="black", marker="o", markersize=4.5, linewidth=1.5),
+    several = any(len(curve.seeds) > 1 for curve in curves)
+    keys = [_key("mean of the seeds" if several else "one seed: a dip may be its own", color="black", marker="o", markersize=4.5,
+                 linewidth=1.5),
             *([_key("each seed", color="black", marker="o", markersize=2.6, linestyle="none", alpha=FAINT, markeredgewidth=0)]
               if several else []),
-            _band("± two standard errors"), _key("majority class", color="black", linewidth=0.8, linestyle=(0, (1, 2)))]
+            _band(f"{COVERAGE:.0%} interval" + ("" if several else " over examples alone")),
+            _key("majority class", color="black", linewidth=0.8, linestyle=(0, (1, 2)))]
     if compared:
         keys.append(_key(BY_EYE, color="black", alpha=FAINT, linewidth=1.0, marker="o", markerfacecolor="white",
                          markersize=4.5))

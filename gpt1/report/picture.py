@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpt1.report import drawing
+from gpt1.report.bootstrap import COVERAGE
 from gpt1.report.scores import Cell
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
@@ -28,8 +29,10 @@ def draw(title: str, cells: Sequence[Cell], comparable: bool) -> "Figure":
         once = "" if place == 0 else "_"  # a label that starts so stays out of the legend
         axes.bar(place, measured.mean, width=0.5, color=OURS, alpha=0.25, label=f"{once}ours, mean of seeds")
         axes.plot([place] * len(measured.scores), list(measured.scores.values()), "o", color=OURS, markersize=4, label=f"{once}each seed")
-        axes.errorbar(place + 0.12, measured.mean, yerr=2 * measured.standard_error, color=OURS, capsize=3,
-                      label=f"{once}two standard errors")
+        if cell.estimate:
+            low, high = cell.estimate.interval
+            axes.errorbar(place + 0.12, measured.mean, yerr=[[max(0.0, measured.mean - low)], [max(0.0, high - measured.mean)]], color=OURS,
+                          capsize=3, label=f"{once}{COVERAGE:.0%} interval")
         axes.hlines(measured.majority, place - 0.32, place + 0.32, color=MAJORITY, linewidth=2, label=f"{once}majority class")
         if comparable and cell.published is not None:
             axes.plot(place, cell.published, "D", color=PAPER, markersize=5, markerfacecolor="none", label=f"{once}the paper")

@@ -4,12 +4,13 @@ Which number: test, by the weights chosen on dev, where test labels are public; 
 """
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpt1.config import Params
 from gpt1.report.answers import Answers, Array, read_answers
+from gpt1.report.bootstrap import Estimate, Part, mean_of, over_seeds, resample, within_range
 from gpt1.report.paper import GLUE, GLUE_ROW, GLUE_TASKS, QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLES
 from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
 from gpt1.tasks.table import TASKS, Column, Task, scored_split
@@ -76,6 +77,7 @@ class Cell:
     first: bool = True  # False: a second metric of the column before, for details only
     release: str = ""  # of the task's files, where there is more than one
     lacking: str = ""  # why there is nothing to measure though the task is there
+    estimate: Estimate | None = None  # the mean over the seeds with its interval
 
     @property
     def difference(self) -> float | None:
@@ -92,6 +94,7 @@ class GlueMean:
     deviation: float | None
     published: float  # the paper's model on the same tasks
     flagged: tuple[str, ...]  # columns with a flagged seed in the mean
+    estimate: Estimate | None = None  # the mean with its interval, tasks drawn apart
 
     @property
     def complete(self) -> bool:
@@ -109,11 +112,19 @@ def table_cells(params: Params, table: str) -> list[Cell]:
     return cells
 
 
-def glue_cells(params: Params) -> list[Cell]:
-    """The columns of all tasks whose scores make the GLUE mean. Raises UserError."""
+def glue_cells(params: Params, there: Sequence[Cell] = ()) -> list[Cell]:
+    """The columns of all tasks whose scores make the GLUE mean, some of them `there` already. Raises UserError."""
     wanted = {title for metrics in GLUE_TASKS.values() for title, _ in metrics}
-    return [cell for task in TASKS.values() for column in task.columns if column.title in wanted
-            for cell in column_cells(params, task, column)]
+    known = {cell.title for cell in there}
+    return [cell for cell in there if cell.title in wanted] + [
+        cell for task in TASKS.values() for column in task.columns if column.title in wanted - known
+        for cell in column_cells(params, task, column)]
+
+
+def whole_column(task: str) -> Column:
+    """The column of the whole task, MNLI's matched rows and all of RACE: the one without suffix or subset."""
+    columns = TASKS[task].columns
+    return next((column for column in columns if not column.suffix and column.subset is None), columns[0])
 
 
 def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
@@ -122,6 +133,8 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
     alone = sum(other.table == column.table for other in task.columns) == 1
     key = task.name if alone else column.title.lower().replace("-", "_").replace(" ", "_")
     lacking = lacking_subsets(answers.description, column) if answers else ""
+    rows = answered(answers, column) if answers and not lacking else None
+    drawn = task.name if column == whole_column(task.name) else f"{task.name} {column.title}"  # each column's rows apart
     cells = []
     for metric in (task.metric, task.second_metric):
         if metric is None:
@@ -131,9 +144,10 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
         compared = published
         if answers and column.title == "QNLI" and not is_qnli_v1(answers.description):
             compared = QNLI_V2_SCORE
-        ours = measure(answers, column, metric, params.report.chance_standard_errors) if answers and not lacking else None
+        ours = measured(rows, metric, params.report.chance_standard_errors) if rows else None
         cells.append(Cell(key if first else f"{key}_{metric}", column.title, task.name, metric, published, compared, ours, first,
-                          str(answers.description.get("release", "")) if answers else "", lacking))
+                          str(answers.description.get("release", "")) if answers else "", lacking,
+                          estimated(rows, metric, task.name, drawn) if rows else None))
     return cells
 
 
@@ -174,11 +188,6 @@ def answered(answers: Answers, column: Column) -> Answered:
                     {} if on_test else read("best"))
 
 
-def measure(answers: Answers, column: Column, metric: str, chance_standard_errors: float) -> Measured:
-    """Score every seed of a task on the rows of a column. Raises UserError where labels or logits are missing or broken."""
-    return measured(answered(answers, column), metric, chance_standard_errors)
-
-
 def measured(rows: Answered, metric: str, chance_standard_errors: float) -> Measured:
     """Score every seed's answers, and say what a score by chance would be."""
     labels = rows.labels
@@ -190,6 +199,12 @@ def measured(rows: Answered, metric: str, chance_standard_errors: float) -> Meas
                     chance_limit=majority + chance_standard_errors * error,
                     one_class=tuple(seed for seed, answer in rows.given.items() if is_one_class(answer)),
                     selected={seed: 100 * score(metric, labels, answer) for seed, answer in rows.selected.items()})
+
+
+def estimated(rows: Answered, metric: str, task: str, drawn: str) -> Estimate:
+    """The mean over the seeds with its interval over examples and seeds; names seed the drawing: `task` that of seeds, `drawn` of rows."""
+    sample = resample(drawn, [Part(metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()})])[task]
+    return within_range(over_seeds(task, sample), metric)
 
 
 def glue_mean(scores: Mapping[tuple[str, str], float]) -> tuple[tuple[str, ...], float]:
@@ -217,4 +232,7 @@ def our_glue_mean(cells: list[Cell]) -> GlueMean | None:
     if len(seeds) == 1 and len(shared := next(iter(seeds))) > 1:
         deviation = statistics.stdev(glue_mean({name: measured.scores[seed] for name, measured in there.items()})[1] for seed in shared)
     flagged = tuple(dict.fromkeys(title for (title, _), measured in there.items() if measured.flagged))
-    return GlueMean(tasks, mean, deviation, published, flagged)
+    found = {(cell.title, cell.metric): cell.estimate for cell in cells if cell.estimate}
+    whole = all(metric in found for task in tasks for metric in GLUE_TASKS[task])
+    estimate = mean_of([mean_of([found[metric] for metric in GLUE_TASKS[task]]) for task in tasks]) if whole else None
+    return GlueMean(tasks, mean, deviation, published, flagged, estimate)

@@ -10,6 +10,7 @@ from gpt1.report.ablation_page import AVERAGE, CSV_COLUMNS, metrics, page, recor
 from gpt1.report.ablations import Ablation, ablation, paper_average, paper_row, system_title, tasks_there
 from gpt1.report.bootstrap import COVERAGE, Estimate
 from gpt1.report.formats import as_csv, caption, latex, markdown
+from gpt1.report.notes import METRIC_WORDS
 from gpt1.report.paper import TABLE5
 from gpt1.report.tables import made_up
 
@@ -68,10 +69,11 @@ def draw(profile: str, table: Ablation, comparable: bool) -> "Figure":
         axes.plot([], [], "o", color=drawing.GREY, markersize=6.5, markerfacecolor="none", label="hollow: the paper")
     for place in range(1, len(places)):
         axes.axvline(place - 0.5, color=drawing.LIGHT, linewidth=0.6)
-    axes.set_xticks(range(len(places)), [title if title == AVERAGE else f"{title}\n{TABLE5.columns[title]}" for title in places])
+    words = {title: METRIC_WORDS[metric] for title, metric in TABLE5.columns.items()} | {AVERAGE: "mean"}
+    axes.set_xticks(range(len(places)), [f"{title}\n{words[title]}" for title in places])
     axes.set_xlim(-0.5, len(places) - 0.5)
     axes.set_title(f"Table 5, {profile}: mean over the seeds with {COVERAGE:.0%} intervals", fontsize="medium", loc="left")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2 if len(systems) % 3 == 1 else 3, frameon=False)
     return figure
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
-from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, NONE, PART, marks, notes
+from gpt1.report.bootstrap import COVERAGE, Estimate
+from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, notes
 from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table
 from gpt1.report.scores import Cell, GlueMean
+from gpt1.report.words import NONE, counted, large, number, signed, spread
 from gpt1.tasks.table import TASKS
 
 DETAILS = ("column", "metric", "split", "weights", "examples", "seeds", "median", "one SE", "majority", "best evaluation")
@@ -27,7 +29,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Page:
-    """A table ready to print: facts for the caption, a header, rows (system first), further tables such as one of details, notes."""
+    """A table ready to print: facts for the caption, a header, rows (system first), a legend of their signs, further tables, notes."""
 
     name: str
     heading: str
@@ -35,6 +37,7 @@ class Page:
     header: tuple[str, ...]
     paper_rows: tuple[tuple[str, ...], ...]
     our_rows: tuple[tuple[str, ...], ...]  # the first stands out
+    legend: tuple[str, ...]
     more: tuple[Grid, ...]
     notes: tuple[str, ...]
 
@@ -44,7 +47,7 @@ def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
     first = [cell for cell in cells if cell.first]
     more = [cell for cell in first if cell.title not in table.columns]
     part = glue is not None and not glue.complete
-    titles = (*table.columns, *((f"GLUE {len(glue.tasks)} of 9{PART}",) if glue and part else ()), *(cell.title for cell in more))
+    titles = (*table.columns, *((f"GLUE {len(glue.tasks)} of 9",) if glue and part else ()), *(cell.title for cell in more))
     cell_of = {cell.title: cell for cell in first}
     metrics = {cell.metric for cell in first} if table.name == "table4" else set()
     header = ("", *(f"{title} ({METRIC_WORDS[cell_of[title].metric]})" if metrics and title in cell_of else title for title in titles))
@@ -58,13 +61,15 @@ def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
         model_row = tuple(f"{glue.published:.1f}" if "of 9" in title else value for title, value in zip(header, model_row, strict=True))
     tasks = tasks_of(params, table)
     comparable = not tasks or len(made_up(params, tasks)) < len(tasks)
+    our_rows = _our_rows(params, titles, cell_of, glue, comparable)
     return Page(
         name=table.name,
         heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
         facts=facts(params, tasks, table.measured),
         header=header,
         paper_rows=(*(paper_row(row.system, row.scores) for row in table.others), model_row),
-        our_rows=_our_rows(params, titles, cell_of, glue, comparable),
+        our_rows=our_rows,
+        legend=legend(our_rows),
         more=(Grid(DETAILS, details),) if (details := tuple(_detail(cell) for cell in cells if cell.measured)) else (),
         notes=tuple(notes(params, table, cells, glue, comparable)))
 
@@ -77,17 +82,17 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
     train = _read(stage_folder("shard", "index.json"), "shard", ("splits", "train"))
     pretrained = _read(stage_folder("pretrain", "transformer", "summary.json"), "pretrain@transformer", ())
     books, documents = sum("documents" not in book for book in train.get("books", ())), int(train.get("documents", 0))
-    held = " and ".join(_counted(number, word) for number, word in ((books, "book"), (documents, "document")) if number)
+    held = " and ".join(counted(count, word) for count, word in ((books, "book"), (documents, "document")) if count)
     model = params.model
     seeds = sorted({len(params.finetune_for(task).seeds) for task in tasks})
     try:
         updates = pretrained["updates"]
-        trained = f"{_counted(updates, 'update')}, {large(pretrained['tokens'])} tokens" if updates else "none here, imported weights"
+        trained = f"{counted(updates, 'update')}, {large(pretrained['tokens'])} tokens" if updates else "none here, imported weights"
         return (
             ("Profile", f"{params.profile}; not the paper's run unless every line below agrees"),
             ("Corpus", f"{params.clean.corpus_name}: {held}, {large(train['words'])} words, "
                        f"{large(train['tokens'])} tokens {'to train on' if updates else 'beside the held-out ones'} (the paper: {CORPUS})"),
-            ("Model", f"{_counted(model.layers, 'layer')} of width {model.width}, {large(pretrained['parameters']['total'])} parameters "
+            ("Model", f"{counted(model.layers, 'layer')} of width {model.width}, {large(pretrained['parameters']['total'])} parameters "
                       f"(the paper: {MODEL_SIZE})"),
             ("Pre-training", f"{trained}; held-out perplexity "
                              f"{pretrained['heldout_perplexity']:.1f} a token, {pretrained['heldout_word_perplexity']:.1f} a word "
@@ -136,51 +141,44 @@ def _subsets(params: Params, tasks: Sequence[str]) -> str:
 
 def _our_rows(params: Params, titles: Sequence[str], cell_of: dict[str, Cell], glue: GlueMean | None,
               comparable: bool) -> tuple[tuple[str, ...], ...]:
-    """Mean ± deviation with marks; the best seed; where the tasks are the paper's, the difference from its model."""
-    means, bests, differences, splits = ["**ours**"], ["best seed"], ["ours less the paper's"], ["split"]
+    """Mean ± deviation with marks; its interval; the best seed; where the tasks are the paper's, the difference from its model."""
+    means, intervals, bests, differences, splits = ([f"this run ({params.profile})"], [f"{COVERAGE:.0%} interval"], ["best seed"],
+                                                    ["ours less the paper's"], ["split"])
     for title in titles:
         cell = cell_of.get(title)
         if title.startswith(GLUE):
             there = glue if glue and (glue.complete or title != GLUE) else None
             means.append(spread(there.mean, there.deviation) + (CHANCE if there.flagged else "") if there else NONE)
+            intervals.append(between(there.estimate) if there else NONE)
             bests.append(NONE)
-            differences.append(f"{there.mean - there.published:+.1f}" if there else NONE)
+            differences.append(signed(there.mean - there.published) if there else NONE)
             splits.append(NONE)
         elif cell and cell.measured:
             measured = cell.measured
             means.append(spread(measured.mean, measured.deviation) + marks(measured))
-            bests.append(f"{measured.best:.1f}")
-            differences.append(f"{cell.difference:+.1f}{COMPARED if cell.compared != cell.published else ''}"
+            intervals.append(between(cell.estimate))
+            bests.append(number(measured.best))
+            differences.append(f"{signed(cell.difference)}{COMPARED if cell.compared != cell.published else ''}"
                                if cell.difference is not None else NONE)
             splits.append(measured.split.replace("_mismatched", ""))
         else:
-            for row in (means, bests, differences, splits):
+            for row in (means, intervals, bests, differences, splits):
                 row.append(NONE)
-    means[0] = f"this run ({params.profile})"
-    return tuple(tuple(row) for row in (means, bests, *([differences] if comparable else []), splits))
+    return tuple(tuple(row) for row in (means, intervals, bests, *([differences] if comparable else []), splits))
+
+
+def between(estimate: Estimate | None) -> str:
+    """An interval in the tables' form: [4.0, 5.5]."""
+    return NONE if estimate is None else f"[{', '.join(map(number, estimate.interval))}]"
 
 
 def _detail(cell: Cell) -> tuple[str, ...]:
     measured = cell.measured
     assert measured is not None
-    selected = f"{statistics.fmean(measured.selected.values()):.1f}" if measured.selected else NONE
+    selected = number(statistics.fmean(measured.selected.values())) if measured.selected else NONE
     return (cell.title, METRIC_WORDS[cell.metric], measured.split, measured.chosen, f"{measured.examples:,}", str(len(measured.scores)),
-            f"{measured.median:.1f}", f"{measured.standard_error:.1f}", f"{measured.majority:.1f}", selected)
+            number(measured.median), f"{measured.standard_error:.1f}", f"{measured.majority:.1f}", selected)
 
 
 def _score(value: float | None) -> str:
-    return NONE if value is None else f"{value:.1f}"
-
-
-def spread(mean: float, deviation: float | None) -> str:
-    """A mean and its deviation in words."""
-    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'s' if number != 1 else ''}"
-
-
-def large(number: int) -> str:
-    """A count that a reader can take in: 12.3 M, or all its digits below a million."""
-    return f"{number / 1e9:.2f} G" if number >= 1e9 else f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number:,}"
+    return NONE if value is None else number(value)

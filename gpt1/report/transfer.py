@@ -1,13 +1,13 @@
 """Scores by the number of layers transferred (paper, section 5, Figure 2 left): 0 is the embeddings only, all layers the usual way."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpt1.config import Params
+from gpt1.report.ablations import Result, scored
 from gpt1.report.answers import transfer_answers
-from gpt1.report.scores import Measured, measure
-from gpt1.tasks.table import TASKS, Column
+from gpt1.report.scores import Measured, whole_column
+from gpt1.tasks.table import TASKS
 
 
 @dataclass(frozen=True)
@@ -18,32 +18,32 @@ class Transferred:
     title: str
     metric: str
     made_up: bool
-    points: Mapping[int, Measured]
+    points: Mapping[int, Result]
 
+    @property
+    def measured(self) -> Measured:
+        """What the scores of all numbers of layers have in common: split, rows, majority."""
+        return next(iter(self.points.values())).parts[0]
 
-def standard_error(measured: Measured) -> float:
-    """Standard error of a mean over seeds, x 100: the examples' sampling error, which all seeds share, and the spread of the seeds.
-
-    sqrt(e^2 + s^2 / n), with e one run's error, s the sample deviation over n seeds; one seed shows no spread, so e alone.
-    """
-    deviation = measured.deviation or 0.0
-    return math.hypot(measured.standard_error, deviation / math.sqrt(len(measured.scores)))
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that every number of layers has."""
+        return tuple(self.measured.scores)
 
 
 def transferred(params: Params) -> list[Transferred]:
     """Every task of params.transfer. Raises UserError where results are missing or broken."""
-    return [_read(params, task) for task in params.transfer]
+    return [Transferred(task, whole_column(task).title, TASKS[task].metric, params.sources[task].made_up, by_layers(params, task))
+            for task in params.transfer]
 
 
-def _read(params: Params, task: str) -> Transferred:
-    layers = sorted({*params.transferred_layers(task), params.model.layers})  # the ordinary fine-tuning is there in any case
-    seeds, column = params.transfer_recipe(task).seeds, whole_column(task)
-    points = {count: measure(replace(transfer_answers(params, task, count), seeds=seeds), column, TASKS[task].metric,
-                             params.report.chance_standard_errors) for count in layers}
-    return Transferred(task, column.title, TASKS[task].metric, params.sources[task].made_up, points)
+def by_layers(params: Params, task: str) -> dict[int, Result]:
+    """A task's scores by the number of layers transferred, ascending, on the same drawn rows: MNLI's matched, all of RACE.
 
-
-def whole_column(task: str) -> Column:
-    """The column of the whole task, MNLI's matched rows and all of RACE: the one without suffix or subset."""
-    columns = TASKS[task].columns
-    return next((column for column in columns if not column.suffix and column.subset is None), columns[0])
+    The ordinary fine-tuning is there in any case. Raises UserError where results are missing or broken.
+    """
+    seeds = params.transfer_recipe(task).seeds
+    layers = sorted({*params.transferred_layers(task), params.model.layers})
+    found = scored(task, (whole_column(task),), TASKS[task].metric, {str(count): replace(transfer_answers(params, task, count), seeds=seeds)
+                                                                     for count in layers}, params.report.chance_standard_errors)
+    return {count: found[str(count)] for count in layers}

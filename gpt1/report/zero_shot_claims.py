@@ -86,7 +86,7 @@ def _rising(one: Followed) -> tuple[Claim, Claim]:
                      rank_correlation(updates, np.stack(list(sample.replicates.values()))))
     basis = f"{one.examples:,} examples, {len(updates)} snapshots, updates {updates[0]:,} to {updates[-1]:,}"
     return (Claim(*above, None, POINTS, gain, basis, verdict(gain.interval, 1, None), one.made_up,
-                  f"{sample.scores[updates[0]]:.1f} to {sample.scores[updates[-1]]:.1f}"),
+                  f"from {sample.scores[updates[0]]:.1f} to {sample.scores[updates[-1]]:.1f}"),
             Claim(*steady, None, RANKS, ranks, basis, verdict(ranks.interval, 1, None), one.made_up))
 
 
@@ -127,7 +127,7 @@ def _unsteady(params: Params, followed: Sequence[Followed]) -> Claim:
                              for one in followed], axis=0) for network in (TRANSFORMER, LSTM))
     gap = Estimate(float(theirs[0] - ours[0]), theirs[1:] - ours[1:])
     return Claim(*about, None, SQUARED, gap, _basis(followed), verdict(gap.interval, 1, None), any(one.made_up for one in followed),
-                 f"{theirs[0]:.1f} against {ours[0]:.1f}")
+                 f"LSTM {theirs[0]:.1f}, Transformer {ours[0]:.1f}")
 
 
 def unsteadiness(at: Floats, values_nr: Floats) -> Floats:

@@ -15,7 +15,7 @@ WORDS = 14  # of a column of words, from which on it is wrapped
 WORD_AND_WORD = re.compile(r"[A-Za-z]{2,},? [A-Za-z]")
 GAP = 2
 BOLD = re.compile(r"\*\*(.+?)\*\*")
-DIFFERENCE = re.compile(r"[+-]\d")
+DIFFERENCE = re.compile(r"[+−-]\d")
 STYLES = {"confirmed": "green", "not confirmed": "red", "undecided at this size": "yellow"}
 KEPT = {"claims": ("claim", "the paper", "this run", "95% interval", "verdict")}  # what of a page is worth a terminal's width
 
@@ -64,7 +64,7 @@ def cell(text: str, head: str = "") -> Text:
     if text in STYLES:
         styled.stylize(STYLES[text])
     elif DIFFERENCE.match(text) and ("less" in head or "difference" in head):
-        styled.stylize("red" if text.startswith("-") else "green")
+        styled.stylize("red" if text.startswith(("-", "−")) else "green")
     return styled
 
 

@@ -29,7 +29,7 @@ def main(name: str) -> None:
 def write_table(params: Params, table: Table, folder: Path) -> str:
     """Score every task of Table 2, 3 or 4, write it in four formats and as a picture; returns its markdown. Raises UserError."""
     cells = table_cells(params, table.name)
-    glue = our_glue_mean(glue_cells(params)) if table.name == "table4" else None
+    glue = our_glue_mean(glue_cells(params, cells)) if table.name == "table4" else None
     text = markdown(laid_out := page(params, table, cells, glue))
     (folder / f"{table.name}.md").write_text(text, encoding="utf-8")
     (folder / f"{table.name}.tex").write_text(latex(laid_out), encoding="utf-8")
