@@ -25,7 +25,8 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	gpt1 run
 	gpt1 sync
 	gpt1 report
-	@for table in data/report/table*/table*.md; do awk '/^#/ {print; print ""} /^\|/ {print; grid = 1} /^$$/ && grid {exit}' "$$table"; echo; done
+	@for table in data/report/table*/table*.md; do awk '/^#/ {print; print ""} /^\|/ {if (ended) exit; print; grid = 1; next} \
+	  /^$$/ && grid {if (ended) exit; ended = 1; print; next} ended {if (/^- (†|‡|¶)/) print; else exit}' "$$table"; echo; done
 	@awk -F'|' '/^Of /{print; print ""} /^\|/ && !/---/{for (i = 2; i < 9; i++) gsub(/^ +| +$$/, "", $$i); printf "%-22s  %-27s  %s\n", $$8, $$5, $$2}' \
 	  data/report/claims/claims.md
 	@echo

@@ -1,6 +1,5 @@
 """`gpt1 …`: which commands there are, in which order; each is loaded from gpt1/commands when it is called for, so that help is quick."""
 
-import difflib
 import importlib
 import re
 import sys
@@ -11,7 +10,7 @@ from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from gpt1.errors import UserError, run_stage
+from gpt1.errors import UserError, perhaps, run_stage
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
     "Run the paper": ("profile", "plan", "run", "status", "doctor"),
@@ -59,8 +58,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is asked for. Raises UserError, with the one that may have been meant, where there is none."""
         if args and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.5)
-            raise UserError(f"no command {args[0]!r}{f'; did you mean {near[0]}?' if near else ''} (gpt1 --help lists them)")
+            raise UserError(f"no command {args[0]!r}{perhaps(args[0], self.list_commands(ctx))} (gpt1 --help lists them)")
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -109,8 +107,8 @@ def in_one_line(error: typer.TyperException) -> str:
     path = getattr(getattr(error, "ctx", None), "command_path", "gpt1")
     words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
     wrong = re.search(r"'(.*)' is not one of (.*)", words)
-    near = difflib.get_close_matches(wrong[1], re.findall(r"'([^']+)'", wrong[2]), 1, 0.5) if wrong else []
-    return f"{path}: {words}{f'; did you mean {near[0]}?' if near else ''} ({path} --help)"
+    meant = perhaps(wrong[1], re.findall(r"'([^']+)'", wrong[2])) if wrong else ""
+    return f"{path}: {words}{meant} ({path} --help)"
 
 
 if __name__ == "__main__":

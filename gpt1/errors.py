@@ -1,8 +1,9 @@
 """The one exception that a person is meant to read, and the exit statuses that go with it."""
 
 import errno
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
@@ -14,6 +15,14 @@ def printable(text: str) -> str:
     """A text in which all that could steer a terminal (control characters, marks of direction, half characters) stands as an escape."""
     return text if text.isprintable() else "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text)
+
+
+def perhaps(name: str, known: Iterable[str]) -> str:
+    """`; did you mean cola?` for a name that is close to a known one, else nothing: to follow what a line says of a wrong name."""
+    import difflib
+
+    near = difflib.get_close_matches(name, sorted(known), 1, 0.5)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class UserError(Exception):
@@ -45,4 +54,5 @@ def run_stage(main: Callable[[], None]) -> None:
     except KeyboardInterrupt as interrupt:
         print(str(interrupt) or "interrupted: nothing finished was lost; run the same command again to go on",
               file=sys.stderr, flush=True)
+        gc.freeze()  # or else Python would look through all of torch's objects before it ends, while a person waits for the prompt
         sys.exit(INTERRUPTED_STATUS)

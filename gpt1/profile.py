@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gpt1.config import PARAMS, Params, Task, Variant, ablation, read_params, validate
-from gpt1.errors import UserError
+from gpt1.errors import UserError, perhaps
 from gpt1.files import DATA, RAW
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.cache import cache_folder, offline
@@ -35,7 +35,7 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     if not profiles:
         raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
     if name not in profiles:
-        raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}")
+        raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}{perhaps(name, profiles)}")
     values = overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}
     try:
         return with_ablations(without_pretraining(values))

@@ -6,13 +6,17 @@ import resource
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from gpt1 import errors
 from gpt1.cli import ENDING, PANELS, app, load, main
+from gpt1.commands.generate import VOCABULARY, WEIGHTS, refuse_absent
 from gpt1.commands.surface import PAGE, RENEW, surface
+from gpt1.errors import UserError, perhaps
+from gpt1.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
 EXAMPLE = re.compile(r"^ +(?:[A-Z0-9_]+=\S+ )*gpt1 (.+?)(?: {2,}.*)?$")  # a comment stands after two blanks or more
@@ -113,3 +117,21 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
 
 def test_the_group_itself_has_no_arguments_but_help_and_completion():
     assert {parameter.name for parameter in get_command(app).params} == {"install_completion", "show_completion"}
+
+
+def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[1])
+    assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
+    assert perhaps("xyz", ["cola", "rte"]) == ""
+    with pytest.raises(UserError, match=r"no profile 'smal'; expected one of demo, official, paper, small; did you mean small\?$"):
+        compose("smal", [])
+
+
+def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=rf"^{re.escape(str(tmp_path))} is no checkout, .* in the root of one, or name a model by"):
+        refuse_absent(WEIGHTS, VOCABULARY)
+    (tmp_path / "dvc.yaml").touch()
+    with pytest.raises(UserError, match=r"no model has been trained here yet .*: gpt1 run pretrain@transformer makes"):
+        refuse_absent(WEIGHTS, VOCABULARY)
+    refuse_absent(tmp_path / "own.safetensors", tmp_path)  # what is wrong with these is told where they are read

@@ -4,6 +4,7 @@ import fcntl
 import http.server
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -13,12 +14,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from gpt1.doctor import checkout, machine, packages, services
-from gpt1.doctor.doctor import plain_values
+from gpt1.doctor.doctor import plain_values, print_findings
 from gpt1.doctor.finding import Finding, size
 from gpt1.doctor.names import unknown_settings
 from gpt1.profile import all_sources
+from gpt1.status.activity import RUN_LOCK
 
 ROOT = Path(__file__).parents[1]
 
@@ -199,3 +202,30 @@ def test_the_whole_examination_of_this_checkout_agrees_with_its_exit_status():
                  "MLflow", "data"):
         assert name in names, f"nothing was said of {name}"
     assert all(finding["what_to_do"] for finding in told["findings"] if finding["state"] == "do")
+
+
+def test_memory_is_what_a_training_took_where_one_has_run_with_these_sizes(monkeypatch):
+    subprocess.run(["cp", str(ROOT / "params.yaml"), str(ROOT / "dvc.yaml"), "."], check=True)
+    (finding,) = machine.memory()
+    assert re.search(r"a training on the CPU takes at most [\d.]+ GB, reckoned with caution", finding.found)
+    for name, device, peak in (("a", "cpu", 602e6), ("b", "cpu", 400e6), ("c", "cuda", 9e9), ("d", "cpu", "?")):
+        path = Path(f"data/logs/finetune/{name}-speed.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"device": device, "peak_memory_bytes": peak}))
+    (finding,) = machine.memory()
+    assert "took at most 602 MB when it last ran" in finding.found
+    monkeypatch.setattr("gpt1.status.made_with.changed_since", lambda _: ["model.width: 128 → 768 (pretrain@transformer)"])
+    assert "reckoned with caution" in machine.memory()[0].found
+
+
+def test_while_a_run_is_at_work_the_last_line_says_so(capsys):
+    Path(".dvc/tmp").mkdir(parents=True)
+    print_findings(Console(width=80), [Finding("git", "ok", "a clone")])
+    assert capsys.readouterr().out.endswith("nothing to do: gpt1 run runs what is out of date\n")
+    with RUN_LOCK.open("w") as lock:
+        lock.write(f"gpt1 run (process {os.getpid()})\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        print_findings(Console(width=80), [Finding("git", "ok", "a clone")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.endswith(f"nothing to do: gpt1 run (process {os.getpid()}) is at work, and gpt1 status says how far it is")

@@ -18,6 +18,7 @@ from made_checkout import BASE, MAKE, ROOT, Checkout
 VERSION = ".".join(map(str, sys.version_info[:3]))
 MINOR = f"python{sys.version_info.major}.{sys.version_info.minor}"
 SCRIPT = [BASE, "-B", "-E", "-s", "-m", "gpt1.install"]
+BEGINNING = f"set-up: 1 of 3: an empty environment in .venv, with Python {VERSION}"
 ANOTHER = "name another: make setup PYTHON=/path/to/python3.12"
 OFFLINE = "look at the network and its proxy, then run the same again; the log: .venv/setup.log"
 
@@ -44,8 +45,8 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 def test_a_second_call_does_nothing_and_new_content_renews(clone: Checkout) -> None:
     status, lines = clone.make()
-    doing = f"set-up: installing the packages of constraints.txt in .venv by uv (Python {VERSION}, CPU build of torch)"
-    assert (status, lines[0], len(lines)) == (0, doing, 2)
+    doing = "set-up: 2 of 3: downloading the packages of constraints.txt by uv (CPU build of torch, about 0.5 GB)"
+    assert (status, lines[:-1]) == (0, [BEGINNING, doing])
     os.utime(clone.folder / "pyproject.toml")
     assert clone.make() == (0, [])
     assert clone.calls() == ["probe", "install"]
@@ -53,6 +54,9 @@ def test_a_second_call_does_nothing_and_new_content_renews(clone: Checkout) -> N
         file.write("# new\n")
     made(clone)
     assert clone.calls() == ["probe", "install"] * 2
+    with (clone.folder / "constraints.txt").open("a") as file:
+        file.write("# newer\n")
+    assert clone.make()[1][0] == "set-up: 1 of 2: renewing the packages of constraints.txt by uv (CPU build of torch)"
 
 
 def test_the_commands_run_in_the_environment(clone: Checkout) -> None:
@@ -110,13 +114,13 @@ def test_without_pip(clone: Checkout) -> None:
     assert status == 2
     clone.tool("no-pip", f'case "$*" in *find_spec*) echo {VERSION}; echo "{clone.tools}/python3";; *) exec "{BASE}" "$@";; esac')
     status, lines = clone.make(PYTHON="no-pip")
-    assert (status, lines) == (2, [f"error: {clone.tools}/python3 made an environment without pip (Debian, Ubuntu: "
+    assert (status, lines[1:]) == (2, [f"error: {clone.tools}/python3 made an environment without pip (Debian, Ubuntu: "
                                    f"apt install {MINOR}-venv; or install uv)"])
 
 
 def test_no_network(clone: Checkout) -> None:
     status, lines = clone.make(UV_PLAY="offline")
-    assert (status, lines) == (2, [f"error: no package index is reached (http://127.0.0.1:9): {OFFLINE}"])
+    assert (status, lines) == (2, [BEGINNING, f"error: no package index is reached (http://127.0.0.1:9): {OFFLINE}"])
     assert sorted(path.name for path in clone.venv.iterdir()) == ["setup.lock", "setup.log"]
     made(clone)
 
@@ -133,7 +137,7 @@ def test_no_network_for_pip(clone: Checkout) -> None:
         closed.bind(("127.0.0.1", 0))  # bound, not listening: refused
         index = f"http://127.0.0.1:{closed.getsockname()[1]}"
         status, lines = clone.make(PIP_INDEX_URL=f"{index}/simple", PIP_CONFIG_FILE=os.devnull)
-    assert (status, lines) == (2, [f"error: no package index is reached ({index}): {OFFLINE}"])
+    assert (status, lines) == (2, [BEGINNING, f"error: no package index is reached ({index}): {OFFLINE}"])
 
 
 def test_an_installation_that_fails(clone: Checkout) -> None:
@@ -232,7 +236,7 @@ def test_ctrl_c_is_one_line_and_never_taken_for_whole(clone: Checkout) -> None:
     process = clone.start(SCRIPT, UV_PLAY="wait")
     wait_for(lambda: "install" in clone.calls())
     os.killpg(process.pid, signal.SIGINT)
-    assert process.communicate()[1].splitlines()[1:] == ["interrupted: the set-up is not whole; run the same command again"]
+    assert process.communicate()[1].splitlines()[2:] == ["interrupted: the set-up is not whole; run the same command again"]
     assert process.returncode == 130
     assert clone.make()[1][0] == "set-up: .venv is half made: removed and made again"
 

@@ -39,7 +39,7 @@ ROOMS = {  # room -> what of ours it may import
     "page": GROUND | {"page", "plan", "record", "report", "runs", "status.made_with", "tasks.table", "yaml_files"},
     "answers": GROUND | {"answers", "model", "record", "sources", "tasks", "text", "tracking"},
     "show": GROUND | {"show"},
-    "submission": GROUND | {"submission", "tasks"},
+    "submission": GROUND | {"submission", "runs.graph", "tasks"},
     "status": GROUND | {"plan.graph", "runs", "show", "status", "yaml_files"},
     "doctor": GROUND | {"doctor", "install.folder", "plan.machines", "profile", "record.address", "runs", "show", "sources", "status",
                         "train.launch", "train.precision"},

@@ -20,12 +20,12 @@ from gpt1.plan.formulas import Network
 from gpt1.plan.graph import expand
 from gpt1.plan.plan import Plan, Planned
 from gpt1.plan.show import read_prices
-from gpt1.plan.walltime import wall_seconds
 from gpt1.plan.work import Work, evaluations_of, work_of
 from gpt1.profile import compose
+from gpt1.runs.forecast import SECONDS
 from gpt1.runs.job import log_of
-from gpt1.runs.run import SECONDS
 from gpt1.runs.schedule import Share, Slots, Stage, shares
+from gpt1.runs.walltime import wall_seconds
 from gpt1.tasks.table import TASKS
 
 ROOT = Path(__file__).parents[1]

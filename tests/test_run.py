@@ -148,8 +148,11 @@ def test_order_lanes_threads_and_what_is_up_to_date(repository: Repository) -> N
         "pretrain": str(cores), "finetune@cola": str(max(1, cores // 2)), "finetune@rte": str(max(1, cores // 2))}
     assert {facts[3] for facts in journal.values()} == {sys.executable}
     assert re.fullmatch(r"6 stages run in \d+ s\n", output)
-    assert sorted(re.findall(r"^(\S+): \d+ s$", errors, re.MULTILINE)) == sorted(journal)
-    assert len(errors.splitlines()) == 6
+    lines = [re.fullmatch(r"(\S+): \d+ s \((\d) of 6(?:, about [\d ]+(?:s|min) left)?\)", line) for line in errors.splitlines()]
+    ended = sorted(journal, key=lambda name: journal[name][1])
+    assert sorted((line[1], line[2]) for line in lines if line if not line[1].startswith("finetune")) == sorted(
+        (name, number) for name, number in zip(ended, "123456", strict=True) if not name.startswith("finetune"))
+    assert [line[2] for line in lines if line] == list("123456")
     assert "at work on table" in (repository.folder / "data/logs/run/table.log").read_text()
 
     began = time.monotonic()
@@ -199,10 +202,13 @@ def test_an_interrupted_run_ends_its_stages_and_goes_on(repository: Repository, 
     process.send_signal(number)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert errors.splitlines()[1:] == ["interrupted: nothing finished was lost; run the same command again to go on"]
+    said = errors.splitlines()
+    assert [re.sub(r"\d+ s", "N s", said[0]), *said[1:]] == [
+        "first: N s (1 of 6)", "ending: quiet stops, and what is finished is kept (Ctrl-C again ends at once)",
+        "interrupted: nothing finished was lost; run the same command again to go on"]
     assert (repository.folder / "checkpoint-quiet").exists(), "the stage was not asked to end by itself"
-    said = (repository.folder / "data/logs/run/quiet.log").read_text().splitlines()[-1]
-    assert re.search("exited with (130|-2)$", said), f"DVC was disturbed, which can spoil dvc.lock: {said}"  # -2: a shell in between
+    last = (repository.folder / "data/logs/run/quiet.log").read_text().splitlines()[-1]
+    assert re.search("exited with (130|-2)$", last), f"DVC was disturbed, which can spoil dvc.lock: {last}"  # -2: a shell in between
     assert repository.processes() == []
     (repository.folder / "await-quiet").unlink()
     repository.run("quiet")
@@ -240,7 +246,7 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
 def test_a_stage_that_dvc_had_no_time_to_record_is_recorded_not_run_again(repository: Repository) -> None:
     (repository.folder / "kill-after-first").write_text("dvc")
     _, errors = repository.run("first")
-    assert errors == "first: recorded\n"
+    assert errors == "first: recorded (1 of 1)\n"
     (repository.folder / "kill-after-quiet").write_text("all")
     repository.run("quiet", status=-signal.SIGKILL)
     assert set(repository.journal()) == {"first", "quiet"}

@@ -13,10 +13,11 @@ import pytest
 from gpt1.errors import UserError
 from gpt1.runs.schedule import Stage
 from gpt1.status import activity
+from gpt1.status.activity import Running
 from gpt1.status.made_with import Changed, changed_parameters, recorded
 from gpt1.status.reasons import ABSENT, Reason, needs_of, own_reasons, parameter_changes
 from gpt1.status.show import lines
-from gpt1.status.status import as_json, read_status
+from gpt1.status.status import Status, as_json, read_status
 from gpt1.yaml_files import read_yaml
 
 GRAPH = """
@@ -202,3 +203,22 @@ def test_reasons_by_hand():
     changed = {"a": [Reason("command")], "b": [Reason("changed", "data/a")], "c": []}
     assert own_reasons(stages, changed) == {"a": [Reason("command")], "b": [], "c": []}
     assert own_reasons(stages, {**changed, "a": []}) == {"b": [Reason("changed", "data/a")], "c": []}
+
+
+def test_what_the_check_of_all_parameters_writes_is_known_so_nothing_waits_for_it():
+    """Unless its command is another, or its results are not there: who knows what it writes then."""
+    needs = {"check": (), "world": ("check",), "clean": ("world",), "table": ("clean",)}
+    stages = {name: Stage(name, frozenset(before), writes=(f"data/{name}",)) for name, before in needs.items()}
+    rate, gone = Reason("parameter", "rate", 1, 2), Reason("missing", "data/check")
+    nothing: dict[str, list[Reason]] = {name: [] for name in stages}
+    assert own_reasons(stages, {**nothing, "check": [rate]}) == {"check": [rate]}
+    assert own_reasons(stages, {**nothing, "check": [rate], "clean": [rate]}) == {"check": [rate], "clean": [rate], "table": []}
+    assert list(own_reasons(stages, {**nothing, "check": [gone]})) == list(needs)
+    status = Status(stages, {"check": [rate], "clean": [rate], "table": []}, "", {}, {}, {})
+    assert (status.current, status.surely, status.perhaps) == (["world"], ["check", "clean"], ["table"])
+    assert status.to_run() == "2 to run, then up to 1 after them"
+    assert status.waits_for("world") == []
+    assert status._replace(would_run={"check": [rate]}).to_run() == "1 to run"
+    at_work = {name: Running(1, 0.0) for name in ("check", "clean")}
+    assert status._replace(running=at_work).to_run() == "up to 1 to run after these"
+    assert status._replace(would_run={}).to_run() == ""

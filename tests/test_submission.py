@@ -35,6 +35,20 @@ def whole_run(tmp_path_factory):
     return folder
 
 
+def test_a_task_that_is_being_fine_tuned_is_waited_for_not_filled(whole_run, tmp_path, monkeypatch):
+    """As DVC's claims tell, while the process that wrote them lives."""
+    (tmp_path / "data").symlink_to(whole_run / "data")
+    monkeypatch.chdir(tmp_path)
+    claims = Path(".dvc/tmp/rwlock")
+    claims.parent.mkdir(parents=True)
+    claims.write_text(json.dumps({"write": {str(tmp_path / "data/finetune/glue/cola"): {"pid": os.getpid(), "cmd": "dvc repro"}}}))
+    for fill in (False, True):
+        with pytest.raises(UserError, match=r"^cola: being fine-tuned by a run at work .* make the submission when it has ended; --fill"):
+            make(Path("glue.zip"), Path("data"), fill)
+    claims.write_text(json.dumps({"write": {str(tmp_path / "data/finetune/glue/cola"): {"pid": 2**22 + 1, "cmd": "dvc repro"}}}))
+    assert len(make(Path("glue.zip"), Path("data"), fill=False)) == len(FILES), "who claimed it is gone"
+
+
 @pytest.fixture(scope="module")
 def contents(whole_run):
     """The bytes of each file of the good zip."""

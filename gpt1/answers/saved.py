@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from gpt1.answers.answer import Answer, answer
 from gpt1.config import Model, Params
-from gpt1.errors import UserError
+from gpt1.errors import UserError, perhaps
 from gpt1.files import read_json, stage_folder
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
@@ -52,7 +52,7 @@ class Finished:
 def finished(params: Params, name: str) -> Finished:
     """The finished fine-tuning of a task of params.yaml. Raises UserError where there is no such task, or it is not finished."""
     if name not in params.tasks or name not in TASKS:
-        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found {name}")
+        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found {name}{perhaps(name, params.tasks)}")
     folder = stage_folder("finetune", params.tasks[name].group, name)
     try:
         seeds = read_json(folder / "summary.json")["seeds"]

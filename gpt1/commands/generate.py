@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpt1.errors import UserError
+from gpt1.files import DATA
 
 if TYPE_CHECKING:
     from gpt1.generation.loading import LanguageModel
@@ -61,6 +62,7 @@ def generate(
     """
     from gpt1.generation.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
 
+    refuse_absent(weights, vocabulary)
     texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
     if not texts and perplexity is None:
         raise UserError("expected --prompt TEXT, --prompts FILE or --perplexity FILE, found none; see gpt1 generate --help")
@@ -76,6 +78,19 @@ def generate(
     if measured is not None:
         found["perplexity"] = text_perplexity(model, measured)
     show(found, as_json)
+
+
+def refuse_absent(weights: Path, vocabulary: Path) -> None:
+    """Raises UserError where the folder is no checkout, or nothing has been trained in it yet, and no other weights are named."""
+    if weights != WEIGHTS and vocabulary != VOCABULARY:
+        return
+    own = [path for path, usual in ((weights, WEIGHTS), (vocabulary, VOCABULARY)) if path == usual and not path.exists()]
+    if own and not Path("dvc.yaml").is_file():
+        raise UserError(f"{Path.cwd()} is no checkout, which has its model in {DATA}: call gpt1 generate in the root of one, or name a "
+                        "model by --weights FILE --vocabulary FOLDER")
+    if own:
+        raise UserError(f"no model has been trained here yet ({own[0]} is not there): gpt1 run pretrain@transformer makes one, gpt1 status "
+                        "says what runs now; or name another by --weights FILE --vocabulary FOLDER")
 
 
 def load(weights: Path, vocabulary: Path) -> "LanguageModel":

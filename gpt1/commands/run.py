@@ -1,5 +1,6 @@
 """`gpt1 run`."""
 
+import gc
 import sys
 from typing import Annotated
 
@@ -38,5 +39,6 @@ def run(
 
         run_and_show(stages or [], lanes)
     except KeyboardInterrupt as interrupt:
-        print(str(interrupt) or "interrupted: nothing was started", file=sys.stderr)
+        print(str(interrupt) or "interrupted: nothing was started", file=sys.stderr, flush=True)
+        gc.freeze()  # or else Python would look through all of DVC's objects and torch's, for seconds, before the prompt is back
         sys.exit(INTERRUPTED_STATUS)

@@ -104,9 +104,9 @@ def last_run() -> list[Finding]:
                                                   "gpt1 run goes on from checkpoints and finished seeds"))
     if findings:
         return findings
-    waiting = len(status.would_run)
-    return [Finding("stages", "ok", f"{len(status.current)} of {len(status.stages)} are up to date"
-                                    + (f", {waiting} to run: gpt1 status says why" if waiting else ""))]
+    now = f", at work: {', '.join(status.running)}" if status.running else ""
+    return [Finding("stages", "ok", f"{len(status.current)} of {len(status.stages)} are up to date{now}"
+                                    + (f", {status.to_run()}: gpt1 status says why" if status.to_run() else ""))]
 
 
 def data() -> list[Finding]:

@@ -13,6 +13,7 @@ from gpt1.doctor import checkout, machine, packages, services
 from gpt1.doctor.finding import Finding
 from gpt1.errors import UserError
 from gpt1.show.terminal import console, plain, print_json
+from gpt1.status.activity import at_work
 
 STYLES = {"ok": "green", "note": "yellow", "do": "bold red"}
 MARKS = {"ok": "ok", "note": "note", "do": "DO"}
@@ -69,5 +70,7 @@ def print_findings(screen: Console, findings: Sequence[Finding]) -> None:
     screen.print(table)
     to_do = sum(finding.state == "do" for finding in findings)
     screen.print()
-    screen.print(Text(f"{to_do} {'thing' if to_do == 1 else 'things'} to do: see DO above" if to_do else
-                      "nothing to do: gpt1 run runs what is out of date", style="bold"))
+    who = at_work()
+    well = f"{who} is at work, and gpt1 status says how far it is" if who else "gpt1 run runs what is out of date"
+    last = f"{to_do} {'thing' if to_do == 1 else 'things'} to do: see DO above" if to_do else f"nothing to do: {well}"
+    screen.print(Text(last, style="bold"))

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from gpt1.cores import cores
@@ -40,11 +41,27 @@ def memory() -> list[Finding]:
     from gpt1.train.launch import MICRO_BATCH_TOKENS
 
     free = min(float(virtual_memory().available), memory_bytes())
-    needs = training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"])
-    found = f"{size(free)} free of {size(memory_bytes())}, a training on the CPU takes about {size(needs)}"
+    measured, most = measured_bytes(), training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"])
+    needs = measured or most
+    takes = f"took at most {size(needs)} when it last ran" if measured else f"takes at most {size(needs)}, reckoned with caution"
+    found = f"{size(free)} free of {size(memory_bytes())}, a training on the CPU {takes}"
     if free < needs:
         return [Finding("memory", "do", found, "end other programs, or set GPT1_MICRO_BATCH in .env to fewer rows")]
     return [Finding("memory", "ok", f"{found}; {lanes_of_cpu()} side by side")]
+
+
+def measured_bytes() -> float:
+    """The most memory that a training of params.yaml's sizes has taken in a process here; 0 where none has run since they changed."""
+    from gpt1.status.made_with import changed_since
+
+    if changed_since("pretrain@transformer"):
+        return 0.0
+    peaks = [0.0]
+    for path in LOGS.glob("*/*-speed.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            facts = read_json(path)
+            peaks += [float(facts["peak_memory_bytes"])] if facts["device"] == "cpu" else []
+    return max(peaks)
 
 
 def accelerators() -> list[Finding]:

@@ -44,22 +44,22 @@ def renew(venv: Path, lock: int, stamp: "dict[str, str]", why: str) -> None:
     worker = Installer(venv, lock, find_uv())
     if not why and worker.name == "pip" and worker.run([str(venv / "bin" / "python"), "-I", "-c", "import pip"]):
         why = "has no pip"
+    worker.progress.steps = 3 if why else 2
     if why:
         if why != "is not there":
             say(f"set-up: {shown(venv)} {why}: removed and made again")
         python = choose_python(venv / "bin", worker.name == "uv")
         clear(venv)
         check_disk(venv, "CPU", worker.name == "uv")
+        worker.progress.begin(f"an empty environment in {shown(venv)}, with Python {python.version}", "asking the package index")
         make(venv, python, worker)
         stamp = {"folder": str(venv), "python": python.version}
     build = worker.probe()
     if why:
         check_disk(venv, build, worker.name == "uv")
-    say(f"set-up: {'installing' if why else 'renewing'} the packages of constraints.txt in {shown(venv)} by {worker.name} "
-        f"(Python {stamp['python']}, {build} build of torch)")
     drop_stamp(venv)
     stamp.update(inputs=inputs(), torch_index=os.environ["TORCH_INDEX"])
-    worker.install()
+    worker.install(build, bool(why))
     write_stamp(venv, stamp)
     say(f"set-up: done in {time.monotonic() - begun:.0f} s")
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpt1.install.folder import LOG, ROOT, SIZES, shown
+from gpt1.install.progress import Progress
 from gpt1.install.words import SetupError, without_secrets
 
 PROBE_SECONDS = 45
@@ -27,6 +28,8 @@ class Installer:
 
     def __init__(self, venv: Path, lock: int, uv: str) -> None:
         self.venv, self.lock, self.log, self.name = venv, lock, venv / LOG, "uv" if uv else "pip"
+        pins = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if "==" in line]
+        self.progress = Progress(venv, self.log, len(pins))
         python, index = str(venv / "bin" / "python"), os.environ.get("TORCH_INDEX")
         self.command = [uv, "pip", "install", "--python", python, "--color", "never", "--no-progress"] if uv else [
             python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
@@ -35,27 +38,27 @@ class Installer:
             self.command += ["--index-strategy", "unsafe-best-match"]
 
     def run(self, command: "list[str]", seconds: "float | None" = None, **settings: str) -> int:
-        """Run a command with its output in the log; a terminal sees the seconds pass."""
+        """Run a command with its output in the log; a person is told how far it is."""
         environment = {name: value for name, value in os.environ.items() if name not in LED_ASTRAY}
         environment.update(settings, PIP_USER="0")
         begun = time.monotonic()
         with self.log.open("ab") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=str(ROOT),
                                        pass_fds=[self.lock])
-            while True:
-                try:
-                    return process.wait(timeout=1)
-                except subprocess.TimeoutExpired:
-                    passed = time.monotonic() - begun
-                except KeyboardInterrupt:
-                    process.wait()  # Ctrl-C reached it too
-                    raise
-                if sys.stderr.isatty():
-                    print(f"\r{passed:4.0f} s\r", end="", file=sys.stderr, flush=True)
-                if seconds and passed > seconds:
-                    process.kill()
-                    process.wait()
-                    return TOO_LONG
+            try:
+                while True:
+                    with suppress(subprocess.TimeoutExpired):
+                        return process.wait(timeout=1)
+                    self.progress.tick()
+                    if seconds and time.monotonic() - begun > seconds:
+                        process.kill()
+                        process.wait()
+                        return TOO_LONG
+            except KeyboardInterrupt:
+                process.wait()  # Ctrl-C reached it too
+                raise
+            finally:
+                self.progress.clear()
 
     def probe(self) -> str:
         """See quickly that an index answers; which build of torch it would give, CPU or CUDA."""
@@ -77,10 +80,14 @@ class Installer:
             report.unlink()
         return "CUDA" if sys.platform == "linux" and any(re.match("nvidia|cuda", need) for need in needs) else "CPU"
 
-    def install(self) -> None:
+    def install(self, build: str, anew: bool) -> None:
         """The package itself, editable, and all that it and its tests need."""
+        size = f", about {SIZES[build][1]:.1f} GB" if anew else ""
+        self.progress.begin(f"{'downloading' if anew else 'renewing'} the packages of constraints.txt by {self.name} "
+                            f"({build} build of torch{size})")
         if self.run([*self.command, "--editable", ".[test]"]):
             raise self.explain(f"installing by {self.name}")
+        self.progress.look()  # uv unpacks in a moment
 
     def text(self) -> str:
         """The log so far."""

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 from gpt1.errors import UserError
 from gpt1.files import LOGS, read_json
 from gpt1.plan.table import aligned, duration, line_of, number
+from gpt1.runs.forecast import PLAN, last_seconds
 from gpt1.runs.job import log_of
-from gpt1.runs.run import last_seconds
-
-PLAN = LOGS / "plan.json"
 
 
 class Took(NamedTuple):

@@ -11,11 +11,11 @@ from gpt1.errors import UserError
 from gpt1.plan import estimate, formulas, here, knobs, machines
 from gpt1.plan.estimate import Pace
 from gpt1.plan.graph import expand
-from gpt1.plan.walltime import wall_seconds
 from gpt1.plan.work import Work, work_of
 from gpt1.runs.graph import read_graph
 from gpt1.runs.schedule import Share, Slots, Stage, concerned, shares
 from gpt1.runs.slots import find_slots, memory_bytes, training_bytes
+from gpt1.runs.walltime import wall_seconds
 from gpt1.train import launch
 
 TRAININGS = ("pretrain", "finetune")

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpt1.config import validate
-from gpt1.errors import UserError
+from gpt1.errors import UserError, perhaps
 from gpt1.files import write_json
-from gpt1.plan.after import PLAN, facts, lines_after, read_plan
+from gpt1.plan.after import facts, lines_after, read_plan
 from gpt1.plan.facts import unknown
 from gpt1.plan.machines import NAMED
 from gpt1.plan.plan import make_plan
 from gpt1.plan.table import as_json, lines_of
 from gpt1.profile import present_sources, requested, without_absent
+from gpt1.runs.forecast import PLAN
 
 
 def read_prices(given: Sequence[str]) -> dict[str, float]:
@@ -27,7 +28,7 @@ def read_prices(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise UserError(f"--price {one}: expected a price an hour as 2.5, or of one machine as '8 x H100=24'") from None
         if name and name not in names:
-            raise UserError(f"--price {one}: expected one of {', '.join(names)} before the =, found {name}")
+            raise UserError(f"--price {one}: expected one of {', '.join(names)} before the =, found {name}{perhaps(name, names)}")
     return prices
 
 

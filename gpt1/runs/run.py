@@ -11,35 +11,42 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 from gpt1.errors import UserError
-from gpt1.files import LOGS, parse_json, write_json
 from gpt1.runs import mark
+from gpt1.runs.forecast import foretold_seconds, in_words, last_seconds, note_seconds, seconds_left
 from gpt1.runs.graph import read_graph, recorded_outputs
 from gpt1.runs.job import Ended, log_of, out_of_memory_kills, outcome, start
 from gpt1.runs.process_group import end_group, end_orphans, process_group
-from gpt1.runs.schedule import Share, Slots, Stage, concerned, shares, startable, urgencies
+from gpt1.runs.schedule import Share, Slots, Stage, concerned, may_run, shares, startable, urgencies
 from gpt1.runs.slots import find_slots, variables
 
 DVC = Path(".dvc")
-SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 POLL_SECONDS = 0.05
+NEWS_SECONDS = 15.0  # so that the time left is not that of a stage's start
 
 
 @dataclass(frozen=True)
 class News:
-    """What whoever watches is told: a line to show ('' for none), stages done, of how many, which run now, whether the run is to end."""
+    """What whoever watches is told: a line to show ('' for none), stages done, of how many that may run, which run now, whether the run
+    is to end, seconds left (None: not known)."""
 
     line: str
     done: int = 0
     total: int = 0
     running: tuple[str, ...] = ()
     ending: bool = False
+    left: float | None = None
+
+    def in_words(self) -> str:
+        """The line, with how far the run is where it is under way."""
+        left = f", about {in_words(self.left)} left" if self.left else ""
+        return f"{self.line} ({self.done} of {self.total}{left})" if self.done and not self.ending else self.line
 
 
 Watch = Callable[[News], None]
@@ -92,7 +99,7 @@ class _Process:
 def print_line(news: News) -> None:
     """The quiet way to watch: one line a finished stage, to stderr."""
     if news.line:
-        print(news.line, file=sys.stderr, flush=True)
+        print(news.in_words(), file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -164,14 +171,6 @@ def make_plan(targets: Collection[str], lanes: int | None) -> Plan:
     return Plan(stages, chosen, todo, slots, shares(stages, slots, threads), urgencies(stages, last_seconds()))
 
 
-def last_seconds() -> dict[str, float]:
-    """How long each stage took when it last ran, as far as that was written down."""
-    try:
-        return {str(name): float(lasted) for name, lasted in parse_json(SECONDS.read_text(encoding="utf-8")).items()}
-    except (OSError, ValueError, AttributeError):
-        return {}
-
-
 def bytes_read(stage: Stage) -> int:
     """Bytes of the data that a stage reads: of stages that are as urgent, the one with most is likely to take longest."""
     return sum(file.stat().st_size for file in mark.files_under(read for read in stage.reads if not read.startswith("gpt1")))
@@ -203,11 +202,15 @@ def carry_out(plan: Plan, launcher: Launcher, watch: Watch, lock: int) -> dict[s
 def _run(plan: Plan, launcher: Launcher, watch: Watch, signals: list[int], group: int) -> dict[str, float]:
     stages, waiting, size = plan.stages, set(plan.todo), cache(bytes_read)
     lanes, devices = plan.slots.lanes, plan.slots.devices
-    running, seconds, failed, renewed = dict[str, Running](), dict[str, float](), list[str](), set[str]()
-    outputs, asked = recorded_outputs(), set[tuple[int, int]]()
+    running, seconds, took, failed, renewed = dict[str, Running](), dict[str, float](), dict[str, float](), list[str](), set[str]()
+    ending, spoken = False, time.monotonic()
+    outputs, asked, ended_well, foretold = recorded_outputs(), set[tuple[int, int]](), list[str](), foretold_seconds()
 
     def tell(line: str = "") -> None:
-        watch(News(line, len(plan.todo) - len(waiting) - len(running), len(plan.todo), tuple(running), bool(signals)))
+        now, may = time.monotonic(), may_run(stages, waiting, {*running, *renewed})
+        left = None if signals else seconds_left(stages, foretold, took, {name: now - stage.began for name, stage in running.items()}, may,
+                                                 plan.slots, plan.share)
+        watch(News(line, len(ended_well), len(ended_well) + len(running) + len(may), tuple(running), bool(signals), left))
 
     while True:
         if not failed and not signals:
@@ -228,21 +231,28 @@ def _run(plan: Plan, launcher: Launcher, watch: Watch, signals: list[int], group
         if not running:
             break
         time.sleep(POLL_SECONDS)
-        if signals:
+        if time.monotonic() - spoken > NEWS_SECONDS:
+            spoken = time.monotonic()
             tell()
+        if signals:
+            tell("" if ending else f"ending: {', '.join(running)} {'stops' if len(running) == 1 else 'stop'}, and what is finished is "
+                                   "kept (Ctrl-C again ends at once)")
+            ending = True
             end_group(group, len(signals), asked)
         for name, ended in [(name, ended) for name, stage in running.items() if (ended := stage.job.ended())]:
             stage = running.pop(name)
             lanes, devices = lanes + plan.share[name].lanes, (*devices, *stage.devices)
             if ended.well:
-                took = time.monotonic() - stage.began
+                lasted = time.monotonic() - stage.began
+                ended_well.append(name)
                 if ended.how != "unchanged":
-                    seconds[name] = took
+                    seconds[name] = lasted
                 if ended.how == "run":
-                    note_seconds(name, took)
+                    took[name] = lasted
+                    note_seconds(name, lasted)
                 if (now := recorded_outputs().get(name)) is None or now != outputs.get(name):
                     renewed.add(name)
-                tell(f"{name}: {f'{took:.0f} s' if ended.how == 'run' else ended.how}")
+                tell(f"{name}: {f'{lasted:.0f} s' if ended.how == 'run' else ended.how}")
             elif not signals:
                 failed.append(ended.why)
     if failed:
@@ -252,28 +262,23 @@ def _run(plan: Plan, launcher: Launcher, watch: Watch, signals: list[int], group
     return seconds
 
 
-def note_seconds(name: str, took: float) -> None:
-    """Write down how long a stage took; a full disk is no reason to stop."""
-    with suppress(OSError):
-        write_json(SECONDS, last_seconds() | {name: round(took, 1)})
-
-
 def run_and_show(targets: Collection[str], lanes: int | None) -> None:
     """run_stages for a person: on a terminal a bar with the time and what runs now, elsewhere a line a finished stage."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     console, began = Console(stderr=True, highlight=False), time.monotonic()
-    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, refresh_per_second=2, disable=not console.is_terminal) as bar:
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
+               TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")))
+    with Progress(*columns, console=console, expand=True, transient=True, refresh_per_second=2, disable=not console.is_terminal) as bar:
         task = bar.add_task("what is out of date?", total=None)
 
         def watch(news: News) -> None:
-            now = ", ".join(news.running)
-            bar.update(task, completed=news.done, total=news.total or None,
-                       description=f"ending with checkpoints, Ctrl-C again ends at once: {now}" if news.ending else now)
+            words = ["ending" if news.ending else f"{in_words(news.left)} left" if news.left else "", ", ".join(news.running)]
+            bar.update(task, completed=news.done, total=news.total or None, description="; ".join(filter(None, words)))
             if news.line:
-                console.print(news.line, markup=False, soft_wrap=True)
+                console.print(news.line if console.is_terminal else news.in_words(), markup=False, soft_wrap=True)
 
         seconds = run_stages(targets, lanes, watch)
     print(f"{len(seconds)} {'stage' if len(seconds) == 1 else 'stages'} run in {time.monotonic() - began:.0f} s" if seconds

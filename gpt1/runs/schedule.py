@@ -7,12 +7,13 @@ lane. Where there are GPUs, a stage that trains takes one of them, pre-training 
 waits for others' machines and takes no lane: all of them run side by side.
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from gpt1.errors import UserError
+from gpt1.errors import UserError, perhaps
+
+NO_RESULTS = "check"  # the stage that reads all of params.yaml; what it writes depends on none of it
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,7 @@ def choose(stages: Mapping[str, Stage], targets: Collection[str]) -> list[str]:
     known = {*stages, *map(group, stages)}
     for target in targets:
         if target not in known:
-            near = difflib.get_close_matches(target, sorted(known), 1, 0.5)
-            raise UserError(f"no stage {target!r}{f'; did you mean {near[0]}?' if near else ''} "
+            raise UserError(f"no stage {target!r}{perhaps(target, known)} "
                             f"(expected one of {', '.join(dict.fromkeys(map(group, stages)))}, or one item of a group, as finetune@cola)")
     waiting = [name for name in stages if not targets or name in targets or group(name) in targets]
     chosen = set()
@@ -78,6 +78,18 @@ def concerned(stages: Mapping[str, Stage], names: Iterable[str]) -> set[str]:
     return {name for name in names if touched(name)}
 
 
+def may_run(stages: Mapping[str, Stage], waiting: Collection[str], moving: Collection[str]) -> set[str]:
+    """Those of `waiting` that are out of date, or come after one that is or after one of `moving`, whose results may be others now."""
+    moved = {*moving} - {NO_RESULTS}
+
+    @cache
+    def may(name: str) -> bool:
+        return stages[name].stale or any(need in moved or (need in waiting and need != NO_RESULTS and may(need))
+                                         for need in stages[name].needs)
+
+    return {name for name in waiting if may(name)}
+
+
 def urgencies(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:
     """For each stage, seconds along the longest path from its start to an end of the graph: what is longest starts first.
 
@@ -85,7 +97,7 @@ def urgencies(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> dict
     """
     after: dict[str, list[str]] = {name: [] for name in stages}
     for stage in stages.values():
-        for need in stage.needs:
+        for need in stage.needs & stages.keys():
             after[need].append(stage.name)
     longest: dict[str, float] = {}
     for name, lasted in seconds.items():

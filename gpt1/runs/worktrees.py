@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from gpt1.config import PARAMS
-from gpt1.errors import UserError
+from gpt1.errors import UserError, perhaps
 from gpt1.files import RAW, fingerprint
 from gpt1.profile import compose_run, in_words, link_folder, write_params
 from gpt1.runs.git import WORKTREES, git, git_folder, link_to_git, snapshot, update_code
@@ -149,7 +149,7 @@ def remove_worktrees(name: str) -> None:
     if not there:
         raise UserError(f"no worktrees in {WORKTREES.absolute()}; there is nothing to remove")
     if name not in (*there, "all"):
-        raise UserError(f"no worktree {name!r}; expected one of {', '.join(there)}, or all")
+        raise UserError(f"no worktree {name!r}; expected one of {', '.join(there)}, or all{perhaps(name, (*there, 'all'))}")
     common = git_folder()
     for each in there if name == "all" else [name]:
         tree = WORKTREES.absolute() / each

@@ -10,12 +10,11 @@ from gpt1.errors import UserError
 from gpt1.plan.graph import expand
 from gpt1.runs.graph import LOCK_FILE
 from gpt1.runs.mark import WATCHED
-from gpt1.runs.schedule import Stage, choose, group
+from gpt1.runs.schedule import NO_RESULTS, Stage, choose, group
 from gpt1.status.reasons import Reason, at, parameter_changes
 from gpt1.yaml_files import parse_yaml, read_yaml
 
 PARAMS = Path(WATCHED[0])
-NO_RESULTS = "check"  # reads all of params.yaml, and what it writes depends on none of it
 ENTRY = re.compile(rf"^  (\S+):\n(?:    .*\n)*?    params:\n      {PARAMS}:\n((?:       .*\n|\n)+)", re.MULTILINE)
 KEY = re.compile(r"^        ([^\s-].*\n(?:        [ -].*\n|\n)*)", re.MULTILINE)  # of it a parameter with its value
 

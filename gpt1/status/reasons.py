@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from gpt1.runs.schedule import Stage
+from gpt1.runs.schedule import NO_RESULTS, Stage
 
 Kind = Literal["new", "command", "parameter", "changed", "missing", "not in cache"]
 ABSENT = object()
@@ -80,16 +80,23 @@ def own_reasons(stages: Mapping[str, Stage], reasons: Mapping[str, Sequence[Reas
     """For each stage that would run its own reasons; one that would run only because another does has none.
 
     That an input differs is no reason of a stage's own where it is the output of another that would run: that one has the reason.
+    Nothing runs because NO_RESULTS does on other parameters: it would write what it wrote.
     """
     own: dict[str, list[Reason]] = {}
     waiting = list(stages)
     while waiting:  # in an order in which a stage comes after all that it needs
         ready = [name for name in waiting if not stages[name].needs & set(waiting)]
         for name in ready or waiting:
-            remade = [path for need in stages[name].needs if need in own for path in stages[need].writes]
+            remade = [path for need in stages[name].needs if need in own and not writes_the_same(need, own[need])
+                      for path in stages[need].writes]
             mine = [reason for reason in reasons[name]
                     if not (reason.kind in ("changed", "missing") and any(overlap(reason.what, path) for path in remade))]
             if mine or remade:
                 own[name] = mine
         waiting = [name for name in waiting if name not in ready] if ready else []
     return own
+
+
+def writes_the_same(name: str, own: Sequence[Reason]) -> bool:
+    """Whether a stage that would run for these reasons of its own is known to write what it wrote before."""
+    return name == NO_RESULTS and all(reason.kind == "parameter" for reason in own)

@@ -50,10 +50,9 @@ def profile_of_params() -> str:
 
 def print_head(screen: Console, status: Status, profile: str) -> None:
     """One line of counts."""
-    waiting = len(status.would_run) - len(status.running.keys() & status.would_run.keys())
     counts = [f"{len(status.current)} current"]
     counts += [f"{len(status.running)} at work"] if status.running else []
-    counts += [f"{waiting} to run"] if waiting else []
+    counts += [status.to_run()] if status.to_run() else []
     failed = sum(one.how != "interrupted" for one in status.ended.values())
     counts += [f"{failed} of these ended badly"] if failed else []
     screen.print(Text(f"profile {profile or '?'}, {len(status.stages)} {'stage' if len(status.stages) == 1 else 'stages'}: ", style="bold")

@@ -3,13 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from gpt1.files import LOGS, parse_json
+from gpt1.runs.forecast import last_seconds
 from gpt1.runs.schedule import Stage, choose
 from gpt1.status.activity import Ended, Running, at_work, ended_badly, running
 from gpt1.status.index import read_index
-from gpt1.status.reasons import Reason, own_reasons
-
-SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran, as gpt1 run notes it
+from gpt1.status.reasons import Reason, own_reasons, writes_the_same
 
 
 class Status(NamedTuple):
@@ -27,9 +25,27 @@ class Status(NamedTuple):
         """Stages whose results stand."""
         return [name for name in self.stages if name not in self.would_run and name not in self.running]
 
+    @property
+    def surely(self) -> list[str]:
+        """Stages not at work that will run; the others of `would_run` follow where what these write differs from what it was."""
+        return [name for name, reasons in self.would_run.items() if reasons and name not in self.running]
+
+    @property
+    def perhaps(self) -> list[str]:
+        """Stages that run if what comes before them writes other results."""
+        return [name for name, reasons in self.would_run.items() if not reasons and name not in self.running]
+
     def waits_for(self, name: str) -> list[str]:
-        """Stages that would run before this one, among those whose outputs it reads."""
-        return [need for need in self.stages if need in self.stages[name].needs and need in self.would_run]
+        """Stages that would run before this one, among those whose outputs it reads, and may write other results."""
+        return [need for need in self.stages if need in self.stages[name].needs and need in self.would_run
+                and not writes_the_same(need, self.would_run[need])]
+
+    def to_run(self) -> str:
+        """How many stages are to run, in words; '' for none."""
+        if self.surely and self.perhaps:
+            return f"{len(self.surely)} to run, then up to {len(self.perhaps)} after them"
+        return f"{len(self.surely)} to run" if self.surely else f"up to {len(self.perhaps)} to run after these" if self.perhaps else ""
+
 
 
 def read_status(targets: Collection[str]) -> Status:
@@ -41,14 +57,6 @@ def read_status(targets: Collection[str]) -> Status:
     would_run = {name: own[name] for name in names if name in own}
     ended = {name: found for name in would_run if name not in work and (found := ended_badly(name))}
     return Status(stages, would_run, at_work(), {name: work[name] for name in names if name in work}, ended, last_seconds())
-
-
-def last_seconds() -> dict[str, float]:
-    """How long each stage took when it last ran, as far as that was noted."""
-    try:
-        return {str(name): float(lasted) for name, lasted in parse_json(SECONDS.read_text(encoding="utf-8")).items()}
-    except (OSError, ValueError, AttributeError, TypeError):
-        return {}
 
 
 def as_json(status: Status, profile: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpt1.errors import UserError
-from gpt1.files import writing
+from gpt1.files import parse_json, writing
+from gpt1.runs.graph import CLAIMS
 from gpt1.submission.board import ALWAYS_CONSTANT, FILES, BoardFile
 from gpt1.submission.predictions import Predicted, predicted
 from gpt1.submission.rows import wrong_in
@@ -32,12 +33,15 @@ def make(target: Path, data: Path, fill: bool) -> list[Made]:
     if target.suffix != ".zip" or target.is_dir():
         raise UserError(f"{target}: expected a file whose name ends with .zip, found {'a folder' if target.is_dir() else 'another'}; "
                         "name one, such as glue.zip")
+    if busy := [task for task in dict.fromkeys(file.task for file in FILES) if is_being_made(data, task)]:
+        raise UserError(f"{', '.join(busy)}: being fine-tuned by a run at work (gpt1 status says how far "
+                        "it is): make the submission when it has ended; --fill is for tasks that a run leaves out")
     found = {file: predicted(file, data) for file in FILES}
     lacking = {file: why for file, why in found.items() if isinstance(why, str) and file.name not in ALWAYS_CONSTANT}
     if not any(isinstance(one, Predicted) for one in found.values()):
         raise UserError(f"{data}: expected a run with answers to GLUE's test files, found none "
                         f"({'; '.join(dict.fromkeys(lacking.values()))}); run gpt1 profile paper --data FOLDER and gpt1 run, "
-                        "with eval_rows null")
+                        "with eval_rows null; --fill cannot help: it completes a run that answers at least one file")
     if lacking and not fill:
         raise UserError(f"expected answers to all {len(FILES)} files of the leaderboard, found none to "
                         f"{'; '.join(f'{file.name} ({why})' for file, why in lacking.items())}; run those tasks, or give them "
@@ -54,6 +58,17 @@ def make(target: Path, data: Path, fill: bool) -> list[Made]:
             entry.create_system, entry.external_attr, entry.compress_type = UNIX, READABLE, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return made
+
+
+def is_being_made(data: Path, task: str) -> bool:
+    """Whether a process of DVC at work is writing the fine-tuning of a task under the folder `data` of a run."""
+    from psutil import pid_exists
+
+    try:
+        writes = parse_json((data.absolute().parent / CLAIMS).read_text(encoding="utf-8"))["write"]
+        return any(Path(path).match(f"finetune/*/{task}") and pid_exists(int(claim["pid"])) for path, claim in writes.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _source(file: BoardFile, one: Predicted | str) -> str:
