@@ -80,6 +80,9 @@ def test_formats_are_the_files_as_they_are(here, capsys):
 
 
 def test_what_is_not_there_says_how_to_make_it(here):
+    with pytest.raises(UserError, match="is no checkout, and holds no data/report/table3: call gpt1 table in the root of one"):
+        show_table("table3", "terminal", None, [])
+    Path("dvc.yaml").touch()
     with pytest.raises(UserError, match="data/report/table3 is not there: gpt1 run table3 makes it"):
         show_table("table3", "terminal", None, [])
     Path("data/report/table2/table2.tex").unlink()

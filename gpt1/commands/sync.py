@@ -17,4 +17,4 @@ def sync() -> None:
     from gpt1.tracking import sync as sync_results
 
     runs = sync_results(read_params())
-    print(f"MLflow is up to date: {runs} runs. Look at them with: mlflow ui --backend-store-uri sqlite:///mlflow.db")
+    print(f"MLflow is up to date: {runs} results. Look at them with: make ui")

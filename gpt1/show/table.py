@@ -58,6 +58,8 @@ def read(path: Path, name: str) -> str:
         there = sorted(other for other, suffix in SUFFIXES.items() if (path.parent / f"{name}{suffix}").is_file())
         if there:
             raise UserError(f"{name} is not written as {path.suffix[1:]}; expected one of {', '.join([*there, 'json'])}") from None
+        if not Path("dvc.yaml").is_file():
+            raise UserError(f"{Path.cwd()} is no checkout, and holds no {path.parent}: call gpt1 table in the root of one") from None
         raise UserError(f"{path.parent} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that needs") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read ({error}); make it anew: dvc repro -f -s {name}") from None
