@@ -16,7 +16,7 @@ from gpt1.errors import UserError
 from gpt1.files import DATA, parse_json, write_json
 from gpt1.record.address import prepare_mlflow, problem, refuse_broken_sqlite, switched_off, tracking_uri, warn
 from gpt1.record.live import Tracker, start
-from gpt1.record.log import RUNS, Point, log_path, machine_path, machine_point, tags
+from gpt1.record.log import RUNS, Point, log_path, machine_path, machine_point, tags, tokens_by_update
 from gpt1.record.results import finished_groups, finished_results
 
 if TYPE_CHECKING:
@@ -29,13 +29,16 @@ RETRY_SECONDS = 60.0
 STATUSES = {"finished": "FINISHED", "failed": "FAILED"}  # anything else was interrupted: KILLED
 
 
-def open_mlflow(params: Params) -> "MLflow":
-    """MLflow, imported only now. Raises whatever it raises, and OSError for a broken database."""
+def open_mlflow(params: Params, began: float | None) -> "MLflow":
+    """MLflow, imported only now; `began` says when the first run of these parameters did, if that is known.
+
+    Raises whatever MLflow raises, and OSError for a broken database.
+    """
     refuse_broken_sqlite(tracking_uri())
     prepare_mlflow()
     from gpt1.record.runs import MLflow
 
-    return MLflow(params)
+    return MLflow(params, began)
 
 
 def sync(params: Params) -> int:
@@ -52,7 +55,7 @@ def sync(params: Params) -> int:
     if not results:
         return 0
     try:
-        mlflow = open_mlflow(params)
+        mlflow = open_mlflow(params, min((result.began for result in results if result.began is not None), default=None))
         runs = {}
         for result in results:
             with mlflow.lock:  # one at a time: two that tell of the same run at once can trip over one another
@@ -119,6 +122,7 @@ class _LogSender:
         self.log, self.machine = _Tail(self.path), _Tail(machine_path(stage, name))
         self.began = 0.0
         self.pending: list[Point] = []
+        self.tokens: dict[int, float] = {}
         self.mlflow: MLflow | None = None
         self.run_id = ""
         self.sent: set[tuple[str, int]] = set()
@@ -131,12 +135,13 @@ class _LogSender:
         if self.machine.path.is_file():
             self.pending += [point for line in self.machine.lines() if (point := machine_point(line)) and point["time"] >= self.began]
         if self.mlflow is None:
-            mlflow = open_mlflow(self.params)
+            mlflow = open_mlflow(self.params, self.began or None)
             run = mlflow.run(self.stage, self.name, self.mark, "", self.began or None)
             self.sent, self.run_id = mlflow.sent(run), run.info.run_id
             mlflow.client.update_run(self.run_id, "RUNNING")
             self.mlflow = mlflow
-        self.mlflow.send(self.run_id, self.pending, self.sent)
+        self.tokens |= tokens_by_update(self.pending)
+        self.mlflow.send(self.run_id, self.pending, self.sent, self.tokens)
         self.pending, self.sent = [], set()  # the log holds no point twice, so only what an earlier session sent is compared
 
     def finish(self) -> None:

@@ -86,11 +86,22 @@ def test_sync_twice(fresh, capfd):
     assert parent.data.metrics == {"table2.rte": 90.0, "pretrain.transformer.heldout_perplexity": 75.06,
                                    "pretrain.transformer.heldout_word_perplexity": 180.12}
     pretrained = found["1 pretrain transformer"]
-    assert pretrained.data.metrics["final/parameters.total"] == 4_612_352
+    assert pretrained.data.tags["parameters"] == "4612352"
+    last = {key.removeprefix("final/") for key in pretrained.data.metrics if key.startswith("final/")}
+    assert last == {"heldout_perplexity", "heldout_word_perplexity"}, "measures; counts are tags"
     assert history(pretrained.info.run_id, "loss") == [(10 * i, 9.0 - i) for i in range(1, 41)]
     assert history(pretrained.info.run_id, "by_tokens/loss") == [(40960 * i, 9.0 - i) for i in range(1, 41)]
     seed = found["2 rte seed 1"].info.run_id
     assert [history(seed, f"by_tokens/{key}") for key in ("loss", "dev_score")] == [[(700, 1.5)], [(1500, 0.5)]]
+    assert found["2 rte seed 1"].data.params["seed"] == "1"
+    assert {key: found["2 rte seed 1"].data.tags.get(key) for key in ("stage", "task", "seed")} == {
+        "stage": "finetune", "task": "rte", "seed": "1"}
+    together = found["2 finetune rte"].data.tags
+    assert (together["task"], "seed" in together) == ("rte", False)
+    compared = client().search_runs([parent.info.experiment_id], "tags.task = 'rte' and tags.stage = 'finetune'")
+    assert {run.info.run_name for run in compared} == {"2 finetune rte", "2 rte seed 0", "2 rte seed 1"}, "as docs/tools.md says"
+    assert "| seeds | mean of their best | standard deviation | best seed |" in together["mlflow.note.content"]
+    assert "| 2 | 0.5 | 0 | 0.5 |" in together["mlflow.note.content"]
     assert [file.path for file in client().list_artifacts(found["6 report table2"].info.run_id)] == ["metrics.json", "table2.md"]
     assert [file.path for file in client().list_artifacts(parent.info.run_id, "table2")] == ["table2/metrics.json", "table2/table2.md"]
     assert found["2 finetune rte"].data.metrics == {"seeds": 2, "dev_score.mean": 0.5, "dev_score.best": 0.5, "dev_score.sd": 0}
@@ -127,6 +138,9 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     began, head = 1_700_000_000.0, {"stage": "pretrain", "name": "transformer", "fingerprint": "f1", "profile": "made_up"}
     lines = [json.loads(line) for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
     points = [{"time": began + 60 * number, **line} for number, line in enumerate(lines, start=1)]
+    points.append({"time": began + 180, "update": lines[-1]["update"], "heldout_loss": 4.5})  # a line of its own, which names no tokens
+    with Path("data/pretrain/transformer/curve.jsonl").open("a") as curve:
+        curve.write(json.dumps({"update": lines[-1]["update"], "heldout_loss": 4.5}) + "\n")
     CURVE.parent.mkdir(parents=True)
     CURVE.write_text("".join(json.dumps(line) + "\n" for line in ({**head, "time": began}, *points)))
     made_results.write_json(CURVE.with_suffix(".run.json"), {"machine": {"cpu": "a core", "gpu": "none"}, "status": "finished"})
@@ -148,13 +162,17 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     parent = client().get_run(pretrained.data.tags["mlflow.parentRunId"])
     assert history(pretrained.info.run_id, "system/tokens_per_second") == [(5, 7.5)]
     assert history(pretrained.info.run_id, "system/resident_memory_megabytes") == [(5, 3.0)]
-    assert (pretrained.info.start_time, pretrained.info.end_time) == (1000 * int(began), 1000 * (int(began) + 120))
+    assert (pretrained.info.start_time, pretrained.info.end_time) == (1000 * int(began), 1000 * (int(began) + 180))
+    assert (parent.info.start_time, parent.info.end_time) == (pretrained.info.start_time, pretrained.info.end_time)
+    assert parent.data.tags["mlflow.source.name"] == "gpt1 run"
+    assert history(pretrained.info.run_id, "by_tokens/heldout_loss") == [(lines[-1]["tokens"], 4.5)]
+    assert not [key for key in pretrained.data.metrics if key.startswith("by_tokens/system")]
     inputs = [(one.dataset.name, one.dataset.digest, one.tags[0].value, json.loads(one.dataset.profile)["num_tokens"])
               for one in pretrained.inputs.dataset_inputs]
     assert inputs == [("some books, train", "a" * 16, "training", 15_100_000), ("some books, heldout", "b" * 16, "validation", 1000)]
     assert json.loads(pretrained.inputs.dataset_inputs[0].dataset.source) == {"url": "https://books.example/all"}
     page = pretrained.data.tags["mlflow.note.content"]
-    assert "Pre-training of the transformer" in page
+    assert "Pre-training of the Transformer" in page
     assert "| held-out perplexity a token | 75.06 |" in page
     assert "Again: `gpt1 run pretrain@transformer`." in page
     assert "`gpt1 run finetune@rte`" in found["2 rte seed 0"].data.tags["mlflow.note.content"]

@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,11 @@ def machine_point(line: bytes) -> Point | None:
                 **{f"system/{name}": value[key] * scale for key, (name, scale) in SYSTEM.items() if key in value}}
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def tokens_by_update(points: Iterable[Point]) -> dict[int, float]:
+    """How many tokens had been trained on at each update that says so: {update: tokens}."""
+    return {int(point["update"]): float(point["tokens"]) for point in points if isinstance(point.get("tokens"), int | float)}
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:

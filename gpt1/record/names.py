@@ -1,5 +1,7 @@
 """How runs are called on MLflow's pages: names that stand in the order of the paper when sorted, and what belongs together."""
 
+from gpt1.config import Params
+
 PLACES = {"pretrain": "1 pretrain", "finetune": "2 finetune", "ablate": "3 ablate", "transfer": "4 transfer", "zero_shot": "5 zero-shot",
           "report": "6 report"}
 GROUPED = ("finetune", "ablate", "transfer")  # a run for each seed, under one for the task
@@ -21,6 +23,16 @@ def group_of(stage: str, name: str) -> str | None:
     """What a run is a part of: the task of a seed; None for a run that stands by itself."""
     task, _, seed = name.partition("/")
     return task if seed and stage in GROUPED else None
+
+
+def marks_of(params: Params, stage: str, name: str) -> dict[str, str]:
+    """What a run is of, as words to search and to group by: stage, task, variant, network, layers, seed."""
+    what, *parts = name.split("/")
+    if stage == "ablate":
+        words = {"task": params.ablate[what].task, "variant": params.ablate[what].variant}
+    else:
+        words = {"task" if stage in GROUPED else "network" if stage in ("pretrain", "zero_shot") else "report": what}
+    return {"stage": stage} | words | dict(part.split("-", 1) for part in parts)
 
 
 def rerun(stage: str, name: str) -> str:

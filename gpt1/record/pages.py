@@ -1,23 +1,27 @@
 """What MLflow shows above a run's numbers: a short page in markdown, made of the results alone."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from gpt1.config import Params
 from gpt1.files import stage_folder
+from gpt1.record.log import Point
 from gpt1.record.names import rerun
 
 WHAT = {"pretrain": "Pre-training of the {what} on books (paper, section 3.1).",
-        "finetune": "Fine-tuning of the Transformer on {what} (paper, sections 3.2 and 4.1; Tables 2-4).",
-        "ablate": "Ablation {what}: variant and task (paper, Table 5).",
-        "transfer": "Fine-tuning on {what} from ever more pre-trained layers (paper, Figure 2, left).",
+        "finetune": "Fine-tuning of the Transformer on `{what}` (paper, sections 3.2 and 4.1; Tables 2-4).",
+        "ablate": "Ablation `{what}`: variant and task (paper, Table 5).",
+        "transfer": "Fine-tuning on `{what}` from ever more pre-trained layers (paper, Figure 2, left).",
         "zero_shot": "The {what} without fine-tuning, over its pre-training (paper, section 5; Figure 2, right).",
         "report": "{what}: ours beside the paper's."}
+NETWORKS = {"transformer": "Transformer", "lstm": "LSTM"}
 SHOWN = {"best_dev_score": "best score on the development split", "best_update": "at update", "updates": "updates", "tokens": "tokens",
          "heldout_perplexity": "held-out perplexity a token", "heldout_word_perplexity": "held-out perplexity a word",
          "parameters.total": "parameters", "skipped_updates": "updates that took no step"}
+GROUP_SHOWN = {"seeds": "seeds", "dev_score.mean": "mean of their best", "dev_score.sd": "standard deviation",
+               "dev_score.best": "best seed"}
 BOLD = re.compile(r"\*\*(.*)\*\*")
 STYLE = ("body{font:15px system-ui,sans-serif;color:#111;background:#fff} h1{font-size:18px} table{border-collapse:collapse} "
          "th,td{padding:4px 12px;border-bottom:1px solid #ccc;text-align:right} th:first-child,td:first-child{text-align:left}")
@@ -28,10 +32,21 @@ PAGE_CHARACTERS = 4900  # MLflow keeps 5,000 of a tag
 def run_page(stage: str, name: str, final: Mapping[str, object], folder: str) -> str:
     """The page of one run: what it is, its last numbers, where its files lie, how to make it again."""
     what, *parts = name.split("/")
+    what = NETWORKS.get(what, what)
     rows = [f"| {words} | {_number(final[f'final/{key}'])} |" for key, words in SHOWN.items() if f"final/{key}" in final]
     return "\n".join((WHAT[stage].format(what=what), *((f"Here: {', '.join(part.replace('-', ' ') for part in parts)}.",) if parts else ()),
                       *(("", "| | |", "|---|---:|", *rows) if rows else ()),
                       "", f"Files: `{folder}`. Again: `{rerun(stage, name)}`."))
+
+
+def group_page(stage: str, name: str, points: Sequence[Point], folder: str) -> str:
+    """The page of a task: what its seeds give together, a row for each number of layers where there are several."""
+    layered = len(points) > 1
+    head = ["layers transferred", *GROUP_SHOWN.values()] if layered else list(GROUP_SHOWN.values())
+    rows = [[*([str(point["update"])] if layered else []), *(_number(point.get(key, "-")) for key in GROUP_SHOWN)] for point in points]
+    grid = [f"| {' | '.join(line)} |" for line in (head, ["---:"] * len(head), *rows)]
+    return "\n".join((WHAT[stage].format(what=name), "", *grid, "",
+                      f"Scores on the development split, from 0 to 1. Files: `{folder}`. Again: `{rerun(stage, name)}`."))
 
 
 def parent_page(params: Params, flow_url: str | None) -> str:

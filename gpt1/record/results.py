@@ -12,6 +12,9 @@ from gpt1.config import Params
 from gpt1.files import fingerprint, parse_json, read_json, sha256_file, stage_folder
 from gpt1.record.log import Point, log_path, machine_path, machine_points, read_log, tags
 
+COUNTS = {"final/parameters.total": "parameters"} | {f"final/{key}": key for key in (
+    "updates", "tokens", "train_tokens", "heldout_tokens", "vocabulary_size", "best_update", "skipped_updates")}
+
 
 @dataclass(frozen=True)
 class Group:
@@ -21,6 +24,7 @@ class Group:
     name: str
     digest: str
     points: list[Point]
+    folder: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
             task, variant = params.ablate[task].task, params.ablate[task].variant
         recipe = params.transfer_recipe(task) if stage == "transfer" else params.finetune_for(task, variant)
         layers = {"transfer": int(parts[0].removeprefix("layers-"))} if stage == "transfer" else {}
+        values |= {"seed": int(parts[-1].removeprefix("seed-"))}
         values |= {"finetune": recipe.model_dump(mode="json") | layers, "task": tasks[task],
                    "network": params.variants[variant].network if variant else "transformer"}
     return dotted(values)
@@ -102,7 +107,7 @@ def finished_groups(params: Params) -> Iterator[Group]:
             points.append({"time": (folder / "summary.json").stat().st_mtime, "update": layers, "seeds": len(found),
                            "dev_score.mean": statistics.fmean(found), "dev_score.best": max(found),
                            **({"dev_score.sd": statistics.stdev(found)} if len(found) > 1 else {})})
-        yield Group(stage, name, fingerprint(parts), points)
+        yield Group(stage, name, fingerprint(parts), points, folder)
 
 
 def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[str, Any]]]]:
@@ -114,6 +119,13 @@ def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[
         if (folder / "summary.json").is_file():
             summary = read_json(folder / "summary.json")
             yield stage, name, folder, summary.get("parts", {"": summary.get("seeds")})
+
+
+def sizes(final: Point) -> tuple[Point, dict[str, str]]:
+    """A run's last numbers in two: what was measured, and counts of what was done, as words: a bar of one count tells nobody anything."""
+    counts = {key: value for key, value in final.items() if key.startswith("final/parameters.") or key in COUNTS}
+    words = {COUNTS[key]: f"{value:.0f}" for key, value in counts.items() if key in COUNTS}
+    return {key: value for key, value in final.items() if key not in counts}, words
 
 
 def _trained(stage: str, name: str, curve: Path, numbers: dict[str, float], headline: dict[str, float]) -> Result:

@@ -18,10 +18,10 @@ from gpt1.config import Params
 from gpt1.files import LOGS, fingerprint, sha256_file, stage_folder
 from gpt1.record.address import tracking_uri
 from gpt1.record.datasets import DataSet, data_sets, source_fingerprints
-from gpt1.record.log import FLOW_RUN_URL, Point, log_path, tags
-from gpt1.record.names import group_of, rerun, run_name
-from gpt1.record.pages import GRID_HEAD, first_grid, grid_page, parent_page, run_page
-from gpt1.record.results import Group, Result, dotted, stage_params
+from gpt1.record.log import FLOW_RUN_URL, Point, log_path, tags, tokens_by_update
+from gpt1.record.names import group_of, marks_of, rerun, run_name
+from gpt1.record.pages import GRID_HEAD, first_grid, grid_page, group_page, parent_page, run_page
+from gpt1.record.results import Group, Result, dotted, sizes, stage_params
 
 BATCH = 1000  # MLflow's limit of metrics in one call
 PARAMS_BATCH = 100  # and of parameters
@@ -34,7 +34,8 @@ MACHINE = ("cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty")  # o
 class MLflow:
     """MLflow, opened at the experiment of a profile and the parent run of a set of parameters."""
 
-    def __init__(self, params: Params) -> None:
+    def __init__(self, params: Params, began: float | None = None) -> None:
+        """Open it; a parent that is not there yet began at `began`, in seconds since 1970."""
         from filelock import FileLock
 
         for name in ("alembic", "mlflow"):
@@ -46,18 +47,20 @@ class MLflow:
             self.client = MlflowClient(tracking_uri=tracking_uri())
             experiment = self.client.get_experiment_by_name(params.profile)
             self.experiment_id = experiment.experiment_id if experiment else self.client.create_experiment(params.profile, tags=dict(KIND))
-            self.parent_id = self._parent()
-        self.parent = self.client.get_run(self.parent_id).data
+            self.parent_id = self._parent(began)
+        parent = self.client.get_run(self.parent_id)
+        self.parent, self.parent_info = parent.data, parent.info
         self.headlines: dict[str, float] = dict(self.parent.metrics)
         self.machines: dict[str, set[str]] = {}
         self.ended: dict[tuple[str, str | None], float] = {}
 
-    def _parent(self) -> str:
+    def _parent(self, began: float | None) -> str:
         mark = fingerprint(self.params.model_dump(mode="json"))
         if runs := self._find({"gpt1.stage": "all", "gpt1.params": mark}):
             return str(runs[0].info.run_id)
-        run = self._create(f"{self.params.profile} {mark[:6]}", {"gpt1.stage": "all", "gpt1.params": mark, "profile": self.params.profile},
-                           dotted(self.params.model_dump(mode="json")))
+        run = self._create(f"{self.params.profile} {mark[:6]}", {"gpt1.stage": "all", "gpt1.params": mark, "profile": self.params.profile,
+                                                                    "mlflow.source.name": "gpt1 run", "mlflow.source.type": "LOCAL"},
+                           dotted(self.params.model_dump(mode="json")), began)
         self.client.set_terminated(run.info.run_id, "FINISHED")
         return str(run.info.run_id)
 
@@ -84,6 +87,7 @@ class MLflow:
             above = self._group(stage, name, began) if group_of(stage, name) else self.parent_id
             marks = {"gpt1.stage": stage, "gpt1.name": name, "gpt1.fingerprint": mark, "mlflow.parentRunId": above}
             known = tags(log_path(stage, name))
+            marks |= marks_of(self.params, stage, name)
             return self._create(run_name(stage, name), marks | known | source_of(stage, name, known.get("git_commit")),
                                 stage_params(self.params, stage, name), began)
 
@@ -93,6 +97,7 @@ class MLflow:
         if found := self._find(self._group_marks(stage, task)):
             return str(found[0].info.run_id)
         marks = self._group_marks(stage, task) | {"mlflow.parentRunId": self.parent_id} | source_of(stage, task, None)
+        marks |= marks_of(self.params, stage, task)
         run = self._create(run_name(stage, task), marks, {}, began)
         self.client.set_terminated(run.info.run_id, "FINISHED")
         return str(run.info.run_id)
@@ -105,9 +110,12 @@ class MLflow:
         history = {key: self.client.get_metric_history(run.info.run_id, key) for key in run.data.metrics}
         return {(key, metric.step) for key, metrics in history.items() for metric in metrics}
 
-    def send(self, run_id: str, points: Iterable[Point], sent: set[tuple[str, int]]) -> None:
-        """Send the points that are not among `sent`, with the times at which they were made; adds them to `sent`."""
-        fresh = [metric for point in points for metric in metrics_of(point) if (metric.key, metric.step) not in sent]
+    def send(self, run_id: str, points: Iterable[Point], sent: set[tuple[str, int]], tokens: Mapping[int, float]) -> None:
+        """Send the points that are not among `sent`, with the times at which they were made; adds them to `sent`.
+
+        `tokens` says how many had been trained on at an update: by these the curves stand there once more.
+        """
+        fresh = [metric for point in points for metric in metrics_of(point, tokens) if (metric.key, metric.step) not in sent]
         for begin in range(0, len(fresh), BATCH):
             batch = fresh[begin:begin + BATCH]
             self.client.log_batch(run_id, metrics=batch)
@@ -124,7 +132,8 @@ class MLflow:
         for key in result.tags.keys() & set(MACHINE):
             self.machines.setdefault(key, set()).add(result.tags[key])
         if run.data.tags.get("gpt1.complete") != result.digest:
-            self.send(run_id, [*result.points, result.final], self.sent(run))
+            measured, counted = sizes(result.final)
+            self.send(run_id, [*result.points, measured], self.sent(run), tokens_by_update(result.points))
             for path in result.artifacts:
                 self.client.log_artifact(run_id, str(path))
                 if result.stage == "report":
@@ -134,12 +143,12 @@ class MLflow:
             if inputs := [dataset_input(one) for one in data_sets(self.params, result.stage, result.name)]:
                 self.client.log_inputs(run_id, datasets=inputs)
             page = run_page(result.stage, result.name, result.final, result.folder.as_posix())
-            for key, value in {**result.tags, NOTE: page}.items():
+            for key, value in {**result.tags, **counted, NOTE: page}.items():
                 self.client.set_tag(run_id, key, value)
             self.client.set_terminated(run_id, "FINISHED", end_time=None if end is None else int(end * 1000))
             self.client.set_tag(run_id, "gpt1.complete", result.digest)
         if news := {key: value for key, value in result.headline.items() if self.headlines.get(key) != value}:
-            self.send(self.parent_id, [{"time": result.final["time"], "update": 0, **news}], set())
+            self.send(self.parent_id, [{"time": result.final["time"], "update": 0, **news}], set(), {})
             self.headlines.update(news)
         return str(run_id)
 
@@ -147,14 +156,17 @@ class MLflow:
         """Tell the run above a task's seeds what they give together; where an earlier set of parameters made them it has no such run."""
         for run in self._find(self._group_marks(group.stage, group.name)):
             if run.data.tags.get("gpt1.complete") != group.digest:
-                self.send(run.info.run_id, group.points, set())
+                self.send(run.info.run_id, group.points, set(), {})
                 ended = self.ended.get((group.stage, group.name), float(group.points[0]["time"]))
                 self.client.set_terminated(run.info.run_id, "FINISHED", end_time=max(int(1000 * ended), run.info.start_time))
-                self._tag(run.info.run_id, run.data.tags, {NOTE: run_page(group.stage, group.name, {}, f"data/{group.stage}"),
-                                                          "gpt1.complete": group.digest})
+                self._tag(run.info.run_id, run.data.tags, {NOTE: group_page(group.stage, group.name, group.points,
+                                                                             group.folder.as_posix()), "gpt1.complete": group.digest})
 
     def finish(self) -> None:
-        """Bring the parent's page, tags and report up to date."""
+        """Bring the parent's page, tags, time and report up to date."""
+        last = int(1000 * max(self.ended.values(), default=0))
+        if last > self.parent_info.start_time and last != self.parent_info.end_time:
+            self.client.set_terminated(self.parent_id, "FINISHED", end_time=last)
         wanted = {key: ", ".join(sorted(values)) for key, values in self.machines.items()}
         wanted |= {f"data.{name}": mark for name, mark in source_fingerprints().items()}
         lock, page = Path("dvc.lock"), stage_folder("report", "index.html")
@@ -181,14 +193,14 @@ def source_of(stage: str, name: str, commit: str | None) -> dict[str, str]:
             **({"mlflow.source.git.commit": commit} if commit and commit != "unknown" else {})}
 
 
-def metrics_of(point: Point) -> Iterator[Metric]:
-    """A point's numbers, by update, and once more by tokens where the point says how many there were."""
-    tokens = point.get("tokens")
+def metrics_of(point: Point, tokens_at: Mapping[int, float]) -> Iterator[Metric]:
+    """A point's numbers, by update, and once more by tokens where it is known how many there had been."""
+    tokens = point.get("tokens", tokens_at.get(int(point["update"])))
     for key, value in point.items():
         if key in ("time", "update") or not isinstance(value, int | float):
             continue
         yield Metric(key, float(value), int(point["time"] * 1000), int(point["update"]))
-        if tokens is not None and key != "tokens":
+        if tokens is not None and key not in ("tokens", "epoch") and not key.startswith("system/"):
             yield Metric(f"by_tokens/{key}", float(value), int(point["time"] * 1000), int(tokens))
 
 
