@@ -1,15 +1,13 @@
-"""What MkDocs cannot know by itself: tables made from the code, pages of the API, links to files of the repository outside of docs/.
+"""What MkDocs cannot know by itself: pages of the API, links to files of the repository outside of docs/.
 
-A marker `<!-- made: NAME -->` in a page becomes the table NAME. `gpt1.room.module.name` in back quotes becomes a link to its entry
-in the API reference, and a build with --strict fails where there is none. A link to a file outside of docs/ works in the
-repository as it stands; here it leads to a copy of that file under repository/. DOCS_API=off leaves the API reference out: a quick look.
+`gpt1.room.module.name` in back quotes becomes a link to its entry in the API reference, and a build with --strict fails where there is
+none. A link to a file outside of docs/ works in the repository as it stands; here it leads to a copy of that file under repository/.
+DOCS_API=off leaves the API reference out: a quick look.
 """
 
 import os
 import posixpath
 import re
-from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +16,10 @@ from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
-from tables_of_downloads import downloads
-from tables_of_licences import licences
-from tables_of_parameters import parameters
-from tables_of_tasks import sources, tasks
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "data/README.md", "benchmarks/README.md", "tests/golden/README.md")
 PICTURES = (".svg", ".png")
-MADE: dict[str, Callable[[], str]] = {"parameters": parameters, "tasks": tasks, "sources": sources, "downloads": downloads,
-                                    "licences": licences}
 PARTS = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL)  # splits a page at its blocks of code
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 SOURCE = re.compile(r'<details class="mkdocstrings-source">.*?</details>', re.DOTALL)
@@ -70,13 +62,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Fill in tables; lead names of objects to the API reference and links to files of the repository to their copies."""
+    """Lead names of objects to the API reference and links to files of the repository to their copies."""
     uri = page.file.src_uri
     if uri.startswith("reference/"):
         return markdown
     here = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
-    with chdir(ROOT):
-        markdown = re.sub(r"<!-- made: (\w+) -->", lambda match: MADE[match[1]](), markdown)
 
     def led(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(here), match[2]))

@@ -1,4 +1,4 @@
-"""The page of licences: every package that an installed gpt1 stands on, its version and its licence, from what the packages say."""
+"""The page of licences: every package that an installed gpt1 stands on and its licence, from what the packages say."""
 
 import re
 from collections.abc import Iterator
@@ -70,6 +70,5 @@ def licence(name: str) -> str:
 
 def licences() -> str:
     """A table of all, those that gpt1 names itself in bold."""
-    rows = [f"| {f'**{one.name}**' if one.direct else one.name} | {one.version} | {one.licence.replace('|', 'or') or 'not said'} |"
-            for one in packages()]
-    return "\n".join(("| package | version | licence |", "|---|---|---|", *rows))
+    rows = [f"| {f'**{one.name}**' if one.direct else one.name} | {one.licence.replace('|', 'or') or 'not said'} |" for one in packages()]
+    return "\n".join(("| package | licence |", "|---|---|", *rows))

@@ -28,7 +28,12 @@ def _line(task: Task) -> str:
     metric = task.metric + (f" (and {task.second_metric})" if task.second_metric else "")
     table = ", ".join(dict.fromkeys(column.table.removeprefix("table") for column in task.columns))
     sizes = [f"{number:,}" if number else "-" for number in ((rows.train, rows.dev, rows.labelled) if rows else (0, 0, 0))]
-    return f"| [{task.title}](#{task.name}) | {task.kind.replace('_', ' ')} | {metric} | {table} | {' | '.join(sizes)} |"
+    return f"| [{task.title}](#{anchor(task.title)}) | {task.kind.replace('_', ' ')} | {metric} | {table} | {' | '.join(sizes)} |"
+
+
+def anchor(title: str) -> str:
+    """The name of a section by its title, as MkDocs and the repository's pages have it."""
+    return title.lower().replace(" ", "-")
 
 
 def _section(task: Task) -> str:
@@ -36,16 +41,16 @@ def _section(task: Task) -> str:
     answer = "a score from 0 to 5, learned as shares of six classes" if task.target == "score" else classes
     integers = ", ".join(f"{number} `{name}`" for number, name in enumerate(task.integers, start=task.first_integer))
     exported = f"; an export's integers mean {integers}" if integers else ""
-    return (f"{_source(task.source, task.title, task.name)}- Sequences: {INPUTS[task.kind]}.\n- Answers: {answer}{exported}.\n"
+    return (f"{_source(task.source, task.title)}- Sequences: {INPUTS[task.kind]}.\n- Answers: {answer}{exported}.\n"
             f"- Columns in the tables: {', '.join(column.title for column in task.columns)}.\n")
 
 
-def _source(source: Source, title: str, anchor: str = "") -> str:
+def _source(source: Source, title: str) -> str:
     files = [f"{_files(source, layout.required)}{f'; if you like also {_files(source, layout.optional)}' if layout.optional else ''}"
              for layout in source.layouts if not layout.exported]
     files += [f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders"] if source.every else []
     files += ["a [Hugging Face export](#hugging-face-exports)"] if any(layout.exported for layout in source.layouts) else []
-    return (f"### {title} {{#{anchor or source.name}}}\n\n- Files: {'; **or** '.join(files)}.\n"
+    return (f"### {title}\n\n- Files: {'; **or** '.join(files)}.\n"
             f"- Folder: `data/raw/{source.name}/`; under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n"
             f"- How to get it: {_linked(source.how_to_get)}.\n- From: {_linked(source.origin)}.\n"
             f"- Licence, as far as known: {source.licence}.\n")

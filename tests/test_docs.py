@@ -105,6 +105,25 @@ def test_every_command_and_option_that_is_shown_is_there() -> None:
             assert goal in goals, f"{page}: make {goal} is no goal of the Makefile"
 
 
+def test_tables_in_the_pages_are_what_the_code_says_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import made_tables as made
+
+    found = dict[str, str]()
+    for name, text in TEXTS.items():
+        there, now = made.tables(text), made.tables(made.renewed(text))
+        assert text.count("<!-- made: ") == len(there), f"{name}: a marker without its end"
+        found |= there
+        for table in there.keys() - {"licences"}:
+            assert there[table] == now[table], f"{name}: the table {table} is of other code; {made.RENEW} makes it anew"
+        if "licences" in there:  # what an installation holds differs with the machine: its own needs must stand there, others as there
+            rows, here = ({line.split(" | ")[0]: line for line in text.splitlines()} for text in (there["licences"], now["licences"]))
+            both = rows.keys() & here.keys()
+            assert {key for key in here if "**" in key} == {key for key in rows if "**" in key}, made.RENEW
+            assert {key: here[key] for key in both} == {key: rows[key] for key in both}, made.RENEW
+    assert found.keys() == made.MADE.keys(), "each table stands in one page"
+
+
 def test_citation_and_changes_agree_with_the_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     citation, changes = read_yaml(ROOT / "CITATION.cff"), (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from copied_checkout import ROOT, Checkout
 from gpt1.yaml_files import read_yaml
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDES = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]
 PARAMS = read_yaml(ROOT / "params.yaml")
 KEPT = ("scitail", "rte", "race", "cola")
 # A third of the tasks, a sixth of the books, a hundredth of the updates, a tenth of the rows, a small network: no score means anything.
@@ -34,16 +35,21 @@ class Block(NamedTuple):
     mark: str
 
 
-def blocks() -> list[Block]:
-    """Every block of commands: fenced, and no picture."""
+def blocks(text: str) -> list[Block]:
+    """Every block of commands of a page: fenced, and no picture."""
     found = []
-    for match in re.finditer(r"(?:<!-- (.*?) -->\n)?```(\w*)\n(.*?)```", README, re.DOTALL):
+    for match in re.finditer(r"(?:<!-- ([^\n]*?) -->\n)?```(\w*)\n(.*?)```", text, re.DOTALL):
         if match[2] != "mermaid":
-            found.append(Block(README[:match.start(3)].count("\n") + 1, match[3], match[1] or ""))
+            found.append(Block(text[:match.start(3)].count("\n") + 1, match[3], match[1] or ""))
     return found
 
 
-@pytest.mark.parametrize("block", blocks(), ids=lambda block: f"line-{block.line}")
+def to_run() -> list[Block]:
+    """Those of the README that are to be run, in its order, then those of the documentation."""
+    return [block for text in (README, *GUIDES) for block in blocks(text) if block.mark == "run"]
+
+
+@pytest.mark.parametrize("block", blocks(README), ids=lambda block: f"line-{block.line}")
 def test_every_block_says_whether_it_is_run(block: Block) -> None:
     assert re.fullmatch(r"run|not run: \w.+", block.mark), f"README.md, line {block.line}: expected <!-- run --> or <!-- not run: … -->"
 
@@ -126,7 +132,7 @@ def test_a_flow_with_parameters_leaves_the_checkout_alone_and_takes_what_is_know
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("block", [block for block in blocks() if block.mark == "run"], ids=lambda block: f"line-{block.line}")
+@pytest.mark.parametrize("block", to_run(), ids=lambda block: f"line-{block.line}")
 def test_a_block_runs_as_it_stands(made: Checkout, block: Block) -> None:
     made.run("bash", "-euo", "pipefail", "-c", block.commands)
 

@@ -1,0 +1,39 @@
+"""Tables in the pages of docs/ that are made from the code, each between two markers. `python docs/made_tables.py` makes them anew.
+
+A page so reads the same on disk, in the repository and built. A test compares what stands there with what the code says now.
+"""
+
+import re
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+from tables_of_downloads import downloads
+from tables_of_licences import licences
+from tables_of_parameters import parameters
+from tables_of_tasks import sources, tasks
+
+PAGES = Path(__file__).resolve().parent
+RENEW = "python docs/made_tables.py"
+MADE: dict[str, Callable[[], str]] = {"parameters": parameters, "tasks": tasks, "sources": sources, "downloads": downloads,
+                                    "licences": licences}
+PLACE = re.compile(r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name) -->)", re.DOTALL)
+
+
+def renewed(text: str) -> str:
+    """A page with each of its tables as the code has it now."""
+    with chdir(PAGES.parent):
+        return PLACE.sub(lambda place: f"{place['head']}\n{MADE[place['name']]().strip()}\n{place['end']}", text)
+
+
+def tables(text: str) -> dict[str, str]:
+    """The tables of a page by their names."""
+    return {place["name"]: place["table"].strip() for place in PLACE.finditer(text)}
+
+
+if __name__ == "__main__":
+    for page in sorted(PAGES.glob("*.md")):
+        before = page.read_text(encoding="utf-8")
+        if (after := renewed(before)) != before:
+            page.write_text(after, encoding="utf-8")
+            print(f"docs/{page.name} is new")
