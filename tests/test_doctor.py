@@ -43,9 +43,10 @@ def test_packages_are_held_against_constraints_and_what_is_asked_for(tmp_path):
     installed = {"numpy": "2.4.5", "foo-bar": "1.0", "torch": "2.13.0+cpu"}
     assert packages.differences(pins, installed, ["numpy>=2", "ftfy>=6.2", "pytest>=8; extra == 'test'"]) == (
         ["ftfy"], [("numpy", "2.4.5", "2.4.6")])
-    for folder in ("first/numpy-2.4.6.dist-info", "second/numpy-1.0.dist-info", "second/Foo.Bar-1.0.dist-info"):
+    for folder in ("first/numpy-2.4.6.dist-info", "second/numpy-1.0.dist-info", "second/Foo.Bar-1.0.dist-info",
+                   "second/deepspeed-0.19.8-py3.11.egg-info", "second/gpt1.egg-info"):
         (tmp_path / folder).mkdir(parents=True)
-    assert packages.read_installed(["first", "second", "nowhere"]) == {"numpy": "2.4.6", "foo-bar": "1.0"}
+    assert packages.read_installed(["first", "second", "nowhere"]) == {"numpy": "2.4.6", "foo-bar": "1.0", "deepspeed": "0.19.8"}
 
 
 def test_this_environment_is_seen_as_python_itself_sees_it():

@@ -12,6 +12,7 @@ from gpt1.install.folder import inputs, read_stamp
 CONSTRAINTS = Path("constraints.txt")
 OLDEST = (3, 11)
 SHOWN = 4
+INFORMATION = (".dist-info", ".egg-info")  # the latter where an old pip had setup.py install what comes as source
 
 
 def python() -> list[Finding]:
@@ -43,9 +44,10 @@ def read_installed(folders: Iterable[str]) -> dict[str, str]:
     """{package: version} by the names of the folders that installers leave; the first of a name is the one that Python takes."""
     found: dict[str, str] = {}
     for folder in folders:
-        for path in Path(folder or ".").glob("*-*.dist-info"):
-            name, _, version = path.name.removesuffix(".dist-info").partition("-")
-            found.setdefault(normal(name), version)
+        for path in Path(folder or ".").glob("*-*.*-info"):
+            if path.suffix in INFORMATION:
+                name, version = path.stem.split("-")[:2]  # an egg's has the Python's version behind it
+                found.setdefault(normal(name), version)
     return found
 
 

@@ -86,7 +86,7 @@ class Progress:
 
     def installed(self) -> int:
         """How many packages the environment has."""
-        return sum(1 for _ in (self.venv / "lib").glob("python*/site-packages/*.dist-info"))
+        return sum(1 for _ in (self.venv / "lib").glob("python*/site-packages/*-*.*-info"))
 
     def tick(self) -> None:
         """Called every second or so: show how far it is."""
