@@ -36,6 +36,9 @@ def test_the_pace_of_this_run_counts_once_enough_of_it_is_done() -> None:
     took = {"pretrain": 200.0, "clean": 20.0}
     assert seconds_left(STAGES, FORETOLD, took, {}, ["finetune@cola"], Slots(1), SHARE) == 80
     assert seconds_left(STAGES, FORETOLD, {"clean": 20.0}, {}, ["finetune@cola"], Slots(1), SHARE) == 40
+    slow = {"clean": 120.0} | dict.fromkeys(("check", "table"), 6.0)
+    assert seconds_left(STAGES, FORETOLD | {"clean": 60.0}, slow, {}, ["finetune@cola"], Slots(1), SHARE) == 40, "not of trainings"
+    assert seconds_left(STAGES, FORETOLD | {"clean": 60.0}, slow, {"table": 0.0}, [], Slots(1), SHARE) == pytest.approx(132 / 64)
     assert seconds_left(STAGES, {}, {"finetune@cola": 30.0}, {}, ["finetune@rte"], Slots(1), SHARE) == 30, "as the first of its group"
 
 

@@ -61,15 +61,21 @@ def seconds_left(stages: Mapping[str, Stage], foretold: Mapping[str, float], too
     `took`: seconds of the stages that have run; `running`: those at work, and since how many seconds; `waiting`: those that may run yet.
     """
     before = expected(stages, foretold)
-    done = sum(before[name] for name in took if name in before)
-    pace = min(max(sum(took[name] for name in took if name in before) / done, 1 / MOST_TIMES), MOST_TIMES) if done > ENOUGH_SECONDS else 1.0
-    seconds = {name: before[name] * pace for name in before} | expected(
+    seconds = {name: before[name] * pace(stages, before, took, stages[name].trains) for name in before} | expected(
         {name: stage for name, stage in stages.items() if name not in before}, took)
     if not {*running, *waiting} <= seconds.keys():
         return None
     left = {name: max(seconds[name] - since, LEAST_LEFT * seconds[name]) for name, since in running.items()}
     left |= {name: seconds[name] for name in waiting}
     return wall_seconds({name: stages[name] for name in stages if name in left}, left, slots, share)
+
+
+def pace(stages: Mapping[str, Stage], before: Mapping[str, float], took: Mapping[str, float], trains: bool) -> float:
+    """How many times as long as expected the stages that train have taken in this run, or those that do not: that the many short ones
+    take longer to start beside others says nothing of trainings."""
+    known = [name for name in took if name in before and stages[name].trains == trains]
+    done = sum(before[name] for name in known)
+    return min(max(sum(took[name] for name in known) / done, 1 / MOST_TIMES), MOST_TIMES) if done > ENOUGH_SECONDS else 1.0
 
 
 def in_words(seconds: float) -> str:
