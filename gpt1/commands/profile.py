@@ -27,7 +27,7 @@ Examples:
 
 
 def profile(
-    name: Annotated[str, typer.Argument(help="A profile in conf/: demo, small or paper.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="A profile in conf/: demo, small, paper or official.", show_default=False)],
     overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
     data: Annotated[Path | None, typer.Option(help="A folder with books and task files (layout: data/README.md); linked under data/raw.",
                                               show_default=False)] = None,

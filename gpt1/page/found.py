@@ -13,7 +13,7 @@ from gpt1.runs.schedule import group
 
 LEFT_OUT = "- Left out: "
 LOSSES = {"no_pretraining": "Pre-training is worth", "no_aux_lm": "The auxiliary language model is worth",
-          "lstm": "The Transformer has over the LSTM"}
+          "lstm": "The Transformer is ahead of the LSTM by"}
 
 
 def training_sentence(summaries: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def ablation_sentences(records: Sequence[Record], made_up: bool) -> list[str]:
              and one["column"] == "Avg"}
     told = []
     for variant, one in means.items():
-        words = LOSSES.get(variant, f"The whole model has over {one['system']}")
+        words = LOSSES.get(variant, f"The whole model is ahead of {one['system']} by")
         low, high = value(one, "low"), value(one, "high")
         paper = "" if made_up else _paper_loss(records, one["system"])
         told.append(f"{words} {signed(value(one, 'score'))} points on average ({bounds(low, high, '+.1f')}{paper}), over "
