@@ -47,7 +47,6 @@ class Status(NamedTuple):
         return f"{len(self.surely)} to run" if self.surely else f"up to {len(self.perhaps)} to run after these" if self.perhaps else ""
 
 
-
 def read_status(targets: Collection[str]) -> Status:
     """Where the targets (stages or groups; none: all) and all that they need stand. Raises UserError for other names, or broken files."""
     whole, reasons = read_index()
