@@ -57,6 +57,7 @@ worker: setup  ## a worker more, on another machine or clone, for the server tha
 
 test: setup  ## style, types, the tests
 	ruff check
+	ruff format --check
 	mypy
 	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not long'
 

@@ -1,9 +1,12 @@
-"""Floors beside every score: the best constant answer, and TF-IDF with logistic or ridge regression, three times.
+"""Floors beside every score: the best constant answer, and TF-IDF with logistic or ridge
+regression, three times.
 
-It sees single words; words and pairs of words; or those of the last text alone (hypothesis, answer, choice), which should say nothing.
+It sees single words; words and pairs of words; or those of the last text alone (hypothesis, answer,
+choice), which should say nothing.
 
-Trained on the train rows that `encode` takes, scored on the rows and with the metric of the tables. Texts of a pair have features of
-their own each. Choices are scored one by one from their own words alone: what all choices share cannot change a linear ranking.
+Trained on the train rows that `encode` takes, scored on the rows and with the metric of the tables.
+Texts of a pair have features of their own each. Choices are scored one by one from their own words
+alone: what all choices share cannot change a linear ranking.
 
     python benchmarks/baselines.py [TASK ...]        after the acquire stages
 """
@@ -35,11 +38,17 @@ class View(NamedTuple):
     last_alone: bool
 
 
-VIEWS = {"words": View(1, last_alone=False), "words and pairs": View(2, last_alone=False), "last text alone": View(2, last_alone=True)}
+VIEWS = {
+    "words": View(1, last_alone=False),
+    "words and pairs": View(2, last_alone=False),
+    "last text alone": View(2, last_alone=True),
+}
 
 
 def parts(view: View, examples: list[Example]) -> list[list[str]]:
-    """Texts by place: one list of texts for each part; for choices one part, the choices of all examples one after another."""
+    """Texts by place: one list of texts for each part; for choices one part, the choices of all
+    examples one after another.
+    """
     if examples[0].choices:
         return [[choice for example in examples for choice in example.choices]]
     texts = [list(texts) for texts in zip(*(example.context for example in examples), strict=True)]
@@ -49,22 +58,45 @@ def parts(view: View, examples: list[Example]) -> list[list[str]]:
 def targets(examples: list[Example]) -> np.ndarray:
     """Labels; for choices a 1 at each right choice and a 0 at the others."""
     if examples[0].choices:
-        return np.array([number == example.label for example in examples for number in range(len(example.choices))], dtype=np.int64)
+        return np.array(
+            [
+                number == example.label
+                for example in examples
+                for number in range(len(example.choices))
+            ],
+            dtype=np.int64,
+        )
     return np.array([example.label for example in examples])
 
 
 def fit(task: Task, view: View, train: list[Example]) -> tuple[list[TfidfVectorizer], Any]:
     """Vectorizers, one a part, and the model over their features side by side."""
-    vectorizers = [TfidfVectorizer(ngram_range=(1, view.most), sublinear_tf=True) for _ in parts(view, train)]
-    features = hstack([vectorizer.fit_transform(texts) for vectorizer, texts in zip(vectorizers, parts(view, train), strict=True)])
+    vectorizers = [
+        TfidfVectorizer(ngram_range=(1, view.most), sublinear_tf=True) for _ in parts(view, train)
+    ]
+    features = hstack(
+        [
+            vectorizer.fit_transform(texts)
+            for vectorizer, texts in zip(vectorizers, parts(view, train), strict=True)
+        ]
+    )
     model = Ridge() if task.target == "score" else LogisticRegression(max_iter=ITERATIONS)
     return vectorizers, model.fit(csr_matrix(features), targets(train))
 
 
-def predict(view: View, vectorizers: list[TfidfVectorizer], model: Any, examples: list[Example]) -> np.ndarray:
+def predict(
+    view: View, vectorizers: list[TfidfVectorizer], model: Any, examples: list[Example]
+) -> np.ndarray:
     """An answer for each example."""
     texts = parts(view, examples)
-    features = csr_matrix(hstack([vectorizer.transform(part) for vectorizer, part in zip(vectorizers, texts, strict=True)]))
+    features = csr_matrix(
+        hstack(
+            [
+                vectorizer.transform(part)
+                for vectorizer, part in zip(vectorizers, texts, strict=True)
+            ]
+        )
+    )
     if examples[0].choices:
         return np.argmax(model.decision_function(features).reshape(len(examples), -1), axis=1)
     return np.asarray(model.predict(features))
@@ -74,7 +106,9 @@ def table_rows(task: Task, params: Params) -> list[str]:
     """The markdown rows of one task: one for each of its columns in the tables."""
     folder, row = stage_folder("acquire", "tasks", task.name), params.tasks[task.name]
     wanted = {split.name: split for split in splits_to_read(task, folder, row)}
-    labelled = {name: {"labelled": split.format.label is not None} for name, split in wanted.items()}
+    labelled = {
+        name: {"labelled": split.format.label is not None} for name, split in wanted.items()
+    }
 
     def rows_of(name: str) -> SplitRows:
         return read_split(task, wanted[name], folder, row, params.encode.max_unreadable_fraction)
@@ -85,11 +119,21 @@ def table_rows(task: Task, params: Params) -> list[str]:
     for column in task.columns:
         name = scored_split(column, labelled)
         subset = task.subsets.index(column.subset) if column.subset else None
-        examples = [example for example in rows_of(name).examples if subset in (None, example.subset)]
+        examples = [
+            example for example in rows_of(name).examples if subset in (None, example.subset)
+        ]
         labels = np.array([example.label for example in examples])
-        found = [score(task.metric, labels, predict(view, *fitted[view], examples)) for view in VIEWS.values()]
-        values = " | ".join(f"{100 * value:.1f}" for value in (majority_score(task.metric, labels), *found))
-        lines.append(f"| {column.title} | {task.metric} | {name} | {len(train)} | {len(examples)} | {values} |")
+        found = [
+            score(task.metric, labels, predict(view, *fitted[view], examples))
+            for view in VIEWS.values()
+        ]
+        values = " | ".join(
+            f"{100 * value:.1f}" for value in (majority_score(task.metric, labels), *found)
+        )
+        lines.append(
+            f"| {column.title} | {task.metric} | {name} | {len(train)} | {len(examples)} |"
+            f" {values} |"
+        )
     return lines
 
 
@@ -99,8 +143,13 @@ def main() -> None:
     names = sys.argv[1:] or list(params.tasks)
     for name in names:
         if name not in params.tasks or name not in TASKS:
-            raise UserError(f"expected tasks of params.yaml ({', '.join(params.tasks)}); found {name}")
-    print(f"| task | metric | split | train rows | rows scored | constant answer | {' | '.join(VIEWS)} |\n|{'---|' * (6 + len(VIEWS))}")
+            raise UserError(
+                f"expected tasks of params.yaml ({', '.join(params.tasks)}); found {name}"
+            )
+    print(
+        "| task | metric | split | train rows | rows scored | constant answer |"
+        f" {' | '.join(VIEWS)} |\n|{'---|' * (6 + len(VIEWS))}"
+    )
     for name in names:
         started = time.perf_counter()
         print("\n".join(table_rows(TASKS[name], params)), flush=True)

@@ -1,15 +1,18 @@
-"""Our fine-tuning against Hugging Face's Trainer: the same examples, start, epochs, batch, rate, dropout, threads, in one process in turn.
+"""Our fine-tuning against Hugging Face's Trainer: the same examples, start, epochs, batch, rate,
+dropout, threads, in one process in turn.
 
     python benchmarks/finetuning.py [--tasks rte sst2] [--precision bf16] [--rounds 3]        made-up rows as many and as long as real ones
     python benchmarks/finetuning.py --run FOLDER --tasks rte sst2 [--train-rows 10000]        a run's encoded tasks and pre-trained weights
 
-In the root of the checkout. --profile gives the network's sizes where the examples are made up; a run brings its own in params.yaml.
-Ours is finetune_seed as the stage calls it, with its evaluation after each epoch. Trainer gets what a careful user gives it: whole batches,
-as ours, group_by_length, padding to the longest of a batch, larger batches for its evaluation after each epoch, fused AdamW, autocast where
-bf16, and a module that adds the auxiliary language model to the loss (over the vocabulary and the special symbols, a mean over the batch's
-real tokens; ours is over position rows too, a mean over sequences, as the authors'). Neither writes weights; ours keeps the best in memory.
-Before the first round our weights, put into their module, must give our logits. Padding is that of training batches; ours computes little
-but attention for it.
+In the root of the checkout. --profile gives the network's sizes where the examples are made up; a
+run brings its own in params.yaml. Ours is finetune_seed as the stage calls it, with its evaluation
+after each epoch. Trainer gets what a careful user gives it: whole batches, as ours,
+group_by_length, padding to the longest of a batch, larger batches for its evaluation after each
+epoch, fused AdamW, autocast where bf16, and a module that adds the auxiliary language model to the
+loss (over the vocabulary and the special symbols, a mean over the batch's real tokens; ours is over
+position rows too, a mean over sequences, as the authors'). Neither writes weights; ours keeps the
+best in memory. Before the first round our weights, put into their module, must give our logits.
+Padding is that of training batches; ours computes little but attention for it.
 """
 
 import os
@@ -23,7 +26,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from made_up_tasks import SHAPES, accuracy, fresh_classifier, made_up_task, recipe_of
-from side_by_side import finish, heading, in_turn, machine_facts, parser, rates, shown, spread, table, times_faster
+from side_by_side import (
+    finish,
+    heading,
+    in_turn,
+    machine_facts,
+    parser,
+    rates,
+    shown,
+    spread,
+    table,
+    times_faster,
+)
 from trainer import collate, module_of, rows_of, trainer_for
 from transformers.utils import logging
 
@@ -42,7 +56,9 @@ SIDES = ("ours", "trainer")
 
 
 class Work(NamedTuple):
-    """A task to be fine-tuned on, the recipe, the network's sizes, what makes the classifier to start from, the score of logits."""
+    """A task to be fine-tuned on, the recipe, the network's sizes, what makes the classifier to
+    start from, the score of logits.
+    """
 
     task: Task
     sizes: Model
@@ -52,12 +68,22 @@ class Work(NamedTuple):
 
 
 def first_rows(examples: Examples, rows: int | None) -> Examples:
-    """The first rows of a split, or all. Ends the program where an example is more than one sequence or no class."""
+    """The first rows of a split, or all. Ends the program where an example is more than one
+    sequence or no class.
+    """
     if examples.sequences != 1 or not np.issubdtype(examples.labels.dtype, np.integer):
-        raise SystemExit("expected a task of one sequence an example and classes (rte, sst2, cola, mnli, snli, qnli), found another")
+        raise SystemExit(
+            "expected a task of one sequence an example and classes (rte, sst2, cola, mnli, snli,"
+            " qnli), found another"
+        )
     if rows is None or rows >= len(examples):
         return examples
-    return Examples(examples.tokens[:examples.offsets[rows]], examples.offsets[:rows + 1], examples.labels[:rows], 1)
+    return Examples(
+        examples.tokens[: examples.offsets[rows]],
+        examples.offsets[: rows + 1],
+        examples.labels[:rows],
+        1,
+    )
 
 
 def of_run(name: str, epochs: int, precision: str, train_rows: int | None) -> Work:
@@ -71,11 +97,25 @@ def of_run(name: str, epochs: int, precision: str, train_rows: int | None) -> Wo
     about, task = read_task(stage_folder("encode", params.tasks[name].group, name), params)
     recipe = recipe_of(params, epochs, precision)
     dev = task.selection_split
-    task = task._replace(splits={"train": first_rows(task.splits["train"], train_rows), dev: first_rows(task.splits[dev], None)})
-    wanted = describe("transformer", params, about["vocabulary_size"], about["vocabulary_fingerprint"])
+    task = task._replace(
+        splits={
+            "train": first_rows(task.splits["train"], train_rows),
+            dev: first_rows(task.splits[dev], None),
+        }
+    )
+    wanted = describe(
+        "transformer", params, about["vocabulary_size"], about["vocabulary_fingerprint"]
+    )
     weights = stage_folder("pretrain", "transformer", "weights.safetensors")
-    return Work(task, params.model, recipe, lambda: make_classifier(params, recipe, about, wanted, weights, SEED),
-                lambda logits, labels: metrics.score(about["metric"], labels, metrics.predictions(logits, about["target"])))
+    return Work(
+        task,
+        params.model,
+        recipe,
+        lambda: make_classifier(params, recipe, about, wanted, weights, SEED),
+        lambda logits, labels: metrics.score(
+            about["metric"], labels, metrics.predictions(logits, about["target"])
+        ),
+    )
 
 
 def made_up(name: str, profile: str, epochs: int, precision: str, rows_share: float) -> Work:
@@ -83,8 +123,13 @@ def made_up(name: str, profile: str, epochs: int, precision: str, rows_share: fl
     params = validate(compose(profile, []))
     vocabulary = VOCABULARY[profile]
     task = made_up_task(name, rows_share, params.model.context, vocabulary)
-    return Work(task, params.model, recipe_of(params, epochs, precision), lambda: fresh_classifier(params, vocabulary, 2, SEED),
-                accuracy)
+    return Work(
+        task,
+        params.model,
+        recipe_of(params, epochs, precision),
+        lambda: fresh_classifier(params, vocabulary, 2, SEED),
+        accuracy,
+    )
 
 
 class Padding:
@@ -108,84 +153,202 @@ class Padding:
 
 @torch.no_grad()
 def check_equal(work: Work) -> float:
-    """The largest difference of logits on the first rows of dev, before training; ends the program above 1e-3."""
+    """The largest difference of logits on the first rows of dev, before training; ends the program
+    above 1e-3.
+    """
     ours, dev = work.start(), work.task.splits[work.task.selection_split]
     rows = np.arange(min(LOGITS_OF, len(dev)))
     expected = ours(pad(dev, rows).tokens_bkt, NO_DROPOUT, 0.0).logits_bo
-    found = module_of(ours, work.sizes, work.recipe).eval()(**collate(rows_of(dev)[:len(rows)]))["logits"]
+    found = module_of(ours, work.sizes, work.recipe).eval()(**collate(rows_of(dev)[: len(rows)]))[
+        "logits"
+    ]
     difference = float((found - expected).abs().max())
     if not difference < 1e-3:
-        raise SystemExit(f"expected our weights in Hugging Face's model to give our logits, found a difference of {difference:.0e}")
+        raise SystemExit(
+            "expected our weights in Hugging Face's model to give our logits, found a difference"
+            f" of {difference:.0e}"
+        )
     return difference
 
 
-def compare(work: Work, machine: Machine, warm_up: int, rounds: int, folder: Path) -> dict[str, Any]:
-    """Seconds (training and its evaluations; not what makes the model), rows a second, dev scores and padding of both sides."""
+def compare(
+    work: Work, machine: Machine, warm_up: int, rounds: int, folder: Path
+) -> dict[str, Any]:
+    """Seconds (training and its evaluations; not what makes the model), rows a second, dev scores
+    and padding of both sides.
+    """
     task, recipe, dev = work.task, work.recipe, work.task.selection_split
     train = task.splits["train"]
     in_epoch = updates_in_epoch(len(train), recipe.batch_size, task.name)
-    rows = {"train": rows_of(train)[:in_epoch * recipe.batch_size], "dev": rows_of(task.splits[dev])}
-    scores, seconds, padding = {side: [] for side in SIDES}, {side: [] for side in SIDES}, {side: Padding() for side in SIDES}
+    rows = {
+        "train": rows_of(train)[: in_epoch * recipe.batch_size],
+        "dev": rows_of(task.splits[dev]),
+    }
+    scores, seconds, padding = (
+        {side: [] for side in SIDES},
+        {side: [] for side in SIDES},
+        {side: Padding() for side in SIDES},
+    )
 
     def ours() -> None:
         classifier, finetuning.pad = work.start(), padding["ours"].counted_pad
         started = time.perf_counter()
-        outcome = finetune_seed(classifier, recipe, task, SEED, in_epoch, machine, folder / "curve.jsonl", lambda *_: None, task.name)
+        outcome = finetune_seed(
+            classifier,
+            recipe,
+            task,
+            SEED,
+            in_epoch,
+            machine,
+            folder / "curve.jsonl",
+            lambda *_: None,
+            task.name,
+        )
         seconds["ours"].append(time.perf_counter() - started)
         finetuning.pad = pad
         scores["ours"].append(task.score(outcome.logits[f"{dev}/last"]))
 
     def theirs() -> None:
-        trainer = trainer_for(module_of(work.start(), work.sizes, recipe), recipe, rows, in_epoch * recipe.epochs, machine.device,
-                              padding["trainer"].note, work.score, folder)
+        trainer = trainer_for(
+            module_of(work.start(), work.sizes, recipe),
+            recipe,
+            rows,
+            in_epoch * recipe.epochs,
+            machine.device,
+            padding["trainer"].note,
+            work.score,
+            folder,
+        )
         started = time.perf_counter()
         trainer.train()
         seconds["trainer"].append(time.perf_counter() - started)
-        scores["trainer"].append(next(line["eval_score"] for line in reversed(trainer.state.log_history) if "eval_score" in line))
+        scores["trainer"].append(
+            next(
+                line["eval_score"]
+                for line in reversed(trainer.state.log_history)
+                if "eval_score" in line
+            )
+        )
 
     difference = check_equal(work)
     in_turn({"ours": ours, "trainer": theirs}, warm_up, rounds)
-    warm, seconds = {side: sum(all_[:warm_up]) for side, all_ in seconds.items()}, {side: all_[warm_up:] for side, all_ in seconds.items()}
+    warm, seconds = (
+        {side: sum(all_[:warm_up]) for side, all_ in seconds.items()},
+        {side: all_[warm_up:] for side, all_ in seconds.items()},
+    )
     rows_taken = in_epoch * recipe.batch_size * recipe.epochs
-    return {"rows": len(train), "mean_tokens": len(train.tokens) / len(train), "batch": recipe.batch_size, "epochs": recipe.epochs,
-            "logits_differ": difference, "ours_times_faster": times_faster(seconds["ours"], seconds["trainer"]),
-            "sides": {side: {"seconds": seconds[side], "warm_up_seconds": warm[side], "dev_scores": scores[side],
-                             "rows_per_second": rates(seconds[side], rows_taken), "padding_share": padding[side].share()}
-                      for side in SIDES}}
+    return {
+        "rows": len(train),
+        "mean_tokens": len(train.tokens) / len(train),
+        "batch": recipe.batch_size,
+        "epochs": recipe.epochs,
+        "logits_differ": difference,
+        "ours_times_faster": times_faster(seconds["ours"], seconds["trainer"]),
+        "sides": {
+            side: {
+                "seconds": seconds[side],
+                "warm_up_seconds": warm[side],
+                "dev_scores": scores[side],
+                "rows_per_second": rates(seconds[side], rows_taken),
+                "padding_share": padding[side].share(),
+            }
+            for side in SIDES
+        },
+    }
 
 
 def main() -> None:
     options = parser(__doc__, 3)
-    options.add_argument("--tasks", nargs="+", default=["rte", "sst2"], help=f"made up: {', '.join(SHAPES)}; of a run: any of one sequence")
-    options.add_argument("--run", type=Path, metavar="FOLDER", help="a checkout with params.yaml, encoded tasks and pre-trained weights")
-    options.add_argument("--train-rows", type=int, help="only the first rows of a run's train split")
+    options.add_argument(
+        "--tasks",
+        nargs="+",
+        default=["rte", "sst2"],
+        help=f"made up: {', '.join(SHAPES)}; of a run: any of one sequence",
+    )
+    options.add_argument(
+        "--run",
+        type=Path,
+        metavar="FOLDER",
+        help="a checkout with params.yaml, encoded tasks and pre-trained weights",
+    )
+    options.add_argument(
+        "--train-rows", type=int, help="only the first rows of a run's train split"
+    )
     options.add_argument("--profile", choices=sorted(VOCABULARY), default="small")
-    options.add_argument("--rows-share", type=float, default=1.0, help="of the made-up rows (default 1: all)")
+    options.add_argument(
+        "--rows-share", type=float, default=1.0, help="of the made-up rows (default 1: all)"
+    )
     options.add_argument("--epochs", type=int, default=3)
     options.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
-    options.add_argument("--warm-up", type=int, default=1, help="whole fine-tunings of each side before the measured ones (default 1)")
+    options.add_argument(
+        "--warm-up",
+        type=int,
+        default=1,
+        help="whole fine-tunings of each side before the measured ones (default 1)",
+    )
     arguments = options.parse_args()
     logging.set_verbosity_error()
     machine = launch.read_machine()
     machine = replace(machine, threads=arguments.threads or machine.threads)
     launch.prepare(machine)
     facts, found = machine_facts(), {}
-    print(f"{heading(facts)}\n{arguments.run or arguments.profile}, {arguments.precision}, {arguments.epochs} epochs\n")
+    print(
+        f"{heading(facts)}\n{arguments.run or arguments.profile}, {arguments.precision},"
+        f" {arguments.epochs} epochs\n"
+    )
     json_path = arguments.json.absolute() if arguments.json else None
     if arguments.run:
         os.chdir(arguments.run)
     rows = []
     for name in arguments.tasks:
-        work = (of_run(name, arguments.epochs, arguments.precision, arguments.train_rows) if arguments.run else
-                made_up(name, arguments.profile, arguments.epochs, arguments.precision, arguments.rows_share))
+        work = (
+            of_run(name, arguments.epochs, arguments.precision, arguments.train_rows)
+            if arguments.run
+            else made_up(
+                name, arguments.profile, arguments.epochs, arguments.precision, arguments.rows_share
+            )
+        )
         with tempfile.TemporaryDirectory() as folder:
-            found[name] = one = compare(work, machine, arguments.warm_up, arguments.rounds, Path(folder))
+            found[name] = one = compare(
+                work, machine, arguments.warm_up, arguments.rounds, Path(folder)
+            )
         for side, values in one["sides"].items():
-            rows.append([f"{name}, {one['rows']:,} rows of {one['mean_tokens']:.0f} tokens", side, shown(spread(values["seconds"]), 1),
-                         shown(values["rows_per_second"], 1), shown(spread(values["dev_scores"]), 3), f"{values['padding_share']:.1%}",
-                         f"{values['warm_up_seconds']:.1f}", shown(one["ours_times_faster"], 2) if side == "ours" else ""])
-    print(table(["task", "side", "seconds: median (least to most)", "rows/s", "dev score", "padding", "warm-up, s", "times faster"], rows))
-    finish(json_path, facts, {"precision": arguments.precision, "profile": None if arguments.run else arguments.profile, "tasks": found})
+            rows.append(
+                [
+                    f"{name}, {one['rows']:,} rows of {one['mean_tokens']:.0f} tokens",
+                    side,
+                    shown(spread(values["seconds"]), 1),
+                    shown(values["rows_per_second"], 1),
+                    shown(spread(values["dev_scores"]), 3),
+                    f"{values['padding_share']:.1%}",
+                    f"{values['warm_up_seconds']:.1f}",
+                    shown(one["ours_times_faster"], 2) if side == "ours" else "",
+                ]
+            )
+    print(
+        table(
+            [
+                "task",
+                "side",
+                "seconds: median (least to most)",
+                "rows/s",
+                "dev score",
+                "padding",
+                "warm-up, s",
+                "times faster",
+            ],
+            rows,
+        )
+    )
+    finish(
+        json_path,
+        facts,
+        {
+            "precision": arguments.precision,
+            "profile": None if arguments.run else arguments.profile,
+            "tasks": found,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Ten thousand bad inputs: everything that reads what others made gets valid files, damaged; each must give a result or one line.
+"""Ten thousand bad inputs: everything that reads what others made gets valid files, damaged; each
+must give a result or one line.
 
     python benchmarks/fuzz.py --inputs 10000 --seed 0 --keep FOLDER
 
-Each input runs in a worker process with an alarm and a limit on memory above what its libraries take; workers are used again. An input
-hangs on (seed, surface, number) alone. What went wrong is kept in FOLDER. Prints a row a surface; exit status 1 where anything did.
+Each input runs in a worker process with an alarm and a limit on memory above what its libraries
+take; workers are used again. An input hangs on (seed, surface, number) alone. What went wrong is
+kept in FOLDER. Prints a row a surface; exit status 1 where anything did.
 """
 
 import argparse
@@ -37,11 +39,17 @@ def surfaces() -> dict[str, Any]:
     from made_surfaces_of_corpora import SURFACES_OF_CORPORA
     from made_surfaces_of_runs import SURFACES_OF_RUNS
 
-    return {surface.name: surface for surface in (*SURFACES, *SURFACES_OF_CORPORA, *SURFACES_OF_RUNS)}
+    return {
+        surface.name: surface for surface in (*SURFACES, *SURFACES_OF_CORPORA, *SURFACES_OF_RUNS)
+    }
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def damage(seeds: dict[str, bytes], chance: Random) -> dict[str, bytes]:
@@ -55,7 +63,9 @@ def damage(seeds: dict[str, bytes], chance: Random) -> dict[str, bytes]:
     return changed
 
 
-def attempt(surface: Any, seeds: dict[str, bytes], changed: dict[str, bytes], root: Path) -> dict[str, Any]:
+def attempt(
+    surface: Any, seeds: dict[str, bytes], changed: dict[str, bytes], root: Path
+) -> dict[str, Any]:
     """Read damaged files in a folder of their own; what came of it."""
     from made_surfaces import inside, outcome
 
@@ -65,19 +75,34 @@ def attempt(surface: Any, seeds: dict[str, bytes], changed: dict[str, bytes], ro
         (root / "in" / name).write_bytes(content)
     began, said = time.perf_counter(), io.StringIO()
     try:
-        with inside(root / "in"), contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        with (
+            inside(root / "in"),
+            contextlib.redirect_stderr(said),
+            contextlib.redirect_stdout(said),
+        ):
             line = outcome(surface)
         found = {"kind": "result" if line == "result" else "line", "line": line}
         if any(not letter.isprintable() and letter not in "\n\t" for letter in said.getvalue()):
             found = {"kind": "terminal", "line": repr(said.getvalue())}
     except BaseException as error:
-        ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/gpt1/" in frame.filename]
+        ours = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if "/gpt1/" in frame.filename
+        ]
         place = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "elsewhere"
         told = "".join(traceback.format_exception(error))
-        found = {"kind": "uncaught", "line": f"{type(error).__name__} at {place}", "more": told[-3000:]}
+        found = {
+            "kind": "uncaught",
+            "line": f"{type(error).__name__} at {place}",
+            "more": told[-3000:],
+        }
     if {path.name for path in root.iterdir()} != {"in"} or Path("/tmp/escaped").exists():
         found = {"kind": "escaped", "line": str(sorted(root.iterdir()))}
-    return found | {"seconds": time.perf_counter() - began, "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    return found | {
+        "seconds": time.perf_counter() - began,
+        "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
 
 
 def work(pipe: Connection, seed: int) -> None:
@@ -103,12 +128,16 @@ def work(pipe: Connection, seed: int) -> None:
                         pipe.send_bytes(json.dumps(found | {"kind": "uncaught"}).encode())
                         return
                 pages = int(Path("/proc/self/statm").read_text().split()[0])
-                resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY_BYTES,) * 2)
+                resource.setrlimit(
+                    resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY_BYTES,) * 2
+                )
                 pipe.send_bytes(b"{}")
                 limited = True
                 continue
             changed = damage(seeds[name], Random(f"{seed}/{name}/{number}"))
-            pipe.send_bytes(json.dumps(attempt(known[name], seeds[name], changed, spare / "try")).encode())
+            pipe.send_bytes(
+                json.dumps(attempt(known[name], seeds[name], changed, spare / "try")).encode()
+            )
     except EOFError:
         shutil.rmtree(spare, ignore_errors=True)
 
@@ -163,11 +192,19 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--surface", action="append", help="only these; all by default")
-    parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "gpt1-fuzz-finds")
+    parser.add_argument(
+        "--keep", type=Path, default=Path(tempfile.gettempdir()) / "gpt1-fuzz-finds"
+    )
     arguments = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "MLFLOW_DISABLE_TELEMETRY": "true"}
     names = arguments.surface or sorted(surfaces())
-    worker, counts, places, slowest, largest = Worker(arguments.seed), {name: Counter() for name in names}, Counter(), Counter(), 0
+    worker, counts, places, slowest, largest = (
+        Worker(arguments.seed),
+        {name: Counter() for name in names},
+        Counter(),
+        Counter(),
+        0,
+    )
     began = time.perf_counter()
     for number in range(arguments.inputs):
         name = names[number % len(names)]
@@ -183,11 +220,20 @@ def main() -> int:
     print(f"\n{'surface':24} inputs result   line  " + "  ".join(BAD) + "  slowest")
     for name, count in counts.items():
         row = "  ".join(f"{count[kind]:{len(kind)}}" for kind in BAD)
-        print(f"{name:24} {count.total():6} {count['result']:6} {count['line']:6}  {row}  {slowest[name]:.2f} s")
+        print(
+            f"{name:24} {count.total():6} {count['result']:6} {count['line']:6}  {row} "
+            f" {slowest[name]:.2f} s"
+        )
     total: Counter[str] = sum(counts.values(), Counter())
-    print(f"{'all':24} {total.total():6} {total['result']:6} {total['line']:6}  " + "  ".join(f"{total[kind]:{len(kind)}}" for kind in BAD))
-    print(f"{time.perf_counter() - began:.0f} s; largest resident memory of a worker {largest / 1e9:.2f} GB; seed {arguments.seed}; "
-          f"sha256 of the table {hashlib.sha256(str(sorted(total.items())).encode()).hexdigest()[:12]}")
+    print(
+        f"{'all':24} {total.total():6} {total['result']:6} {total['line']:6}  "
+        + "  ".join(f"{total[kind]:{len(kind)}}" for kind in BAD)
+    )
+    print(
+        f"{time.perf_counter() - began:.0f} s; largest resident memory of a worker"
+        f" {largest / 1e9:.2f} GB; seed {arguments.seed}; sha256 of the table"
+        f" {hashlib.sha256(str(sorted(total.items())).encode()).hexdigest()[:12]}"
+    )
     return int(any(total[kind] for kind in BAD))
 
 

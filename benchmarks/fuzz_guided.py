@@ -1,9 +1,11 @@
-"""One surface of fuzz.py read again and again by atheris, which looks at what code an input reaches: `pip install atheris` first.
+"""One surface of fuzz.py read again and again by atheris, which looks at what code an input
+reaches: `pip install atheris` first.
 
     python benchmarks/fuzz_guided.py "task cola" -max_total_time=60
 
-The surface's first file that is not params.yaml is what changes; what follows the name goes to libFuzzer. It ends at the first input that
-gives neither a result nor one line, and leaves it as crash-….
+The surface's first file that is not params.yaml is what changes; what follows the name goes to
+libFuzzer. It ends at the first input that gives neither a result nor one line, and leaves it as
+crash-….
 """
 
 import contextlib
@@ -44,7 +46,11 @@ def main() -> None:
         for other, content in (seeds | {name: data}).items():
             (folder / "in" / other).parent.mkdir(parents=True, exist_ok=True)
             (folder / "in" / other).write_bytes(content)
-        with inside(folder / "in"), contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        with (
+            inside(folder / "in"),
+            contextlib.redirect_stderr(io.StringIO()),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
             outcome(surface)
 
     print(f"{surface.name}: {name}, {len(seeds[name]):,} bytes at first", flush=True)

@@ -1,6 +1,8 @@
-"""For the benchmarks: Hugging Face's GPT of our sizes with our weights, its plain training loop, and a classifier for its Trainer.
+"""For the benchmarks: Hugging Face's GPT of our sizes with our weights, its plain training loop,
+and a classifier for its Trainer.
 
-`OpenAIGPT` offers one attention, written out in matrix products: no attn_implementation changes it, so its best setting is the only one.
+`OpenAIGPT` offers one attention, written out in matrix products: no attn_implementation changes it,
+so its best setting is the only one.
 """
 
 from collections.abc import Callable
@@ -19,20 +21,40 @@ from gpt1.model.gpt import Decoder
 try:
     import transformers
 except ImportError:
-    raise SystemExit("transformers is not installed, and only this benchmark needs it: pip install -c constraints.txt -e '.[benchmarks]'"
-                     ) from None
+    raise SystemExit(
+        "transformers is not installed, and only this benchmark needs it: pip install -c"
+        " constraints.txt -e '.[benchmarks]'"
+    ) from None
 
-LINEAR = {"qkv": "attn.c_attn", "projection": "attn.c_proj", "expand": "mlp.c_fc", "contract": "mlp.c_proj"}
+LINEAR = {
+    "qkv": "attn.c_attn",
+    "projection": "attn.c_proj",
+    "expand": "mlp.c_fc",
+    "contract": "mlp.c_proj",
+}
 NORMS = {"attention_norm": "ln_1", "feed_forward_norm": "ln_2"}
 
 
 def config(sizes: Model, rows: int, dropout: float) -> Any:
     """Their configuration of our sizes."""
     if sizes.feed_forward != 4 * sizes.width:
-        raise SystemExit(f"model.feed_forward: Hugging Face's GPT knows only 4 x width, found {sizes.feed_forward} for width {sizes.width}")
+        raise SystemExit(
+            "model.feed_forward: Hugging Face's GPT knows only 4 x width, found"
+            f" {sizes.feed_forward} for width {sizes.width}"
+        )
     return transformers.OpenAIGPTConfig(
-        vocab_size=rows, n_positions=sizes.context, n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, afn="gelu",
-        resid_pdrop=dropout, embd_pdrop=dropout, attn_pdrop=dropout, layer_norm_epsilon=sizes.layer_norm_epsilon, loss_type="ForCausalLM")
+        vocab_size=rows,
+        n_positions=sizes.context,
+        n_embd=sizes.width,
+        n_layer=sizes.layers,
+        n_head=sizes.heads,
+        afn="gelu",
+        resid_pdrop=dropout,
+        embd_pdrop=dropout,
+        attn_pdrop=dropout,
+        layer_norm_epsilon=sizes.layer_norm_epsilon,
+        loss_type="ForCausalLM",
+    )
 
 
 @torch.no_grad()
@@ -42,46 +64,66 @@ def fill(theirs: nn.Module, ours: Decoder) -> None:
     for number, block in enumerate(ours.blocks):
         for name, target in (LINEAR | NORMS).items():
             module = getattr(block, name)
-            tensors[f"h.{number}.{target}.weight"] = module.weight.T if name in LINEAR else module.weight
+            tensors[f"h.{number}.{target}.weight"] = (
+                module.weight.T if name in LINEAR else module.weight
+            )
             tensors[f"h.{number}.{target}.bias"] = module.bias
     own = dict(theirs.named_parameters())
-    assert own.keys() == tensors.keys(), f"names of Hugging Face's GPT have changed: {sorted(own.keys() ^ tensors.keys())}"
+    assert own.keys() == tensors.keys(), (
+        f"names of Hugging Face's GPT have changed: {sorted(own.keys() ^ tensors.keys())}"
+    )
     for name, tensor in tensors.items():
         own[name].copy_(tensor)
 
 
 def language_model(size: Size, ours: Decoder) -> Any:
     """Their `OpenAIGPTLMHeadModel` with our weights and dropout."""
-    model = transformers.OpenAIGPTLMHeadModel(config(size.model, size.vocabulary, size.recipe.dropout))
+    model = transformers.OpenAIGPTLMHeadModel(
+        config(size.model, size.vocabulary, size.recipe.dropout)
+    )
     fill(model.transformer, ours)
     return model.train()
 
 
 @torch.no_grad()
 def check_equal(size: Size, ours: Decoder, theirs: Any) -> float:
-    """The largest difference of logits on a short text, no dropout, relative to the largest; ends the program above 1e-4."""
-    tokens_1t = torch.from_numpy(windows_of(size)(0)[:1, :min(64, size.model.context)])
+    """The largest difference of logits on a short text, no dropout, relative to the largest; ends
+    the program above 1e-4.
+    """
+    tokens_1t = torch.from_numpy(windows_of(size)(0)[:1, : min(64, size.model.context)])
     expected = F.linear(ours(tokens_1t, NO_DROPOUT).hidden_btd, ours.tokens)
     found = theirs.eval()(input_ids=tokens_1t).logits
     theirs.train()
     difference = float((found - expected).abs().max() / expected.abs().max())
     if not difference < 1e-4:
-        raise SystemExit(f"expected Hugging Face's model to give our logits with our weights, found a difference of {difference:.0e}")
+        raise SystemExit(
+            "expected Hugging Face's model to give our logits with our weights, found a difference"
+            f" of {difference:.0e}"
+        )
     return difference
 
 
 def their_step(size: Size, model: Any, compiled: bool, device: torch.device) -> Callable[[], float]:
-    """The next update of a plain loop, at every call: autocast where bf16, clip, torch's fused AdamW. The loss of the batch.
+    """The next update of a plain loop, at every call: autocast where bf16, clip, torch's fused
+    AdamW. The loss of the batch.
 
-    Their loss has one target fewer a window than ours: it shifts within the window that it is given.
+    Their loss has one target fewer a window than ours: it shifts within the window that it is
+    given.
     """
     recipe, windows_at, updates = size.recipe, windows_of(size), count(1)
     model.to(device)
     forward = torch.compile(model) if compiled else model
     decayed = [parameter for parameter in model.parameters() if parameter.ndim > 1]
     others = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
-    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": others, "weight_decay": 0.0}],
-                                  lr=recipe.learning_rate / recipe.warmup_updates, betas=(recipe.beta1, recipe.beta2), fused=True)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": decayed, "weight_decay": recipe.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ],
+        lr=recipe.learning_rate / recipe.warmup_updates,
+        betas=(recipe.beta1, recipe.beta2),
+        fused=True,
+    )
 
     def step() -> float:
         tokens_bt = torch.from_numpy(windows_at(next(updates))[:, :-1]).to(device)
@@ -97,7 +139,9 @@ def their_step(size: Size, model: Any, compiled: bool, device: torch.device) -> 
 
 
 class Classifier(nn.Module):
-    """As a user of Trainer writes it: their GPT, a linear layer on the state at the last token, the auxiliary LM added to the loss."""
+    """As a user of Trainer writes it: their GPT, a linear layer on the state at the last token, the
+    auxiliary LM added to the loss.
+    """
 
     def __init__(self, gpt: Any, outputs: int, classifier_dropout: float, lambda_lm: float) -> None:
         super().__init__()
@@ -105,13 +149,19 @@ class Classifier(nn.Module):
         self.dropout, self.lambda_lm = nn.Dropout(classifier_dropout), lambda_lm
 
     def forward(self, input_ids: Tensor, lengths: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Loss and logits of right-padded token ids [b, t]; under the causal mask padding needs none of its own."""
+        """Loss and logits of right-padded token ids [b, t]; under the causal mask padding needs
+        none of its own.
+        """
         hidden_btd = self.gpt(input_ids=input_ids).last_hidden_state
-        logits_bo = self.head(self.dropout(hidden_btd[torch.arange(len(lengths), device=lengths.device), lengths - 1]))
+        logits_bo = self.head(
+            self.dropout(hidden_btd[torch.arange(len(lengths), device=lengths.device), lengths - 1])
+        )
         loss = F.cross_entropy(logits_bo.float(), labels)
         if self.training and self.lambda_lm:
             places_t = torch.arange(1, input_ids.shape[1], device=lengths.device)
             targets_bt = input_ids[:, 1:].masked_fill(places_t >= lengths[:, None], -100)
             tokens_btv = F.linear(hidden_btd[:, :-1], self.gpt.tokens_embed.weight)
-            loss = loss + self.lambda_lm * F.cross_entropy(tokens_btv.flatten(0, 1).float(), targets_bt.flatten(), ignore_index=-100)
+            loss = loss + self.lambda_lm * F.cross_entropy(
+                tokens_btv.flatten(0, 1).float(), targets_bt.flatten(), ignore_index=-100
+            )
         return {"loss": loss, "logits": logits_bo}

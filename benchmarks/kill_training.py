@@ -1,11 +1,13 @@
-"""Trainings that die by SIGKILL, and are started again: is what they leave in the end that of a run which nothing disturbed, to the bit?
+"""Trainings that die by SIGKILL, and are started again: is what they leave in the end that of a run
+which nothing disturbed, to the bit?
 
     python benchmarks/kill_training.py [--pretrainings 30] [--finetunings 10] [--updates 500] [--json FILE] [--keep FOLDER]
 
-One network of a million parameters on made-up data, in fp32, with dropout, a checkpoint every two seconds. Each trial begins from nothing
-and is killed once: at a moment of its training drawn at random, every third pre-training while a checkpoint is being written. Then the same
-command goes on to its end. Compared: every output file's bytes, and each point in MLflow, which the run sends while it goes on and
-`gpt1 sync` completes.
+One network of a million parameters on made-up data, in fp32, with dropout, a checkpoint every two
+seconds. Each trial begins from nothing and is killed once: at a moment of its training drawn at
+random, every third pre-training while a checkpoint is being written. Then the same command goes on
+to its end. Compared: every output file's bytes, and each point in MLflow, which the run sends while
+it goes on and `gpt1 sync` completes.
 """
 
 import argparse
@@ -31,7 +33,10 @@ from gpt1.files import sha256_file, write_json
 ROOT = Path(__file__).resolve().parents[1]
 STAGES = {"pretrain": "transformer", "finetune": TASK}
 POLL_SECONDS, AMID_SECONDS, PATIENCE_SECONDS = 0.001, 0.03, 600.0
-LIVE = "import runpy, gpt1.record.live as live; live.LIVE_AFTER_SECONDS = 2.0; runpy.run_module('gpt1.stages', run_name='__main__')"
+LIVE = (
+    "import runpy, gpt1.record.live as live; live.LIVE_AFTER_SECONDS = 2.0;"
+    " runpy.run_module('gpt1.stages', run_name='__main__')"
+)
 SYNC = "from gpt1.cli import main; main()"
 POINTS = """select runs.name, key, step, count(*), max(value), max(is_nan) from metrics join runs using (run_uuid) group by 1, 2, 3"""
 Points = dict[tuple[str, str, int], tuple[float, bool]]
@@ -49,41 +54,69 @@ class Trial(NamedTuple):
 
 
 class Place:
-    """A folder with a copy of our code, the inputs of both stages, and an MLflow of its own that each trial finds empty."""
+    """A folder with a copy of our code, the inputs of both stages, and an MLflow of its own that
+    each trial finds empty.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        shutil.copytree(ROOT / "gpt1", folder / "gpt1", ignore=shutil.ignore_patterns("__pycache__"))  # whoever edits meanwhile
-        self.environment = {**os.environ, "PYTHONPATH": str(folder), "GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "PYTHONWARNINGS": "ignore",
-                            "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
+        shutil.copytree(
+            ROOT / "gpt1", folder / "gpt1", ignore=shutil.ignore_patterns("__pycache__")
+        )  # whoever edits meanwhile
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(folder),
+            "GPT1_DEVICE": "cpu",
+            "GPT1_THREADS": "1",
+            "PYTHONWARNINGS": "ignore",
+            "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
+        }
         self.environment.pop("GPT1_MLFLOW", None)
 
     def start(self, stage: str) -> "subprocess.Popen[bytes]":
-        """A training, as `python -m gpt1.stages` runs it, but that it tells MLflow of itself from its first seconds on."""
+        """A training, as `python -m gpt1.stages` runs it, but that it tells MLflow of itself from
+        its first seconds on.
+        """
         log = (self.folder / "said").open("ab")
-        return subprocess.Popen([sys.executable, "-c", LIVE, stage, STAGES[stage]], cwd=self.folder, env=self.environment, stdout=log,
-                                stderr=log)
+        return subprocess.Popen(
+            [sys.executable, "-c", LIVE, stage, STAGES[stage]],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=log,
+            stderr=log,
+        )
 
     def trains(self) -> bool:
         """Whether the stage has come to its training, which begins with an empty curve."""
         return any(self.folder.glob("data/checkpoints/*/*.jsonl"))
 
     def end(self, stage: str) -> float:
-        """Run a training to its end, tell MLflow what it has not; how many seconds it took once it trained."""
+        """Run a training to its end, tell MLflow what it has not; how many seconds it took once it
+        trained.
+        """
         process = self.start(stage)
         while not self.trains() and process.poll() is None:
             time.sleep(POLL_SECONDS)
         began = time.monotonic()
         self.check(process.wait(PATIENCE_SECONDS))
         seconds = time.monotonic() - began
-        self.check(subprocess.run([sys.executable, "-c", SYNC, "sync"], cwd=self.folder, env=self.environment, capture_output=True,
-                                  check=False).returncode)
+        self.check(
+            subprocess.run(
+                [sys.executable, "-c", SYNC, "sync"],
+                cwd=self.folder,
+                env=self.environment,
+                capture_output=True,
+                check=False,
+            ).returncode
+        )
         return seconds
 
     def check(self, status: int) -> None:
         """Raise RuntimeError with what was said last where a command has failed."""
         if status:
-            raise RuntimeError(f"ended with {status}: {(self.folder / 'said').read_text(errors='replace')[-500:]}")
+            raise RuntimeError(
+                f"ended with {status}: {(self.folder / 'said').read_text(errors='replace')[-500:]}"
+            )
 
     def reset(self, stage: str) -> None:
         """As though the stage had never run."""
@@ -96,17 +129,28 @@ class Place:
     def sums(self, stage: str) -> dict[str, str]:
         """sha256 of every output."""
         root = self.folder / "data" / stage
-        return {path.relative_to(root).as_posix(): sha256_file(path) for path in sorted(root.rglob("*")) if path.is_file()}
+        return {
+            path.relative_to(root).as_posix(): sha256_file(path)
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        }
 
     def points(self, stage: str) -> tuple[Points, list[str]]:
-        """The values in MLflow of this stage's runs by run, name and step, and those that are there more than once."""
+        """The values in MLflow of this stage's runs by run, name and step, and those that are there
+        more than once.
+        """
         with sqlite3.connect(self.folder / "mlflow.db") as base:
             rows = [row for row in base.execute(POINTS) if row[0].startswith(stage)]
-        return {row[:3]: (row[4], bool(row[5])) for row in rows}, [f"{row[1]} at {row[2]} {row[3]} times" for row in rows if row[3] != 1]
+        return {row[:3]: (row[4], bool(row[5])) for row in rows}, [
+            f"{row[1]} at {row[2]} {row[3]} times" for row in rows if row[3] != 1
+        ]
 
     def state(self) -> tuple[int, int]:
         """Update of the newest checkpoint, lines of the curves."""
-        saved = [int(path.name.removeprefix("update-")) for path in self.folder.glob("data/checkpoints/*/update-*")]
+        saved = [
+            int(path.name.removeprefix("update-"))
+            for path in self.folder.glob("data/checkpoints/*/update-*")
+        ]
         lines = 0
         for path in self.folder.glob("data/checkpoints/*/*.jsonl"):
             with suppress(FileNotFoundError):  # the run has ended meanwhile
@@ -115,7 +159,8 @@ class Place:
 
 
 def kill(place: Place, stage: str, lines: int, delay: float, amid: bool) -> float | None:
-    """Kill a training so many seconds after its curves have so many lines; `amid`: then amid the writing of a checkpoint.
+    """Kill a training so many seconds after its curves have so many lines; `amid`: then amid the
+    writing of a checkpoint.
 
     Returns after how many seconds of training that was, None where it had ended before.
     """
@@ -137,17 +182,23 @@ def kill(place: Place, stage: str, lines: int, delay: float, amid: bool) -> floa
 
 
 def expected_lines(points: Points) -> int:
-    """How many lines the curves of a stage have where it is done: one for each update with a training loss, and for each evaluation."""
+    """How many lines the curves of a stage have where it is done: one for each update with a
+    training loss, and for each evaluation.
+    """
     return sum(key in ("loss", "heldout_loss", "dev_score") for _, key, _ in points)
 
 
-def try_once(place: Place, stage: str, seconds: float, amid: bool, expected: tuple[dict[str, str], Points]) -> Trial:
+def try_once(
+    place: Place, stage: str, seconds: float, amid: bool, expected: tuple[dict[str, str], Points]
+) -> Trial:
     """One trial against what an undisturbed run of `seconds` left."""
     killed = None
     while killed is None:  # which is when the training ended before it was killed
         place.reset(stage)
         lines = expected_lines(expected[1])
-        killed = kill(place, stage, random.randrange(lines), random.uniform(0, seconds / lines), amid)
+        killed = kill(
+            place, stage, random.randrange(lines), random.uniform(0, seconds / lines), amid
+        )
     partial = bool(list((place.folder / "data/checkpoints").glob("*/.update-*.partial")))
     checkpoint, lines = place.state()
     faults = []
@@ -156,22 +207,42 @@ def try_once(place: Place, stage: str, seconds: float, amid: bool, expected: tup
         if differ := sorted({name for name, _ in place.sums(stage).items() ^ expected[0].items()}):
             faults.append(f"not byte for byte: {', '.join(differ)}")
         points, double = place.points(stage)
-        faults += [f"MLflow lacks {key} at {step} of {run}" for run, key, step in expected[1].keys() - points.keys()][:3]
-        faults += [f"MLflow has {key} at {step} of {run} too much" for run, key, step in points.keys() - expected[1].keys()][:3]
+        faults += [
+            f"MLflow lacks {key} at {step} of {run}"
+            for run, key, step in expected[1].keys() - points.keys()
+        ][:3]
+        faults += [
+            f"MLflow has {key} at {step} of {run} too much"
+            for run, key, step in points.keys() - expected[1].keys()
+        ][:3]
         faults += [f"MLflow has {row}" for row in double][:3]
-        faults += [f"MLflow has another {key} at {step}" for (run, key, step), value in expected[1].items()
-                   if points.get((run, key, step), value) != value][:3]
+        faults += [
+            f"MLflow has another {key} at {step}"
+            for (run, key, step), value in expected[1].items()
+            if points.get((run, key, step), value) != value
+        ][:3]
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         faults.append(str(error))
-    return Trial(stage, "checkpoint half written" if partial else "at random", killed, checkpoint, lines, faults)
+    return Trial(
+        stage,
+        "checkpoint half written" if partial else "at random",
+        killed,
+        checkpoint,
+        lines,
+        faults,
+    )
 
 
 def main() -> None:
     """Print the table; status 1 where a trial has a fault."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pretrainings", type=int, default=30)
     parser.add_argument("--finetunings", type=int, default=10)
-    parser.add_argument("--updates", type=int, default=500, help="of a pre-training (default 500, some 30 s)")
+    parser.add_argument(
+        "--updates", type=int, default=500, help="of a pre-training (default 500, some 30 s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the trials there too")
     parser.add_argument("--keep", type=Path, help="an empty folder to work in, kept afterwards")
@@ -179,7 +250,9 @@ def main() -> None:
     random.seed(chosen.seed)
     with tempfile.TemporaryDirectory() as temporary:
         place = Place((chosen.keep or Path(temporary)).resolve())
-        trials = try_all(place, chosen.updates, {"pretrain": chosen.pretrainings, "finetune": chosen.finetunings})
+        trials = try_all(
+            place, chosen.updates, {"pretrain": chosen.pretrainings, "finetune": chosen.finetunings}
+        )
     if chosen.json:
         write_json(chosen.json, [trial._asdict() for trial in trials])
     sys.exit(any(trial.faults for trial in trials))
@@ -188,11 +261,28 @@ def main() -> None:
 def try_all(place: Place, updates: int, wanted: dict[str, int]) -> list[Trial]:
     """All trials one after another, and their table."""
     os.chdir(ROOT)  # where the profiles are
-    params = made_params(pretrain__updates=updates, pretrain__epochs=None, pretrain__batch_size=8, pretrain__warmup_updates=10,
-                         pretrain__log_updates=2, pretrain__heldout_updates=50, pretrain__heldout_windows=32, pretrain__precision="fp32",
-                         pretrain__checkpoint_minutes=1 / 30, finetune__precision="fp32", finetune__epochs=1, finetune__log_updates=2)
+    params = made_params(
+        pretrain__updates=updates,
+        pretrain__epochs=None,
+        pretrain__batch_size=8,
+        pretrain__warmup_updates=10,
+        pretrain__log_updates=2,
+        pretrain__heldout_updates=50,
+        pretrain__heldout_windows=32,
+        pretrain__precision="fp32",
+        pretrain__checkpoint_minutes=1 / 30,
+        finetune__precision="fp32",
+        finetune__epochs=1,
+        finetune__log_updates=2,
+    )
     write_inputs(place.folder, params)
-    subprocess.run([sys.executable, "-c", SYNC, "sync"], cwd=place.folder, env=place.environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", SYNC, "sync"],
+        cwd=place.folder,
+        env=place.environment,
+        check=True,
+        capture_output=True,
+    )
     trials = []
     for stage, count in wanted.items():
         if stage == "pretrain" or count:
@@ -201,16 +291,30 @@ def try_all(place: Place, updates: int, wanted: dict[str, int]) -> list[Trial]:
             place.reset(stage)
             seconds = place.end(stage)
             expected = place.sums(stage), place.points(stage)[0]
-            print(f"{stage}, undisturbed: {seconds:.0f} s, {len(expected[0])} files, {len(expected[1])} points in MLflow", flush=True)
+            print(
+                f"{stage}, undisturbed: {seconds:.0f} s, {len(expected[0])} files,"
+                f" {len(expected[1])} points in MLflow",
+                flush=True,
+            )
         for number in range(count):
-            trials.append(try_once(place, stage, seconds, stage == "pretrain" and number % 3 == 2, expected))
+            trials.append(
+                try_once(place, stage, seconds, stage == "pretrain" and number % 3 == 2, expected)
+            )
             print(f"{number + 1} of {count}: {trials[-1]}", file=sys.stderr, flush=True)
-        if stage == "pretrain" and count:  # the last trial's weights, equal or not, are what the fine-tunings begin from
+        if (
+            stage == "pretrain" and count
+        ):  # the last trial's weights, equal or not, are what the fine-tunings begin from
             shutil.rmtree(place.folder / "data/checkpoints", ignore_errors=True)
-    print("| stage | moment | killed after | newest checkpoint | lines of the curve | faults |\n|---|---|---|---|---|---|")
+    print(
+        "| stage | moment | killed after | newest checkpoint | lines of the curve | faults"
+        " |\n|---|---|---|---|---|---|"
+    )
     for trial in trials:
-        print(f"| {trial.stage} | {trial.moment} | {trial.killed_after:.1f} s | {trial.checkpoint or '-'} | {trial.curve_lines} | "
-              f"{'; '.join(trial.faults) or 'none'} |")
+        print(
+            f"| {trial.stage} | {trial.moment} | {trial.killed_after:.1f} s |"
+            f" {trial.checkpoint or '-'} | {trial.curve_lines} |"
+            f" {'; '.join(trial.faults) or 'none'} |"
+        )
     for stage, count in Counter(trial.stage for trial in trials).items():
         good = sum(not trial.faults for trial in trials if trial.stage == stage)
         print(f"{stage}: {good} of {count} as if undisturbed")
@@ -220,7 +324,13 @@ def try_all(place: Place, updates: int, wanted: dict[str, int]) -> list[Trial]:
 def make_empty(place: Place) -> None:
     """An MLflow without a run: making its tables takes longer than a trial."""
     code = "from mlflow import MlflowClient; MlflowClient().search_experiments()"
-    subprocess.run([sys.executable, "-c", code], cwd=place.folder, env=place.environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=place.folder,
+        env=place.environment,
+        check=True,
+        capture_output=True,
+    )
     shutil.move(place.folder / "mlflow.db", place.folder / "empty.db")
 
 

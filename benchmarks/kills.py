@@ -1,11 +1,14 @@
-"""Kill table: a stage, its DVC, the flow run's engine, the worker or the server dies by SIGKILL; what is lost, what stays, does it go on?
+"""Kill table: a stage, its DVC, the flow run's engine, the worker or the server dies by SIGKILL;
+what is lost, what stays, does it go on?
 
     python benchmarks/kills.py [--port 4390] [--victims engine worker …] [--moments starting training writing] [--keep FOLDER]
 
-A real service (make serve) in a copy of this checkout, in a temporary folder; it uses the port given and the one after it. All that
-reproduce-table2 of one task needs is made once, undisturbed; then for each cell the pre-training of the Transformer is undone, the run is
-asked for, its victim killed in the moment (starting: no curve yet; training: updates since a checkpoint; writing: outputs half written, or,
-for all but the stage itself, after the stage's end and before dvc.lock knows), and the same run asked for again.
+A real service (make serve) in a copy of this checkout, in a temporary folder; it uses the port
+given and the one after it. All that reproduce-table2 of one task needs is made once, undisturbed;
+then for each cell the pre-training of the Transformer is undone, the run is asked for, its victim
+killed in the moment (starting: no curve yet; training: updates since a checkpoint; writing: outputs
+half written, or, for all but the stage itself, after the stage's end and before dvc.lock knows),
+and the same run asked for again.
 """
 
 import argparse
@@ -19,7 +22,19 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from served_copy import CONTEXT, MARK, OUTPUTS, POLL_SECONDS, ROWS, SPEED, STAGE, UPDATES, VICTIMS, Place, wait
+from served_copy import (
+    CONTEXT,
+    MARK,
+    OUTPUTS,
+    POLL_SECONDS,
+    ROWS,
+    SPEED,
+    STAGE,
+    UPDATES,
+    VICTIMS,
+    Place,
+    wait,
+)
 
 BOTH = "engine and worker"
 MOMENTS = ("starting", "training", "writing")
@@ -54,14 +69,26 @@ def is_moment(place: Place, victim: str, moment: str) -> bool:
 
 
 def kill(place: Place, cell: Cell) -> None:
-    """Wait for the moment, kill the victim, follow what is left of the run until nothing of it is without a worker."""
+    """Wait for the moment, kill the victim, follow what is left of the run until nothing of it is
+    without a worker.
+    """
     if not wait(RUN_SECONDS, lambda: place.known()["stage"], 0.02):
-        raise RuntimeError(f"{STAGE} did not start: Prefect says {place.state(cell.run)}; see {place.folder}/data/logs/serve")
+        raise RuntimeError(
+            f"{STAGE} did not start: Prefect says {place.state(cell.run)}; see"
+            f" {place.folder}/data/logs/serve"
+        )
     victims = place.known()
     stage = victims["stage"][0]
-    wait(RUN_SECONDS, lambda: is_moment(place, cell.victim, cell.moment) or not stage.is_running(), POLL_SECONDS)
+    wait(
+        RUN_SECONDS,
+        lambda: is_moment(place, cell.victim, cell.moment) or not stage.is_running(),
+        POLL_SECONDS,
+    )
     if not is_moment(place, cell.victim, cell.moment):
-        raise RuntimeError(f"the moment {cell.moment} was missed; the service is {'at work' if place.alive() else 'no more'}")
+        raise RuntimeError(
+            f"the moment {cell.moment} was missed; the service is"
+            f" {'at work' if place.alive() else 'no more'}"
+        )
     hit = [process for name in cell.victim.split(" and ") for process in victims[name]]
     for process in hit:
         process.kill()
@@ -96,7 +123,9 @@ def kill(place: Place, cell: Cell) -> None:
 
 
 def went_on(place: Place, cell: Cell, finished_before: float) -> str:
-    """From which update the training went on that ended well, and how many of the updates it did again."""
+    """From which update the training went on that ended well, and how many of the updates it did
+    again.
+    """
     path = place.folder / SPEED
     if not path.exists():
         return "no training ended"
@@ -106,7 +135,10 @@ def went_on(place: Place, cell: Cell, finished_before: float) -> str:
         return "not disturbed"
     speed = json.loads(path.read_text())
     first = UPDATES - round(speed["seconds"] * speed["tokens_per_second"] / (ROWS * CONTEXT))
-    return f"went on from update {first}, reached {cell.reached}: {max(0, cell.reached - first)} done again"
+    return (
+        f"went on from update {first}, reached {cell.reached}: {max(0, cell.reached - first)} done"
+        " again"
+    )
 
 
 def try_cell(place: Place, cell: Cell, lock: dict[str, Any], sums: dict[str, str]) -> None:
@@ -116,7 +148,11 @@ def try_cell(place: Place, cell: Cell, lock: dict[str, Any], sums: dict[str, str
     killed = time.time() - (time.monotonic() - cell.killed_at)
     if {name: value for name, value in place.lock().items() if name != STAGE} != others:
         cell.faults.append("dvc.lock lost finished stages")
-    if [name for name, value in place.sums().items() if not name.startswith(str(OUTPUTS)) and sums.get(name) != value]:
+    if [
+        name
+        for name, value in place.sums().items()
+        if not name.startswith(str(OUTPUTS)) and sums.get(name) != value
+    ]:
         cell.faults.append("finished outputs changed")
     cell.at_once = place.state(cell.run)[0] or "no server"
     if not wait(RUN_SECONDS, lambda: not place.known()["engine"], 0.2):
@@ -133,14 +169,18 @@ def try_cell(place: Place, cell: Cell, lock: dict[str, Any], sums: dict[str, str
     if place.lock() != lock:
         cell.faults.append("dvc.lock is not that of the undisturbed run")
     if differ := sorted(name for name, _ in place.sums().items() ^ sums.items()):
-        cell.faults.append(f"not byte for byte those of the undisturbed run: {', '.join(dict.fromkeys(differ))}")
+        cell.faults.append(
+            f"not byte for byte those of the undisturbed run: {', '.join(dict.fromkeys(differ))}"
+        )
     cell.went_on = went_on(place, cell, killed) + f"; {message}"
     wait(20, lambda: not place.known()["engine"], 0.2)
 
 
 def main() -> None:
     """Print the table; status 1 where a cell is not as it has to be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--port", type=int, default=4390)
     parser.add_argument("--victims", nargs="+", choices=(*VICTIMS, BOTH), default=VICTIMS)
     parser.add_argument("--moments", nargs="+", choices=MOMENTS, default=MOMENTS)
@@ -152,7 +192,9 @@ def main() -> None:
         place.call(sys.executable, "-m", "gpt1.cli", "run", "table2")  # undisturbed
         with place.serving():
             cells = [(victim, moment) for victim in chosen.victims for moment in chosen.moments]
-            first = [(BOTH, "training")] if chosen.victims == VICTIMS else []  # nobody is left to tell: only silence does, while others go
+            first = (
+                [(BOTH, "training")] if chosen.victims == VICTIMS else []
+            )  # nobody is left to tell: only silence does, while others go
             tried = try_all(place, first + cells)
     sys.exit(1 if any(cell.faults for cell in tried) else 0)
 
@@ -171,12 +213,18 @@ def try_all(place: Place, wanted: list[tuple[str, str]]) -> list[Cell]:
             cell.faults.append(str(error))
         print(f"{time.monotonic() - began:.0f} s: {cell}", file=sys.stderr, flush=True)
     wait(SILENCE_SECONDS, lambda: all(place.ended(cell.run) for cell in cells if cell.run), 1)
-    print("| killed | moment | last orphan gone after | Prefect at once | in the end | training; the next run | faults |")
+    print(
+        "| killed | moment | last orphan gone after | Prefect at once | in the end | training; the"
+        " next run | faults |"
+    )
     print("|---|---|---|---|---|---|---|")
     for cell in cells:
         gone = "not within 15 s" if cell.gone_after is None else f"{cell.gone_after:.1f} s"
-        print(f"| {cell.victim} | {cell.moment} | {gone} | {cell.at_once} | {place.state(cell.run)[0]} | {cell.went_on} | "
-              f"{'; '.join(cell.faults) or 'none'} |", flush=True)
+        print(
+            f"| {cell.victim} | {cell.moment} | {gone} | {cell.at_once} |"
+            f" {place.state(cell.run)[0]} | {cell.went_on} | {'; '.join(cell.faults) or 'none'} |",
+            flush=True,
+        )
     print(f"{len(cells)} cells in {time.monotonic() - began:.0f} s")
     return cells
 

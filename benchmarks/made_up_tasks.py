@@ -1,4 +1,6 @@
-"""For the benchmarks: made-up fine-tuning tasks as many and as long as RTE and 10,000 rows of SST-2, with something to learn in them."""
+"""For the benchmarks: made-up fine-tuning tasks as many and as long as RTE and 10,000 rows of
+SST-2, with something to learn in them.
+"""
 
 from typing import NamedTuple
 
@@ -12,11 +14,17 @@ from gpt1.train.finetuning import Logits, Task
 from gpt1.train.loop import seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
-TELLING_SHARE, TELLING_IDS, TRUTH = 0.2, 8, 0.9  # so many of the tokens are of so many rare ids for each label, mostly for the right one
+TELLING_SHARE, TELLING_IDS, TRUTH = (
+    0.2,
+    8,
+    0.9,
+)  # so many of the tokens are of so many rare ids for each label, mostly for the right one
 
 
 class Shape(NamedTuple):
-    """Rows of train and dev, and the lengths in tokens: log-normal of this median and deviation of the logarithm, at least the least."""
+    """Rows of train and dev, and the lengths in tokens: log-normal of this median and deviation of
+    the logarithm, at least the least.
+    """
 
     train: int
     dev: int
@@ -25,18 +33,33 @@ class Shape(NamedTuple):
     least: int
 
 
-SHAPES = {"rte": Shape(2490, 277, 58.0, 0.6, 15), "sst2": Shape(10_000, 872, 10.5, 0.65, 4)}  # means of some 70 and 13 tokens
+SHAPES = {
+    "rte": Shape(2490, 277, 58.0, 0.6, 15),
+    "sst2": Shape(10_000, 872, 10.5, 0.65, 4),
+}  # means of some 70 and 13 tokens
 
 
 def examples(shape: Shape, rows: int, context: int, vocabulary: int, seed: int) -> Examples:
-    """Rows of a two-class task; each ends in the extract symbol, the last of `vocabulary` + 3 ids."""
+    """Rows of a two-class task; each ends in the extract symbol, the last of `vocabulary` + 3
+    ids.
+    """
     draw = np.random.default_rng(seed)
-    lengths = np.clip(np.exp(draw.normal(np.log(shape.median), shape.deviation, rows)).round().astype(np.int64), shape.least, context)
+    lengths = np.clip(
+        np.exp(draw.normal(np.log(shape.median), shape.deviation, rows)).round().astype(np.int64),
+        shape.least,
+        context,
+    )
     offsets, labels = np.concatenate([[0], np.cumsum(lengths)]), draw.integers(2, size=rows)
-    tokens = (vocabulary * draw.random(offsets[-1]) ** 3).astype(np.int64)  # few ids are frequent, most are rare, as in text
-    told = np.where(draw.random(offsets[-1]) < TRUTH, labels.repeat(lengths), 1 - labels.repeat(lengths))
+    tokens = (vocabulary * draw.random(offsets[-1]) ** 3).astype(
+        np.int64
+    )  # few ids are frequent, most are rare, as in text
+    told = np.where(
+        draw.random(offsets[-1]) < TRUTH, labels.repeat(lengths), 1 - labels.repeat(lengths)
+    )
     telling = draw.random(offsets[-1]) < TELLING_SHARE
-    tokens[telling] = (vocabulary - 1 - told * TELLING_IDS - draw.integers(TELLING_IDS, size=len(told)))[telling]
+    tokens[telling] = (
+        vocabulary - 1 - told * TELLING_IDS - draw.integers(TELLING_IDS, size=len(told))
+    )[telling]
     tokens[offsets[:-1]], tokens[offsets[1:] - 1] = vocabulary, vocabulary + SPECIAL_SYMBOLS - 1
     return Examples(tokens.astype(np.uint16), offsets, labels, 1)
 
@@ -49,9 +72,13 @@ def accuracy(logits: Logits, labels: np.ndarray) -> float:
 def made_up_task(name: str, rows_share: float, context: int, vocabulary: int) -> Task:
     """The task of that name with this share of its rows."""
     shape = SHAPES[name]
-    train, dev = (examples(shape, max(64, round(rows * rows_share)), context, vocabulary, seed)
-                  for seed, rows in ((1, shape.train), (2, shape.dev)))
-    return Task(name, {"train": train, "dev": dev}, "dev", lambda logits: accuracy(logits, dev.labels))
+    train, dev = (
+        examples(shape, max(64, round(rows * rows_share)), context, vocabulary, seed)
+        for seed, rows in ((1, shape.train), (2, shape.dev))
+    )
+    return Task(
+        name, {"train": train, "dev": dev}, "dev", lambda logits: accuracy(logits, dev.labels)
+    )
 
 
 def fresh_classifier(params: Params, vocabulary: int, outputs: int, seed: int) -> Classifier:
@@ -60,10 +87,20 @@ def fresh_classifier(params: Params, vocabulary: int, outputs: int, seed: int) -
 
     generator = torch.Generator().manual_seed(seed_for(seed))
     network = make_network("transformer", params, vocabulary + SPECIAL_SYMBOLS, generator)
-    return Classifier(network, Head(params.model.width, outputs, "single", params.model.weight_deviation, generator))
+    return Classifier(
+        network,
+        Head(params.model.width, outputs, "single", params.model.weight_deviation, generator),
+    )
 
 
 def recipe_of(params: Params, epochs: int, precision: str) -> Finetune:
     """The profile's fine-tuning for so many epochs, with evaluation after each and nowhere else."""
-    return params.finetune.model_copy(update={"epochs": epochs, "precision": precision, "evaluation_updates": (), "dropout": 0.1,
-                                              "classifier_dropout": 0.1})
+    return params.finetune.model_copy(
+        update={
+            "epochs": epochs,
+            "precision": precision,
+            "evaluation_updates": (),
+            "dropout": 0.1,
+            "classifier_dropout": 0.1,
+        }
+    )

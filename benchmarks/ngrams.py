@@ -1,10 +1,12 @@
-"""Held-out perplexity per token of a unigram and a trigram model over the very tokens of data/shard.
+"""Held-out perplexity per token of a unigram and a trigram model over the very tokens of
+data/shard.
 
     python benchmarks/ngrams.py [FOLDER]
 
-Unigram: (count + 1) / (tokens + vocabulary). Trigram: interpolated Kneser-Ney, one discount n1 / (n1 + 2 n2) an order, the lowest order
-mixed with the uniform distribution. A split is read as one stream (a book's first two tokens see the end of the book before); every token
-of the held-out split but the first two is predicted.
+Unigram: (count + 1) / (tokens + vocabulary). Trigram: interpolated Kneser-Ney, one discount n1 /
+(n1 + 2 n2) an order, the lowest order mixed with the uniform distribution. A split is read as one
+stream (a book's first two tokens see the end of the book before); every token of the held-out split
+but the first two is predicted.
 """
 
 import json
@@ -45,8 +47,16 @@ def trigram(train: Array, heldout: Array, vocabulary_size: int) -> NDArray[np.fl
     """Probability of each held-out token from the third on, given the two before it."""
     size = vocabulary_size
 
-    def discounted(events: Counts, contexts: Array, asked: Array, asked_contexts: Array, lower: NDArray[np.float64]) -> NDArray[np.float64]:
-        """max(c - D, 0) / total + D * kinds / total * lower; `contexts` of each kind of event, weighted by its count."""
+    def discounted(
+        events: Counts,
+        contexts: Array,
+        asked: Array,
+        asked_contexts: Array,
+        lower: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """max(c - D, 0) / total + D * kinds / total * lower; `contexts` of each kind of event,
+        weighted by its count.
+        """
         seen, place = np.unique(contexts, return_inverse=True)
         totals, kinds = np.bincount(place, weights=events.counts), np.bincount(place)
         where = np.minimum(np.searchsorted(seen, asked_contexts), len(seen) - 1)
@@ -61,20 +71,41 @@ def trigram(train: Array, heldout: Array, vocabulary_size: int) -> NDArray[np.fl
     pairs = Counts(triples.keys % size**2)  # distinct words before each pair
     singles = Counts(pairs.keys % size)  # distinct words before each word
     nothing = np.zeros_like(third)
-    one = discounted(singles, np.zeros_like(singles.keys), third, nothing, np.full(len(third), 1 / size))
+    one = discounted(
+        singles, np.zeros_like(singles.keys), third, nothing, np.full(len(third), 1 / size)
+    )
     two = discounted(pairs, pairs.keys // size, second * size + third, second, one)
-    return discounted(triples, triples.keys // size, (first * size + second) * size + third, first * size + second, two)
+    return discounted(
+        triples,
+        triples.keys // size,
+        (first * size + second) * size + third,
+        first * size + second,
+        two,
+    )
 
 
 def main() -> None:
     shards = Shards.open(Path(sys.argv[1] if len(sys.argv) > 1 else "data/shard"))
     size = int(shards.index["vocabulary_size"])
-    train, heldout = (np.concatenate(list(shards.stream(split, 2**24))).astype(np.int64) for split in ("train", "heldout"))
+    train, heldout = (
+        np.concatenate(list(shards.stream(split, 2**24))).astype(np.int64)
+        for split in ("train", "heldout")
+    )
     per_word = shards.words_per_token("heldout")
-    result: dict[str, float] = {"train_tokens": len(train), "heldout_tokens": len(heldout), "vocabulary_size": size}
-    for name, probability in (("unigram", unigram(train, heldout[2:], size)), ("trigram", trigram(train, heldout, size))):
+    result: dict[str, float] = {
+        "train_tokens": len(train),
+        "heldout_tokens": len(heldout),
+        "vocabulary_size": size,
+    }
+    for name, probability in (
+        ("unigram", unigram(train, heldout[2:], size)),
+        ("trigram", trigram(train, heldout, size)),
+    ):
         loss = -float(np.log(probability).mean())
-        result |= {f"{name}_perplexity": round(math.exp(loss), 2), f"{name}_word_perplexity": round(math.exp(loss / per_word), 1)}
+        result |= {
+            f"{name}_perplexity": round(math.exp(loss), 2),
+            f"{name}_word_perplexity": round(math.exp(loss / per_word), 1),
+        }
     print(json.dumps(result, indent=1))
 
 

@@ -1,4 +1,6 @@
-"""For the benchmarks: our pre-training step as gpt1/train/pretraining.py takes it, on made-up windows, at sizes that have names."""
+"""For the benchmarks: our pre-training step as gpt1/train/pretraining.py takes it, on made-up
+windows, at sizes that have names.
+"""
 
 from collections.abc import Callable
 from itertools import count
@@ -18,8 +20,20 @@ from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.train.speed import speed_up
 
-TINY = ["model.width=64", "model.layers=2", "model.heads=2", "model.feed_forward=256", "model.context=64", "transfer.race.layers=null"]
-PROFILES = {"117m": ("paper", [], 40_478), "4m": ("small", [], 5_202), "1m": ("demo", [], 2_622), "tiny": ("demo", TINY, 500)}
+TINY = [
+    "model.width=64",
+    "model.layers=2",
+    "model.heads=2",
+    "model.feed_forward=256",
+    "model.context=64",
+    "transfer.race.layers=null",
+]
+PROFILES = {
+    "117m": ("paper", [], 40_478),
+    "4m": ("small", [], 5_202),
+    "1m": ("demo", [], 2_622),
+    "tiny": ("demo", TINY, 500),
+}
 UPDATES = 1_000_000  # of the schedule: far more than are measured
 
 
@@ -35,18 +49,34 @@ class Size(NamedTuple):
         return Decoder(self.model, self.vocabulary, torch.Generator().manual_seed(0))
 
     def flops_per_token(self) -> float:
-        """Operations of matrix products for a token of a full window, forward and backward; half of attention is masked, not counted."""
+        """Operations of matrix products for a token of a full window, forward and backward; half of
+        attention is masked, not counted.
+        """
         width, layers = self.model.width, self.model.layers
-        products = layers * (4 * width**2 + 2 * width * self.model.feed_forward) + self.vocabulary * width
+        products = (
+            layers * (4 * width**2 + 2 * width * self.model.feed_forward) + self.vocabulary * width
+        )
         return 6.0 * (products + layers * self.model.context * width)
 
 
 def named_size(name: str, batch: int, context: int | None, precision: str, dropout: float) -> Size:
-    """A size by name with the recipe of its profile, but for what is given. Run in the root of the checkout."""
+    """A size by name with the recipe of its profile, but for what is given. Run in the root of the
+    checkout.
+    """
     profile, overrides, vocabulary = PROFILES[name]
-    own = [f"pretrain.batch_size={batch}", f"pretrain.precision={precision}", f"pretrain.dropout={dropout}"]
-    values = compose(profile, [*overrides, *own, *([f"model.context={context}"] if context else [])])
-    return Size(Model.model_validate(values["model"]), vocabulary, Pretrain.model_validate(values["pretrain"]))
+    own = [
+        f"pretrain.batch_size={batch}",
+        f"pretrain.precision={precision}",
+        f"pretrain.dropout={dropout}",
+    ]
+    values = compose(
+        profile, [*overrides, *own, *([f"model.context={context}"] if context else [])]
+    )
+    return Size(
+        Model.model_validate(values["model"]),
+        vocabulary,
+        Pretrain.model_validate(values["pretrain"]),
+    )
 
 
 def windows_of(size: Size) -> Callable[[int], Integers]:
@@ -56,25 +86,43 @@ def windows_of(size: Size) -> Callable[[int], Integers]:
 
 
 class Step(NamedTuple):
-    """The next update, at every call of `take` (ours gives losses and the gradient's norm), and what was chosen for this machine."""
+    """The next update, at every call of `take` (ours gives losses and the gradient's norm), and
+    what was chosen for this machine.
+    """
 
     take: Callable[[], Any]
     chosen: dict[str, str]
 
 
 def our_step(size: Size, network: Decoder, machine: Machine, always_deepspeed: bool) -> Step:
-    """A step as in a run of UPDATES updates; `always_deepspeed`: where the plain engine would do, too."""
+    """A step as in a run of UPDATES updates; `always_deepspeed`: where the plain engine would do,
+    too.
+    """
     recipe, windows_at, context = size.recipe, windows_of(size), size.model.context
     chosen = speed_up(network, recipe, machine, UPDATES * recipe.batch_size * context)
-    rows = shares(np.arange(recipe.batch_size), machine.rank, machine.processes, machine.micro_batch_for(context))
-    engine = (DeepSpeedEngine if always_deepspeed else make_engine)(Pretraining(network), recipe, machine, len(rows))
+    rows = shares(
+        np.arange(recipe.batch_size),
+        machine.rank,
+        machine.processes,
+        machine.micro_batch_for(context),
+    )
+    engine = (DeepSpeedEngine if always_deepspeed else make_engine)(
+        Pretraining(network), recipe, machine, len(rows)
+    )
     updates, stop = count(1), Stop()
 
     def take() -> dict[str, float]:
         update = next(updates)
         windows = windows_at(update)
-        batches = [MicroBatch(part, len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device)) for part in rows]
+        batches = [
+            MicroBatch(
+                part, len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device)
+            )
+            for part in rows
+        ]
         rates = optim.rates(recipe, update, UPDATES, recipe.warmup_updates / UPDATES)
         return take_update(engine, batches, recipe.dropout, recipe.seed, update, rates, stop)
 
-    return Step(take, {"engine": type(engine).__name__, "micro_batch": str(max(map(len, rows))), **chosen})
+    return Step(
+        take, {"engine": type(engine).__name__, "micro_batch": str(max(map(len, rows))), **chosen}
+    )

@@ -1,4 +1,6 @@
-"""For kills.py: a copy of this checkout in a folder of its own, a real service (make serve) at work in it, a look at its processes."""
+"""For kills.py: a copy of this checkout in a folder of its own, a real service (make serve) at work
+in it, a look at its processes.
+"""
 
 import hashlib
 import json
@@ -22,11 +24,28 @@ from gpt1.yaml_files import parse_yaml
 ROOT = Path(__file__).resolve().parent.parent
 VICTIMS = ("engine", "worker", "dvc", "stage", "server")
 STAGE, UPDATES, ROWS, CONTEXT = "pretrain@transformer", 100, 4, 128
-PROFILE = ["demo", "--tasks", "rte", "world.town.books=30", "shard.heldout_fraction=0.2", f"pretrain.updates={UPDATES}",
-           f"pretrain.batch_size={ROWS}", f"model.context={CONTEXT}", "pretrain.warmup_updates=10", "pretrain.log_updates=1",
-           "pretrain.heldout_updates=50", "pretrain.checkpoint_minutes=0.02", "finetune.epochs=1", "finetune.seeds=[0]"]
-COMMANDS = {"stage": ["-m", "gpt1.stages", "pretrain", "transformer"], "dvc": ["-m", "dvc"], "engine": ["-m", "flows.engine"],
-            "worker": ["-m", "prefect", "worker"]}
+PROFILE = [
+    "demo",
+    "--tasks",
+    "rte",
+    "world.town.books=30",
+    "shard.heldout_fraction=0.2",
+    f"pretrain.updates={UPDATES}",
+    f"pretrain.batch_size={ROWS}",
+    f"model.context={CONTEXT}",
+    "pretrain.warmup_updates=10",
+    "pretrain.log_updates=1",
+    "pretrain.heldout_updates=50",
+    "pretrain.checkpoint_minutes=0.02",
+    "finetune.epochs=1",
+    "finetune.seeds=[0]",
+]
+COMMANDS = {
+    "stage": ["-m", "gpt1.stages", "pretrain", "transformer"],
+    "dvc": ["-m", "dvc"],
+    "engine": ["-m", "flows.engine"],
+    "worker": ["-m", "prefect", "worker"],
+}
 RUN, OUTPUTS = Path("data/logs/run"), Path("data/pretrain/transformer")
 MARK, SPEED = RUN / f"{STAGE}.finished", Path("data/logs/pretrain/transformer-speed.json")
 POLL_SECONDS = 0.005
@@ -38,29 +57,69 @@ class Place:
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
         self.api = f"http://127.0.0.1:{port}/api"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "GPT1_", "MLFLOW_"))}
-        self.environment = {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(folder),
-                            "PREFECT_HOME": str(folder / ".prefect"), "DO_NOT_TRACK": "1"}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PREFECT_", "GPT1_", "MLFLOW_"))
+        }
+        self.environment = {
+            **kept,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(folder),
+            "PREFECT_HOME": str(folder / ".prefect"),
+            "DO_NOT_TRACK": "1",
+        }
         self.service: subprocess.Popen[bytes] | None = None
 
     def make(self) -> None:
-        """The files that git knows or would take, as a repository of their own, with the small profile composed."""
-        listed = subprocess.check_output(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, text=True)
+        """The files that git knows or would take, as a repository of their own, with the small
+        profile composed.
+        """
+        listed = subprocess.check_output(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            text=True,
+        )
         for name in filter(None, listed.split("\0")):
             if (ROOT / name).is_file():
                 (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, self.folder / name)
-        settings = {"PREFECT_API_URL": self.api, "GPT1_MLFLOW_PORT": self.port + 1, "GPT1_DEVICE": "cpu", "GPT1_THREADS": 1}
-        (self.folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        settings = {
+            "PREFECT_API_URL": self.api,
+            "GPT1_MLFLOW_PORT": self.port + 1,
+            "GPT1_DEVICE": "cpu",
+            "GPT1_THREADS": 1,
+        }
+        (self.folder / ".env").write_text(
+            "".join(f"{name}={value}\n" for name, value in settings.items())
+        )
         self.call("git", "init", "-q")
         self.call("git", "add", "-A")
-        self.call("git", "-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "kills")
+        self.call(
+            "git",
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@localhost",
+            "commit",
+            "-q",
+            "-m",
+            "kills",
+        )
         self.call(sys.executable, "-m", "gpt1.cli", "profile", *PROFILE)
 
     def call(self, *words: str) -> str:
         """What a command says; ends this script where it fails."""
-        done = subprocess.run(words, cwd=self.folder, env=self.environment, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=self.environment,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         if done.returncode:
             raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}")
         return done.stdout
@@ -70,8 +129,14 @@ class Place:
         """The service, ended as Ctrl-C ends it."""
         log = self.folder / "serve.log"
         with log.open("wb") as output:
-            self.service = subprocess.Popen([sys.executable, "-m", "flows.serve"], cwd=self.folder, env=self.environment, stdout=output,
-                                            stderr=output, start_new_session=True)
+            self.service = subprocess.Popen(
+                [sys.executable, "-m", "flows.serve"],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
         try:
             wait(150, lambda: "Ctrl-C here" in log.read_text() or not self.alive(), 0.2)
             if not self.alive():
@@ -95,18 +160,24 @@ class Place:
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
                 service, _, whose = process.environ().get("GPT1_SERVICE", "").partition("/")
-                if service.startswith(f"{self.service.pid}-") and part in ("", whose) and process.status() != psutil.STATUS_ZOMBIE:
+                if (
+                    service.startswith(f"{self.service.pid}-")
+                    and part in ("", whose)
+                    and process.status() != psutil.STATUS_ZOMBIE
+                ):
                     found.append(process)
         return found
 
     def known(self) -> dict[str, list[psutil.Process]]:
         """The possible victims that live now."""
-        found: dict[str, list[psutil.Process]] = {name: [] for name in VICTIMS} | {"server": self.processes("server")}
+        found: dict[str, list[psutil.Process]] = {name: [] for name in VICTIMS} | {
+            "server": self.processes("server")
+        }
         for process in self.processes("worker"):
             with suppress(psutil.Error):
                 words = process.cmdline()[1:]
                 for name, command in COMMANDS.items():
-                    if words[:len(command)] == command and (name != "dvc" or words[-1] == STAGE):
+                    if words[: len(command)] == command and (name != "dvc" or words[-1] == STAGE):
                         found[name].append(process)
         return found
 
@@ -130,8 +201,13 @@ class Place:
         return found[0]
 
     def state(self, run: str) -> tuple[str, str]:
-        """Name and message of the state that Prefect has of a run; no name while the server does not answer."""
-        with suppress(OSError), urllib.request.urlopen(f"{self.api}/flow_runs/{run}", timeout=5) as answer:
+        """Name and message of the state that Prefect has of a run; no name while the server does
+        not answer.
+        """
+        with (
+            suppress(OSError),
+            urllib.request.urlopen(f"{self.api}/flow_runs/{run}", timeout=5) as answer,
+        ):
             state = json.load(answer)["state"]
             return str(state["name"]), str(state["message"] or "")
         return "", ""
@@ -144,19 +220,32 @@ class Place:
         """What dvc.lock says of each stage; one that is being written now is looked at again."""
         while True:
             with suppress(Exception):  # half a file is many kinds of error
-                return dict(parse_yaml((self.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"])
+                return dict(
+                    parse_yaml((self.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+                )
             time.sleep(POLL_SECONDS)
 
     def sums(self) -> dict[str, str]:
         """md5 of every output of every stage on disk."""
-        outputs = [self.folder / out["path"] for stage in self.lock().values() for out in stage["outs"]]
-        files = [file for output in outputs for file in [output, *output.rglob("*")] if file.is_file()]
-        return {str(file.relative_to(self.folder)): hashlib.md5(file.read_bytes()).hexdigest() for file in files}
+        outputs = [
+            self.folder / out["path"] for stage in self.lock().values() for out in stage["outs"]
+        ]
+        files = [
+            file for output in outputs for file in [output, *output.rglob("*")] if file.is_file()
+        ]
+        return {
+            str(file.relative_to(self.folder)): hashlib.md5(file.read_bytes()).hexdigest()
+            for file in files
+        }
 
     def undo(self) -> None:
-        """Make the pre-training as if it had never run: outputs, entry, DVC's memory of runs, what the stage keeps beside."""
+        """Make the pre-training as if it had never run: outputs, entry, DVC's memory of runs, what
+        the stage keeps beside.
+        """
         lock = self.folder / "dvc.lock"
-        lock.write_text(re.sub(rf"^  {STAGE}:\n(    .*\n)+", "", lock.read_text(), flags=re.MULTILINE))
+        lock.write_text(
+            re.sub(rf"^  {STAGE}:\n(    .*\n)+", "", lock.read_text(), flags=re.MULTILINE)
+        )
         for gone in (OUTPUTS, Path(".dvc/cache/runs"), Path("data/checkpoints")):
             shutil.rmtree(self.folder / gone, ignore_errors=True)
         for gone in (MARK, SPEED):
@@ -166,14 +255,19 @@ class Place:
         """The last update in the curve, and that of the newest checkpoint."""
         curves = list(self.folder.glob("data/checkpoints/pretrain-transformer-*/curve.jsonl"))
         lines = curves[0].read_text().split("\n")[:-1] if curves else []
-        saved = [int(path.parent.name[7:]) for path in self.folder.glob("data/checkpoints/pretrain-transformer-*/update-*/state.json")]
+        saved = [
+            int(path.parent.name[7:])
+            for path in self.folder.glob(
+                "data/checkpoints/pretrain-transformer-*/update-*/state.json"
+            )
+        ]
         return (json.loads(lines[-1])["update"] if lines else 0), max(saved, default=0)
 
 
 def runs(process: psutil.Process, command: Sequence[str]) -> bool:
     """Whether a process is `python` with this command."""
     with suppress(psutil.Error):
-        return bool(process.cmdline()[1:1 + len(command)] == list(command))
+        return bool(process.cmdline()[1 : 1 + len(command)] == list(command))
     return False
 
 

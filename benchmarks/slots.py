@@ -1,9 +1,11 @@
-"""24 short stages on 8 slots, ten times: none lost, each run exactly once, dvc.lock right; beside it what bare parallel DVC makes of them.
+"""24 short stages on 8 slots, ten times: none lost, each run exactly once, dvc.lock right; beside
+it what bare parallel DVC makes of them.
 
     python benchmarks/slots.py [--times 10] [--slots 8] [--stages 24]
 
-A made DVC repository in a temporary folder: each stage reads one word, waits a moment, writes a folder of two files and a journal line. The
-word changes each time, so all are out of date. What dvc.lock has to say is computed from the bytes that the stages have to write.
+A made DVC repository in a temporary folder: each stage reads one word, waits a moment, writes a
+folder of two files and a journal line. The word changes each time, so all are out of date. What
+dvc.lock has to say is computed from the bytes that the stages have to write.
 """
 
 import argparse
@@ -38,11 +40,17 @@ with open("journal", "a") as journal:
 
 
 def make(folder: Path, names: list[str]) -> None:
-    """A DVC repository of these stages, none of which needs another: all that is between them is DVC itself."""
+    """A DVC repository of these stages, none of which needs another: all that is between them is
+    DVC itself.
+    """
     (folder / ".dvc").mkdir(parents=True)
     (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
     (folder / "work.py").write_text(WORK)
-    rows = [f"  {name}:\n    cmd: python work.py {name}\n    deps: [word, work.py]\n    outs: [out/{name}]" for name in names]
+    rows = [
+        f"  {name}:\n    cmd: python work.py {name}\n    deps: [word, work.py]\n    outs:"
+        f" [out/{name}]"
+        for name in names
+    ]
     (folder / "dvc.yaml").write_text("\n".join(["stages:", *rows, ""]))
 
 
@@ -63,15 +71,21 @@ def folder_md5(files: dict[str, bytes]) -> str:
 
 
 def wrong_in_lock(folder: Path, names: list[str], word: str) -> tuple[list[str], list[str]]:
-    """Stages that dvc.lock does not have, or not as they are now; and those whose files are not there, or others."""
+    """Stages that dvc.lock does not have, or not as they are now; and those whose files are not
+    there, or others.
+    """
     path = folder / "dvc.lock"
     locked = parse_yaml(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
     deps = {"word": md5(word.encode()), "work.py": md5((folder / "work.py").read_bytes())}
     unrecorded, spoilt = [], []
     for name in names:
         entry, wanted = locked.get(name, {}), contents(name, word)
-        right = (entry.get("cmd") == f"python work.py {name}" and {dep["path"]: dep["md5"] for dep in entry["deps"]} == deps
-                 and [(out["path"], out["md5"]) for out in entry["outs"]] == [(f"out/{name}", folder_md5(wanted))])
+        right = (
+            entry.get("cmd") == f"python work.py {name}"
+            and {dep["path"]: dep["md5"] for dep in entry["deps"]} == deps
+            and [(out["path"], out["md5"]) for out in entry["outs"]]
+            == [(f"out/{name}", folder_md5(wanted))]
+        )
         if not right:
             unrecorded.append(name)
         found = {path.name: path.read_bytes() for path in (folder / "out" / name).glob("*")}
@@ -90,8 +104,16 @@ def environment() -> dict[str, str]:
 
 def call(folder: Path, *words: str) -> tuple[int, str]:
     """Exit status of a command of this Python, and all it said."""
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=environment(), check=False, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment(),
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     return done.returncode, done.stdout
 
 
@@ -106,10 +128,21 @@ def by_gpt1(folder: Path, names: list[str], slots: int) -> int:
 def by_bare_dvc(folder: Path, names: list[str], slots: int) -> int:
     """A plain `dvc repro -s` a stage, as many side by side; how many failed."""
     with ThreadPoolExecutor(slots) as threads:
-        return sum(status != 0 for status, _ in threads.map(lambda name: call(folder, "-m", "dvc", "repro", "-s", name), names))
+        return sum(
+            status != 0
+            for status, _ in threads.map(
+                lambda name: call(folder, "-m", "dvc", "repro", "-s", name), names
+            )
+        )
 
 
-def measure(folder: Path, names: list[str], word: str, slots: int, run: Callable[[Path, list[str], int], int]) -> tuple[str, bool]:
+def measure(
+    folder: Path,
+    names: list[str],
+    word: str,
+    slots: int,
+    run: Callable[[Path, list[str], int], int],
+) -> tuple[str, bool]:
     """Cells of a row of the table, and whether all was as it has to be."""
     journal = folder / "journal"
     journal.unlink(missing_ok=True)
@@ -118,24 +151,40 @@ def measure(folder: Path, names: list[str], word: str, slots: int, run: Callable
     failed = run(folder, names, slots)
     took = time.monotonic() - began
     ran = journal.read_text().split() if journal.exists() else []
-    once, twice = sum(ran.count(name) == 1 for name in names), sum(ran.count(name) > 1 for name in names)
+    once, twice = (
+        sum(ran.count(name) == 1 for name in names),
+        sum(ran.count(name) > 1 for name in names),
+    )
     unrecorded, spoilt = wrong_in_lock(folder, names, word)
     lost = [name for name in unrecorded if name in ran]
     right = not failed and once == len(names) and not unrecorded and not spoilt
-    cells = [failed, once, twice, len(lost), len(names) - len(unrecorded), len(names) - len(spoilt), f"{took:.0f}"]
+    cells = [
+        failed,
+        once,
+        twice,
+        len(lost),
+        len(names) - len(unrecorded),
+        len(names) - len(spoilt),
+        f"{took:.0f}",
+    ]
     return " | ".join(map(str, cells)), right
 
 
 def main() -> None:
     """Print the table; status 1 where `gpt1 run` lost anything."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--stages", type=int, default=24)
     chosen = parser.parse_args()
     names, all_right = [f"stage-{number:02d}" for number in range(chosen.stages)], True
     print(f"{chosen.stages} stages, {chosen.slots} slots")
-    print("| how | commands failed | stages run once | more than once | run but not in dvc.lock | right in dvc.lock | right on disk | s |")
+    print(
+        "| how | commands failed | stages run once | more than once | run but not in dvc.lock |"
+        " right in dvc.lock | right on disk | s |"
+    )
     print("|---|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         slotted, bare = Path(temporary).resolve() / "slotted", Path(temporary).resolve() / "bare"

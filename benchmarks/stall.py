@@ -1,10 +1,13 @@
-"""What checkpoints cost: the share of training time that one a minute takes, and how long a training lives on after SIGTERM.
+"""What checkpoints cost: the share of training time that one a minute takes, and how long a
+training lives on after SIGTERM.
 
     python benchmarks/stall.py [--size 117m] [--batch 4] [--rounds 5] [--block-seconds 60] [--terminations 3] [--folder DIR] [--json FILE]
 
-One process takes the same number of updates in turn without a checkpoint and with one, which is begun before the first of them and written
-meanwhile; a block is as many updates as fill a minute. Then trainings that write checkpoints without a pause (the worst case: what is
-being written is waited for) are ended by SIGTERM at random moments. --folder is where checkpoints are written (default: a temporary one).
+One process takes the same number of updates in turn without a checkpoint and with one, which is
+begun before the first of them and written meanwhile; a block is as many updates as fill a minute.
+Then trainings that write checkpoints without a pause (the worst case: what is being written is
+waited for) are ended by SIGTERM at random moments. --folder is where checkpoints are written
+(default: a temporary one).
 """
 
 import json
@@ -48,9 +51,20 @@ class Blocks:
     def __init__(self, size: Size, machine: Machine, folder: Path) -> None:
         import torch
 
-        self.torch, self.size, self.machine, self.updates, self.windows = torch, size, machine, count(1), windows_of(size)
+        self.torch, self.size, self.machine, self.updates, self.windows = (
+            torch,
+            size,
+            machine,
+            count(1),
+            windows_of(size),
+        )
         self.rows = min(machine.micro_batch_for(size.model.context), size.recipe.batch_size)
-        self.engine = make_engine(Pretraining(size.network()), size.recipe, machine, -(-size.recipe.batch_size // self.rows))
+        self.engine = make_engine(
+            Pretraining(size.network()),
+            size.recipe,
+            machine,
+            -(-size.recipe.batch_size // self.rows),
+        )
         self.saver = Saver(self.engine, folder, {}, {}, 0.0, 0, lambda: None)
         self.copies, self.writes, self.update = list[float](), list[float](), 0
 
@@ -58,19 +72,31 @@ class Blocks:
         """One update."""
         self.update = update = next(self.updates)
         recipe, windows = self.size.recipe, self.windows(update)
-        batches = [MicroBatch(part, len(part) / len(windows), self.torch.from_numpy(windows[part]).to(self.engine.device))
-                   for part in shares(np.arange(len(windows)), 0, 1, self.rows)]
+        batches = [
+            MicroBatch(
+                part,
+                len(part) / len(windows),
+                self.torch.from_numpy(windows[part]).to(self.engine.device),
+            )
+            for part in shares(np.arange(len(windows)), 0, 1, self.rows)
+        ]
         rates = optim.rates(recipe, update, NEVER, recipe.warmup_updates / NEVER)
-        Room(self.rows).take_update(self.engine, lambda _: batches, recipe.dropout, recipe.seed, update, rates, Stop())
+        Room(self.rows).take_update(
+            self.engine, lambda _: batches, recipe.dropout, recipe.seed, update, rates, Stop()
+        )
 
     def block(self, updates: int, with_checkpoint: bool) -> float:
-        """Seconds of a block; a checkpoint that is not yet written at its end is waited for, outside of the time, and noted."""
+        """Seconds of a block; a checkpoint that is not yet written at its end is waited for,
+        outside of the time, and noted.
+        """
         began = time.monotonic()
         if with_checkpoint:
             self.saver.offer(Position(self.update, 0, 0))
             self.copies.append(time.monotonic() - began)
             assert self.saver.writing
-            self.saver.writing[1].add_done_callback(lambda _: self.writes.append(time.monotonic() - began))
+            self.saver.writing[1].add_done_callback(
+                lambda _: self.writes.append(time.monotonic() - began)
+            )
         for _ in range(updates):
             self.take()
         seconds = time.monotonic() - began
@@ -78,8 +104,12 @@ class Blocks:
         return seconds
 
 
-def measure_stall(size: Size, machine: Machine, folder: Path, rounds: int, block_seconds: float) -> dict[str, Any]:
-    """Blocks with and without a checkpoint in turn: the share lost in each round, the copy's and the write's seconds."""
+def measure_stall(
+    size: Size, machine: Machine, folder: Path, rounds: int, block_seconds: float
+) -> dict[str, Any]:
+    """Blocks with and without a checkpoint in turn: the share lost in each round, the copy's and
+    the write's seconds.
+    """
     blocks = Blocks(size, machine, folder)
     blocks.block(2, False)
     blocks.block(1, True)  # memory for the copies is taken now
@@ -90,29 +120,64 @@ def measure_stall(size: Size, machine: Machine, folder: Path, rounds: int, block
     updates = max(2, round(block_seconds / ((time.monotonic() - began) / 2)))
     seconds: dict[bool, list[float]] = {False: [], True: []}
     for number in range(rounds):
-        for with_checkpoint in ((False, True) if number % 2 == 0 else (True, False)):
+        for with_checkpoint in (False, True) if number % 2 == 0 else (True, False):
             seconds[with_checkpoint].append(blocks.block(updates, with_checkpoint))
-        print(f"round {number + 1}: {updates} updates, {seconds[False][-1]:.2f} s without, {seconds[True][-1]:.2f} s with", flush=True)
+        print(
+            f"round {number + 1}: {updates} updates, {seconds[False][-1]:.2f} s without,"
+            f" {seconds[True][-1]:.2f} s with",
+            flush=True,
+        )
     blocks.saver.close()
     bytes_ = sum(path.stat().st_size for path in max(folder.glob("update-*")).iterdir())
-    lost = [(with_ - without) / without for with_, without in zip(seconds[True], seconds[False], strict=True)]
-    return {"updates": updates, "without_seconds": seconds[False], "with_seconds": seconds[True], "share_lost": spread(lost),
-            "share_lost_of_medians": statistics.median(seconds[True]) / statistics.median(seconds[False]) - 1,
-            "copy_seconds": spread(blocks.copies), "write_seconds": spread(blocks.writes), "checkpoint_bytes": bytes_}
+    lost = [
+        (with_ - without) / without
+        for with_, without in zip(seconds[True], seconds[False], strict=True)
+    ]
+    return {
+        "updates": updates,
+        "without_seconds": seconds[False],
+        "with_seconds": seconds[True],
+        "share_lost": spread(lost),
+        "share_lost_of_medians": (
+            statistics.median(seconds[True]) / statistics.median(seconds[False]) - 1
+        ),
+        "copy_seconds": spread(blocks.copies),
+        "write_seconds": spread(blocks.writes),
+        "checkpoint_bytes": bytes_,
+    }
 
 
 def train(size: Size, machine: Machine, folder: Path) -> None:
     """A training without an end that writes one checkpoint after another."""
-    recipe = size.recipe.model_copy(update={"checkpoint_minutes": 0.0, "log_updates": 1, "heldout_updates": NEVER,
-                                            "snapshots_per_decade": 1})
+    recipe = size.recipe.model_copy(
+        update={
+            "checkpoint_minutes": 0.0,
+            "log_updates": 1,
+            "heldout_updates": NEVER,
+            "snapshots_per_decade": 1,
+        }
+    )
     windows = windows_of(size)
-    pretrain(size.network(), Description("transformer", {}, size.vocabulary, ""), recipe, NEVER, Corpus(windows, windows(0), 1.0), machine,
-             folder, lambda update, values: None, {})
+    pretrain(
+        size.network(),
+        Description("transformer", {}, size.vocabulary, ""),
+        recipe,
+        NEVER,
+        Corpus(windows, windows(0), 1.0),
+        machine,
+        folder,
+        lambda update, values: None,
+        {},
+    )
 
 
 def measure_termination(name: str, batch: int, folder: Path) -> dict[str, float]:
-    """Seconds from SIGTERM at a random moment to the process's end, and seconds of an update before it."""
-    process = subprocess.Popen([sys.executable, __file__, CHILD, name, str(batch), str(folder)], stderr=subprocess.DEVNULL)
+    """Seconds from SIGTERM at a random moment to the process's end, and seconds of an update before
+    it.
+    """
+    process = subprocess.Popen(
+        [sys.executable, __file__, CHILD, name, str(batch), str(folder)], stderr=subprocess.DEVNULL
+    )
     seen: list[float] = []
     curve = folder / "curve.jsonl"
     while len(seen) < 4 or not list(folder.glob("update-*")):  # the first update warms up
@@ -135,9 +200,13 @@ def main() -> None:
     arguments = parser(__doc__ or "", 5)
     arguments.add_argument("--size", choices=sorted(PROFILES), default="117m")
     arguments.add_argument("--batch", type=int, default=4, help="windows in an update (default 4)")
-    arguments.add_argument("--block-seconds", type=float, default=60.0, help="between checkpoints (default 60)")
+    arguments.add_argument(
+        "--block-seconds", type=float, default=60.0, help="between checkpoints (default 60)"
+    )
     arguments.add_argument("--terminations", type=int, default=3)
-    arguments.add_argument("--folder", type=Path, help="where checkpoints are written (default: a temporary folder)")
+    arguments.add_argument(
+        "--folder", type=Path, help="where checkpoints are written (default: a temporary folder)"
+    )
     chosen = arguments.parse_args()
     if chosen.threads:
         os.environ["GPT1_THREADS"] = str(chosen.threads)
@@ -154,14 +223,35 @@ def main() -> None:
             ends.append(measure_termination(chosen.size, chosen.batch, folder))
         found["terminations"] = ends
     result = found["stall"]
-    print(table(["checkpoint", "figure"], [
-        ["share of training time lost, round by round", shown({key: 100 * value for key, value in result["share_lost"].items()}, 2) + " %"],
-        ["the same of the medians", f"{100 * result['share_lost_of_medians']:.2f} %"],
-        ["copy, for which training waits", shown(result["copy_seconds"], 3) + " s"],
-        ["write beside the training", shown(result["write_seconds"], 1) + " s"],
-        ["size", f"{result['checkpoint_bytes'] / 1e6:,.0f} MB"]]))
-    print(table(["SIGTERM to the end", "an update", "more than an update"], [
-        [f"{end['seconds']:.1f} s", f"{end['update_seconds']:.1f} s", f"{end['seconds'] - end['update_seconds']:.1f} s"] for end in ends]))
+    print(
+        table(
+            ["checkpoint", "figure"],
+            [
+                [
+                    "share of training time lost, round by round",
+                    shown({key: 100 * value for key, value in result["share_lost"].items()}, 2)
+                    + " %",
+                ],
+                ["the same of the medians", f"{100 * result['share_lost_of_medians']:.2f} %"],
+                ["copy, for which training waits", shown(result["copy_seconds"], 3) + " s"],
+                ["write beside the training", shown(result["write_seconds"], 1) + " s"],
+                ["size", f"{result['checkpoint_bytes'] / 1e6:,.0f} MB"],
+            ],
+        )
+    )
+    print(
+        table(
+            ["SIGTERM to the end", "an update", "more than an update"],
+            [
+                [
+                    f"{end['seconds']:.1f} s",
+                    f"{end['update_seconds']:.1f} s",
+                    f"{end['seconds'] - end['update_seconds']:.1f} s",
+                ]
+                for end in ends
+            ],
+        )
+    )
     print(json.dumps(found["machine"]))
     if chosen.json:
         write_json(chosen.json, found)
@@ -171,6 +261,10 @@ if __name__ == "__main__":
     if sys.argv[1:2] == [CHILD]:
         machine_ = read_machine()
         prepare(machine_)
-        train(named_size(sys.argv[2], int(sys.argv[3]), None, "bf16", 0.1), machine_, Path(sys.argv[4]))
+        train(
+            named_size(sys.argv[2], int(sys.argv[3]), None, "bf16", 0.1),
+            machine_,
+            Path(sys.argv[4]),
+        )
     else:
         main()

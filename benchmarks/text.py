@@ -2,8 +2,9 @@
 
     python benchmarks/text.py FOLDER [--copies 10] [--profile small]
 
-With --copies n the corpus is n times as large: each further copy of a book has made-up words, seeded and pronounceable, in place of all but
-its commonest, so that word types grow with the corpus as they do in real text.
+With --copies n the corpus is n times as large: each further copy of a book has made-up words,
+seeded and pronounceable, in place of all but its commonest, so that word types grow with the corpus
+as they do in real text.
 """
 
 import argparse
@@ -25,7 +26,11 @@ from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT_WORDS = 3000
-SYLLABLES = [consonant + vowel for consonant in "bcdfghjklmnprstvwz" for vowel in ("a", "e", "i", "o", "u", "ar", "en", "il", "or", "ul")]
+SYLLABLES = [
+    consonant + vowel
+    for consonant in "bcdfghjklmnprstvwz"
+    for vowel in ("a", "e", "i", "o", "u", "ar", "en", "il", "or", "ul")
+]
 LETTERS = re.compile(r"[a-z]+")
 
 
@@ -47,7 +52,9 @@ def grow(source: Path, target: Path, copies: int) -> None:
         for book in books:
             text = book.read_text(encoding="utf-8-sig")
             (target / f"{book.stem}.{copy}.txt").write_text(
-                LETTERS.sub(lambda found, new=new: new.get(found[0], found[0]), text), encoding="utf-8")
+                LETTERS.sub(lambda found, new=new: new.get(found[0], found[0]), text),
+                encoding="utf-8",
+            )
 
 
 def processor_seconds() -> float:
@@ -56,7 +63,9 @@ def processor_seconds() -> float:
 
 
 def watch(command: list[str], folder: Path) -> tuple[float, float, float, float]:
-    """Run a command: its seconds, processor seconds, peaks of memory in MB: all its processes (PSS), the largest one (RSS)."""
+    """Run a command: its seconds, processor seconds, peaks of memory in MB: all its processes
+    (PSS), the largest one (RSS).
+    """
     begun, used = time.monotonic(), processor_seconds()
     process = psutil.Popen(command, cwd=folder)
     total = largest = 0.0
@@ -96,15 +105,20 @@ def prepare(work: Path, books: Path, copies: int, profile: str) -> int:
 
 
 def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+    for line in (
+        Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ()
+    ):
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor()
 
 
 def show(name: str, bytes_: int, seconds: float, used: float, total: float, largest: float) -> None:
-    print(f"{name:6} {seconds:6.1f} s ({used:6.1f} s of processors)  {bytes_ / 1e6 / seconds:6.2f} MB/s  "
-          f"all processes {total:5.0f} MB  largest {largest:5.0f} MB", flush=True)
+    print(
+        f"{name:6} {seconds:6.1f} s ({used:6.1f} s of processors)  {bytes_ / 1e6 / seconds:6.2f}"
+        f" MB/s  all processes {total:5.0f} MB  largest {largest:5.0f} MB",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -115,13 +129,22 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         bytes_ = prepare(Path(name), arguments.books, arguments.copies, arguments.profile)
-        print(f"{bytes_ / 1e6:.1f} MB, {len(psutil.Process().cpu_affinity())} cores, {processor()}, load {psutil.getloadavg()[0]:.1f}")
+        print(
+            f"{bytes_ / 1e6:.1f} MB, {len(psutil.Process().cpu_affinity())} cores, {processor()},"
+            f" load {psutil.getloadavg()[0]:.1f}"
+        )
         rows = []
         for stage in ("clean", "bpe", "shard"):
             rows.append(watch([sys.executable, "-m", "gpt1.stages", stage], Path(name)))
             show(stage, bytes_, *rows[-1])
-        show("sum", bytes_, sum(row[0] for row in rows), sum(row[1] for row in rows),
-             max(row[2] for row in rows), max(row[3] for row in rows))
+        show(
+            "sum",
+            bytes_,
+            sum(row[0] for row in rows),
+            sum(row[1] for row in rows),
+            max(row[2] for row in rows),
+            max(row[3] for row in rows),
+        )
         print(json.dumps(json.loads((Path(name) / "data/bpe/meta.json").read_text())))
 
 

@@ -1,11 +1,13 @@
-"""Two workers with a clone each, and one DVC remote: which ran what, that no stage ran twice, and that both come to the same bytes.
+"""Two workers with a clone each, and one DVC remote: which ran what, that no stage ran twice, and
+that both come to the same bytes.
 
     python benchmarks/two_workers.py [--remote URL] [--set key=value …] [--port 4200] [--seconds 2] [--keep FOLDER]
 
-Makes two clones of this checkout's code with a graph of fourteen small stages, starts a Prefect server and a worker in each clone, and runs
-reproduce-all with spread=True in the first, then in the second, whose stages are all to be found finished. --set gives settings of the
-remote that are not to be written into a repository (keyfile=…, endpointurl=…); credentials come from the environment. Without --remote it
-is a folder.
+Makes two clones of this checkout's code with a graph of fourteen small stages, starts a Prefect
+server and a worker in each clone, and runs reproduce-all with spread=True in the first, then in the
+second, whose stages are all to be found finished. --set gives settings of the remote that are not
+to be written into a repository (keyfile=…, endpointurl=…); credentials come from the environment.
+Without --remote it is a folder.
 """
 
 import argparse
@@ -38,24 +40,58 @@ TASKS = ("cola", "rte", "mrpc", "sst2")
 
 
 def graph(seconds: float) -> str:
-    """dvc.yaml: what reads data/raw and what is a report stay where the flow is, the other eleven stages may go to either worker."""
-    stages = {"acquire": (["data/raw/books"], "books"), "clean": (["out/books"], "clean"), "bpe": (["out/clean"], "bpe"),
-              "shard": (["out/clean", "out/bpe"], "shard"), "pretrain": (["out/shard", "gpt1/model"], "pretrain")}
-    stages |= {f"encode-{task}": (["out/bpe", "gpt1/tasks"], f"encode/{task}") for task in TASKS[:2]}
-    stages |= {f"finetune-{task}": (["out/pretrain/part-0", f"out/encode/{task}" if task in TASKS[:2] else "out/bpe", "gpt1/model"],
-                                    f"finetune/{task}") for task in TASKS}
-    stages |= {"transfer": (["out/pretrain", "out/encode/rte", "gpt1/model"], "transfer"),
-               "table2": (["out/finetune", "gpt1/report"], "table2"), "figure2": (["out/transfer", "gpt1/report"], "figure2")}
-    rows = [f"  {name}:\n    cmd: python work.py {name} {seconds} out/{out}\n    deps: [work.py, {', '.join(deps)}]\n    outs: [out/{out}]"
-            for name, (deps, out) in stages.items()]
+    """dvc.yaml: what reads data/raw and what is a report stay where the flow is, the other eleven
+    stages may go to either worker.
+    """
+    stages = {
+        "acquire": (["data/raw/books"], "books"),
+        "clean": (["out/books"], "clean"),
+        "bpe": (["out/clean"], "bpe"),
+        "shard": (["out/clean", "out/bpe"], "shard"),
+        "pretrain": (["out/shard", "gpt1/model"], "pretrain"),
+    }
+    stages |= {
+        f"encode-{task}": (["out/bpe", "gpt1/tasks"], f"encode/{task}") for task in TASKS[:2]
+    }
+    stages |= {
+        f"finetune-{task}": (
+            [
+                "out/pretrain/part-0",
+                f"out/encode/{task}" if task in TASKS[:2] else "out/bpe",
+                "gpt1/model",
+            ],
+            f"finetune/{task}",
+        )
+        for task in TASKS
+    }
+    stages |= {
+        "transfer": (["out/pretrain", "out/encode/rte", "gpt1/model"], "transfer"),
+        "table2": (["out/finetune", "gpt1/report"], "table2"),
+        "figure2": (["out/transfer", "gpt1/report"], "figure2"),
+    }
+    rows = [
+        f"  {name}:\n    cmd: python work.py {name} {seconds} out/{out}\n    deps: [work.py,"
+        f" {', '.join(deps)}]\n    outs: [out/{out}]"
+        for name, (deps, out) in stages.items()
+    ]
     return "\n".join(["stages:", *rows, ""])
 
 
 def run(*command: object, folder: Path, environment: dict[str, str] | None = None) -> str:
     """What a command prints; ends this script with it where the command fails."""
-    done = subprocess.run(list(map(str, command)), cwd=folder, env=environment, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} in {folder} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"{' '.join(map(str, command))} in {folder} ended with"
+            f" {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -63,7 +99,9 @@ def make_clones(folder: Path, remote: str, settings: list[str], seconds: float) 
     """Two git clones, one made from the other, that have the remote and its settings."""
     first, second = folder / "one", folder / "two"
     first.mkdir(parents=True)
-    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=ROOT).split("\0")
+    listed = run(
+        "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=ROOT
+    ).split("\0")
     for name in filter(None, listed):
         if (ROOT / name).is_file() and not name.startswith(("tests/", "benchmarks/")):
             (first / name).parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +114,18 @@ def make_clones(folder: Path, remote: str, settings: list[str], seconds: float) 
     run("git", "init", "-q", folder=first)
     run(*dvc(), "remote", "add", "-d", "shared", remote, folder=first)
     run("git", "add", "-A", folder=first)
-    run("git", "-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "two workers", folder=first)
+    run(
+        "git",
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@localhost",
+        "commit",
+        "-q",
+        "-m",
+        "two workers",
+        folder=first,
+    )
     run("git", "clone", "-q", first, second, folder=folder)
     for clone in (first, second):
         (clone / "data/raw/books").mkdir(parents=True)
@@ -84,7 +133,15 @@ def make_clones(folder: Path, remote: str, settings: list[str], seconds: float) 
         for place in ("out/finetune", "out/encode"):
             (clone / place).mkdir(parents=True)
         for setting in settings:
-            run(*dvc(), "remote", "modify", "--local", "shared", *setting.split("=", 1), folder=clone)
+            run(
+                *dvc(),
+                "remote",
+                "modify",
+                "--local",
+                "shared",
+                *setting.split("=", 1),
+                folder=clone,
+            )
     return [first, second]
 
 
@@ -93,10 +150,19 @@ def dvc() -> list[str]:
 
 
 @contextmanager
-def at_work(*command: object, folder: Path, environment: dict[str, str], log: Path) -> Iterator[None]:
+def at_work(
+    *command: object, folder: Path, environment: dict[str, str], log: Path
+) -> Iterator[None]:
     """A process that is ended, with its group, at the end of the block."""
     with log.open("wb") as file:
-        process = subprocess.Popen(list(map(str, command)), cwd=folder, env=environment, stdout=file, stderr=file, start_new_session=True)
+        process = subprocess.Popen(
+            list(map(str, command)),
+            cwd=folder,
+            env=environment,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
     try:
         yield
     finally:
@@ -127,8 +193,11 @@ def journal(clone: Path) -> list[str]:
 
 def sums(clone: Path) -> dict[str, str]:
     """md5 of every output file."""
-    return {path.relative_to(clone).as_posix(): hashlib.md5(path.read_bytes()).hexdigest()
-            for path in sorted((clone / "out").rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(clone).as_posix(): hashlib.md5(path.read_bytes()).hexdigest()
+        for path in sorted((clone / "out").rglob("*"))
+        if path.is_file()
+    }
 
 
 DEPLOY = """
@@ -144,7 +213,9 @@ sys.exit(0 if reproduce_all(spread=True, return_state=True).is_completed() else 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--remote", help="what dvc remote add takes (default: a folder)")
     parser.add_argument("--set", action="append", default=[], dest="settings", metavar="KEY=VALUE")
     parser.add_argument("--port", type=int, default=4200)
@@ -153,27 +224,90 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        measure(folder, arguments.remote or str(folder / "remote"), arguments.settings, arguments.port, arguments.seconds)
+        measure(
+            folder,
+            arguments.remote or str(folder / "remote"),
+            arguments.settings,
+            arguments.port,
+            arguments.seconds,
+        )
 
 
 def measure(folder: Path, remote: str, settings: list[str], port: int, seconds: float) -> None:
     """All of it, printed; ends with status 1 where something is not as it has to be."""
     clones = make_clones(folder, remote, settings, seconds)
-    environment = {**os.environ, "PREFECT_HOME": str(folder / "prefect"), "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-                   "PREFECT_WORKER_QUERY_SECONDS": "1", "DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-                   "GPT1_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PREFECT_HOME": str(folder / "prefect"),
+        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_WORKER_QUERY_SECONDS": "1",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "GPT1_DEVICE": "cpu",
+        "OMP_NUM_THREADS": "1",
+    }
     here = {clone: {**environment, "PYTHONPATH": str(clone)} for clone in clones}
     prefect = [sys.executable, "-m", "prefect"]
     server = [*prefect, "server", "start", "--host", "127.0.0.1", "--port", port]
     with at_work(*server, folder=folder, environment=environment, log=folder / "server.log"):
-        wait_until(lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/api/health"), "server", folder / "server.log")
-        run(*prefect, "work-pool", "create", "gpt1", "--type", "process", folder=folder, environment=environment)
+        wait_until(
+            lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/api/health"),
+            "server",
+            folder / "server.log",
+        )
+        run(
+            *prefect,
+            "work-pool",
+            "create",
+            "gpt1",
+            "--type",
+            "process",
+            folder=folder,
+            environment=environment,
+        )
         for queue in ("cpu", "gpu"):
-            run(*prefect, "work-queue", "create", queue, "--pool", "gpt1", folder=folder, environment=environment)
+            run(
+                *prefect,
+                "work-queue",
+                "create",
+                queue,
+                "--pool",
+                "gpt1",
+                folder=folder,
+                environment=environment,
+            )
         run(sys.executable, "-c", DEPLOY, folder=clones[0], environment=here[clones[0]])
-        worker = [*prefect, "worker", "start", "--pool", "gpt1", "--type", "process", "--limit", 1, "--work-queue", "cpu"]
-        with (at_work(*worker, "--name", "one", folder=clones[0], environment=here[clones[0]], log=folder / "worker-one.log"),
-              at_work(*worker, "--name", "two", folder=clones[1], environment=here[clones[1]], log=folder / "worker-two.log")):
+        worker = [
+            *prefect,
+            "worker",
+            "start",
+            "--pool",
+            "gpt1",
+            "--type",
+            "process",
+            "--limit",
+            1,
+            "--work-queue",
+            "cpu",
+        ]
+        with (
+            at_work(
+                *worker,
+                "--name",
+                "one",
+                folder=clones[0],
+                environment=here[clones[0]],
+                log=folder / "worker-one.log",
+            ),
+            at_work(
+                *worker,
+                "--name",
+                "two",
+                folder=clones[1],
+                environment=here[clones[1]],
+                log=folder / "worker-two.log",
+            ),
+        ):
             time.sleep(8)  # until they have asked for work
             wrong = [look(clones, clone, here[clone]) for clone in clones]
     if any(wrong):
@@ -195,8 +329,11 @@ def look(clones: list[Path], clone: Path, environment: dict[str, str]) -> bool:
     pending = run(*dvc(), "status", "--quiet", folder=clone) if not twice else ""
     found, other = sums(clone), sums(clones[1 - clones.index(clone)])
     differ = [name for name in found.keys() & other.keys() if found[name] != other[name]]
-    print(f"  up to date by dvc status: {not pending}; {len(found)} files, of which {len(found.keys() & other.keys())} in both clones, "
-          f"{len(differ)} of these with another md5")
+    print(
+        f"  up to date by dvc status: {not pending}; {len(found)} files, of which"
+        f" {len(found.keys() & other.keys())} in both clones, {len(differ)} of these with"
+        " another md5"
+    )
     return bool(twice or differ)
 
 

@@ -1,8 +1,10 @@
-"""What MkDocs cannot know by itself: pages of the API, links to files of the repository outside of docs/.
+"""What MkDocs cannot know by itself: pages of the API, links to files of the repository outside of
+docs/.
 
-`gpt1.room.module.name` in back quotes becomes a link to its entry in the API reference, and a build with --strict fails where there is
-none. A link to a file outside of docs/ works in the repository as it stands; here it leads to a copy of that file under repository/.
-DOCS_API=off leaves the API reference out: a quick look.
+`gpt1.room.module.name` in back quotes becomes a link to its entry in the API reference, and a build
+with --strict fails where there is none. A link to a file outside of docs/ works in the repository
+as it stands; here it leads to a copy of that file under repository/. DOCS_API=off leaves the API
+reference out: a quick look.
 """
 
 import os
@@ -18,12 +20,22 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "data/README.md", "benchmarks/README.md", "tests/golden/README.md")
+PAGES = (
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "data/README.md",
+    "benchmarks/README.md",
+    "tests/golden/README.md",
+)
 PICTURES = (".svg", ".png")
-PARTS = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL)  # splits a page at its blocks of code
+PARTS = re.compile(
+    r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL
+)  # splits a page at its blocks of code
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 SOURCE = re.compile(r'<details class="mkdocstrings-source">.*?</details>', re.DOTALL)
-NAME = re.compile(r"(?<![\[`])`((?:gpt1|flows)(?:\.(?!(?:py|json|yaml|txt)`)\w+)+)`")  # no file's name
+NAME = re.compile(
+    r"(?<![\[`])`((?:gpt1|flows)(?:\.(?!(?:py|json|yaml|txt)`)\w+)+)`"
+)  # no file's name
 
 
 def with_api() -> bool:
@@ -35,7 +47,11 @@ def rooms() -> dict[str, list[str]]:
     """Pages of the API reference: their names, and the modules that each shows."""
     if not with_api():
         return {}
-    ground = [f"gpt1.{path.stem}" for path in sorted((ROOT / "gpt1").glob("*.py")) if path.stem != "__init__"]
+    ground = [
+        f"gpt1.{path.stem}"
+        for path in sorted((ROOT / "gpt1").glob("*.py"))
+        if path.stem != "__init__"
+    ]
     packages = sorted(path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py"))
     return {"ground": ground, **{name: [f"gpt1.{name}"] for name in packages}, "flows": ["flows"]}
 
@@ -44,8 +60,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of the API reference into the navigation."""
     assert config.nav is not None
     if with_api():
-        config.nav.append({"API reference": [{("gpt1" if name == "ground" else modules[0]): f"reference/{name}.md"}
-                                             for name, modules in rooms().items()]})
+        config.nav.append(
+            {
+                "API reference": [
+                    {("gpt1" if name == "ground" else modules[0]): f"reference/{name}.md"}
+                    for name, modules in rooms().items()
+                ]
+            }
+        )
     return config
 
 
@@ -54,15 +76,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, modules in rooms().items():
         body = f"::: {modules[0]}\n    options: {{heading_level: 1}}\n"
         if name == "ground":
-            body = "\n\n".join(["# gpt1: what all rooms stand on", *(f"::: {module}" for module in modules)])
+            body = "\n\n".join(
+                ["# gpt1: what all rooms stand on", *(f"::: {module}" for module in modules)]
+            )
         files.append(File.generated(config, f"reference/{name}.md", content=body))
     for path in PAGES:
-        files.append(File.generated(config, f"repository/{path}", content=(ROOT / path).read_text(encoding="utf-8")))
+        files.append(
+            File.generated(
+                config, f"repository/{path}", content=(ROOT / path).read_text(encoding="utf-8")
+            )
+        )
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead names of objects to the API reference and links to files of the repository to their copies."""
+    """Lead names of objects to the API reference and links to files of the repository to their
+    copies.
+    """
     uri = page.file.src_uri
     if uri.startswith("reference/"):
         return markdown
@@ -73,19 +103,31 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{match[1]}{posixpath.relpath(copied(target, config, files), posixpath.dirname(uri) or '.')}{match[3] or ''}{match[4]}"
 
     parts = PARTS.split(markdown)
-    return "".join(part if part.startswith(("```", "~~~")) else NAME.sub(_reference, LINK.sub(led, part)) for part in parts)
+    return "".join(
+        part if part.startswith(("```", "~~~")) else NAME.sub(_reference, LINK.sub(led, part))
+        for part in parts
+    )
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     """Name the search's dialog for those who hear the page."""
-    return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
+    return output.replace(
+        'data-md-component="search" role="dialog"',
+        'data-md-component="search" role="dialog" aria-label="Search"',
+    )
 
 
 def copied(target: str, config: MkDocsConfig, files: Files) -> str:
-    """Where a file of the repository lies in the documentation: a page, or a copy of it; as text, so that browsers show it."""
+    """Where a file of the repository lies in the documentation: a page, or a copy of it; as text,
+    so that browsers show it.
+    """
     if target.startswith("docs/") and not target.endswith(".py"):
         return target.removeprefix("docs/")
-    uri = f"repository/{target}" if target.endswith((*PICTURES, ".md")) else f"repository/{target}.txt"
+    uri = (
+        f"repository/{target}"
+        if target.endswith((*PICTURES, ".md"))
+        else f"repository/{target}.txt"
+    )
     if (ROOT / target).is_file() and files.get_file_from_path(uri) is None:
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / target)))
     return uri
@@ -95,19 +137,31 @@ def _reference(match: re.Match[str]) -> str:
     name = match[1]
     if not with_api():
         return match[0]
-    return f'[`{".".join(name.split(".")[-2:])}`][{name}]{{title="{name}"}}' if "." in name.partition(".")[2] else f"[`{name}`][{name}]"
+    return (
+        f'[`{".".join(name.split(".")[-2:])}`][{name}]{{title="{name}"}}'
+        if "." in name.partition(".")[2]
+        else f"[`{name}`][{name}]"
+    )
 
 
-def _without_source(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
-    """Keep source code out of the search: it would be half of the index, and half of the time of a build."""
+def _without_source(
+    context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation
+) -> dict[str, Any]:
+    """Keep source code out of the search: it would be half of the index, and half of the time of a
+    build.
+    """
     page.meta["whole"] = page.content
     page.content = SOURCE.sub("", page.content or "")
     return context
 
 
-def _with_source(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+def _with_source(
+    context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation
+) -> dict[str, Any]:
     page.content = page.meta.pop("whole")
     return context
 
 
-on_page_context = CombinedEvent(event_priority(100)(_without_source), event_priority(-100)(_with_source))
+on_page_context = CombinedEvent(
+    event_priority(100)(_without_source), event_priority(-100)(_with_source)
+)

@@ -1,6 +1,8 @@
-"""Tables in the pages of docs/ that are made from the code, each between two markers. `python docs/made_tables.py` makes them anew.
+"""Tables in the pages of docs/ that are made from the code, each between two markers. `python
+docs/made_tables.py` makes them anew.
 
-A page so reads the same on disk, in the repository and built. A test compares what stands there with what the code says now.
+A page so reads the same on disk, in the repository and built. A test compares what stands there
+with what the code says now.
 """
 
 import re
@@ -15,15 +17,26 @@ from tables_of_tasks import sources, tasks
 
 PAGES = Path(__file__).resolve().parent
 RENEW = "python docs/made_tables.py"
-MADE: dict[str, Callable[[], str]] = {"parameters": parameters, "tasks": tasks, "sources": sources, "downloads": downloads,
-                                    "licences": licences}
-PLACE = re.compile(r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name) -->)", re.DOTALL)
+MADE: dict[str, Callable[[], str]] = {
+    "parameters": parameters,
+    "tasks": tasks,
+    "sources": sources,
+    "downloads": downloads,
+    "licences": licences,
+}
+PLACE = re.compile(
+    r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name)"
+    r" -->)",
+    re.DOTALL,
+)
 
 
 def renewed(text: str) -> str:
     """A page with each of its tables as the code has it now."""
     with chdir(PAGES.parent):
-        return PLACE.sub(lambda place: f"{place['head']}\n{MADE[place['name']]().strip()}\n{place['end']}", text)
+        return PLACE.sub(
+            lambda place: f"{place['head']}\n{MADE[place['name']]().strip()}\n{place['end']}", text
+        )
 
 
 def tables(text: str) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""Docstrings are plain text: what looks like a tag in them, data/<stage>, is shown and not taken for HTML."""
+"""Docstrings are plain text: what looks like a tag in them, data/<stage>, is shown and not taken
+for HTML.
+"""
 
 import re
 from typing import Any

@@ -8,15 +8,26 @@ SHOWN_DIGITS = 12
 
 
 def downloads() -> str:
-    """A row a file: source, file, bytes, checksum and who published it, addresses in the order in which they are asked, licence."""
-    head = "| source | file | bytes | checksum, and who published it | from | licence |\n|---|---|---:|---|---|---|"
+    """A row a file: source, file, bytes, checksum and who published it, addresses in the order in
+    which they are asked, licence.
+    """
+    head = (
+        "| source | file | bytes | checksum, and who published it | from | licence"
+        " |\n|---|---|---:|---|---|---|"
+    )
     rows = []
     for name, remotes in DOWNLOADS.items():
         licence = SOURCES[name].licence if name in SOURCES else TASKS[name].licence
         for remote in remotes:
             checksum = remote.checksum
-            checked = f"{checksum.kind} `{checksum.value[:SHOWN_DIGITS]}…`: {checksum.publisher}" if checksum else "recorded at first use"
-            places = ", ".join(f"[{number}]({address})" for number, address in enumerate(remote.addresses, 1))
+            checked = (
+                f"{checksum.kind} `{checksum.value[:SHOWN_DIGITS]}…`: {checksum.publisher}"
+                if checksum
+                else "recorded at first use"
+            )
+            places = ", ".join(
+                f"[{number}]({address})" for number, address in enumerate(remote.addresses, 1)
+            )
             size = f"{remote.bytes_:,}" if remote.bytes_ else "not published"
             rows.append(f"| `{name}` | {remote.name} | {size} | {checked} | {places} | {licence} |")
     return "\n".join([head, *rows])

@@ -1,4 +1,6 @@
-"""The page of parameters: every knob with its kind, its value in each profile and what it means, from gpt1/config.py and conf/."""
+"""The page of parameters: every knob with its kind, its value in each profile and what it means,
+from gpt1/config.py and conf/.
+"""
 
 import re
 import types
@@ -14,13 +16,28 @@ from gpt1.profile import compose
 
 RECIPE = Path("conf/paper.yaml")
 PROFILES = ("paper", "small", "demo")
-BOUNDS = (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most"), ("min_length", "length at least"))
-KINDS = {int: "whole number", float: "number", str: "text", bool: "true or false", dict: "a row of values"}
+BOUNDS = (
+    ("gt", "above"),
+    ("ge", "at least"),
+    ("lt", "below"),
+    ("le", "at most"),
+    ("min_length", "length at least"),
+)
+KINDS = {
+    int: "whole number",
+    float: "number",
+    str: "text",
+    bool: "true or false",
+    dict: "a row of values",
+}
 
 
 def parameters() -> str:
     """A heading and a table for each section of params.yaml, those of rows last."""
-    notes, values = comments(RECIPE.read_text(encoding="utf-8")), {name: compose(name, ()) for name in PROFILES}
+    notes, values = (
+        comments(RECIPE.read_text(encoding="utf-8")),
+        {name: compose(name, ()) for name in PROFILES},
+    )
     plain, of_rows = [], []
     for name, field in Params.model_fields.items():
         row = row_model(field)
@@ -32,14 +49,20 @@ def parameters() -> str:
 
 
 def comments(text: str) -> dict[str, str]:
-    """What the lines of a profile say behind a key, and what stands in comments of their own above a section: {dotted name: words}."""
+    """What the lines of a profile say behind a key, and what stands in comments of their own above
+    a section: {dotted name: words}.
+    """
     found, above, section = dict[str, str](), list[str](), ""
     for line in text.splitlines():
         if line.startswith("# "):
             above.append(line[2:])
         elif match := re.match(r"( *)(\w+):(?: [^#]*)?(?:# (.*))?$", line):
             section = section if match[1] else match[2]
-            said = " ".join([*above, match[3] or ""]).strip() if not match[1] else (match[3] or "").strip()
+            said = (
+                " ".join([*above, match[3] or ""]).strip()
+                if not match[1]
+                else (match[3] or "").strip()
+            )
             if said:
                 found[f"{section}.{match[2]}" if match[1] else section] = said
             above = []
@@ -51,12 +74,21 @@ def comments(text: str) -> dict[str, str]:
 def row_model(field: FieldInfo) -> type[BaseModel] | None:
     """The model of a section that is a mapping of rows, else None."""
     inner = get_args(field.annotation)[1:]
-    return inner[0] if inner and isinstance(inner[0], type) and issubclass(inner[0], BaseModel) else None
+    return (
+        inner[0]
+        if inner and isinstance(inner[0], type) and issubclass(inner[0], BaseModel)
+        else None
+    )
 
 
 def kind(field: FieldInfo) -> str:
     """What may stand there, in words."""
-    bounds = [f"{word} {bound}" for part in field.metadata for name, word in BOUNDS if (bound := getattr(part, name, None)) is not None]
+    bounds = [
+        f"{word} {bound}"
+        for part in field.metadata
+        for name, word in BOUNDS
+        if (bound := getattr(part, name, None)) is not None
+    ]
     return ", ".join([" or ".join(_kinds(field.annotation)), *bounds])
 
 
@@ -73,10 +105,19 @@ def _kinds(annotation: Any) -> Iterator[str]:
         yield "`null`" if annotation is types.NoneType else KINDS[origin or annotation]
 
 
-def _section(name: str, model: type[BaseModel], notes: dict[str, str], values: dict[str, dict[str, Any]]) -> str:
+def _section(
+    name: str, model: type[BaseModel], notes: dict[str, str], values: dict[str, dict[str, Any]]
+) -> str:
     head = ["parameter", *PROFILES, "may be", "what it is"]
-    rows = [[f"`{name}.{key}`", *(_shown(values[profile][name][key]) for profile in PROFILES), kind(field), notes.get(f"{name}.{key}", "")]
-            for key, field in model.model_fields.items()]
+    rows = [
+        [
+            f"`{name}.{key}`",
+            *(_shown(values[profile][name][key]) for profile in PROFILES),
+            kind(field),
+            notes.get(f"{name}.{key}", ""),
+        ]
+        for key, field in model.model_fields.items()
+    ]
     return f"### {name}\n\n{_said(name, model, notes)}{_table(head, rows)}"
 
 
@@ -86,7 +127,11 @@ def _rows(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
 
 
 def _said(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
-    parts = [part.rstrip(".") + "." for part in (model.__doc__ or "", notes.get(name, "")) if part and not part.startswith("A part of")]
+    parts = [
+        part.rstrip(".") + "."
+        for part in (model.__doc__ or "", notes.get(name, ""))
+        if part and not part.startswith("A part of")
+    ]
     return " ".join(parts) + "\n\n" if parts else ""
 
 
@@ -100,4 +145,6 @@ def _shown(value: Any) -> str:
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )

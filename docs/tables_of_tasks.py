@@ -8,13 +8,18 @@ INPUTS = {
     "classification": "start, text, extract",
     "entailment": "start, first text, delimiter, second text, extract",
     "similarity": "both orders of the two texts, each as in entailment; their states are added",
-    "multiple_choice": "start, context and question, delimiter, choice, extract; one for each choice",
+    "multiple_choice": (
+        "start, context and question, delimiter, choice, extract; one for each choice"
+    ),
 }
 
 
 def tasks() -> str:
     """A table of all tasks, then a section on each: its files and how to get them."""
-    head = "| task | input | metric | in Table | rows to train on | dev | labelled test |\n|---|---|---|---|---:|---:|---:|"
+    head = (
+        "| task | input | metric | in Table | rows to train on | dev | labelled test"
+        " |\n|---|---|---|---|---:|---:|---:|"
+    )
     return "\n".join([head, *map(_line, TASKS.values()), "", *map(_section, TASKS.values())])
 
 
@@ -27,8 +32,14 @@ def _line(task: Task) -> str:
     rows = OFFICIAL.get(task.name)
     metric = task.metric + (f" (and {task.second_metric})" if task.second_metric else "")
     table = ", ".join(dict.fromkeys(column.table.removeprefix("table") for column in task.columns))
-    sizes = [f"{number:,}" if number else "-" for number in ((rows.train, rows.dev, rows.labelled) if rows else (0, 0, 0))]
-    return f"| [{task.title}](#{anchor(task.title)}) | {task.kind.replace('_', ' ')} | {metric} | {table} | {' | '.join(sizes)} |"
+    sizes = [
+        f"{number:,}" if number else "-"
+        for number in ((rows.train, rows.dev, rows.labelled) if rows else (0, 0, 0))
+    ]
+    return (
+        f"| [{task.title}](#{anchor(task.title)}) | {task.kind.replace('_', ' ')} | {metric} |"
+        f" {table} | {' | '.join(sizes)} |"
+    )
 
 
 def anchor(title: str) -> str:
@@ -38,22 +49,44 @@ def anchor(title: str) -> str:
 
 def _section(task: Task) -> str:
     classes = ", ".join(f"`{name}`" for name in task.labels)
-    answer = "a score from 0 to 5, learned as shares of six classes" if task.target == "score" else classes
-    integers = ", ".join(f"{number} `{name}`" for number, name in enumerate(task.integers, start=task.first_integer))
+    answer = (
+        "a score from 0 to 5, learned as shares of six classes"
+        if task.target == "score"
+        else classes
+    )
+    integers = ", ".join(
+        f"{number} `{name}`" for number, name in enumerate(task.integers, start=task.first_integer)
+    )
     exported = f"; an export's integers mean {integers}" if integers else ""
-    return (f"{_source(task.source, task.title)}- Sequences: {INPUTS[task.kind]}.\n- Answers: {answer}{exported}.\n"
-            f"- Columns in the tables: {', '.join(column.title for column in task.columns)}.\n")
+    return (
+        f"{_source(task.source, task.title)}- Sequences: {INPUTS[task.kind]}.\n- Answers:"
+        f" {answer}{exported}.\n- Columns in the tables:"
+        f" {', '.join(column.title for column in task.columns)}.\n"
+    )
 
 
 def _source(source: Source, title: str) -> str:
-    files = [f"{_files(source, layout.required)}{f'; if you like also {_files(source, layout.optional)}' if layout.optional else ''}"
-             for layout in source.layouts if not layout.exported]
-    files += [f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders"] if source.every else []
-    files += ["a [Hugging Face export](#hugging-face-exports)"] if any(layout.exported for layout in source.layouts) else []
-    return (f"### {title}\n\n- Files: {'; **or** '.join(files)}.\n"
-            f"- Folder: `data/raw/{source.name}/`; under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n"
-            f"- How to get it: {_linked(source.how_to_get)}.\n- From: {_linked(source.origin)}.\n"
-            f"- Licence, as far as known: {source.licence}.\n")
+    files = [
+        f"{_files(source, layout.required)}{f'; if you like also {_files(source, layout.optional)}' if layout.optional else ''}"
+        for layout in source.layouts
+        if not layout.exported
+    ]
+    files += (
+        [f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders"]
+        if source.every
+        else []
+    )
+    files += (
+        ["a [Hugging Face export](#hugging-face-exports)"]
+        if any(layout.exported for layout in source.layouts)
+        else []
+    )
+    return (
+        f"### {title}\n\n- Files: {'; **or** '.join(files)}.\n- Folder: `data/raw/{source.name}/`;"
+        f" under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n- How"
+        f" to get it: {_linked(source.how_to_get)}.\n- From: {_linked(source.origin)}.\n- Licence,"
+        f" as far as known: {source.licence}.\n"
+    )
 
 
 def _files(source: Source, names: tuple[str, ...]) -> str:

@@ -1,4 +1,6 @@
-"""What a flow shows on Prefect's pages: tables and figures, progress, the way to MLflow's pages. Nothing here ever stops a run."""
+"""What a flow shows on Prefect's pages: tables and figures, progress, the way to MLflow's pages.
+Nothing here ever stops a run.
+"""
 
 import base64
 import os
@@ -10,7 +12,11 @@ from pathlib import Path
 from uuid import UUID
 
 from prefect import get_run_logger
-from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    update_progress_artifact,
+)
 
 from gpt1.files import read_json, stage_folder
 from gpt1.record.log import RUNS
@@ -20,15 +26,23 @@ PICTURE = re.compile(r"!\[([^]]*)\]\(([\w.-]+)\)")
 
 @contextmanager
 def shown_or_not(what: str) -> Iterator[None]:
-    """Where Prefect cannot take something, the stage goes on; a line in the log says what is not shown."""
+    """Where Prefect cannot take something, the stage goes on; a line in the log says what is not
+    shown.
+    """
     try:
         yield
     except Exception as error:  # no server, an old one, a full disk
-        get_run_logger().warning("%s is not shown on Prefect's page: %s", what, str(error).splitlines()[0] if str(error) else error)
+        get_run_logger().warning(
+            "%s is not shown on Prefect's page: %s",
+            what,
+            str(error).splitlines()[0] if str(error) else error,
+        )
 
 
 class Progress:
-    """A bar on the page of a run, made when there is something to show, brought up to date at most every so many seconds."""
+    """A bar on the page of a run, made when there is something to show, brought up to date at most
+    every so many seconds.
+    """
 
     def __init__(self, what: str, every_seconds: float) -> None:
         self.what, self.every_seconds, self.shown_at = what, every_seconds, float("-inf")
@@ -51,11 +65,15 @@ def publish(name: str) -> None:
     folder = stage_folder("report", name)
     if (folder / f"{name}.md").is_file():
         with shown_or_not(name):
-            create_markdown_artifact(key=name, markdown=page(folder, name), description=f"{folder}/{name}.md")
+            create_markdown_artifact(
+                key=name, markdown=page(folder, name), description=f"{folder}/{name}.md"
+            )
 
 
 def page(folder: Path, name: str) -> str:
-    """A report as one text: each picture that it names, and one of its own name that it does not, as data within it."""
+    """A report as one text: each picture that it names, and one of its own name that it does not,
+    as data within it.
+    """
     text = (folder / f"{name}.md").read_text(encoding="utf-8")
     if not PICTURE.search(text) and (folder / f"{name}.svg").is_file():
         text += f"\n\n![{name}]({name}.svg)\n"
@@ -72,13 +90,26 @@ def inline(picture: Path) -> str:
 
 
 def link_mlflow() -> None:
-    """Show the way to MLflow's pages: the run of this set of parameters, and the run of each of its parts."""
+    """Show the way to MLflow's pages: the run of this set of parameters, and the run of each of its
+    parts.
+    """
     with shown_or_not("the way to MLflow"):
         found = read_json(RUNS)
         base = os.environ.get("GPT1_MLFLOW_URL") or os.environ.get("MLFLOW_TRACKING_URI", "")
         runs = {"all of it": found["all"], **found["runs"]}
         if base.startswith("http"):
-            lines = [f"- [{name}]({base.rstrip('/')}/#/experiments/{found['experiment']}/runs/{run})" for name, run in runs.items()]
+            lines = [
+                f"- [{name}]({base.rstrip('/')}/#/experiments/{found['experiment']}/runs/{run})"
+                for name, run in runs.items()
+            ]
         else:
-            lines = ["`make serve` shows these runs on MLflow's pages.", "", *(f"- {name}: `{run}`" for name, run in runs.items())]
-        create_markdown_artifact(key="mlflow", markdown="\n".join(["# Runs in MLflow", "", *lines]), description="runs in MLflow")
+            lines = [
+                "`make serve` shows these runs on MLflow's pages.",
+                "",
+                *(f"- {name}: `{run}`" for name, run in runs.items()),
+            ]
+        create_markdown_artifact(
+            key="mlflow",
+            markdown="\n".join(["# Runs in MLflow", "", *lines]),
+            description="runs in MLflow",
+        )

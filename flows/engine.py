@@ -1,6 +1,7 @@
 """The process of a flow run: Prefect's engine, in this clone, with a file for what it says.
 
-A worker gives it a pipe, and a run that outlives its worker would fail at the next line that it writes.
+A worker gives it a pipe, and a run that outlives its worker would fail at the next line that it
+writes.
 """
 
 import os

@@ -1,7 +1,9 @@
-"""`prefect deployment run reproduce-table2`: a bare name finds its deployment, by Prefect's plug-in hook (prefect.toml switches it on).
+"""`prefect deployment run reproduce-table2`: a bare name finds its deployment, by Prefect's plug-in
+hook (prefect.toml switches it on).
 
-It wraps two public methods of Prefect's client, for that one command only. A mistake in a name of ours, a server that does not answer and
-a pool without a worker are one line each; everything else is as Prefect has it.
+It wraps two public methods of Prefect's client, for that one command only. A mistake in a name of
+ours, a server that does not answer and a pool without a worker are one line each; everything else
+is as Prefect has it.
 """
 
 import difflib
@@ -25,19 +27,29 @@ Method = Callable[..., Awaitable[Any]]
 
 @register_hook
 def setup_environment(*, ctx: object) -> None:
-    """Prefect calls this whenever it is imported in the checkout; nothing happens unless a run is being asked for."""
+    """Prefect calls this whenever it is imported in the checkout; nothing happens unless a run is
+    being asked for.
+    """
     if not asks_for_a_run(sys.argv[1:]):
         return
     from prefect.client.orchestration import PrefectClient
 
-    for name, wrapped in (("read_deployment_by_name", finding), ("create_flow_run_from_deployment", noting_idle_pool)):
-        if method := getattr(PrefectClient, name, None):  # where it goes by another name one day, names with a slash still work
+    for name, wrapped in (
+        ("read_deployment_by_name", finding),
+        ("create_flow_run_from_deployment", noting_idle_pool),
+    ):
+        if method := getattr(
+            PrefectClient, name, None
+        ):  # where it goes by another name one day, names with a slash still work
             setattr(PrefectClient, name, wrapped(method))
 
 
 def asks_for_a_run(words: Sequence[str]) -> bool:
     """Whether a command line is that of `prefect deployment run`."""
-    return any(first in ("deployment", "deployments") and second == "run" for first, second in pairwise(words))
+    return any(
+        first in ("deployment", "deployments") and second == "run"
+        for first, second in pairwise(words)
+    )
 
 
 def full_name(name: str) -> str:
@@ -46,14 +58,18 @@ def full_name(name: str) -> str:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """What a person can do about a name that is not there: up to three that are like it, else all bare names."""
+    """What a person can do about a name that is not there: up to three that are like it, else all
+    bare names.
+    """
     bare = sorted(one.removesuffix(f"/{BARE}") for one in known if one.endswith(f"/{BARE}"))
     near = difflib.get_close_matches(name, [*bare, *known], 3, 0.75)
     return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(bare)}"
 
 
 def finding(read: Method) -> Method:
-    """`read_deployment_by_name`, which takes bare names too, and ends with one line where a name of ours is not there."""
+    """`read_deployment_by_name`, which takes bare names too, and ends with one line where a name of
+    ours is not there.
+    """
 
     async def read_deployment_by_name(self: Any, name: str) -> Any:
         import httpx
@@ -65,10 +81,16 @@ def finding(read: Method) -> Method:
             await warn_of_other_version(self)
             return await read(self, full_name(name))
         except (httpx.HTTPError, ValueError):  # nothing, or something that is no Prefect
-            give_up(f"no Prefect server answers at {address(self)}; {START}, or set PREFECT_API_URL in .env to where one runs")
+            give_up(
+                f"no Prefect server answers at {address(self)}; {START}, or set PREFECT_API_URL in"
+                " .env to where one runs"
+            )
         except ObjectNotFound:
             known = await deployments(self)
-            give_up(f"no deployment {name!r} at {address(self)}; " + (nearest(name, known) if known else f"none of ours is there; {START}"))
+            give_up(
+                f"no deployment {name!r} at {address(self)}; "
+                + (nearest(name, known) if known else f"none of ours is there; {START}")
+            )
 
     return read_deployment_by_name
 
@@ -80,8 +102,11 @@ def noting_idle_pool(create: Method) -> Method:
         run = await create(self, *arguments, **named)
         with suppress(Exception):  # the run is made; this is only a hint
             if run.work_pool_name == POOL and not await online_workers(self):
-                print("warning: no worker is there, and nothing will run until one is started: make serve, or make worker beside a server",
-                      file=sys.stderr)
+                print(
+                    "warning: no worker is there, and nothing will run until one is started: make"
+                    " serve, or make worker beside a server",
+                    file=sys.stderr,
+                )
         return run
 
     return create_flow_run_from_deployment
@@ -91,15 +116,28 @@ async def online_workers(client: Any) -> list[Any]:
     """The workers of our pool that are alive, as the server has it."""
     from prefect.client.schemas.filters import WorkerFilter
 
-    return list(await client.read_workers_for_work_pool(POOL, worker_filter=WorkerFilter.model_validate({"status": {"any_": ["ONLINE"]}})))
+    return list(
+        await client.read_workers_for_work_pool(
+            POOL, worker_filter=WorkerFilter.model_validate({"status": {"any_": ["ONLINE"]}})
+        )
+    )
 
 
 async def deployments(client: Any) -> list[str]:
     """The names of the deployments of our flows, as flow/deployment."""
     from prefect.client.schemas.filters import FlowFilter
 
-    flows = {flow.id: flow.name for flow in await client.read_flows(flow_filter=FlowFilter.model_validate({"name": {"like_": PREFIX}}))}
-    return [f"{flows[found.flow_id]}/{found.name}" for found in await client.read_deployments(limit=200) if found.flow_id in flows]
+    flows = {
+        flow.id: flow.name
+        for flow in await client.read_flows(
+            flow_filter=FlowFilter.model_validate({"name": {"like_": PREFIX}})
+        )
+    }
+    return [
+        f"{flows[found.flow_id]}/{found.name}"
+        for found in await client.read_deployments(limit=200)
+        if found.flow_id in flows
+    ]
 
 
 async def warn_of_other_version(client: Any) -> None:
@@ -108,8 +146,12 @@ async def warn_of_other_version(client: Any) -> None:
 
     theirs = await client.api_version()
     if theirs != prefect.__version__:
-        print(f"warning: the Prefect server at {address(client)} is of version {theirs}, this is {prefect.__version__}: "
-              "where one of them does not know what the other wants, install the same on both", file=sys.stderr)
+        print(
+            f"warning: the Prefect server at {address(client)} is of version {theirs}, this is"
+            f" {prefect.__version__}: where one of them does not know what the other wants, install"
+            " the same on both",
+            file=sys.stderr,
+        )
 
 
 def address(client: Any) -> str:

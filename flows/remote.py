@@ -1,6 +1,8 @@
-"""A stage on another machine: the flow `run-stage`, which a worker runs in its own clone, and how a flow with spread=True sends it there.
+"""A stage on another machine: the flow `run-stage`, which a worker runs in its own clone, and how a
+flow with spread=True sends it there.
 
-The sender pushes what the stage reads; the worker pulls it, runs the stage, pushes the result; the sender restores that.
+The sender pushes what the stage reads; the worker pulls it, runs the stage, pushes the result; the
+sender restores that.
 """
 
 import os
@@ -33,7 +35,11 @@ PASSED = ("GPT1_THREADS", "GPT1_MICRO_BATCH")  # what decides bits; devices are 
 POLL_SECONDS, PATIENCE_SECONDS, FURTHER_ATTEMPTS = 1.0, 120.0, 1
 
 
-@flow(name="run-stage", flow_run_name="{stage}", description="One stage that a flow on another machine needs. Sent by spread=True.")
+@flow(
+    name="run-stage",
+    flow_run_name="{stage}",
+    description="One stage that a flow on another machine needs. Sent by spread=True.",
+)
 def run_stage(
     stage: str,
     inputs: dict[str, Any],
@@ -45,7 +51,9 @@ def run_stage(
     seeds: list[int] | None = None,
     tasks: list[str] | None = None,
 ) -> State[Any]:
-    """Run a stage here as `checkout`, which sends it, would there: inputs from DVC's remote by their dvc.lock entries, the result back."""
+    """Run a stage here as `checkout`, which sends it, would there: inputs from DVC's remote by
+    their dvc.lock entries, the result back.
+    """
     os.chdir(ROOT)
     end_with_worker()
     logger = get_run_logger()
@@ -57,7 +65,13 @@ def run_stage(
                 else:
                     in_folder(ROOT)
                 os.environ.update(variables)
-                how = run_here(stage, None if lent.is_this(checkout) else inputs, digest, lock, lambda: not signals)
+                how = run_here(
+                    stage,
+                    None if lent.is_this(checkout) else inputs,
+                    digest,
+                    lock,
+                    lambda: not signals,
+                )
             if signals:
                 raise KeyboardInterrupt("interrupted: nothing finished was lost")
     except UserError as error:
@@ -69,10 +83,18 @@ def run_stage(
     return Completed(message=f"{how} on {platform.node()}")
 
 
-def run_here(name: str, inputs: Mapping[str, Any] | None, digest: Mapping[str, str], lock: int, wanted: Callable[[], bool]) -> str:
-    """Bring a stage's inputs here, run it or find it finished, send the result to the remote; returns which it was.
+def run_here(
+    name: str,
+    inputs: Mapping[str, Any] | None,
+    digest: Mapping[str, str],
+    lock: int,
+    wanted: Callable[[], bool],
+) -> str:
+    """Bring a stage's inputs here, run it or find it finished, send the result to the remote;
+    returns which it was.
 
-    No inputs where the checkout is the very one that has sent it: then all is there already, and needs no remote.
+    No inputs where the checkout is the very one that has sent it: then all is there already, and
+    needs no remote.
     """
     shared.refuse_other_code(digest)
     if inputs is not None:
@@ -83,7 +105,13 @@ def run_here(name: str, inputs: Mapping[str, Any] | None, digest: Mapping[str, s
             return "found finished"
     stage, threads = shared.find_stage(name), int(os.environ.get("GPT1_THREADS") or cores())
     slots, _ = find_slots(None, stage.trains)
-    count = 0 if not stage.trains else len(slots.devices) if group(name) == "pretrain" else min(1, len(slots.devices))
+    count = (
+        0
+        if not stage.trains
+        else len(slots.devices)
+        if group(name) == "pretrain"
+        else min(1, len(slots.devices))
+    )
     with lent.lent_devices(slots.devices, count, wanted) as devices:
         share = Share(0 if devices else 1, threads, len(devices))
         plan = Plan({name: stage}, [name], {name}, Slots(1, devices), {name: share}, {name: 0.0})
@@ -102,47 +130,76 @@ def say(news: News) -> None:
 
 
 def sender(
-    profile: str | None, overrides: Sequence[str], seeds: Sequence[int] | None, tasks: Sequence[str] | None,
+    profile: str | None,
+    overrides: Sequence[str],
+    seeds: Sequence[int] | None,
+    tasks: Sequence[str] | None,
 ) -> Callable[[Stage], Send | None]:
-    """What tells, for a stage, how to have another machine run it: None where it has to be run here.
+    """What tells, for a stage, how to have another machine run it: None where it has to be run
+    here.
 
-    What it gives leaves the result here, for DVC to find the stage unchanged; it raises UserError where nobody takes the stage, where it
-    fails, and where DVC's remote does not answer. DVC needs a default remote unless all workers work in this very folder, on a shared disk.
+    What it gives leaves the result here, for DVC to find the stage unchanged; it raises UserError
+    where nobody takes the stage, where it fails, and where DVC's remote does not answer. DVC needs
+    a default remote unless all workers work in this very folder, on a shared disk.
     """
     away = Away({"profile": profile, "overrides": overrides, "seeds": seeds, "tasks": tasks})
-    return lambda stage: away.send if shared.can_travel(stage) else away.fetch if shared.can_be_fetched(stage) else None
+    return lambda stage: (
+        away.send
+        if shared.can_travel(stage)
+        else away.fetch
+        if shared.can_be_fetched(stage)
+        else None
+    )
 
 
 @dataclass
 class Away:
-    """The parameters of a flow whose stages are sent away, and the stages whose results lie on the remote."""
+    """The parameters of a flow whose stages are sent away, and the stages whose results lie on the
+    remote.
+    """
 
     choice: Mapping[str, Any]
     pushed: set[str] = field(default_factory=set)
-    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)  # DVC's Repo is not made for threads
+    one_at_a_time: threading.Lock = field(
+        default_factory=threading.Lock
+    )  # DVC's Repo is not made for threads
     checkout: str = field(default_factory=lent.this_checkout)
 
     def fetch(self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool]) -> None:
-        """Restore the result of a stage where another clone has finished it from the same inputs. Raises UserError."""
+        """Restore the result of a stage where another clone has finished it from the same inputs.
+        Raises UserError.
+        """
         with self.one_at_a_time:
             if shared.remote_name():
                 shared.restore(stage.name)
 
     def send(self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool]) -> None:
-        """Have a stage run on whichever machine takes it first, wait for it, and restore its result here. Raises UserError."""
+        """Have a stage run on whichever machine takes it first, wait for it, and restore its result
+        here. Raises UserError.
+        """
         with self.one_at_a_time:
             if remote := shared.remote_name():
                 if shared.restore(stage.name):
                     return
                 shared.push(sorted(stage.needs - self.pushed))
                 self.pushed |= stage.needs
-            asked = {"stage": stage.name, "inputs": shared.lock_entries(sorted(stage.needs)), "digest": shared.digest(),
-                     "checkout": self.checkout, "variables": passed(given), **self.choice}
+            asked = {
+                "stage": stage.name,
+                "inputs": shared.lock_entries(sorted(stage.needs)),
+                "digest": shared.digest(),
+                "checkout": self.checkout,
+                "variables": passed(given),
+                **self.choice,
+            }
         for attempt in range(1 + FURTHER_ATTEMPTS):
             state = self.follow(stage, asked, ending)
             if state.is_completed() or not state.is_crashed() or ending():
                 break
-            get_run_logger().warning("%s was lost with its worker%s", stage.name, "; once more" if attempt < FURTHER_ATTEMPTS else "")
+            get_run_logger().warning(
+                "%s was lost with its worker%s",
+                stage.name,
+                "; once more" if attempt < FURTHER_ATTEMPTS else "",
+            )
         if not state.is_completed():
             raise UserError(f"{stage.name}, on another machine: {state.message or state.name}")
         with self.one_at_a_time:
@@ -150,18 +207,34 @@ class Away:
                 if remote:
                     shared.push([stage.name])
             elif not (remote and shared.restore(stage.name)):
-                raise UserError(f"{stage.name} ended well elsewhere ({state.message}), but there is no result of it for the inputs here: "
-                                "see that both machines use the same DVC remote (dvc remote list)")
+                raise UserError(
+                    f"{stage.name} ended well elsewhere ({state.message}), but there is no result"
+                    " of it for the inputs here: see that both machines use the same DVC remote"
+                    " (dvc remote list)"
+                )
             self.pushed.add(stage.name)
 
-    def follow(self, stage: Stage, asked: Mapping[str, Any], ending: Callable[[], bool]) -> State[Any]:
-        """Make a run of `run-stage`, and wait for its end; cancel it when this flow is to end. Returns its last state."""
+    def follow(
+        self, stage: Stage, asked: Mapping[str, Any], ending: Callable[[], bool]
+    ) -> State[Any]:
+        """Make a run of `run-stage`, and wait for its end; cancel it when this flow is to end.
+        Returns its last state.
+        """
         logger, queue = get_run_logger(), queue_for(stage)
         try:
-            run = run_deployment(DEPLOYMENT, parameters=dict(asked), work_queue_name=queue, timeout=0, flow_run_name=stage.name,
-                                 idempotency_key=uuid4().hex)
+            run = run_deployment(
+                DEPLOYMENT,
+                parameters=dict(asked),
+                work_queue_name=queue,
+                timeout=0,
+                flow_run_name=stage.name,
+                idempotency_key=uuid4().hex,
+            )
         except ObjectNotFound:
-            raise UserError(f"the server has no deployment {DEPLOYMENT}: make serve, or prefect deploy --all, puts it there") from None
+            raise UserError(
+                f"the server has no deployment {DEPLOYMENT}: make serve, or prefect deploy --all,"
+                " puts it there"
+            ) from None
         assert isinstance(run, FlowRun)
         logger.info("%s: sent to work queue %s", stage.name, queue)
         heard, cancelled = time.monotonic(), False
@@ -177,11 +250,16 @@ class Away:
                     cancelled = True
             except Exception as error:  # a server that is being started again
                 if time.monotonic() - heard > PATIENCE_SECONDS:
-                    raise UserError(f"nothing was heard of {stage.name} for {PATIENCE_SECONDS:.0f} s: {shared.why(error)}") from error
+                    raise UserError(
+                        f"nothing was heard of {stage.name} for {PATIENCE_SECONDS:.0f} s:"
+                        f" {shared.why(error)}"
+                    ) from error
 
 
 def passed(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables that another machine has to know to come to the same bits: threads always, as this machine would have them."""
+    """The variables that another machine has to know to come to the same bits: threads always, as
+    this machine would have them.
+    """
     threads = given.get("GPT1_THREADS") or setting("GPT1_THREADS") or str(cores())
     return {name: given[name] for name in PASSED if name in given} | {"GPT1_THREADS": threads}
 
@@ -201,16 +279,24 @@ def cancel(run: UUID) -> None:
 
 
 def queue_for(stage: Stage) -> str:
-    """`gpu` for a stage that trains, where a worker asks for such work; else `cpu`. Raises UserError where none does."""
+    """`gpu` for a stage that trains, where a worker asks for such work; else `cpu`. Raises
+    UserError where none does.
+    """
     asked_for = {queue for queue in ("gpu", "cpu") if is_asked_for(queue)}
     if stage.trains and "gpu" in asked_for:
         return "gpu"
     if "cpu" in asked_for:
         return "cpu"
-    raise UserError(f"no worker asks for stages in the work queues cpu and gpu of pool {POOL}: start one, on any machine: make worker")
+    raise UserError(
+        f"no worker asks for stages in the work queues cpu and gpu of pool {POOL}: start one, on"
+        " any machine: make worker"
+    )
 
 
 def is_asked_for(queue: str) -> bool:
     """Whether a worker has asked for work of a queue within the last minute."""
     with get_client(sync_client=True) as client:
-        return any(each.name == queue and each.status == WorkQueueStatus.READY for each in client.read_work_queues(work_pool_name=POOL))
+        return any(
+            each.name == queue and each.status == WorkQueueStatus.READY
+            for each in client.read_work_queues(work_pool_name=POOL)
+        )

@@ -1,4 +1,5 @@
-"""reproduce-table2 … -table5, -figure2, -all: one builder, a row for each. DVC says what there is to do; a flow has it done, and shows it.
+"""reproduce-table2 … -table5, -figure2, -all: one builder, a row for each. DVC says what there is
+to do; a flow has it done, and shows it.
 
 `python -m flows.reproduce table2` runs a flow without a server of one's own.
 """
@@ -35,13 +36,31 @@ from gpt1.runs.worktrees import open_worktree
 
 THREADS = 256  # of tasks; how many stages are at work is the slots' to say
 Profile = Literal["demo", "small", "paper"]
-TaskName = Literal["snli", "mnli", "qnli", "rte", "scitail", "race", "story_cloze", "mrpc", "qqp", "stsb", "sst2", "cola"]
+TaskName = Literal[
+    "snli",
+    "mnli",
+    "qnli",
+    "rte",
+    "scitail",
+    "race",
+    "story_cloze",
+    "mrpc",
+    "qqp",
+    "stsb",
+    "sst2",
+    "cola",
+]
 
 
 def run_name() -> str:
     """A name that a person can tell: what, of which profile, at which commit."""
-    wanted, what = flow_run.parameters or {}, str(flow_run.flow_name or "").removeprefix("reproduce-")
-    changed = [f"{len(wanted[key])} {key}" for key in ("overrides", "seeds", "tasks") if wanted.get(key)]
+    wanted, what = (
+        flow_run.parameters or {},
+        str(flow_run.flow_name or "").removeprefix("reproduce-"),
+    )
+    changed = [
+        f"{len(wanted[key])} {key}" for key in ("overrides", "seeds", "tasks") if wanted.get(key)
+    ]
     return " ".join([what, wanted.get("profile") or "checkout", *changed, "at", commit()[:7]])
 
 
@@ -66,17 +85,28 @@ def cancelled() -> bool:
 
 
 def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., Any]:
-    """The flow `reproduce-NAME`, which brings these stages of DVC's graph, and all that they need, up to date (no targets: the graph)."""
+    """The flow `reproduce-NAME`, which brings these stages of DVC's graph, and all that they need,
+    up to date (no targets: the graph).
+    """
 
     runner: Any = ThreadPoolTaskRunner(max_workers=THREADS)
 
     @flow(name=f"reproduce-{name}", flow_run_name=run_name, description=what, task_runner=runner)
     def reproduce(
-        profile: Annotated[Profile | None, Field(description="A profile of conf/, in a worktree of its own. None: the checkout.")] = None,
-        overrides: Annotated[list[str], Field(description="What differs, key=value: finetune.epochs=2")] = [],  # noqa: B006 (a schema)
-        seeds: Annotated[list[int] | None, Field(description="Seeds of fine-tuning in place of the profile's.")] = None,
+        profile: Annotated[
+            Profile | None,
+            Field(description="A profile of conf/, in a worktree of its own. None: the checkout."),
+        ] = None,
+        overrides: Annotated[
+            list[str], Field(description="What differs, key=value: finetune.epochs=2")
+        ] = [],  # noqa: B006 (a schema)
+        seeds: Annotated[
+            list[int] | None, Field(description="Seeds of fine-tuning in place of the profile's.")
+        ] = None,
         tasks: Annotated[list[TaskName] | None, Field(description="Only these tasks.")] = None,
-        spread: Annotated[bool, Field(description="Send stages to the workers of all machines, by work queue.")] = False,
+        spread: Annotated[
+            bool, Field(description="Send stages to the workers of all machines, by work queue.")
+        ] = False,
     ) -> State[Any]:
         os.chdir(ROOT)
         end_with_worker()
@@ -87,18 +117,31 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                 logger.info(news.line)
             if news.total:
                 running = f"; at work: {', '.join(news.running)}" if news.running else ""
-                progress.show(news.done / news.total, f"{news.done} of {news.total} stages done{running}")
+                progress.show(
+                    news.done / news.total, f"{news.done} of {news.total} stages done{running}"
+                )
 
-        launcher = Launcher(sender(profile, overrides, seeds, tasks) if spread else lambda stage: None)
+        launcher = Launcher(
+            sender(profile, overrides, seeds, tasks) if spread else lambda stage: None
+        )
         try:
             with alone_here(f"the flow run {flow_run.get_name()!r}", watch) as lock:
                 changed = profile or overrides or seeds is not None or tasks is not None
                 place = open_worktree(profile, overrides, seeds, tasks) if changed else ROOT
                 in_folder(place)
-                tag_run(f"profile:{profile or 'checkout'}", f"commit:{commit()[:7]}", f"in:{place.name}")
+                tag_run(
+                    f"profile:{profile or 'checkout'}", f"commit:{commit()[:7]}", f"in:{place.name}"
+                )
                 os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
-                plan = without_slots(make_plan(targets, None)) if spread else make_plan(targets, None)
-                logger.info("%d stages, of which %d may have to run; in %s", len(plan.chosen), len(plan.todo), place)
+                plan = (
+                    without_slots(make_plan(targets, None)) if spread else make_plan(targets, None)
+                )
+                logger.info(
+                    "%d stages, of which %d may have to run; in %s",
+                    len(plan.chosen),
+                    len(plan.todo),
+                    place,
+                )
                 seconds = carry_out(plan, launcher, watch, lock)
                 launcher.wait()
                 tell_mlflow(bool(seconds))
@@ -107,26 +150,42 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
         except UserError as error:
             logger.error(str(error))
             lines = "\n\n".join(launcher.failures() or [str(error)])
-            return Failed(message=f"{lines}\n\nMend it, then run the same again: what is finished is kept.")
+            return Failed(
+                message=f"{lines}\n\nMend it, then run the same again: what is finished is kept."
+            )
         except KeyboardInterrupt as interrupt:
             logger.warning(str(interrupt))
             if cancelled():
-                return Cancelled(message="what is finished is kept; the next run goes on from there")
+                return Cancelled(
+                    message="what is finished is kept; the next run goes on from there"
+                )
             raise TerminationSignal(signal.SIGTERM) from None
-        return Completed(message=f"stages run: {len(seconds)}" if seconds else "everything is up to date")
+        return Completed(
+            message=f"stages run: {len(seconds)}" if seconds else "everything is up to date"
+        )
 
     return reproduce
 
 
 def without_slots(plan: Plan) -> Plan:
-    """The plan with no slots here for stages that run elsewhere: the workers there take no more than they bear."""
-    away = {name: replace(share, lanes=0, devices=0) for name, share in plan.share.items() if can_travel(plan.stages[name])}
+    """The plan with no slots here for stages that run elsewhere: the workers there take no more
+    than they bear.
+    """
+    away = {
+        name: replace(share, lanes=0, devices=0)
+        for name, share in plan.share.items()
+        if can_travel(plan.stages[name])
+    }
     return replace(plan, share=plan.share | away)
 
 
 def tell_mlflow(news: bool) -> None:
-    """Send finished results to MLflow, in a process of its own, and show the way to them; MLflow never fails a run."""
-    if not news and RUNS.is_file() and RUNS.stat().st_mtime > LOCK_FILE.stat().st_mtime:  # it has everything
+    """Send finished results to MLflow, in a process of its own, and show the way to them; MLflow
+    never fails a run.
+    """
+    if (
+        not news and RUNS.is_file() and RUNS.stat().st_mtime > LOCK_FILE.stat().st_mtime
+    ):  # it has everything
         link_mlflow()
         return
     if done("sync"):
@@ -134,24 +193,54 @@ def tell_mlflow(news: bool) -> None:
 
 
 def done(command: str) -> bool:
-    """Whether a command of ours, in a process of its own, ended well; what it said last is a warning if not."""
-    ended = subprocess.run([sys.executable, "-m", "gpt1.cli", command], check=False, stdin=subprocess.DEVNULL, capture_output=True,
-                           text=True)
+    """Whether a command of ours, in a process of its own, ended well; what it said last is a
+    warning if not.
+    """
+    ended = subprocess.run(
+        [sys.executable, "-m", "gpt1.cli", command],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     if ended.returncode:
-        get_run_logger().warning((ended.stderr.strip().splitlines() or [f"gpt1 {command} ended without a word"])[-1])
+        get_run_logger().warning(
+            (ended.stderr.strip().splitlines() or [f"gpt1 {command} ended without a word"])[-1]
+        )
     return not ended.returncode
 
 
-reproduce_table2 = reproduction("table2", ("table2",), "Table 2 of the paper: natural language inference, ours beside theirs.")
-reproduce_table3 = reproduction("table3", ("table3",), "Table 3 of the paper: question answering and commonsense reasoning.")
-reproduce_table4 = reproduction("table4", ("table4",), "Table 4 of the paper: similarity, classification, GLUE.")
+reproduce_table2 = reproduction(
+    "table2", ("table2",), "Table 2 of the paper: natural language inference, ours beside theirs."
+)
+reproduce_table3 = reproduction(
+    "table3", ("table3",), "Table 3 of the paper: question answering and commonsense reasoning."
+)
+reproduce_table4 = reproduction(
+    "table4", ("table4",), "Table 4 of the paper: similarity, classification, GLUE."
+)
 reproduce_table5 = reproduction("table5", ("table5",), "Table 5 of the paper: ablations.")
-reproduce_figure2 = reproduction("figure2", ("figure2",), "Figure 2 of the paper: layer transfer, and zero-shot scores over pre-training.")
-reproduce_all = reproduction("all", (), "Every table, figure and curve, and a verdict on each claim of the paper.")
+reproduce_figure2 = reproduction(
+    "figure2",
+    ("figure2",),
+    "Figure 2 of the paper: layer transfer, and zero-shot scores over pre-training.",
+)
+reproduce_all = reproduction(
+    "all", (), "Every table, figure and curve, and a verdict on each claim of the paper."
+)
 
 if __name__ == "__main__":
-    by_name: dict[str, Callable[..., Any]] = {"table2": reproduce_table2, "table3": reproduce_table3, "table4": reproduce_table4,
-                                              "table5": reproduce_table5, "figure2": reproduce_figure2, "all": reproduce_all}
+    by_name: dict[str, Callable[..., Any]] = {
+        "table2": reproduce_table2,
+        "table3": reproduce_table3,
+        "table4": reproduce_table4,
+        "table5": reproduce_table5,
+        "figure2": reproduce_figure2,
+        "all": reproduce_all,
+    }
     if sys.argv[1:2] == [] or sys.argv[1] not in by_name:
-        sys.exit(f"error: expected one of {', '.join(by_name)}; found {' '.join(sys.argv[1:]) or 'nothing'}")
+        sys.exit(
+            f"error: expected one of {', '.join(by_name)}; found"
+            f" {' '.join(sys.argv[1:]) or 'nothing'}"
+        )
     sys.exit(0 if by_name[sys.argv[1]](return_state=True).is_completed() else 1)

@@ -1,6 +1,8 @@
-"""`make serve`: Prefect's server, pool, deployments and worker, and MLflow's pages, on this machine's own address, until Ctrl-C.
+"""`make serve`: Prefect's server, pool, deployments and worker, and MLflow's pages, on this
+machine's own address, until Ctrl-C.
 
-`python -m flows.serve --worker` (`make worker`) is only the worker, of a server that runs elsewhere.
+`python -m flows.serve --worker` (`make worker`) is only the worker, of a server that runs
+elsewhere.
 """
 
 import argparse
@@ -13,7 +15,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.service.addresses import Addresses, answers, own_address, prefect_version, read_addresses, refuse_taken
+from flows.service.addresses import (
+    Addresses,
+    answers,
+    own_address,
+    prefect_version,
+    read_addresses,
+    refuse_taken,
+)
 from flows.service.ending import guarded
 from flows.service.parts import Part
 from gpt1.errors import UserError, run_stage
@@ -37,7 +46,9 @@ def say(line: str) -> None:
 
 @contextmanager
 def alone(address: str) -> Iterator[int]:
-    """The descriptor of a locked file, so that one service runs in a checkout. Raises UserError, or ends the process, where one does."""
+    """The descriptor of a locked file, so that one service runs in a checkout. Raises UserError, or
+    ends the process, where one does.
+    """
     HOME.mkdir(exist_ok=True)
     about = HOME / "service.json"
     with (HOME / "service.lock").open("a") as file:
@@ -48,9 +59,13 @@ def alone(address: str) -> Iterator[int]:
             try:
                 os.kill(known.get("process", 0) or -1, 0)
             except OSError:
-                raise UserError("a service that was here is still ending its runs; try again in half a minute") from None
-            say(f"a service runs here already: process {known['process']}, {known['what']}; Ctrl-C in its terminal, or kill "
-                f"{known['process']}, ends it")
+                raise UserError(
+                    "a service that was here is still ending its runs; try again in half a minute"
+                ) from None
+            say(
+                f"a service runs here already: process {known['process']}, {known['what']}; Ctrl-C"
+                f" in its terminal, or kill {known['process']}, ends it"
+            )
             sys.exit(0)
         write_json(about, {"process": os.getpid(), "what": address})
         try:
@@ -60,13 +75,17 @@ def alone(address: str) -> Iterator[int]:
 
 
 class Service:
-    """The parts that were started, under one name by which the guard finds them, and the signals that came."""
+    """The parts that were started, under one name by which the guard finds them, and the signals
+    that came.
+    """
 
     def __init__(self, name: str, signals: list[int]) -> None:
         self.name, self.signals, self.parts = name, signals, list[Part]()
 
     def start(self, *parts: Part) -> None:
-        """Start parts side by side, and wait until each is well. Raises UserError where one is not, or Ended."""
+        """Start parts side by side, and wait until each is well. Raises UserError where one is not,
+        or Ended.
+        """
         began, waiting = time.monotonic(), list(parts)
         for part in parts:
             part.start(self.name)
@@ -75,12 +94,17 @@ class Service:
             self.pause()
             for part in list(waiting):
                 if part.died():
-                    raise UserError(f"{part.name} could not be started: {part.last_lines()} (log: {part.log})")
+                    raise UserError(
+                        f"{part.name} could not be started: {part.last_lines()} (log: {part.log})"
+                    )
                 if part.ready():
                     waiting.remove(part)
                     say(f"{part.name} ready after {time.monotonic() - began:.0f} s")
                 elif time.monotonic() - began > PATIENCE_SECONDS:
-                    raise UserError(f"{part.name} is not ready after {PATIENCE_SECONDS:.0f} s: {part.last_lines()} (log: {part.log})")
+                    raise UserError(
+                        f"{part.name} is not ready after {PATIENCE_SECONDS:.0f} s:"
+                        f" {part.last_lines()} (log: {part.log})"
+                    )
 
     def pause(self) -> None:
         """A moment. Raises Ended when a signal asks for the end."""
@@ -89,7 +113,9 @@ class Service:
         time.sleep(POLL_SECONDS)
 
     def watch(self) -> None:
-        """Until a signal asks for the end; a part that dies is started again. Raises UserError where one dies too often."""
+        """Until a signal asks for the end; a part that dies is started again. Raises UserError
+        where one dies too often.
+        """
         while True:
             self.pause()
             for part in self.parts:
@@ -103,61 +129,117 @@ def module(*words: str) -> list[str]:
 
 
 def servers(addresses: Addresses, version: str | None) -> list[Part]:
-    """The servers that are to be started. Raises UserError where a port is taken, or Prefect's address is another machine's."""
+    """The servers that are to be started. Raises UserError where a port is taken, or Prefect's
+    address is another machine's.
+    """
     parts = []
     if version is None:
         host, port = own_address(addresses.prefect)
         refuse_taken(port, f"PREFECT_API_URL=http://127.0.0.1:{port + 1}/api")
-        parts.append(Part("server", module("prefect", "server", "start", "--host", host, "--port", str(port)), {},
-                          lambda: prefect_version() is not None))
+        parts.append(
+            Part(
+                "server",
+                module("prefect", "server", "start", "--host", host, "--port", str(port)),
+                {},
+                lambda: prefect_version() is not None,
+            )
+        )
     if addresses.mlflow_port is not None:
         refuse_taken(addresses.mlflow_port, f"GPT1_MLFLOW_PORT={addresses.mlflow_port + 1}")
-        command = module("mlflow", "server", "--host", "127.0.0.1", "--port", str(addresses.mlflow_port), "--workers", "1",
-                         "--backend-store-uri", addresses.mlflow_store)
-        parts.append(Part("mlflow", command, {"MLFLOW_DISABLE_TELEMETRY": "true"}, lambda: answers(f"{addresses.mlflow}/health")))
+        command = module(
+            "mlflow",
+            "server",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(addresses.mlflow_port),
+            "--workers",
+            "1",
+            "--backend-store-uri",
+            addresses.mlflow_store,
+        )
+        parts.append(
+            Part(
+                "mlflow",
+                command,
+                {"MLFLOW_DISABLE_TELEMETRY": "true"},
+                lambda: answers(f"{addresses.mlflow}/health"),
+            )
+        )
     return parts
 
 
 def workers(variables: Mapping[str, str], worker_only: bool) -> list[Part]:
-    """One that takes flows, unless another machine's does; one that takes stages sent by any machine, as many as this one bears."""
+    """One that takes flows, unless another machine's does; one that takes stages sent by any
+    machine, as many as this one bears.
+    """
     from flows.names import POOL
     from flows.service.pool import stage_queues, stage_slots, worker_name, worker_since
 
     since = datetime.now(UTC)
 
     def worker(part: str, queues: list[str], *limit: str) -> Part:
-        name, chosen = worker_name(ROOT, part), [word for queue in queues for word in ("--work-queue", queue)]
-        command = module("prefect", "worker", "start", "--pool", POOL, "--name", name, "--type", "process", *chosen, *limit)
+        name, chosen = (
+            worker_name(ROOT, part),
+            [word for queue in queues for word in ("--work-queue", queue)],
+        )
+        command = module(
+            "prefect",
+            "worker",
+            "start",
+            "--pool",
+            POOL,
+            "--name",
+            name,
+            "--type",
+            "process",
+            *chosen,
+            *limit,
+        )
         return Part(part, command, variables, lambda: worker_since(name, since))
 
     for_stages = worker("worker-of-stages", stage_queues(), "--limit", str(stage_slots()))
     return [for_stages] if worker_only else [worker("worker", ["default"]), for_stages]
 
 
-def bring_up(service: Service, addresses: Addresses, version: str | None, worker_only: bool) -> None:
+def bring_up(
+    service: Service, addresses: Addresses, version: str | None, worker_only: bool
+) -> None:
     """Start what is wanted, in its order. Raises UserError, or Ended."""
     from flows.service.pool import all_deployed, deployed_mark, prepare_automation, prepare_pool
 
     if not worker_only:
-        service.start(*servers(addresses, version))  # MLflow too before the worker: a fresh database is made by one process alone
+        service.start(
+            *servers(addresses, version)
+        )  # MLflow too before the worker: a fresh database is made by one process alone
     prepare_pool()
     parts = workers({"GPT1_MLFLOW_URL": addresses.mlflow} if addresses.mlflow else {}, worker_only)
     record, mark = HOME / "deployed.json", deployed_mark(ROOT, addresses.prefect)
     if not worker_only:
         prepare_automation()
         if not record.exists() or read_json(record) != mark or not all_deployed(ROOT):
-            parts.append(Part("deployments", module("prefect", "--no-prompt", "deploy", "--all"), {}, None))
+            parts.append(
+                Part("deployments", module("prefect", "--no-prompt", "deploy", "--all"), {}, None)
+            )
     service.start(*parts)
     if not worker_only:
         write_json(record, mark)
 
 
 def prepare_environment() -> None:
-    """Before Prefect is imported: its own files here, this Python's programs first, no telemetry."""
+    """Before Prefect is imported: its own files here, this Python's programs first, no
+    telemetry.
+    """
     os.chdir(ROOT)
     programs = str(Path(sys.executable).parent)
-    os.environ.update({"PREFECT_HOME": str(HOME), "PATH": os.pathsep.join((programs, os.environ.get("PATH", ""))), "DO_NOT_TRACK": "1",
-                       "PYTHONUNBUFFERED": "1"})
+    os.environ.update(
+        {
+            "PREFECT_HOME": str(HOME),
+            "PATH": os.pathsep.join((programs, os.environ.get("PATH", ""))),
+            "DO_NOT_TRACK": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+    )
 
 
 def warn_of(version: str | None) -> None:
@@ -165,39 +247,68 @@ def warn_of(version: str | None) -> None:
     import prefect
 
     if version not in (None, prefect.__version__):
-        print(f"warning: the Prefect server there is of version {version}, this is {prefect.__version__}; install the same on both",
-              file=sys.stderr, flush=True)
+        print(
+            f"warning: the Prefect server there is of version {version}, this is"
+            f" {prefect.__version__}; install the same on both",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def serve(worker_only: bool) -> None:
-    """Start everything and stay until a signal asks for the end. Raises UserError where something is in the way."""
+    """Start everything and stay until a signal asks for the end. Raises UserError where something
+    is in the way.
+    """
     prepare_environment()
     addresses = read_addresses()
-    what = f"a worker of {addresses.pages}" if worker_only else ", ".join(filter(None, (f"Prefect at {addresses.pages}",
-                                                                                     addresses.mlflow and f"MLflow at {addresses.mlflow}")))
+    what = (
+        f"a worker of {addresses.pages}"
+        if worker_only
+        else ", ".join(
+            filter(
+                None,
+                (
+                    f"Prefect at {addresses.pages}",
+                    addresses.mlflow and f"MLflow at {addresses.mlflow}",
+                ),
+            )
+        )
+    )
     with alone(what) as lock, signals_noted() as signals:
         version = prefect_version()
         if worker_only and version is None:
-            raise UserError(f"no Prefect server answers at {addresses.prefect}: set PREFECT_API_URL in .env to where one runs, or start "
-                            "everything on this machine with make serve")
+            raise UserError(
+                f"no Prefect server answers at {addresses.prefect}: set PREFECT_API_URL in .env to"
+                " where one runs, or start everything on this machine with make serve"
+            )
         warn_of(version)
         service = Service(f"{os.getpid()}-{fingerprint([str(ROOT), time.time()])}", signals)
         with guarded(service.name, lock, signals):
             try:
                 bring_up(service, addresses, version, worker_only)
-                say(f"{what}{' (a server that ran already)' if version and not worker_only else ''}")
-                say("Next, in another terminal, after . .venv/bin/activate: prefect deployment run reproduce-table2")
+                say(
+                    f"{what}{' (a server that ran already)' if version and not worker_only else ''}"
+                )
+                say(
+                    "Next, in another terminal, after . .venv/bin/activate: prefect deployment run"
+                    " reproduce-table2"
+                )
                 say("Ctrl-C here ends everything; runs at work save a checkpoint first.")
                 service.watch()
             except Ended:
-                say("ending the runs at work, the worker and the servers; Ctrl-C again ends them at once")
+                say(
+                    "ending the runs at work, the worker and the servers; Ctrl-C again ends them at"
+                    " once"
+                )
         say("everything has ended")
 
 
 def main() -> None:
     """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="python -m flows.serve", description=__doc__)
-    parser.add_argument("--worker", action="store_true", help="only a worker, of the server at PREFECT_API_URL")
+    parser.add_argument(
+        "--worker", action="store_true", help="only a worker, of the server at PREFECT_API_URL"
+    )
     serve(parser.parse_args().worker)
 
 

@@ -1,4 +1,6 @@
-"""One stage of DVC as one task of Prefect: its lines in the run's log, its progress, its result as an artifact, retries where they help."""
+"""One stage of DVC as one task of Prefect: its lines in the run's log, its progress, its result as
+an artifact, retries where they help.
+"""
 
 import re
 import time
@@ -26,20 +28,28 @@ POLL_SECONDS = 0.2
 PROGRESS_SECONDS = 2.0
 LAST_LINES = 12
 FURTHER_ATTEMPTS = 2
-DVCS_OWN = re.compile(r"(Generating|Updating) lock file|Use `dvc push`|To (track|enable) |\s+(git add|dvc config) ")
+DVCS_OWN = re.compile(
+    r"(Generating|Updating) lock file|Use `dvc push`|To (track|enable) |\s+(git add|dvc config) "
+)
 PROGRESS = re.compile(r"(?P<what>.+): update (?P<done>\d+) of (?P<all>\d+)(?P<more>.*)")
 Send = Callable[[Stage, Mapping[str, str], Callable[[], bool]], None]
 
 
 @dataclass
 class Order:
-    """A stage to run: its share of the machine as variables, where its processes belong, and in the end what became of it."""
+    """A stage to run: its share of the machine as variables, where its processes belong, and in the
+    end what became of it.
+    """
 
     stage: Stage
     given: Mapping[str, str] = field(default_factory=dict)
     ending: Callable[[], bool] = lambda: False
     group: int = 0
-    send: Send | None = None  # has another machine run it, and brings the result here; DVC then only sees that it is there
+    send: Send | None = (
+        # has another machine run it, and brings the result here; DVC then only sees that it is
+        # there
+        None
+    )
     became: Ended | None = None
 
 
@@ -52,13 +62,26 @@ class StageFailedError(Exception):
 
 
 def another_attempt_helps(_task: Task[Any, Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Whether a stage was lost or ran out of memory; bad input and wrong parameters stay what they are."""
-    failed = state.data if isinstance(state.data, StageFailedError) else getattr(state.data, "exception", None)
+    """Whether a stage was lost or ran out of memory; bad input and wrong parameters stay what they
+    are.
+    """
+    failed = (
+        state.data
+        if isinstance(state.data, StageFailedError)
+        else getattr(state.data, "exception", None)
+    )
     return isinstance(failed, StageFailedError) and failed.ended.lost
 
 
-@task(name="stage", task_run_name="{name}", cache_policy=NO_CACHE, retries=FURTHER_ATTEMPTS, retry_delay_seconds=2,
-      retry_condition_fn=another_attempt_helps, log_prints=False)
+@task(
+    name="stage",
+    task_run_name="{name}",
+    cache_policy=NO_CACHE,
+    retries=FURTHER_ATTEMPTS,
+    retry_delay_seconds=2,
+    retry_condition_fn=another_attempt_helps,
+    log_prints=False,
+)
 def run_stage(name: str, work: Order) -> State[Any]:
     """Run a stage. Its state says how it ended; raises StageFailedError with its last lines."""
     if work.became is not None and work.became.well:  # DVC has it
@@ -67,13 +90,24 @@ def run_stage(name: str, work: Order) -> State[Any]:
     variables = dict(work.given)
     if work.became is not None and work.became.out_of_memory:
         variables |= smaller_micro_batch(int(task_run.run_count or 1) - 1)
-        get_run_logger().warning("once more, with GPT1_MICRO_BATCH=%s", variables["GPT1_MICRO_BATCH"])
+        get_run_logger().warning(
+            "once more, with GPT1_MICRO_BATCH=%s", variables["GPT1_MICRO_BATCH"]
+        )
     work.became = attempt(work, variables)
     if work.became.well:
         publish(name)
-        return Completed(message="run") if work.became.how == "run" else Completed(name="Cached", message=work.became.how)
+        return (
+            Completed(message="run")
+            if work.became.how == "run"
+            else Completed(name="Cached", message=work.became.how)
+        )
     if work.ending():
-        return Cancelled(message=f"{name} was asked to end; what is finished is kept, and the next run goes on from there")
+        return Cancelled(
+            message=(
+                f"{name} was asked to end; what is finished is kept, and the next run goes on from"
+                " there"
+            )
+        )
     raise StageFailedError(work.became, last_lines(name))
 
 
@@ -103,24 +137,34 @@ def attempt(work: Order, variables: Mapping[str, str]) -> Ended:
 
 
 class Follower:
-    """Hands the lines of a stage's log to the run's log as they come, and what they say of progress to an artifact.
+    """Hands the lines of a stage's log to the run's log as they come, and what they say of progress
+    to an artifact.
 
     The stage writes to the file itself: a pipe would end it, should this process die.
     """
 
     def __init__(self, name: str) -> None:
-        self.path, self.offset, self.logger, self.progress = log_of(name), 0, get_run_logger(), Progress(name, PROGRESS_SECONDS)
+        self.path, self.offset, self.logger, self.progress = (
+            log_of(name),
+            0,
+            get_run_logger(),
+            Progress(name, PROGRESS_SECONDS),
+        )
 
     def read(self) -> None:
         """Take the whole lines that are new."""
         with self.path.open("rb") as file:
             file.seek(self.offset)
             data = file.read()
-        whole = data[:data.rfind(b"\n") + 1]
+        whole = data[: data.rfind(b"\n") + 1]
         self.offset += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             if line.strip() and not DVCS_OWN.match(line):
-                level = {"error": self.logger.error, "ERROR": self.logger.error, "warning": self.logger.warning}
+                level = {
+                    "error": self.logger.error,
+                    "ERROR": self.logger.error,
+                    "warning": self.logger.warning,
+                }
                 level.get(line.partition(":")[0], self.logger.info)(line)
             if found := PROGRESS.match(line):
                 self.progress.show(int(found["done"]) / int(found["all"]), line)
@@ -133,14 +177,18 @@ def last_lines(name: str) -> list[str]:
 
 
 class Launcher:
-    """Starts stages as tasks of Prefect, each after the tasks whose results it needs, so that its page draws the graph."""
+    """Starts stages as tasks of Prefect, each after the tasks whose results it needs, so that its
+    page draws the graph.
+    """
 
     def __init__(self, send: Callable[[Stage], Send | None]) -> None:
         self.send = send
         self.futures: dict[str, PrefectFuture[Any]] = {}
         self.orders: dict[str, Order] = {}
 
-    def start(self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool], group: int) -> "TaskJob":
+    def start(
+        self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool], group: int
+    ) -> "TaskJob":
         """Start a stage."""
         return self._submit(Order(stage, given, ending, group, self.send(stage)))
 
@@ -158,8 +206,11 @@ class Launcher:
 
     def failures(self) -> list[str]:
         """What became of the stages that failed, with their last lines."""
-        return [str(StageFailedError(order.became, last_lines(name))) for name, order in self.orders.items()
-                if order.became is not None and not order.became.well]
+        return [
+            str(StageFailedError(order.became, last_lines(name)))
+            for name, order in self.orders.items()
+            if order.became is not None and not order.became.well
+        ]
 
     def wait(self) -> None:
         """Until every task has ended."""
@@ -181,5 +232,9 @@ class TaskJob:
             return None
         became = self.order.became
         if became is None or (became.well and not state.is_completed()):
-            return Ended("failed", f"{self.order.stage.name}: Prefect ended its task as {state.name} ({state.message})")
+            return Ended(
+                "failed",
+                f"{self.order.stage.name}: Prefect ended its task as {state.name}"
+                f" ({state.message})",
+            )
         return became

@@ -1,4 +1,6 @@
-"""`gpt1 …`: which commands there are, in which order; each is loaded from gpt1/commands when it is called for, so that help is quick."""
+"""`gpt1 …`: which commands there are, in which order; each is loaded from gpt1/commands when it is
+called for, so that help is quick.
+"""
 
 import importlib
 import re
@@ -19,7 +21,10 @@ PANELS = {  # what commands are for -> their names, in the order in which a pers
     "Models in and out": ("import", "export", "register"),
 }
 KEYWORD = "import"  # of Python: its module and function end with an underscore
-ABOUT = "GPT-1 as a pipeline that anyone can re-run: gpt1 profile composes params.yaml, gpt1 run runs it, gpt1 table shows the result."
+ABOUT = (
+    "GPT-1 as a pipeline that anyone can re-run: gpt1 profile composes params.yaml, gpt1 run runs"
+    " it, gpt1 table shows the result."
+)
 ENDING = """
 \b
 Exit status:
@@ -39,9 +44,14 @@ def load(name: str) -> Any:
     place = f"{name}_" if name == KEYWORD else name
     module = importlib.import_module(f"gpt1.commands.{place}")
     examples = [line for line in module.EXAMPLES.splitlines() if line.strip()]
-    epilog = "\n".join(["\b", *(line if line[:1] != " " else f"    {line.strip()}" for line in examples)])
-    return get_command_from_info(CommandInfo(name, callback=getattr(module, place), epilog=epilog), pretty_exceptions_short=False,
-                                 rich_markup_mode=None)
+    epilog = "\n".join(
+        ["\b", *(line if line[:1] != " " else f"    {line.strip()}" for line in examples)]
+    )
+    return get_command_from_info(
+        CommandInfo(name, callback=getattr(module, place), epilog=epilog),
+        pretty_exceptions_short=False,
+        rich_markup_mode=None,
+    )
 
 
 class Commands(TyperGroup):
@@ -56,23 +66,39 @@ class Commands(TyperGroup):
         return load(cmd_name) if cmd_name in self.list_commands(ctx) else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is asked for. Raises UserError, with the one that may have been meant, where there is none."""
-        if args and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            raise UserError(f"no command {args[0]!r}{perhaps(args[0], self.list_commands(ctx))} (gpt1 --help lists them)")
+        """The command that is asked for. Raises UserError, with the one that may have been meant,
+        where there is none.
+        """
+        if (
+            args
+            and not ctx.resilient_parsing
+            and args[0] not in self.list_commands(ctx)
+            and not args[0].startswith("-")
+        ):
+            raise UserError(
+                f"no command {args[0]!r}{perhaps(args[0], self.list_commands(ctx))} (gpt1 --help"
+                " lists them)"
+            )
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """For help: the commands under the heads of their panels, with their first sentences; the few options after them."""
+        """For help: the commands under the heads of their panels, with their first sentences; the
+        few options after them.
+        """
         widest = max(map(len, self.list_commands(ctx)))
         for title, names in PANELS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(widest), first_sentence(load(name).help)) for name in names])
+                formatter.write_dl(
+                    [(name.ljust(widest), first_sentence(load(name).help)) for name in names]
+                )
         self.format_own_options(ctx, formatter)
 
     def format_own_options(self, ctx: Any, formatter: Any) -> None:
         """For help: what concerns no command."""
         with formatter.section("Options"):
-            formatter.write_dl([record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))])
+            formatter.write_dl(
+                [record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))]
+            )
 
 
 def first_sentence(text: str) -> str:
@@ -80,7 +106,14 @@ def first_sentence(text: str) -> str:
     return " ".join(text.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, help=ABOUT, epilog=ENDING)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help=ABOUT,
+    epilog=ENDING,
+)
 
 
 @app.callback()
@@ -89,12 +122,16 @@ def gpt1() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script: a person's mistake ends with one line and a status, never a traceback."""
+    """Entry point of the console script: a person's mistake ends with one line and a status, never
+    a traceback.
+    """
     run_stage(called)
 
 
 def called() -> None:
-    """The command that the command line names. Raises UserError for one that cannot be understood."""
+    """The command that the command line names. Raises UserError for one that cannot be
+    understood.
+    """
     try:
         status = app(standalone_mode=len(sys.argv) < 2)  # without a word: help
     except typer.TyperException as error:
@@ -103,7 +140,9 @@ def called() -> None:
 
 
 def in_one_line(error: typer.TyperException) -> str:
-    """What the library says of a command line that it does not understand, with what may have been meant and where to look."""
+    """What the library says of a command line that it does not understand, with what may have been
+    meant and where to look.
+    """
     path = getattr(getattr(error, "ctx", None), "command_path", "gpt1")
     words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
     wrong = re.search(r"'(.*)' is not one of (.*)", words)

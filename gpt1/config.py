@@ -1,4 +1,6 @@
-"""params.yaml as frozen, strict models: a mistyped, missing or unknown key stops a run before it starts."""
+"""params.yaml as frozen, strict models: a mistyped, missing or unknown key stops a run before it
+starts.
+"""
 
 from pathlib import Path
 from typing import Any, Self
@@ -35,8 +37,24 @@ from gpt1.sections import (
 from gpt1.strict import validated
 from gpt1.yaml_files import read_yaml
 
-__all__ = ["PARAMS", "Finetune", "Generate", "Model", "NetworkName", "Optimization", "Params", "Pretrain", "Schedule", "Task", "Variant",
-           "ablation", "merged_finetune", "read_params", "validate", "with_first_seeds"]
+__all__ = [
+    "PARAMS",
+    "Finetune",
+    "Generate",
+    "Model",
+    "NetworkName",
+    "Optimization",
+    "Params",
+    "Pretrain",
+    "Schedule",
+    "Task",
+    "Variant",
+    "ablation",
+    "merged_finetune",
+    "read_params",
+    "validate",
+    "with_first_seeds",
+]
 
 PARAMS = Path("params.yaml")
 
@@ -68,51 +86,97 @@ class Params(Section):
 
     @model_validator(mode="after")
     def rows_agree(self) -> Self:
-        if isinstance(self.finetune.transfer, int) and not 0 <= self.finetune.transfer <= self.model.layers:
-            raise ValueError(f"finetune.transfer must be all, none or 0..{self.model.layers} (model.layers), "
-                             f"found {self.finetune.transfer}")
-        imported = {"openai_bpe": self.bpe.source == "authors", "official": "official" in (self.bpe.source, self.pretrain.source)}
-        wanted = [name for name in ("books", *self.tasks, *(name for name in imported if imported[name])) if name not in self.sources]
+        if (
+            isinstance(self.finetune.transfer, int)
+            and not 0 <= self.finetune.transfer <= self.model.layers
+        ):
+            raise ValueError(
+                f"finetune.transfer must be all, none or 0..{self.model.layers} (model.layers), "
+                f"found {self.finetune.transfer}"
+            )
+        imported = {
+            "openai_bpe": self.bpe.source == "authors",
+            "official": "official" in (self.bpe.source, self.pretrain.source),
+        }
+        wanted = [
+            name
+            for name in ("books", *self.tasks, *(name for name in imported if imported[name]))
+            if name not in self.sources
+        ]
         if wanted:
-            raise ValueError(f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1 profile")
+            raise ValueError(
+                f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1"
+                " profile"
+            )
         for name, row in self.sources.items():
-            made = name in self.download if row.folder == "download" else row.folder.removeprefix("world/") in self.world
+            made = (
+                name in self.download
+                if row.folder == "download"
+                else row.folder.removeprefix("world/") in self.world
+            )
             if row.folder != "raw" and not made:
-                raise ValueError(f"sources.{name}.folder: expected raw, download with a row download.{name}, or world/ and a row of world "
-                                 f"({', '.join(self.world) or 'none'}), found {row.folder}")
+                raise ValueError(
+                    f"sources.{name}.folder: expected raw, download with a row download.{name}, or"
+                    f" world/ and a row of world ({', '.join(self.world) or 'none'}), found"
+                    f" {row.folder}"
+                )
         return self
 
     @model_validator(mode="after")
     def rows_of_ablations_agree(self) -> Self:
         if "full" in self.variants:
-            raise ValueError("variants.full: full is the ordinary fine-tuning in Table 5, expected another name")
+            raise ValueError(
+                "variants.full: full is the ordinary fine-tuning in Table 5, expected another name"
+            )
         for name, row in self.ablate.items():
             known = row.variant in self.variants and row.task in self.tasks
-            wanted = ablation(row.variant, self.variants[row.variant], row.task, self.tasks[row.task]) if known else None
+            wanted = (
+                ablation(row.variant, self.variants[row.variant], row.task, self.tasks[row.task])
+                if known
+                else None
+            )
             if name != f"{row.variant}-{row.task}" or row != wanted:
-                raise ValueError(f"ablate.{name}: expected VARIANT-TASK, a variant among {', '.join(self.variants) or 'none'}, a task of "
-                                 f"tasks, their group and reads, found {row.model_dump()}; compose params.yaml anew with gpt1 profile")
+                raise ValueError(
+                    f"ablate.{name}: expected VARIANT-TASK, a variant among"
+                    f" {', '.join(self.variants) or 'none'}, a task of tasks, their group and"
+                    f" reads, found {row.model_dump()}; compose params.yaml anew with gpt1 profile"
+                )
         for name, moved in self.transfer.items():
             if name not in self.tasks or moved.group != self.tasks[name].group:
-                raise ValueError(f"transfer.{name}: expected a task of params.yaml and its group, found {moved.group}; known tasks: "
-                                 f"{', '.join(self.tasks)}")
-            if wrong := [layers for layers in moved.layers or () if not 0 <= layers <= self.model.layers]:
-                raise ValueError(f"transfer.{name}.layers: expected numbers from 0 to {self.model.layers} (model.layers), found "
-                                 f"{', '.join(map(str, wrong))}")
+                raise ValueError(
+                    f"transfer.{name}: expected a task of params.yaml and its group, found"
+                    f" {moved.group}; known tasks: {', '.join(self.tasks)}"
+                )
+            if wrong := [
+                layers for layers in moved.layers or () if not 0 <= layers <= self.model.layers
+            ]:
+                raise ValueError(
+                    f"transfer.{name}.layers: expected numbers from 0 to {self.model.layers}"
+                    f" (model.layers), found {', '.join(map(str, wrong))}"
+                )
         if absent := [name for name in self.zero_shot if name not in self.sources]:
-            raise ValueError(f"sources has no row for {', '.join(absent)} of zero_shot; compose params.yaml anew with gpt1 profile")
+            raise ValueError(
+                f"sources has no row for {', '.join(absent)} of zero_shot; compose params.yaml anew"
+                " with gpt1 profile"
+            )
         return self
 
     def finetune_for(self, task: str, variant: str | None = None) -> Finetune:
-        """The section `finetune` with the task's own row laid over it, and over that what the variant changes, if one is given."""
+        """The section `finetune` with the task's own row laid over it, and over that what the
+        variant changes, if one is given.
+        """
         recipe = merged_finetune(self.finetune, self.tasks[task].finetune, f"tasks.{task}.finetune")
         if variant is None:
             return recipe
         row = self.variants[variant]
-        return with_first_seeds(merged_finetune(recipe, row.finetune, f"variants.{variant}.finetune"), row.seeds)
+        return with_first_seeds(
+            merged_finetune(recipe, row.finetune, f"variants.{variant}.finetune"), row.seeds
+        )
 
     def transfer_recipe(self, task: str) -> Finetune:
-        """The recipe of a task's layer transfer: that of its fine-tuning, on the first of its seeds."""
+        """The recipe of a task's layer transfer: that of its fine-tuning, on the first of its
+        seeds.
+        """
         return with_first_seeds(self.finetune_for(task), self.transfer[task].seeds)
 
     def transferred_layers(self, task: str) -> tuple[int, ...]:
@@ -123,7 +187,11 @@ class Params(Section):
 
 def ablation(name: str, variant: Variant, task: str, row: Task) -> Ablation:
     """The row of `ablate` for a variant and a task, whose own rows are given."""
-    reads = "bpe" if variant.finetune.get("transfer") == "none" else f"pretrain/{variant.network}/weights.safetensors"
+    reads = (
+        "bpe"
+        if variant.finetune.get("transfer") == "none"
+        else f"pretrain/{variant.network}/weights.safetensors"
+    )
     return Ablation(variant=name, task=task, group=row.group, reads=reads)
 
 
@@ -133,26 +201,36 @@ def with_first_seeds(recipe: Finetune, count: int | None) -> Finetune:
 
 
 def merged_finetune(section: Finetune, row: dict[str, Any], place: str) -> Finetune:
-    """`section` with the entries of `row` in place of its own. Raises UserError naming `place` and the key."""
+    """`section` with the entries of `row` in place of its own. Raises UserError naming `place` and
+    the key.
+    """
     return validated(Finetune, section.model_dump() | row, place, str(PARAMS))
 
 
 def validate(values: Any) -> Params:
-    """Check plain values as params.yaml holds them. Raises UserError with one line that says what to mend."""
+    """Check plain values as params.yaml holds them. Raises UserError with one line that says what
+    to mend.
+    """
     if not isinstance(values, dict):
-        raise UserError(f"{PARAMS}: expected sections such as model: and pretrain:, found {type(values).__name__}; "
-                        "compose it with gpt1 profile")
+        raise UserError(
+            f"{PARAMS}: expected sections such as model: and pretrain:, found"
+            f" {type(values).__name__}; compose it with gpt1 profile"
+        )
     params = validated(Params, values, "", str(PARAMS))
     for task in params.tasks:
         params.finetune_for(task)
     for ablated in params.ablate.values():
         recipe = params.finetune_for(ablated.task, ablated.variant)
         if params.variants[ablated.variant].network == "lstm" and isinstance(recipe.transfer, int):
-            raise UserError(f"{PARAMS}: variants.{ablated.variant}.finetune.transfer: expected all or none for the LSTM, which has one "
-                            f"layer, found {recipe.transfer}")
+            raise UserError(
+                f"{PARAMS}: variants.{ablated.variant}.finetune.transfer: expected all or none for"
+                f" the LSTM, which has one layer, found {recipe.transfer}"
+            )
     return params
 
 
 def read_params(path: Path = PARAMS) -> Params:
-    """Read and check params.yaml. Raises UserError where it is absent, no YAML, or has a wrong key or value."""
+    """Read and check params.yaml. Raises UserError where it is absent, no YAML, or has a wrong key
+    or value.
+    """
     return validate(read_yaml(path))

@@ -1,4 +1,6 @@
-"""How many cores there are for this process; no result depends on it but for rounding by the number of threads, which is recorded."""
+"""How many cores there are for this process; no result depends on it but for rounding by the number
+of threads, which is recorded.
+"""
 
 import os
 import sys
@@ -8,12 +10,22 @@ CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def cores() -> int:
-    """Cores that this process may use: those it is bound to, or as many as a container's quota of CPU time makes, at least one."""
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(bound, quota_cores(CONTAINER_QUOTA.read_text(encoding="ascii"))) if CONTAINER_QUOTA.is_file() else bound
+    """Cores that this process may use: those it is bound to, or as many as a container's quota of
+    CPU time makes, at least one.
+    """
+    bound = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return (
+        min(bound, quota_cores(CONTAINER_QUOTA.read_text(encoding="ascii")))
+        if CONTAINER_QUOTA.is_file()
+        else bound
+    )
 
 
 def quota_cores(quota: str) -> int:
-    """Whole cores in a control group's `cpu.max`, as "150000 100000" (microseconds in each period; max: no limit), at least one."""
+    """Whole cores in a control group's `cpu.max`, as "150000 100000" (microseconds in each period;
+    max: no limit), at least one.
+    """
     share, _, period = quota.partition(" ")
     return sys.maxsize if share == "max" else max(1, int(share) // int(period))

@@ -8,17 +8,30 @@ from collections.abc import Callable, Iterable
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
-LINE_START, LINE_END = 2500, 1000  # characters of a longer error line that are shown: what was expected, and what to do
+LINE_START, LINE_END = (
+    2500,
+    1000,
+)  # characters of a longer error line that are shown: what was expected, and what to do
 
 
 def printable(text: str) -> str:
-    """A text in which all that could steer a terminal (control characters, marks of direction, half characters) stands as an escape."""
-    return text if text.isprintable() else "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text)
+    """A text in which all that could steer a terminal (control characters, marks of direction, half
+    characters) stands as an escape.
+    """
+    return (
+        text
+        if text.isprintable()
+        else "".join(
+            letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+            for letter in text
+        )
+    )
 
 
 def perhaps(name: str, known: Iterable[str]) -> str:
-    """`; did you mean cola?` for a name that is close to a known one, else nothing: to follow what a line says of a wrong name."""
+    """`; did you mean cola?` for a name that is close to a known one, else nothing: to follow what
+    a line says of a wrong name.
+    """
     import difflib
 
     near = difflib.get_close_matches(name, sorted(known), 1, 0.5)
@@ -26,20 +39,30 @@ def perhaps(name: str, known: Iterable[str]) -> str:
 
 
 class UserError(Exception):
-    """A mistake that a person can mend: says what was expected, what was found and what to do, in one line that any terminal may show."""
+    """A mistake that a person can mend: says what was expected, what was found and what to do, in
+    one line that any terminal may show.
+    """
 
     def __str__(self) -> str:
         line = " ".join(super().__str__().split())
-        line = line if len(line) <= LINE_START + LINE_END else f"{line[:LINE_START]} … {line[-LINE_END:]}"
+        line = (
+            line
+            if len(line) <= LINE_START + LINE_END
+            else f"{line[:LINE_START]} … {line[-LINE_END:]}"
+        )
         return printable(line)
 
 
 class TemporaryError(UserError):
-    """A fault of a network, or of a disk behind one, that may be over when a person, or a flow, tries again."""
+    """A fault of a network, or of a disk behind one, that may be over when a person, or a flow,
+    tries again.
+    """
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError, a full disk or Ctrl-C ends the process with one line and a status, no traceback."""
+    """Run a stage's main; a UserError, a full disk or Ctrl-C ends the process with one line and a
+    status, no traceback.
+    """
     try:
         main()
     except UserError as error:
@@ -48,11 +71,22 @@ def run_stage(main: Callable[[], None]) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        print(f"error: {printable(str(error.filename or 'an output'))} cannot be written ({error.strerror}): make room on the disk and "
-              "run the same command again; nothing finished was lost", file=sys.stderr, flush=True)
+        print(
+            f"error: {printable(str(error.filename or 'an output'))} cannot be written"
+            f" ({error.strerror}): make room on the disk and run the same command again; nothing"
+            " finished was lost",
+            file=sys.stderr,
+            flush=True,
+        )
         sys.exit(USER_ERROR_STATUS)
     except KeyboardInterrupt as interrupt:
-        print(str(interrupt) or "interrupted: nothing finished was lost; run the same command again to go on",
-              file=sys.stderr, flush=True)
-        gc.freeze()  # or else Python would look through all of torch's objects before it ends, while a person waits for the prompt
+        print(
+            str(interrupt)
+            or "interrupted: nothing finished was lost; run the same command again to go on",
+            file=sys.stderr,
+            flush=True,
+        )
+        # or else Python would look through all of torch's objects before it ends, while a person
+        # waits for the prompt
+        gc.freeze()
         sys.exit(INTERRUPTED_STATUS)

@@ -1,4 +1,6 @@
-"""Where files lie and how they are written: beside, synced, renamed; so nothing half-written is ever taken for whole."""
+"""Where files lie and how they are written: beside, synced, renamed; so nothing half-written is
+ever taken for whole.
+"""
 
 import hashlib
 import json
@@ -31,12 +33,16 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def writing(path: Path, mode: str = "w") -> Iterator[Any]:
-    """Open a temporary sibling of `path` for writing; it takes the name `path` only when the block ends without error."""
+    """Open a temporary sibling of `path` for writing; it takes the name `path` only when the block
+    ends without error.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     try:
         text = "b" not in mode
-        with temporary.open(mode, encoding="utf-8" if text else None, newline="\n" if text else None) as file:
+        with temporary.open(
+            mode, encoding="utf-8" if text else None, newline="\n" if text else None
+        ) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -48,7 +54,9 @@ def writing(path: Path, mode: str = "w") -> Iterator[Any]:
 
 @contextmanager
 def writing_folder(folder: Path) -> Iterator[Path]:
-    """A temporary sibling folder to fill; it replaces `folder` as a whole when the block ends without error."""
+    """A temporary sibling folder to fill; it replaces `folder` as a whole when the block ends
+    without error.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -70,7 +78,9 @@ def writing_folder(folder: Path) -> Iterator[Path]:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as JSON with sorted keys, so that equal values give equal bytes."""
     with writing(path) as file:
-        file.write(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+        file.write(
+            json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+        )
 
 
 def read_json(path: Path) -> Any:
@@ -79,7 +89,9 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of JSON text. Raises ValueError where it is none, or nested too deeply to be any of ours."""
+    """The value of JSON text. Raises ValueError where it is none, or nested too deeply to be any of
+    ours.
+    """
     try:
         return json.loads(text)
     except RecursionError:
@@ -87,9 +99,11 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Arrays of a file that numpy's savez wrote, by name. Nothing in it is run, and it takes no more memory than the file is large.
+    """Arrays of a file that numpy's savez wrote, by name. Nothing in it is run, and it takes no
+    more memory than the file is large.
 
-    Raises OSError, KeyError for a name that is not there, and ValueError, which says why, for a file that is damaged or no such file.
+    Raises OSError, KeyError for a name that is not there, and ValueError, which says why, for a
+    file that is damaged or no such file.
     """
     from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -112,7 +126,8 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def read_array(stream: IO[bytes], bytes_: int) -> Any:
-    """An array of numbers, booleans or text as numpy's save wrote it, from a stream that holds so many bytes more.
+    """An array of numbers, booleans or text as numpy's save wrote it, from a stream that holds so
+    many bytes more.
 
     Raises OSError, and ValueError for another thing, or an array that is not as large as it says.
     """
@@ -123,11 +138,16 @@ def read_array(stream: IO[bytes], bytes_: int) -> Any:
         version = npy.read_magic(stream)
         reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
         shape, fortran_order, dtype = reader(stream)
-    except Exception:  # numpy lets through what Python's own parser raises; its words would advise to load what may run code
+    # numpy lets through what Python's own parser raises; its words would advise to load what may
+    # run code
+    except Exception:
         raise ValueError("no array as numpy writes it") from None
     cells = math.prod(shape)
     if dtype.kind not in "biufU" or min(shape, default=0) < 0 or cells * dtype.itemsize > bytes_:
-        raise ValueError(f"an array of {dtype} in shape {list(shape)}, which is not of numbers or not in the file")
+        raise ValueError(
+            f"an array of {dtype} in shape {list(shape)}, which is not of numbers or not in the"
+            " file"
+        )
     array = np.empty(shape, dtype, order="F" if fortran_order else "C")
     view = array.ravel(order="K").view(np.uint8).data if array.nbytes else memoryview(b"")
     while view:

@@ -1,4 +1,6 @@
-"""`gpt1 profile`: conf/<name>.yaml and overrides become params.yaml; what a person brings is linked under data/raw."""
+"""`gpt1 profile`: conf/<name>.yaml and overrides become params.yaml; what a person brings is linked
+under data/raw.
+"""
 
 import difflib
 import re
@@ -25,42 +27,66 @@ CONF = Path("conf")
 
 
 def all_sources() -> dict[str, Source]:
-    """Every source that the pipeline can take, by name: books, the authors' byte pairs, the tasks."""
+    """Every source that the pipeline can take, by name: books, the authors' byte pairs, the
+    tasks.
+    """
     return SOURCES | {name: task.source for name, task in TASKS.items()}
 
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain values of a profile with overrides laid over it. Raises UserError for an unknown profile, key or grammar."""
+    """The plain values of a profile with overrides laid over it. Raises UserError for an unknown
+    profile, key or grammar.
+    """
     profiles = sorted(path.stem for path in CONF.glob("*.yaml"))
     if not profiles:
-        raise UserError(f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout")
+        raise UserError(
+            f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout"
+        )
     if name not in profiles:
-        raise UserError(f"no profile {name!r}; expected one of {', '.join(profiles)}{perhaps(name, profiles)}")
+        raise UserError(
+            f"no profile {name!r}; expected one of {', '.join(profiles)}{perhaps(name, profiles)}"
+        )
     values = overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}
     try:
         return with_ablations(without_pretraining(values))
     except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{CONF / name}.yaml: expected every section of conf/paper.yaml, with its rows; found none for {error}") from None
+        raise UserError(
+            f"{CONF / name}.yaml: expected every section of conf/paper.yaml, with its rows; found"
+            f" none for {error}"
+        ) from None
 
 
 def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
-    """The values; where pretrain.source is official, less what only a pre-training gives: the LSTM, and scores by its updates."""
+    """The values; where pretrain.source is official, less what only a pre-training gives: the LSTM,
+    and scores by its updates.
+    """
     if values["pretrain"]["source"] != "official":
         return values
-    return values | {"variants": {name: row for name, row in values["variants"].items() if row["network"] != "lstm"}, "zero_shot": {}}
+    return values | {
+        "variants": {
+            name: row for name, row in values["variants"].items() if row["network"] != "lstm"
+        },
+        "zero_shot": {},
+    }
 
 
 def compose_own(overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain values of params.yaml with overrides laid over it; rows of `ablate` that a person took out stay out. Raises UserError."""
+    """The plain values of params.yaml with overrides laid over it; rows of `ablate` that a person
+    took out stay out. Raises UserError.
+    """
     read_params()
     values = read_yaml(PARAMS)
     taken_out = with_ablations(values)["ablate"].keys() - values["ablate"].keys()
     composed = with_ablations(overridden(PARAMS, overrides))
-    return composed | {"ablate": {name: row for name, row in composed["ablate"].items() if name not in taken_out}}
+    return composed | {
+        "ablate": {name: row for name, row in composed["ablate"].items() if name not in taken_out}
+    }
 
 
 def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain values of a YAML file with overrides in Hydra's grammar laid over it. Raises UserError for an unknown key or grammar."""
+    """The plain values of a YAML file with overrides in Hydra's grammar laid over it. Raises
+    UserError for an unknown key or grammar.
+    """
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.errors import HydraException
@@ -75,24 +101,47 @@ def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
             values = OmegaConf.to_container(hydra_compose(base.stem, overrides))
     except HydraException as error:
         keys = [re.split(r"[=@]", override.lstrip("+~"), maxsplit=1)[0] for override in overrides]
-        near = next((f"; did you mean {found}?" for key in keys
-                     if key in str(error) and (found := nearest_key(key, Params)) not in ("", key)), "")
-        raise UserError(f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in {CONF / 'paper.yaml'})") from None
+        near = next(
+            (
+                f"; did you mean {found}?"
+                for key in keys
+                if key in str(error) and (found := nearest_key(key, Params)) not in ("", key)
+            ),
+            "",
+        )
+        raise UserError(
+            f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in"
+            f" {CONF / 'paper.yaml'})"
+        ) from None
     except Exception as error:  # what PyYAML and OmegaConf raise
-        raise UserError(f"{base}: {type(error).__name__}: {error}; expected sections of keys and values as in "
-                        f"{CONF / 'paper.yaml'}") from None
+        raise UserError(
+            f"{base}: {type(error).__name__}: {error}; expected sections of keys and values as in "
+            f"{CONF / 'paper.yaml'}"
+        ) from None
     if not isinstance(values, dict):
-        raise UserError(f"{base}: expected sections of keys and values as in {CONF / 'paper.yaml'}, found {type(values).__name__}")
+        raise UserError(
+            f"{base}: expected sections of keys and values as in {CONF / 'paper.yaml'}, found"
+            f" {type(values).__name__}"
+        )
     return {str(key): value for key, value in values.items()}
 
 
 def link_sources(folder: Path) -> None:
-    """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known or a real folder stands in the way."""
+    """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known or a
+    real folder stands in the way.
+    """
     if not folder.is_dir():
-        raise UserError(f"--data {folder} is not a folder; expected one laid out as data/README.md says")
-    found = {name: path for name, path in find_sources(folder, all_sources().values()).items() if path}
+        raise UserError(
+            f"--data {folder} is not a folder; expected one laid out as data/README.md says"
+        )
+    found = {
+        name: path for name, path in find_sources(folder, all_sources().values()).items() if path
+    }
     if not found:
-        raise UserError(f"--data {folder} holds no folder of a known name (books, SNLI, RACE, …); data/README.md lists them")
+        raise UserError(
+            f"--data {folder} holds no folder of a known name (books, SNLI, RACE, …);"
+            " data/README.md lists them"
+        )
     for name, path in found.items():
         link_folder(RAW / name, path)
 
@@ -100,7 +149,9 @@ def link_sources(folder: Path) -> None:
 def link_folder(link: Path, folder: Path) -> None:
     """Make `link` a link to a folder. Raises UserError where a real folder stands in the way."""
     if link.is_dir() and not link.is_symlink():
-        raise UserError(f"{link} is a folder of your own; move it away before linking {folder} in its place")
+        raise UserError(
+            f"{link} is a folder of your own; move it away before linking {folder} in its place"
+        )
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(folder.resolve(), target_is_directory=True)
@@ -112,146 +163,260 @@ def present_sources() -> set[str]:
 
 
 def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The values less every source that is not named, and what follows from it: tasks, ablations, layer transfer, zero-shot sets."""
+    """The values less every source that is not named, and what follows from it: tasks, ablations,
+    layer transfer, zero-shot sets.
+    """
     sources = {name: row for name, row in values["sources"].items() if name in names}
-    there = {section: {name: row for name, row in values[section].items() if name in sources}
-             for section in ("tasks", "transfer", "zero_shot")}
+    there = {
+        section: {name: row for name, row in values[section].items() if name in sources}
+        for section in ("tasks", "transfer", "zero_shot")
+    }
     ablate = {name: row for name, row in values["ablate"].items() if row["task"] in sources}
     download = {name: row for name, row in values["download"].items() if name in sources}
     return values | {"sources": sources, "ablate": ablate, "download": download, **there}
 
 
 def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The values less the tasks and zero-shot sets that are not named; books and the made-up world stay. Raises UserError for others."""
+    """The values less the tasks and zero-shot sets that are not named; books and the made-up world
+    stay. Raises UserError for others.
+    """
     known = [name for name, row in values["sources"].items() if row["group"] == "tasks"]
     if not names:
         raise UserError(f"no task is named; expected some of {', '.join(known)}")
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise UserError(f"no task {name!r} here{f'; did you mean {near[0]}?' if near else ''} (expected some of {', '.join(known)})")
-    return with_sources(values, {*names, *(name for name in values["sources"] if name not in known)})
+            raise UserError(
+                f"no task {name!r} here{f'; did you mean {near[0]}?' if near else ''} (expected"
+                f" some of {', '.join(known)})"
+            )
+    return with_sources(
+        values, {*names, *(name for name in values["sources"] if name not in known)}
+    )
 
 
 def imported_sources(values: dict[str, Any]) -> dict[str, bool]:
     """Whether a run needs each of the sources that not every run needs."""
-    return {"openai_bpe": values["bpe"]["source"] == "authors",
-            "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"])}
+    return {
+        "openai_bpe": values["bpe"]["source"] == "authors",
+        "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"]),
+    }
 
 
-def with_downloads(values: dict[str, Any], names: Sequence[str], present: set[str]) -> dict[str, Any]:
-    """The values with rows of `download` for the named sources (all: each that can be downloaded) that are not in data/raw.
+def with_downloads(
+    values: dict[str, Any], names: Sequence[str], present: set[str]
+) -> dict[str, Any]:
+    """The values with rows of `download` for the named sources (all: each that can be downloaded)
+    that are not in data/raw.
 
     Raises UserError for a name that is none of theirs, or that no program may download.
     """
     imported = imported_sources(values)
     wanted = {name: row for name, row in values["sources"].items() if imported.get(name, True)}
     brought = chosen(names, wanted, present, all_sources())
-    sources = {name: row | {"folder": "download"} if name in brought else row for name, row in values["sources"].items()}
-    return values | {"sources": sources, "download": values["download"] | {name: {} for name in brought}}
+    sources = {
+        name: row | {"folder": "download"} if name in brought else row
+        for name, row in values["sources"].items()
+    }
+    return values | {
+        "sources": sources,
+        "download": values["download"] | {name: {} for name in brought},
+    }
 
 
 def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
-    """The values less the tasks and sources that are absent. Raises UserError where no run is possible without one."""
+    """The values less the tasks and sources that are absent. Raises UserError where no run is
+    possible without one.
+    """
     imported = imported_sources(values)
-    refuse_absent(values, ["books", *(name for name in imported if imported[name])], present, f"profile {values['profile']}")
-    return with_sources(values, {name for name, row in values["sources"].items() if (name in present or row["folder"] != "raw")
-                                 and imported.get(name, True)})
+    refuse_absent(
+        values,
+        ["books", *(name for name in imported if imported[name])],
+        present,
+        f"profile {values['profile']}",
+    )
+    return with_sources(
+        values,
+        {
+            name
+            for name, row in values["sources"].items()
+            if (name in present or row["folder"] != "raw") and imported.get(name, True)
+        },
+    )
 
 
-def refuse_absent(values: dict[str, Any], names: Collection[str], present: set[str], who: str) -> None:
-    """Raises UserError, with how to get it, for a named source that is not there; `who` needs it."""
+def refuse_absent(
+    values: dict[str, Any], names: Collection[str], present: set[str], who: str
+) -> None:
+    """Raises UserError, with how to get it, for a named source that is not there; `who` needs
+    it.
+    """
     for name in names:
         if name not in present and values["sources"][name]["folder"] == "raw":
             other = f", or --download {name}" if name in DOWNLOADS else ""
-            raise UserError(f"nothing is in {RAW / name}, and {who} cannot run without it: "
-                            f"{all_sources()[name].how_to_get}; or give --data FOLDER{other}")
+            raise UserError(
+                f"nothing is in {RAW / name}, and {who} cannot run without it: "
+                f"{all_sources()[name].how_to_get}; or give --data FOLDER{other}"
+            )
 
 
 def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with a row of `ablate`, which DVC makes a stage of, for every variant and task of Table 5. Raises UserError."""
-    variants = {name: validated(Variant, row, f"variants.{name}", str(PARAMS)) for name, row in values["variants"].items()}
-    tasks = {name: validated(Task, row, f"tasks.{name}", str(PARAMS)) for name, row in values["tasks"].items() if name in ABLATED}
-    rows = {f"{name}-{task}": ablation(name, variant, task, row).model_dump()
-            for name, variant in variants.items() for task, row in tasks.items()}
+    """The values with a row of `ablate`, which DVC makes a stage of, for every variant and task of
+    Table 5. Raises UserError.
+    """
+    variants = {
+        name: validated(Variant, row, f"variants.{name}", str(PARAMS))
+        for name, row in values["variants"].items()
+    }
+    tasks = {
+        name: validated(Task, row, f"tasks.{name}", str(PARAMS))
+        for name, row in values["tasks"].items()
+        if name in ABLATED
+    }
+    rows = {
+        f"{name}-{task}": ablation(name, variant, task, row).model_dump()
+        for name, variant in variants.items()
+        for task, row in tasks.items()
+    }
     return values | {"ablate": rows}
 
 
 def show_downloads(names: Collection[str]) -> None:
-    """Say what a run will download: what, how large, from where, checked by what, under which licence."""
-    table = Table("to download", "files", "size", "from", "checked by", "licence", title_justify="left", pad_edge=False)
+    """Say what a run will download: what, how large, from where, checked by what, under which
+    licence.
+    """
+    table = Table(
+        "to download",
+        "files",
+        "size",
+        "from",
+        "checked by",
+        "licence",
+        title_justify="left",
+        pad_edge=False,
+    )
     for name in names:
         table.add_row(*offer(all_sources()[name], cache_folder()))
     Console(highlight=False).print(table)
 
 
 def refuse_lacking(names: Collection[str]) -> None:
-    """Raises UserError where a file that a run would download is not in the cache, so that the run would need the network."""
+    """Raises UserError where a file that a run would download is not in the cache, so that the run
+    would need the network.
+    """
     if missing := [str(path) for name in names for path in lacking(name, cache_folder())]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise UserError(f"without the network nothing can be downloaded, and the cache lacks {missing[0]}{more}; put the official files "
-                        "there by hand, where they are checked, or take --offline (GPT1_OFFLINE) away")
+        raise UserError(
+            "without the network nothing can be downloaded, and the cache lacks"
+            f" {missing[0]}{more}; put the official files there by hand, where they are checked, or"
+            " take --offline (GPT1_OFFLINE) away"
+        )
 
 
 def show(params: Params, left_out: list[str]) -> None:
     """Say what will run and what is left out, with how to get it."""
     console = Console(highlight=False)
     corpus = (DATA / params.sources["books"].folder / "books").resolve()
-    console.print(f"{PARAMS}: profile [bold]{params.profile}[/], corpus from {corpus}, "
-                  f"{len(params.tasks)} tasks: {', '.join(params.tasks) or 'none'}")
+    console.print(
+        f"{PARAMS}: profile [bold]{params.profile}[/], corpus from {corpus}, "
+        f"{len(params.tasks)} tasks: {', '.join(params.tasks) or 'none'}"
+    )
     if left_out:
         table = Table("left out", "how to get it", title_justify="left", pad_edge=False)
         for name in left_out:
-            table.add_row(TASKS[name].title if name in TASKS else f"{name.upper()} (zero-shot)", all_sources()[name].how_to_get)
+            table.add_row(
+                TASKS[name].title if name in TASKS else f"{name.upper()} (zero-shot)",
+                all_sources()[name].how_to_get,
+            )
         console.print(table)
         if offered := [name for name in left_out if name in DOWNLOADS]:
-            console.print(f"--download {','.join(offered)} (or --download all) brings these from where they lie", markup=False)
+            console.print(
+                f"--download {','.join(offered)} (or --download all) brings these from where"
+                " they lie",
+                markup=False,
+            )
     console.print("next: gpt1 run")
 
 
-def requested(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None) -> dict[str, Any]:
-    """The checked values of a profile, or (None) of params.yaml, with overrides, on `tasks` only (None: all). Raises UserError."""
+def requested(
+    profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None
+) -> dict[str, Any]:
+    """The checked values of a profile, or (None) of params.yaml, with overrides, on `tasks` only
+    (None: all). Raises UserError.
+    """
     values = compose_own(overrides) if profile is None else compose(profile, overrides)
     validate(values)
     return values if tasks is None else only_tasks(values, tasks)
 
 
-def compose_run(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None,
-                downloads: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The values of a run on the data at hand, and the names of tasks and zero-shot sets left out for want of theirs; from params.yaml
-    (no profile) nothing is left out. downloads: names of sources to download. Raises UserError, also where data of one of `tasks` are
-    absent."""
+def compose_run(
+    profile: str | None,
+    overrides: Sequence[str],
+    tasks: Sequence[str] | None,
+    downloads: Sequence[str] | None = None,
+) -> tuple[dict[str, Any], list[str]]:
+    """The values of a run on the data at hand, and the names of tasks and zero-shot sets left out
+    for want of theirs; from params.yaml (no profile) nothing is left out. downloads: names of
+    sources to download. Raises UserError, also where data of one of `tasks` are absent.
+    """
     whole, present = requested(profile, overrides, tasks), present_sources()
     if downloads is not None:
         whole = with_downloads(whole, downloads, present)
     refuse_absent(whole, tasks or (), present, f"a run on {','.join(tasks or ())}")
     values = whole if profile is None else without_absent(whole, present)
     validate(values)
-    return values, [name for name in {**whole["tasks"], **whole["zero_shot"]} if name not in values["sources"]]
+    return values, [
+        name for name in {**whole["tasks"], **whole["zero_shot"]} if name not in values["sources"]
+    ]
 
 
-def in_words(profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None, downloads: Sequence[str] | None = None) -> str:
-    """What a run is composed of, in one line: `small finetune.epochs=2 --tasks snli,rte`; without a profile params.yaml comes first."""
-    restriction = [f"--{word} {','.join(names)}" for word, names in (("tasks", tasks), ("download", downloads)) if names is not None]
+def in_words(
+    profile: str | None,
+    overrides: Sequence[str],
+    tasks: Sequence[str] | None,
+    downloads: Sequence[str] | None = None,
+) -> str:
+    """What a run is composed of, in one line: `small finetune.epochs=2 --tasks snli,rte`; without a
+    profile params.yaml comes first.
+    """
+    restriction = [
+        f"--{word} {','.join(names)}"
+        for word, names in (("tasks", tasks), ("download", downloads))
+        if names is not None
+    ]
     return " ".join(" ".join([profile or str(PARAMS), *overrides, *restriction]).split())
 
 
 def write_params(path: Path, values: dict[str, Any], composed_by: str) -> None:
-    """Write params.yaml at `path`, with who composed it at the top; a file that says the same already is left alone."""
+    """Write params.yaml at `path`, with who composed it at the top; a file that says the same
+    already is left alone.
+    """
     beside = path.with_name(f"{path.name}.partial")
-    write_yaml(beside, values, f"# Composed by: {composed_by}\n"
-                               "# Every knob of the run; conf/paper.yaml says what each means. Edit it, or compose it anew.\n")
+    write_yaml(
+        beside,
+        values,
+        f"# Composed by: {composed_by}\n# Every knob of the run; conf/paper.yaml says what each"
+        " means. Edit it, or compose it anew.\n",
+    )
     if path.is_file() and path.read_bytes() == beside.read_bytes():
         beside.unlink()
     else:
         beside.replace(path)
 
 
-def compose_profile(name: str, overrides: Sequence[str], data: Path | None, tasks: Sequence[str] | None,
-                    downloads: Sequence[str] | None, from_cache: bool) -> None:
-    """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be downloaded.
+def compose_profile(
+    name: str,
+    overrides: Sequence[str],
+    data: Path | None,
+    tasks: Sequence[str] | None,
+    downloads: Sequence[str] | None,
+    from_cache: bool,
+) -> None:
+    """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be
+    downloaded.
 
-    from_cache: the cache has to have all that is to be downloaded. Raises UserError and leaves params.yaml as it was.
+    from_cache: the cache has to have all that is to be downloaded. Raises UserError and leaves
+    params.yaml as it was.
     """
     if data is not None:
         requested(name, overrides, tasks)  # so that a refused profile links nothing

@@ -1,4 +1,6 @@
-"""The sections of params.yaml as frozen, strict models; gpt1/config.py makes the whole of them and checks what spans several."""
+"""The sections of params.yaml as frozen, strict models; gpt1/config.py makes the whole of them and
+checks what spans several.
+"""
 
 from typing import Any, Literal, Self
 
@@ -61,8 +63,10 @@ class Model(Section):
     @model_validator(mode="after")
     def heads_divide_width(self) -> Self:
         if self.width % self.heads:
-            raise ValueError(f"model.heads {self.heads} must divide model.width {self.width}; "
-                             f"choose heads from the divisors of {self.width}")
+            raise ValueError(
+                f"model.heads {self.heads} must divide model.width {self.width}; "
+                f"choose heads from the divisors of {self.width}"
+            )
         return self
 
 
@@ -102,8 +106,10 @@ class Pretrain(Optimization):
     @model_validator(mode="after")
     def one_length(self) -> Self:
         if (self.epochs is None) == (self.updates is None):
-            raise ValueError("give either pretrain.epochs or pretrain.updates a number and set the other to null; "
-                             f"found epochs {self.epochs}, updates {self.updates}")
+            raise ValueError(
+                "give either pretrain.epochs or pretrain.updates a number and set the other to"
+                f" null; found epochs {self.epochs}, updates {self.updates}"
+            )
         return self
 
 
@@ -123,12 +129,16 @@ class Finetune(Optimization):
     @model_validator(mode="after")
     def seeds_differ(self) -> Self:
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"finetune.seeds must differ from one another, found {list(self.seeds)}")
+            raise ValueError(
+                f"finetune.seeds must differ from one another, found {list(self.seeds)}"
+            )
         return self
 
 
 class Variant(Section):
-    """A row of ablations (paper, Table 5): which pre-trained network, how many of the seeds (null: all), what differs in fine-tuning."""
+    """A row of ablations (paper, Table 5): which pre-trained network, how many of the seeds (null:
+    all), what differs in fine-tuning.
+    """
 
     network: NetworkName
     seeds: int | None = Field(gt=0)
@@ -136,7 +146,9 @@ class Variant(Section):
 
 
 class Ablation(Section):
-    """One variant on one task; `reads` is the data that it starts from: pre-trained weights, or the vocabulary alone."""
+    """One variant on one task; `reads` is the data that it starts from: pre-trained weights, or the
+    vocabulary alone.
+    """
 
     variant: str
     task: str
@@ -145,7 +157,9 @@ class Ablation(Section):
 
 
 class Transfer(Section):
-    """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to model.layers; how many seeds, null for all."""
+    """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to
+    model.layers; how many seeds, null for all.
+    """
 
     group: Group
     layers: tuple[int, ...] | None
@@ -153,7 +167,9 @@ class Transfer(Section):
 
 
 class ZeroShot(Section):
-    """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to score."""
+    """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to
+    score.
+    """
 
     train_rows: int | None = Field(gt=0)
     rows: int | None = Field(gt=0)
@@ -164,7 +180,9 @@ class Report(Section):
 
 
 class Generate(Section):
-    """Texts that the pre-trained Transformer goes on with: own prompts and openings of held-out books; held-out perplexity."""
+    """Texts that the pre-trained Transformer goes on with: own prompts and openings of held-out
+    books; held-out perplexity.
+    """
 
     prompts: tuple[str, ...]
     heldout_prompts: int = Field(ge=0)
@@ -187,7 +205,9 @@ class World(Section):
 
 
 class Download(Section):
-    """A source that the stage `download` brings; what and from where stands in gpt1/sources/addresses.py."""
+    """A source that the stage `download` brings; what and from where stands in
+    gpt1/sources/addresses.py.
+    """
 
 
 class Source(Section):

@@ -1,4 +1,6 @@
-"""The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written so that every reader takes them alike."""
+"""The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written so that every reader
+takes them alike.
+"""
 
 import re
 from codecs import BOM_UTF8
@@ -20,41 +22,59 @@ MOST_NESTED = 32
 
 
 def read_yaml(path: Path) -> Any:
-    """Plain values of a YAML 1.2 file (so 1e-3 is a number). Raises UserError where it cannot be read, or is larger than any of ours."""
+    """Plain values of a YAML 1.2 file (so 1e-3 is a number). Raises UserError where it cannot be
+    read, or is larger than any of ours.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_BYTES + 1)
         if len(data) > LARGEST_BYTES:
-            raise UserError(f"{path}: expected at most {LARGEST_BYTES:,} bytes, found more; it is no file of this pipeline: compose it "
-                            "anew with gpt1 profile")
+            raise UserError(
+                f"{path}: expected at most {LARGEST_BYTES:,} bytes, found more; it is no file of"
+                " this pipeline: compose it anew with gpt1 profile"
+            )
         return parse_yaml(data.removeprefix(BOM_UTF8).decode("utf-8"), str(path))
     except FileNotFoundError:
-        raise UserError(f"{path} is not there; compose it with gpt1 profile, in the root of the checkout") from None
+        raise UserError(
+            f"{path} is not there; compose it with gpt1 profile, in the root of the checkout"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 
 
 def parse_yaml(text: str, where: str = "the text") -> Any:
-    """Plain values of YAML 1.2 text; `where` names it in an error. Raises UserError where it is no YAML, or would burst."""
+    """Plain values of YAML 1.2 text; `where` names it in an error. Raises UserError where it is no
+    YAML, or would burst.
+    """
     depth = accumulate(1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", text))
     if max(depth, default=0) > MOST_NESTED:  # the parser's time grows with its square
-        raise UserError(f"{where}: expected brackets nested at most {MOST_NESTED} deep, found more; mend it")
+        raise UserError(
+            f"{where}: expected brackets nested at most {MOST_NESTED} deep, found more; mend it"
+        )
     try:
-        if "*" in text:  # an alias of a list of aliases of a list … stands for more values than any memory holds
+        if (
+            "*" in text
+        ):  # an alias of a list of aliases of a list … stands for more values than any memory holds
             _count(YAML(typ="safe", pure=True).compose(text), {}, where)
         values = YAML(typ="safe", pure=True).load(text)
     except UserError:
         raise
     except YAMLError as error:
         raise UserError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
-    except Exception as error:  # the parser lets through what int(), datetime, deep nesting and its own slips raise
-        raise UserError(f"{where} is not YAML: {type(error).__name__} in reading it; compose it anew with gpt1 profile") from None
+    # the parser lets through what int(), datetime, deep nesting and its own slips raise
+    except Exception as error:
+        raise UserError(
+            f"{where} is not YAML: {type(error).__name__} in reading it; compose it anew with gpt1"
+            " profile"
+        ) from None
     _refuse_huge_numbers(values, where)
     return values
 
 
 def _count(node: Any, counted: dict[int, int], where: str) -> int:
-    """How many values a node stands for, with aliases written out. Raises UserError for too many, or a node within itself."""
+    """How many values a node stands for, with aliases written out. Raises UserError for too many,
+    or a node within itself.
+    """
     if id(node) in counted:
         found = counted[id(node)]
     else:
@@ -63,12 +83,17 @@ def _count(node: Any, counted: dict[int, int], where: str) -> int:
         flat = [part for pair in parts for part in (pair if isinstance(pair, tuple) else (pair,))]
         found = counted[id(node)] = 1 + sum(_count(part, counted, where) for part in flat)
     if found >= MOST_VALUES:
-        raise UserError(f"{where}: expected at most {MOST_VALUES:,} values, found aliases (*name) that stand for more; write them out")
+        raise UserError(
+            f"{where}: expected at most {MOST_VALUES:,} values, found aliases (*name) that stand"
+            " for more; write them out"
+        )
     return found
 
 
 def _refuse_huge_numbers(values: Any, where: str) -> None:
-    """Raise UserError for a whole number that no setting is, and that Python itself would not print."""
+    """Raise UserError for a whole number that no setting is, and that Python itself would not
+    print.
+    """
     if isinstance(values, dict):
         for key, inner in values.items():
             _refuse_huge_numbers(key, where)
@@ -77,19 +102,34 @@ def _refuse_huge_numbers(values: Any, where: str) -> None:
         for inner in values:
             _refuse_huge_numbers(inner, where)
     elif isinstance(values, int) and values.bit_length() > MOST_BITS:
-        raise UserError(f"{where}: expected whole numbers of at most {MOST_BITS} bits, found one of {values.bit_length():,}; mend it")
+        raise UserError(
+            f"{where}: expected whole numbers of at most {MOST_BITS} bits, found one of"
+            f" {values.bit_length():,}; mend it"
+        )
 
 
-ROWS = ("variants", "sources", "tasks", "ablate", "transfer", "zero_shot")  # sections that are tables
+ROWS = (
+    "variants",
+    "sources",
+    "tasks",
+    "ablate",
+    "transfer",
+    "zero_shot",
+)  # sections that are tables
 
 
 def write_yaml(path: Path, values: Any, comment: str) -> None:
-    """Write plain values as YAML that every reader takes alike (1.0e-05, never 1e-05), with `comment` at the top."""
+    """Write plain values as YAML that every reader takes alike (1.0e-05, never 1e-05), with
+    `comment` at the top.
+    """
     yaml = YAML(pure=True)
     yaml.width = 200  # a row is a line
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.add_representer(float, _represent_float)
-    yaml.representer.add_representer(type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null"))
+    yaml.representer.add_representer(
+        type(None),
+        lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null"),
+    )
     with writing(path) as file:
         file.write(comment)
         yaml.dump(_flow_rows(values), file)
@@ -98,17 +138,30 @@ def write_yaml(path: Path, values: Any, comment: str) -> None:
 def _represent_float(representer: Any, value: float) -> Any:
     text = repr(value)
     mantissa, exponent, power = text.partition("e")
-    return representer.represent_scalar("tag:yaml.org,2002:float",
-                                        f"{mantissa}.0e{power}" if exponent and "." not in mantissa else text)
+    return representer.represent_scalar(
+        "tag:yaml.org,2002:float",
+        f"{mantissa}.0e{power}" if exponent and "." not in mantissa else text,
+    )
 
 
 def _flow_rows(values: dict[str, Any]) -> Any:
     """The same values with lists and the rows of mappings of rows on one line each."""
+
     def flow(value: Any) -> Any:
         node = CommentedMap(value) if isinstance(value, dict) else CommentedSeq(value)
         node.fa.set_flow_style()
         return node
 
-    rows = {section: {name: flow(row) for name, row in values[section].items()} for section in ROWS if section in values}
-    return {name: {key: flow(item) if isinstance(item, list) else item for key, item in section.items()}
-                if isinstance(section, dict) else section for name, section in (values | rows).items()}
+    rows = {
+        section: {name: flow(row) for name, row in values[section].items()}
+        for section in ROWS
+        if section in values
+    }
+    return {
+        name: (
+            {key: flow(item) if isinstance(item, list) else item for key, item in section.items()}
+            if isinstance(section, dict)
+            else section
+        )
+        for name, section in (values | rows).items()
+    }

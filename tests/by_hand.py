@@ -1,4 +1,6 @@
-"""Networks computed by hand in NumPy, float64, one token after another: what the tests hold torch against."""
+"""Networks computed by hand in NumPy, float64, one token after another: what the tests hold torch
+against.
+"""
 
 import numpy as np
 
@@ -8,8 +10,12 @@ def lstm_states(weights, tokens):
     units = weights["recurrent.weight_hh_l0"].shape[1]
     h, c, hidden = np.zeros(units), np.zeros(units), []
     for token in tokens:
-        gates = (weights["recurrent.weight_ih_l0"] @ weights["tokens"][token] + weights["recurrent.bias_ih_l0"]
-                 + weights["recurrent.weight_hh_l0"] @ h + weights["recurrent.bias_hh_l0"])
+        gates = (
+            weights["recurrent.weight_ih_l0"] @ weights["tokens"][token]
+            + weights["recurrent.bias_ih_l0"]
+            + weights["recurrent.weight_hh_l0"] @ h
+            + weights["recurrent.bias_hh_l0"]
+        )
         i, f, g, o = gates.reshape(4, units)
         c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
         h = np.tanh(c) / (1 + np.exp(-o))

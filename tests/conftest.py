@@ -1,4 +1,6 @@
-"""Test processes run torch and BLAS on one thread each: the suite runs side by side on small machines, and bits stay equal."""
+"""Test processes run torch and BLAS on one thread each: the suite runs side by side on small
+machines, and bits stay equal.
+"""
 
 import os
 import signal
@@ -6,12 +8,16 @@ import sys
 
 from hypothesis import settings
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell's `&`; children would inherit that
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # by a shell's `&`; children would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GPT1_THREADS", "1")
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes start here: our code is compiled once, not in each of them
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # hundreds of processes start here: our code is compiled once, not in each of them
 sys.dont_write_bytecode = True  # but this one imports files from folders whose content is tested
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure

@@ -28,11 +28,15 @@ class Checkout:
         for name in (*COPIED, *also):
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    source, self.folder / name, ignore=shutil.ignore_patterns("__pycache__")
+                )
             else:
                 shutil.copy(source, self.folder / name)
         for kept in (ROOT / "data").rglob(".gitkeep"):
-            (target := self.folder / kept.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            (target := self.folder / kept.relative_to(ROOT)).parent.mkdir(
+                parents=True, exist_ok=True
+            )
             target.touch()
         self.run("git", "init", "-q")
         self.run("dvc", "init", "-q")
@@ -40,15 +44,28 @@ class Checkout:
 
     def command(self, *words: str) -> "subprocess.Popen[str]":
         programs = Path(sys.executable).parent
-        environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "true",
-                       "PYTHONPATH": str(self.folder)}
-        return subprocess.Popen(words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                start_new_session=True)
+        environment = {
+            **os.environ,
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "DVC_NO_ANALYTICS": "true",
+            "PYTHONPATH": str(self.folder),
+        }
+        return subprocess.Popen(
+            words,
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
     def run(self, *words: str, status: int = 0) -> str:
         process = self.command(*words)
         output, _ = process.communicate()
-        assert process.returncode == status, f"{' '.join(words)} ended with {process.returncode}:\n{output}"
+        assert process.returncode == status, (
+            f"{' '.join(words)} ended with {process.returncode}:\n{output}"
+        )
         return output
 
     def gpt1(self, *words: str) -> str:
@@ -58,8 +75,13 @@ class Checkout:
     def serving(self) -> Iterator[None]:
         """Within the block the service runs here, on ports of its own; it is ended as by Ctrl-C."""
         port = free_port()
-        self.prefect, self.mlflow = f"http://127.0.0.1:{free_port()}/api", f"http://127.0.0.1:{port}"
-        (self.folder / ".env").write_text(f"PREFECT_API_URL={self.prefect}\nGPT1_MLFLOW_PORT={port}\n")
+        self.prefect, self.mlflow = (
+            f"http://127.0.0.1:{free_port()}/api",
+            f"http://127.0.0.1:{port}",
+        )
+        (self.folder / ".env").write_text(
+            f"PREFECT_API_URL={self.prefect}\nGPT1_MLFLOW_PORT={port}\n"
+        )
         service = self.command(sys.executable, "-m", "flows.serve")
         assert service.stdout is not None
         said = [""]
@@ -79,4 +101,9 @@ class Checkout:
 
     def hashes(self) -> dict[str, object]:
         """What dvc.lock says of every output."""
-        return {name: stage["outs"] for name, stage in parse_yaml((self.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"].items()}
+        return {
+            name: stage["outs"]
+            for name, stage in parse_yaml((self.folder / "dvc.lock").read_text(encoding="utf-8"))[
+                "stages"
+            ].items()
+        }

@@ -1,4 +1,6 @@
-"""Fine-tuned models, tiny and random but for their seed, with the vocabulary that they answer by, as stages write them."""
+"""Fine-tuned models, tiny and random but for their seed, with the vocabulary that they answer by,
+as stages write them.
+"""
 
 from pathlib import Path
 
@@ -19,7 +21,9 @@ GROUPS = {"rte": "glue_nli", "stsb": "glue", "race": "qa", "cola": "glue"}
 
 
 def one(letter: str) -> int:
-    """The id of a word of one letter: after <unk> and the letters come the letters that end a word."""
+    """The id of a word of one letter: after <unk> and the letters come the letters that end a
+    word.
+    """
     return 1 + len(LETTERS) + LETTERS.index(letter)
 
 
@@ -30,15 +34,27 @@ def write_model(name: str, scores: dict[int, float], params) -> None:
         generator = torch.Generator().manual_seed(seed)
         head = Head(params.model.width, task.outputs, task.combine, 3.0, generator)
         classifier = Classifier(Decoder(params.model, EXTRACT + 1, generator), head)
-        about = Description(f"transformer for {name}", params.model.model_dump(), START, fingerprint)
+        about = Description(
+            f"transformer for {name}", params.model.model_dump(), START, fingerprint
+        )
         save_weights(folder / f"seed-{seed}" / "weights.safetensors", classifier, about)
         (folder / f"seed-{seed}" / "curve.jsonl").write_text('{"update": 1, "loss": 2.5}\n')
-    write_json(folder / "summary.json", {"task": name, "seeds": {str(seed): {"best_dev_score": score} for seed, score in scores.items()}})
+    write_json(
+        folder / "summary.json",
+        {
+            "task": name,
+            "seeds": {str(seed): {"best_dev_score": score} for seed, score in scores.items()},
+        },
+    )
 
 
 def write_models(folder: Path, *names: str) -> None:
-    """params.yaml, the vocabulary, and three seeds of a model for each task; the second seed is the best, the third its equal."""
-    write_params(folder, model__weight_deviation=0.5, model__embedding_deviation=1.0)  # so that answers differ
+    """params.yaml, the vocabulary, and three seeds of a model for each task; the second seed is the
+    best, the third its equal.
+    """
+    write_params(
+        folder, model__weight_deviation=0.5, model__embedding_deviation=1.0
+    )  # so that answers differ
     Vocabulary(LETTERS, []).save(Path("data/bpe"), {})
     for name in names:
         write_model(name, {0: 0.5, 1: 0.75, 2: 0.75}, read_params())

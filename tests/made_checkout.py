@@ -37,14 +37,22 @@ class Checkout:
 
     def __init__(self, folder: Path, tools: Path) -> None:
         self.folder, self.tools, self.venv = folder, tools, folder / ".venv"
-        shutil.copytree(ROOT / "gpt1" / "install", folder / "gpt1" / "install", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "gpt1" / "install",
+            folder / "gpt1" / "install",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
         for name in ("Makefile", "pyproject.toml", "constraints.txt", "gpt1/__init__.py"):
             shutil.copy(ROOT / name, folder / name)
         tools.mkdir()
         self.tool("python3", f'exec "{BASE}" "$@"')
         self.tool("uv", "").write_text(UV.format(base=BASE))
-        self.environment = {"PATH": str(tools), "HOME": str(folder.parent), "LC_ALL": "C.UTF-8",
-                            "UV_INDEX_URL": "http://127.0.0.1:9/simple"}
+        self.environment = {
+            "PATH": str(tools),
+            "HOME": str(folder.parent),
+            "LC_ALL": "C.UTF-8",
+            "UV_INDEX_URL": "http://127.0.0.1:9/simple",
+        }
 
     def tool(self, name: str, script: str) -> Path:
         path = self.tools / name
@@ -54,17 +62,30 @@ class Checkout:
 
     def python_that_says(self, name: str, *words: str) -> None:
         """A Python that tells the set-up these words of itself."""
-        self.tool(name, f'case "$*" in *find_spec*) echo {" ".join(words)}; echo "{BASE}";; *) exec "{BASE}" "$@";; esac')
+        self.tool(
+            name,
+            f'case "$*" in *find_spec*) echo {" ".join(words)}; echo "{BASE}";; *) exec "{BASE}"'
+            ' "$@";; esac',
+        )
 
     def start(self, command: list[str], **settings: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(command, cwd=self.folder, env=self.environment | settings, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.environment | settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def make(self, goal: str = "setup", **settings: str) -> tuple[int, list[str]]:
         """The exit status and what was said, without make's own words."""
         process = self.start([MAKE, goal], **settings)
         output, errors = process.communicate(timeout=60)
-        return process.returncode, [line for line in (output + errors).splitlines() if not line.startswith("make: ***")]
+        return process.returncode, [
+            line for line in (output + errors).splitlines() if not line.startswith("make: ***")
+        ]
 
     def calls(self) -> list[str]:
         path = self.folder / "calls"

@@ -1,4 +1,6 @@
-"""Small files of a corpus in every form that people have them, and Project Gutenberg's licence around a text."""
+"""Small files of a corpus in every form that people have them, and Project Gutenberg's licence
+around a text.
+"""
 
 import gzip
 import json
@@ -8,22 +10,35 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-HEADER = ("The Project Gutenberg EBook of Ba, by Ke\n\nThis eBook is for the use of anyone anywhere <http://x> &amp; more.\n\n"
-          "*** START OF THIS PROJECT GUTENBERG EBOOK BA,\nOR THE LONG TITLE ***\n")
-FOOTER = "End of the Project Gutenberg EBook of Ba, by Ke\n\n*** END OF THIS PROJECT GUTENBERG EBOOK BA ***\n\nMore of the licence.\n"
+HEADER = (
+    "The Project Gutenberg EBook of Ba, by Ke\n\nThis eBook is for the use of anyone anywhere"
+    " <http://x> &amp; more.\n\n*** START OF THIS PROJECT GUTENBERG EBOOK BA,\nOR THE LONG TITLE"
+    " ***\n"
+)
+FOOTER = (
+    "End of the Project Gutenberg EBook of Ba, by Ke\n\n*** END OF THIS PROJECT GUTENBERG EBOOK BA"
+    " ***\n\nMore of the licence.\n"
+)
 
 
 def zstandard(data: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
-def write_jsonl(path: Path, texts: list[str | None], field: str = "text", pack: Callable[[bytes], bytes] = bytes) -> None:
-    rows = (json.dumps({"id": number, **({field: text} if text is not None else {})}) for number, text in enumerate(texts))
+def write_jsonl(
+    path: Path, texts: list[str | None], field: str = "text", pack: Callable[[bytes], bytes] = bytes
+) -> None:
+    rows = (
+        json.dumps({"id": number, **({field: text} if text is not None else {})})
+        for number, text in enumerate(texts)
+    )
     path.write_bytes(pack("".join(f"{row}\n" for row in rows).encode()))
 
 
 def write_parquet(path: Path, texts: list[str | None], field: str = "text") -> None:
-    parquet.write_table(pa.table({"id": list(range(len(texts))), field: texts}), path, row_group_size=3)
+    parquet.write_table(
+        pa.table({"id": list(range(len(texts))), field: texts}), path, row_group_size=3
+    )
 
 
 def write_arrow(path: Path, texts: list[str | None], field: str = "text") -> None:
@@ -44,6 +59,10 @@ def in_two(data: bytes) -> bytes:
 
 
 FORMS: dict[str, Callable[..., None]] = {
-    "a.jsonl": write_jsonl, "a.jsonl.gz": lambda path, texts, field="text": write_jsonl(path, texts, field, gzip.compress),
+    "a.jsonl": write_jsonl,
+    "a.jsonl.gz": lambda path, texts, field="text": write_jsonl(path, texts, field, gzip.compress),
     "a.jsonl.zst": lambda path, texts, field="text": write_jsonl(path, texts, field, in_two),
-    "a.parquet": write_parquet, "a.arrow": write_arrow, "b.arrow": write_arrow_file}
+    "a.parquet": write_parquet,
+    "a.arrow": write_arrow,
+    "b.arrow": write_arrow_file,
+}

@@ -1,4 +1,6 @@
-"""Results as `transfer`, `zero_shot` and `pretrain` write them, made up in the current folder: of known scores, or of lifelike shape."""
+"""Results as `transfer`, `zero_shot` and `pretrain` write them, made up in the current folder: of
+known scores, or of lifelike shape.
+"""
 
 import json
 import math
@@ -14,16 +16,24 @@ ZERO_SHOT_CLASSES = {"cola": 2, "sst2": 2, "race": 4, "dprd": 2}
 
 
 def write_params(layers: int, seeds: list[int], made_up: bool, **sections: dict[str, Any]) -> None:
-    """params.yaml: the paper's with so many layers, MNLI and RACE and CoLA and SST-2, and keys of sections laid over."""
+    """params.yaml: the paper's with so many layers, MNLI and RACE and CoLA and SST-2, and keys of
+    sections laid over.
+    """
     values = read_yaml(made_results.ROOT / "conf" / "paper.yaml")
     values["profile"] = "made_up"
     values["model"]["layers"] = layers
     values["finetune"]["seeds"] = seeds
-    values["tasks"] = {name: row for name, row in values["tasks"].items() if name in ("mnli", "race", "cola", "sst2")}
+    values["tasks"] = {
+        name: row
+        for name, row in values["tasks"].items()
+        if name in ("mnli", "race", "cola", "sst2")
+    }
     values["ablate"] = {}
     if made_up:
         values["world"] = {"town": {"seed": 0, "books": 3, "pages": 3}}
-        values["sources"] = {name: row | {"folder": "world/town"} for name, row in values["sources"].items()}
+        values["sources"] = {
+            name: row | {"folder": "world/town"} for name, row in values["sources"].items()
+        }
     for section, changed in sections.items():
         values[section] |= changed
     Path("params.yaml").write_text(json.dumps(values))
@@ -37,25 +47,39 @@ def answers(labels: np.ndarray, right: int, classes: int, seed: int) -> np.ndarr
     return given
 
 
-def write_transfer(task: str, split: str, rows: int, right: dict[int, dict[int, int]], layers: int) -> None:
-    """Labels of a task, and for each number of layers and seed answers with so many right; all `layers` are its fine-tuning."""
+def write_transfer(
+    task: str, split: str, rows: int, right: dict[int, dict[int, int]], layers: int
+) -> None:
+    """Labels of a task, and for each number of layers and seed answers with so many right; all
+    `layers` are its fine-tuning.
+    """
     classes = made_results.OUTPUTS[task]
     labels = np.arange(rows) % classes
     weights = "best" if split == "test" else "last"
     names = {f"{split}/{weights}"} | {f"{split}/best"}
-    given = {count: {seed: answers(labels, number, classes, seed) for seed, number in by_seed.items()} for count, by_seed in right.items()}
-    made_results.write_task(task, {split: labels.tolist(), **({"dev": labels.tolist()} if split == "test" else {})},
-                            {seed: {name: row.tolist() for name in names} for seed, row in given[layers].items()})
+    given = {
+        count: {seed: answers(labels, number, classes, seed) for seed, number in by_seed.items()}
+        for count, by_seed in right.items()
+    }
+    made_results.write_task(
+        task,
+        {split: labels.tolist(), **({"dev": labels.tolist()} if split == "test" else {})},
+        {seed: {name: row.tolist() for name in names} for seed, row in given[layers].items()},
+    )
     for count, by_seed in given.items():
         for seed, row in by_seed.items():
             if count != layers:
                 path = Path("data/transfer", task, f"layers-{count}", f"seed-{seed}", "logits.npz")
                 path.parent.mkdir(parents=True, exist_ok=True)
-                np.savez(path, **{name: made_results.logits(row.tolist(), classes) for name in names})
+                np.savez(
+                    path, **{name: made_results.logits(row.tolist(), classes) for name in names}
+                )
 
 
 def write_zero_shot(network: str, rows: int, right: dict[str, dict[int, int]]) -> None:
-    """scores.json and answers.npz: for each set and update answers with so many of the rows right."""
+    """scores.json and answers.npz: for each set and update answers with so many of the rows
+    right.
+    """
     folder = Path("data/zero_shot", network)
     arrays, scores = {}, {}
     for name, by_update in right.items():
@@ -68,36 +92,79 @@ def write_zero_shot(network: str, rows: int, right: dict[str, dict[int, int]]) -
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / "answers.npz", **arrays)
     updates = sorted({update for by_update in right.values() for update in by_update})
-    made_results.write_json(folder / "scores.json", {
-        "network": network,
-        "sets": {name: {"title": name, "metric": "matthews" if name == "cola" else "accuracy", "examples": rows, "random": 0.5,
-                        "notes": ["positive is 2 pieces here"] if name == "sst2" else []} for name in right},
-        "snapshots": [{"update": update, "tokens": 1024 * update, "scores": {name: scores[name, update] for name in right}}
-                      for update in updates]})
+    made_results.write_json(
+        folder / "scores.json",
+        {
+            "network": network,
+            "sets": {
+                name: {
+                    "title": name,
+                    "metric": "matthews" if name == "cola" else "accuracy",
+                    "examples": rows,
+                    "random": 0.5,
+                    "notes": ["positive is 2 pieces here"] if name == "sst2" else [],
+                }
+                for name in right
+            },
+            "snapshots": [
+                {
+                    "update": update,
+                    "tokens": 1024 * update,
+                    "scores": {name: scores[name, update] for name in right},
+                }
+                for update in updates
+            ],
+        },
+    )
 
 
 def matthews(labels: np.ndarray, given: np.ndarray) -> float:
     """Matthews correlation of two classes by its definition; 0 where undefined."""
-    cells = [float(np.sum((labels == one) & (given == other))) for one, other in ((1, 1), (0, 0), (0, 1), (1, 0))]
+    cells = [
+        float(np.sum((labels == one) & (given == other)))
+        for one, other in ((1, 1), (0, 0), (0, 1), (1, 0))
+    ]
     both, neither, false_positive, false_negative = cells
-    below = math.prod((both + false_positive, both + false_negative, neither + false_positive, neither + false_negative))
+    below = math.prod(
+        (
+            both + false_positive,
+            both + false_negative,
+            neither + false_positive,
+            neither + false_negative,
+        )
+    )
     return (both * neither - false_positive * false_negative) / math.sqrt(below) if below else 0.0
 
 
-def write_pretraining(network: str, points: list[dict[str, float]], tokens_an_update: int, parameters: dict[str, int]) -> None:
+def write_pretraining(
+    network: str, points: list[dict[str, float]], tokens_an_update: int, parameters: dict[str, int]
+) -> None:
     """curve.jsonl with these points and a summary that agrees with it."""
     folder = Path("data/pretrain", network)
     folder.mkdir(parents=True, exist_ok=True)
     lines = [{"tokens": point["update"] * tokens_an_update} | point for point in points]
     (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    updates, loss = max(point["update"] for point in points), [point["heldout_loss"] for point in points if "heldout_loss" in point][-1]
-    made_results.write_json(folder / "summary.json", {
-        "network": network, "updates": updates, "tokens": updates * tokens_an_update, "heldout_loss": loss,
-        "heldout_perplexity": math.exp(loss), "heldout_word_perplexity": math.exp(1.3 * loss),
-        "parameters": parameters | {"total": sum(parameters.values())}})
+    updates, loss = (
+        max(point["update"] for point in points),
+        [point["heldout_loss"] for point in points if "heldout_loss" in point][-1],
+    )
+    made_results.write_json(
+        folder / "summary.json",
+        {
+            "network": network,
+            "updates": updates,
+            "tokens": updates * tokens_an_update,
+            "heldout_loss": loss,
+            "heldout_perplexity": math.exp(loss),
+            "heldout_word_perplexity": math.exp(1.3 * loss),
+            "parameters": parameters | {"total": sum(parameters.values())},
+        },
+    )
 
 
-def lifelike_curve(updates: int, every: int, start: float, end: float, seed: int) -> list[dict[str, float]]:
+def lifelike_curve(
+    updates: int, every: int, start: float, end: float, seed: int
+) -> list[dict[str, float]]:
     """A loss that falls as a power of the update, with noise, and a gradient norm that settles."""
     noise = np.random.default_rng(seed)
     points: list[dict[str, float]] = []
@@ -106,32 +173,93 @@ def lifelike_curve(updates: int, every: int, start: float, end: float, seed: int
         return end + (start - end) * (1 + update / (0.01 * updates)) ** -0.8
 
     for update in sorted({*range(every, updates + 1, every), updates}):
-        points.append({"update": update, "loss": loss(update) + 0.08 * noise.normal(), "learning_rate": 1e-4,
-                       "gradient_norm": (0.5 + 4 / (1 + update / 60)) * math.exp(0.25 * noise.normal())})
-    return points + [{"update": update, "heldout_loss": loss(update) + 0.05} for update in range(updates // 10, updates + 1, updates // 10)]
+        points.append(
+            {
+                "update": update,
+                "loss": loss(update) + 0.08 * noise.normal(),
+                "learning_rate": 1e-4,
+                "gradient_norm": (0.5 + 4 / (1 + update / 60)) * math.exp(0.25 * noise.normal()),
+            }
+        )
+    return points + [
+        {"update": update, "heldout_loss": loss(update) + 0.05}
+        for update in range(updates // 10, updates + 1, updates // 10)
+    ]
 
 
 def write_lifelike(layers: int, made_up: bool) -> None:
     """Everything that Figure 2 and the curves read, shaped as one would expect of a small run."""
-    write_params(layers, [0, 1, 2], made_up, pretrain={"updates": 2000, "epochs": None, "warmup_updates": 100})
+    write_params(
+        layers,
+        [0, 1, 2],
+        made_up,
+        pretrain={"updates": 2000, "epochs": None, "warmup_updates": 100},
+    )
     noise = np.random.default_rng(0)
-    for task, split, rows, low, high in (("mnli", "dev", 1000, 0.55, 0.71), ("race", "test", 500, 0.27, 0.46)):
-        def right(count: int, low: float = low, high: float = high, rows: int = rows) -> int:
-            return round(rows * (low + (high - low) * (count / layers) ** 0.7 + 0.01 * noise.normal()))
+    for task, split, rows, low, high in (
+        ("mnli", "dev", 1000, 0.55, 0.71),
+        ("race", "test", 500, 0.27, 0.46),
+    ):
 
-        write_transfer(task, split, rows, {count: {seed: right(count) for seed in range(3)} for count in range(layers + 1)}, layers)
+        def right(count: int, low: float = low, high: float = high, rows: int = rows) -> int:
+            return round(
+                rows * (low + (high - low) * (count / layers) ** 0.7 + 0.01 * noise.normal())
+            )
+
+        write_transfer(
+            task,
+            split,
+            rows,
+            {count: {seed: right(count) for seed in range(3)} for count in range(layers + 1)},
+            layers,
+        )
     updates = [round(10 ** (k / 6)) for k in range(3, 20)] + [2000]
     ends: dict[str, dict[str, tuple[float, float, float]]] = {
-        "transformer": {"sst2": (0.5, 0.29, 60), "dprd": (0.5, 0.14, 500), "cola": (0.5, 0.09, 300), "race": (0.25, 0.07, 900)},
-        "lstm": {"sst2": (0.5, 0.14, 200), "dprd": (0.5, 0.03, 700), "cola": (0.5, 0.04, 500), "race": (0.25, 0.02, 900)}}
+        "transformer": {
+            "sst2": (0.5, 0.29, 60),
+            "dprd": (0.5, 0.14, 500),
+            "cola": (0.5, 0.09, 300),
+            "race": (0.25, 0.07, 900),
+        },
+        "lstm": {
+            "sst2": (0.5, 0.14, 200),
+            "dprd": (0.5, 0.03, 700),
+            "cola": (0.5, 0.04, 500),
+            "race": (0.25, 0.02, 900),
+        },
+    }
     for network, sets in ends.items():
         spread = 0.008 if network == "transformer" else 0.02
 
-        write_zero_shot(network, 1000, {name: {
-            update: round(1000 * (low + rise * 1.2 * update / (update + half) + spread * noise.normal())) for update in updates}
-            for name, (low, rise, half) in sets.items()})
-    write_pretraining("transformer", lifelike_curve(2000, 10, 9.2, 4.0, 0), 4096, {
-        "token_embeddings": 1_300_000, "position_embeddings": 32_768, "attention": 1_052_672, "feed_forward": 2_102_272,
-        "layer_norms": 4_096})
-    write_pretraining("lstm", lifelike_curve(2000, 10, 9.2, 4.5, 1), 4096, {
-        "token_embeddings": 1_300_000, "recurrent": 3_150_000, "projection": 131_328})
+        write_zero_shot(
+            network,
+            1000,
+            {
+                name: {
+                    update: round(
+                        1000
+                        * (low + rise * 1.2 * update / (update + half) + spread * noise.normal())
+                    )
+                    for update in updates
+                }
+                for name, (low, rise, half) in sets.items()
+            },
+        )
+    write_pretraining(
+        "transformer",
+        lifelike_curve(2000, 10, 9.2, 4.0, 0),
+        4096,
+        {
+            "token_embeddings": 1_300_000,
+            "position_embeddings": 32_768,
+            "attention": 1_052_672,
+            "feed_forward": 2_102_272,
+            "layer_norms": 4_096,
+        },
+    )
+    write_pretraining(
+        "lstm",
+        lifelike_curve(2000, 10, 9.2, 4.5, 1),
+        4096,
+        {"token_embeddings": 1_300_000, "recurrent": 3_150_000, "projection": 131_328},
+    )

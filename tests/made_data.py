@@ -1,4 +1,6 @@
-"""Tiny made data in the formats of the stages before pretrain and finetune, written in the current directory."""
+"""Tiny made data in the formats of the stages before pretrain and finetune, written in the current
+directory.
+"""
 
 import json
 from pathlib import Path
@@ -10,17 +12,38 @@ from gpt1.yaml_files import read_yaml
 
 VOCABULARY, CONTEXT, WORDS = 40, 16, 0.75
 START, DELIMITER, EXTRACT = VOCABULARY, VOCABULARY + 1, VOCABULARY + 2
-TASKS = {"cola": ("glue", "single", 1, 2, "class", "matthews"), "mrpc": ("glue", "sum", 2, 2, "class", "f1"),
-         "story_cloze": ("qa", "choose", 2, 2, "class", "accuracy"), "stsb": ("glue", "sum", 2, 6, "score", "pearson")}
+TASKS = {
+    "cola": ("glue", "single", 1, 2, "class", "matthews"),
+    "mrpc": ("glue", "sum", 2, 2, "class", "f1"),
+    "story_cloze": ("qa", "choose", 2, 2, "class", "accuracy"),
+    "stsb": ("glue", "sum", 2, 6, "score", "pearson"),
+}
 
 
 def write_params(folder, **changes):
-    """The paper's parameters with tiny sizes and what `changes` says, by dotted names with __ for the dot."""
+    """The paper's parameters with tiny sizes and what `changes` says, by dotted names with __ for
+    the dot.
+    """
     values = read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")
-    tiny = {"model__context": CONTEXT, "model__width": 16, "model__layers": 2, "model__heads": 2, "model__feed_forward": 32,
-            "pretrain__epochs": None, "pretrain__updates": 4, "pretrain__batch_size": 4, "pretrain__warmup_updates": 1,
-            "pretrain__log_updates": 1, "pretrain__heldout_updates": 2, "pretrain__heldout_windows": 6, "finetune__seeds": [0, 1],
-            "finetune__epochs": 2, "finetune__batch_size": 4, "finetune__log_updates": 1, "finetune__learning_rate": 0.01}
+    tiny = {
+        "model__context": CONTEXT,
+        "model__width": 16,
+        "model__layers": 2,
+        "model__heads": 2,
+        "model__feed_forward": 32,
+        "pretrain__epochs": None,
+        "pretrain__updates": 4,
+        "pretrain__batch_size": 4,
+        "pretrain__warmup_updates": 1,
+        "pretrain__log_updates": 1,
+        "pretrain__heldout_updates": 2,
+        "pretrain__heldout_windows": 6,
+        "finetune__seeds": [0, 1],
+        "finetune__epochs": 2,
+        "finetune__batch_size": 4,
+        "finetune__log_updates": 1,
+        "finetune__learning_rate": 0.01,
+    }
     for name, value in (tiny | changes).items():
         section, key = name.split("__")
         values[section][key] = value
@@ -32,13 +55,35 @@ def write_shards(folder, book_tokens=300):
     folder.mkdir(parents=True)
     generator, splits = np.random.default_rng(0), {}
     for split, books in (("train", 2), ("heldout", 1)):
-        tokens = (np.cumsum(generator.integers(0, 3, size=books * book_tokens)) % VOCABULARY).astype(np.uint16)
+        tokens = (
+            np.cumsum(generator.integers(0, 3, size=books * book_tokens)) % VOCABULARY
+        ).astype(np.uint16)
         tokens.tofile(folder / f"{split}.bin")
-        splits[split] = {"tokens": len(tokens), "words": int(WORDS * len(tokens)), "sha256": sha256_file(folder / f"{split}.bin"),
-                         "books": [{"name": f"{split}{n}", "offset": n * book_tokens, "tokens": book_tokens,
-                                    "words": int(WORDS * book_tokens)} for n in range(books)]}
-    (folder / "index.json").write_text(json.dumps({"dtype": "uint16", "vocabulary_size": VOCABULARY, "vocabulary_fingerprint": "f" * 16,
-                                                   "corpus_name": "made", "splits": splits}))
+        splits[split] = {
+            "tokens": len(tokens),
+            "words": int(WORDS * len(tokens)),
+            "sha256": sha256_file(folder / f"{split}.bin"),
+            "books": [
+                {
+                    "name": f"{split}{n}",
+                    "offset": n * book_tokens,
+                    "tokens": book_tokens,
+                    "words": int(WORDS * book_tokens),
+                }
+                for n in range(books)
+            ],
+        }
+    (folder / "index.json").write_text(
+        json.dumps(
+            {
+                "dtype": "uint16",
+                "vocabulary_size": VOCABULARY,
+                "vocabulary_fingerprint": "f" * 16,
+                "corpus_name": "made",
+                "splits": splits,
+            }
+        )
+    )
 
 
 def write_task(task, fingerprint="f" * 16, train=18):
@@ -47,17 +92,57 @@ def write_task(task, fingerprint="f" * 16, train=18):
     folder.mkdir(parents=True)
     generator, splits = np.random.default_rng(1), {}
     for split, count in (("train", train), ("dev", 7), ("test", 5)):
-        parts, labels = [], generator.uniform(0, 5, count).astype(np.float32) if target == "score" else generator.integers(0, 2, count)
+        parts, labels = (
+            [],
+            generator.uniform(0, 5, count).astype(np.float32)
+            if target == "score"
+            else generator.integers(0, 2, count),
+        )
         for label in labels:
             for k in range(sequences):
-                word = 3 if (k == label if combine == "choose" else label > 0.5) else 7  # what gives the label away
-                parts.append([START, *generator.integers(8, VOCABULARY, generator.integers(1, 8)), DELIMITER, word, EXTRACT])
+                word = (
+                    3 if (k == label if combine == "choose" else label > 0.5) else 7
+                )  # what gives the label away
+                parts.append(
+                    [
+                        START,
+                        *generator.integers(8, VOCABULARY, generator.integers(1, 8)),
+                        DELIMITER,
+                        word,
+                        EXTRACT,
+                    ]
+                )
         if split == "test":
             labels = np.full_like(labels, -1)
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-        np.savez(folder / f"{split}.npz", tokens=np.concatenate(parts).astype(np.uint16), offsets=offsets, labels=labels)
-        splits[split] = {"examples": count, "rows_read": count, "unreadable": {}, "truncated": 0, "labelled": split != "test"}
-    (folder / "task.json").write_text(json.dumps({
-        "task": task, "kind": "classification", "combine": combine, "sequences": sequences, "outputs": outputs, "target": target,
-        "labels": ["0", "1"], "metric": metric, "vocabulary_size": VOCABULARY, "vocabulary_fingerprint": fingerprint,
-        "selection_split": "dev", "splits": splits}))
+        np.savez(
+            folder / f"{split}.npz",
+            tokens=np.concatenate(parts).astype(np.uint16),
+            offsets=offsets,
+            labels=labels,
+        )
+        splits[split] = {
+            "examples": count,
+            "rows_read": count,
+            "unreadable": {},
+            "truncated": 0,
+            "labelled": split != "test",
+        }
+    (folder / "task.json").write_text(
+        json.dumps(
+            {
+                "task": task,
+                "kind": "classification",
+                "combine": combine,
+                "sequences": sequences,
+                "outputs": outputs,
+                "target": target,
+                "labels": ["0", "1"],
+                "metric": metric,
+                "vocabulary_size": VOCABULARY,
+                "vocabulary_fingerprint": fingerprint,
+                "selection_split": "dev",
+                "splits": splits,
+            }
+        )
+    )

@@ -1,4 +1,6 @@
-"""Made-up rows, and tables {split: {column: values}} of them as Hugging Face exports; `classes`: {column: what its integers mean}."""
+"""Made-up rows, and tables {split: {column: values}} of them as Hugging Face exports; `classes`:
+{column: what its integers mean}.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +20,13 @@ Write = Callable[[Path], None]
 
 
 def texts(split: str, part: str) -> list[str]:
-    """Texts with all that the formats could trip over: quotes, commas, letters beyond ASCII, a no-break space."""
-    return [f'{split} {part} {number}: “naïve” and "plain", it\'s\u00a0—\u6f22 {number % 3}.' for number in range(ROWS[split])]
+    """Texts with all that the formats could trip over: quotes, commas, letters beyond ASCII, a
+    no-break space.
+    """
+    return [
+        f'{split} {part} {number}: “naïve” and "plain", it\'s\u00a0—\u6f22 {number % 3}.'
+        for number in range(ROWS[split])
+    ]
 
 
 def labels(split: str, classes: int) -> list[int]:
@@ -31,15 +38,31 @@ def write_lines(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     """JSON lines, every other one in ASCII."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    path.write_text("".join(json.dumps(row, ensure_ascii=number % 2 == 0) + "\n" for number, row in enumerate(rows)), encoding="utf-8")
+    path.write_text(
+        "".join(
+            json.dumps(row, ensure_ascii=number % 2 == 0) + "\n" for number, row in enumerate(rows)
+        ),
+        encoding="utf-8",
+    )
 
 
 def table_of(columns: Columns, classes: Classes) -> pa.Table:
-    """A table with the metadata that `datasets` writes; scores are 32-bit, classes 64-bit, as there."""
-    features = {name: {"names": list(classes[name]), "_type": "ClassLabel"} if name in classes else {"dtype": "string", "_type": "Value"}
-                for name in columns}
-    arrays = [pa.array(values, pa.float32() if isinstance(values[0], float) else None) for values in columns.values()]
-    return pa.table(arrays, names=list(columns)).replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    """A table with the metadata that `datasets` writes; scores are 32-bit, classes 64-bit, as
+    there.
+    """
+    features = {
+        name: {"names": list(classes[name]), "_type": "ClassLabel"}
+        if name in classes
+        else {"dtype": "string", "_type": "Value"}
+        for name in columns
+    }
+    arrays = [
+        pa.array(values, pa.float32() if isinstance(values[0], float) else None)
+        for values in columns.values()
+    ]
+    return pa.table(arrays, names=list(columns)).replace_schema_metadata(
+        {"huggingface": json.dumps({"info": {"features": features}})}
+    )
 
 
 def as_parquet(folder: Path, tables: Tables, classes: Classes, parts: int = 1) -> None:
@@ -49,7 +72,10 @@ def as_parquet(folder: Path, tables: Tables, classes: Classes, parts: int = 1) -
         table = table_of(columns, classes)
         size = -(-len(table) // parts)
         for number in range(parts):
-            parquet.write_table(table.slice(number * size, size), folder / f"{split}-{number:05d}-of-{parts:05d}.parquet")
+            parquet.write_table(
+                table.slice(number * size, size),
+                folder / f"{split}-{number:05d}-of-{parts:05d}.parquet",
+            )
 
 
 def as_parts(folder: Path, tables: Tables, classes: Classes) -> None:
@@ -61,20 +87,32 @@ def as_converted(folder: Path, tables: Tables, classes: Classes) -> None:
     """The hub's own conversion: default/<split>/0000.parquet."""
     for split, columns in tables.items():
         (folder / "default" / split).mkdir(parents=True)
-        parquet.write_table(table_of(columns, classes), folder / "default" / split / "0000.parquet", compression="zstd", row_group_size=3)
+        parquet.write_table(
+            table_of(columns, classes),
+            folder / "default" / split / "0000.parquet",
+            compression="zstd",
+            row_group_size=3,
+        )
 
 
 def as_arrow(folder: Path, tables: Tables, classes: Classes) -> None:
-    """As save_to_disk writes: what the columns hold stands in dataset_info.json, and not in the table, as older versions did."""
+    """As save_to_disk writes: what the columns hold stands in dataset_info.json, and not in the
+    table, as older versions did.
+    """
     for split, columns in tables.items():
         place = folder / split
         place.mkdir(parents=True)
         table = table_of(columns, classes).replace_schema_metadata(None)
         half = len(table) // 2
         for number, part in enumerate((table.slice(0, half), table.slice(half))):
-            with pa.OSFile(str(place / f"data-{number:05d}-of-00002.arrow"), "wb") as file, pa.ipc.new_stream(file, part.schema) as stream:
+            with (
+                pa.OSFile(str(place / f"data-{number:05d}-of-00002.arrow"), "wb") as file,
+                pa.ipc.new_stream(file, part.schema) as stream,
+            ):
                 stream.write_table(part, max_chunksize=4)
-        names = {name: {"names": list(words), "_type": "ClassLabel"} for name, words in classes.items()}
+        names = {
+            name: {"names": list(words), "_type": "ClassLabel"} for name, words in classes.items()
+        }
         (place / "dataset_info.json").write_text(json.dumps({"features": names}))
         (place / "state.json").write_text("{}")
     (folder / "dataset_dict.json").write_text(json.dumps({"splits": list(tables)}))
@@ -86,12 +124,20 @@ def as_lines(folder: Path, tables: Tables, classes: Classes) -> None:
         write_lines(folder / f"{split}.jsonl", columns)
 
 
-EXPORTS = {"parquet": as_parquet, "parquet in parts": as_parts, "converted parquet": as_converted, "arrow": as_arrow, "jsonl": as_lines}
+EXPORTS = {
+    "parquet": as_parquet,
+    "parquet in parts": as_parts,
+    "converted parquet": as_converted,
+    "arrow": as_arrow,
+    "jsonl": as_lines,
+}
 
 
 @dataclass(frozen=True)
 class Made:
-    """One task's forms by name, the original first; classes: names of the label integers of its export, by column."""
+    """One task's forms by name, the original first; classes: names of the label integers of its
+    export, by column.
+    """
 
     forms: dict[str, Write]
     tables: Tables
@@ -100,6 +146,7 @@ class Made:
 
 def exports(tables: Tables, classes: Classes, beside: str = "") -> dict[str, Write]:
     """Every form of an export, in a folder `beside` or as it is."""
+
     def writer(write: Callable[..., None]) -> Write:
         return lambda folder: write(folder / beside, tables, classes)
 

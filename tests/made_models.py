@@ -1,4 +1,6 @@
-"""Small models for imports and exports: a vocabulary, weights with their description, a file set in the authors' form."""
+"""Small models for imports and exports: a vocabulary, weights with their description, a file set in
+the authors' form.
+"""
 
 import importlib.util
 import json
@@ -12,15 +14,84 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, save_weights
 from gpt1.text.bpe import Vocabulary
 
-SIZES = Model(context=96, width=24, layers=3, heads=4, feed_forward=96, embedding_deviation=0.3, weight_deviation=0.2,
-              layer_norm_epsilon=1e-5)
+SIZES = Model(
+    context=96,
+    width=24,
+    layers=3,
+    heads=4,
+    feed_forward=96,
+    embedding_deviation=0.3,
+    weight_deviation=0.2,
+    layer_norm_epsilon=1e-5,
+)
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'!-\"?;:()<>&_é$ς"
-MERGES = ["t h", "th e</w>", "i n", "in g</w>", "a n", "an d</w>", "l a", "m p</w>", "la mp</w>", "n 't</w>", "' s</w>", ". .", ".. .</w>",
-          "o n", "u n", "k >", "' t</w>", "n ' t</w>", "e r</w>", "r e"]
-WORDS = ["The", "lamp", "isn't", "LIT", "and", "U.S.", "Mr.", "the", "thing's", "running", "café", "“quoted”", "a—b", "wait…", "3.14", "$5",
-         "&amp;", "a<unk>b", "<unk>", "_start_", "_", "İstanbul", "ΟΔΟΣ", "\N{ZERO WIDTH SPACE}", "x\x85y", "🙂", "(there)", "e.g.",
-         "don´t", "--", "??", "\tand", "\n", " \n \n", "can't've", "\N{NO-BREAK SPACE}", "ﬁne", "a/b", "[x]",
-         "<b>bold</b>", "l’état", "ÐµÑ", "o'clock"]
+MERGES = [
+    "t h",
+    "th e</w>",
+    "i n",
+    "in g</w>",
+    "a n",
+    "an d</w>",
+    "l a",
+    "m p</w>",
+    "la mp</w>",
+    "n 't</w>",
+    "' s</w>",
+    ". .",
+    ".. .</w>",
+    "o n",
+    "u n",
+    "k >",
+    "' t</w>",
+    "n ' t</w>",
+    "e r</w>",
+    "r e",
+]
+WORDS = [
+    "The",
+    "lamp",
+    "isn't",
+    "LIT",
+    "and",
+    "U.S.",
+    "Mr.",
+    "the",
+    "thing's",
+    "running",
+    "café",
+    "“quoted”",
+    "a—b",
+    "wait…",
+    "3.14",
+    "$5",
+    "&amp;",
+    "a<unk>b",
+    "<unk>",
+    "_start_",
+    "_",
+    "İstanbul",
+    "ΟΔΟΣ",
+    "\N{ZERO WIDTH SPACE}",
+    "x\x85y",
+    "🙂",
+    "(there)",
+    "e.g.",
+    "don´t",
+    "--",
+    "??",
+    "\tand",
+    "\n",
+    " \n \n",
+    "can't've",
+    "\N{NO-BREAK SPACE}",
+    "ﬁne",
+    "a/b",
+    "[x]",
+    "<b>bold</b>",
+    "l’état",
+    "ÐµÑ",
+    "o'clock",
+]
 
 
 def vocabulary():
@@ -41,7 +112,9 @@ def paragraphs(count, longest=40):
 
 
 def saved_model(folder, sizes=SIZES):
-    """A decoder's weights and its vocabulary in a folder; the decoder, whose biases and gains are drawn too, so that each counts."""
+    """A decoder's weights and its vocabulary in a folder; the decoder, whose biases and gains are
+    drawn too, so that each counts.
+    """
     words, generator = vocabulary(), torch.Generator().manual_seed(1)
     decoder = Decoder(sizes, words.size, generator)
     with torch.no_grad():
@@ -49,26 +122,54 @@ def saved_model(folder, sizes=SIZES):
             if parameter.ndim == 1:
                 parameter.add_(torch.empty_like(parameter).normal_(0.0, 0.3, generator=generator))
     words.save(folder, {})
-    save_weights(folder / "weights.safetensors", decoder, Description("transformer", sizes.model_dump(), words.size, words.fingerprint))
+    save_weights(
+        folder / "weights.safetensors",
+        decoder,
+        Description("transformer", sizes.model_dump(), words.size, words.fingerprint),
+    )
     return decoder.eval()
 
 
 def authors_shapes(context, width, layers, inner, rows):
-    """params_shapes.json as the authors wrote theirs: positions, tokens, twelve variables a block; matrices as 1x1 convolutions."""
-    block = [[1, width, 3 * width], [3 * width], [1, width, width], [width], [width], [width], [1, width, inner], [inner],
-             [1, inner, width], [width], [width], [width]]
+    """params_shapes.json as the authors wrote theirs: positions, tokens, twelve variables a block;
+    matrices as 1x1 convolutions.
+    """
+    block = [
+        [1, width, 3 * width],
+        [3 * width],
+        [1, width, width],
+        [width],
+        [width],
+        [width],
+        [1, width, inner],
+        [inner],
+        [1, inner, width],
+        [width],
+        [width],
+        [width],
+    ]
     return [[context, width], [rows, width], *(layers * block)]
 
 
 def write_authors(folder, shapes, words):
-    """A file set in the authors' form with random numbers, cut into ten where it falls; the numbers end to end."""
+    """A file set in the authors' form with random numbers, cut into ten where it falls; the numbers
+    end to end.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = np.random.default_rng(2).normal(0.0, 0.1, sum(int(np.prod(shape)) for shape in shapes)).astype(np.float32)
+    numbers = (
+        np.random.default_rng(2)
+        .normal(0.0, 0.1, sum(int(np.prod(shape)) for shape in shapes))
+        .astype(np.float32)
+    )
     (folder / "params_shapes.json").write_text(json.dumps(shapes))
     for number, part in enumerate(np.array_split(numbers, 10)):
         np.save(folder / f"params_{number}.npy", part)
-    (folder / "encoder_bpe_40000.json").write_text(json.dumps({piece: id_ for id_, piece in enumerate(words.pieces)}))
-    (folder / "vocab_40000.bpe").write_text("\n".join(["#version: 0.2", *(" ".join(merge) for merge in words.merges)]) + "\n")
+    (folder / "encoder_bpe_40000.json").write_text(
+        json.dumps({piece: id_ for id_, piece in enumerate(words.pieces)})
+    )
+    (folder / "vocab_40000.bpe").write_text(
+        "\n".join(["#version: 0.2", *(" ".join(merge) for merge in words.merges)]) + "\n"
+    )
     return numbers
 
 

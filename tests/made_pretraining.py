@@ -15,29 +15,57 @@ from gpt1.train.launch import Machine
 from gpt1.train.pretraining import Corpus, pretrain
 from gpt1.yaml_files import read_yaml
 
-TINY = Model(context=8, width=16, layers=1, heads=2, feed_forward=32, embedding_deviation=0.02, weight_deviation=0.02,
-             layer_norm_epsilon=1e-5)
+TINY = Model(
+    context=8,
+    width=16,
+    layers=1,
+    heads=2,
+    feed_forward=32,
+    embedding_deviation=0.02,
+    weight_deviation=0.02,
+    layer_norm_epsilon=1e-5,
+)
 ROWS, BATCH, UPDATES, HELDOUT = 30, 6, 12, 5
 
 
 def made_recipe():
     recipe = validate(read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")).pretrain
-    return recipe.model_copy(update={"batch_size": BATCH, "learning_rate": 1e-2, "warmup_updates": 2, "log_updates": 2,
-                                     "heldout_updates": 3, "precision": "fp32", "snapshots_per_decade": 10, "checkpoint_minutes": 60.0})
+    return recipe.model_copy(
+        update={
+            "batch_size": BATCH,
+            "learning_rate": 1e-2,
+            "warmup_updates": 2,
+            "log_updates": 2,
+            "heldout_updates": 3,
+            "precision": "fp32",
+            "snapshots_per_decade": 10,
+            "checkpoint_minutes": 60.0,
+        }
+    )
 
 
 def outputs(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
 
 
 class Run:
-    """Pre-trainings in a folder. Before each micro-batch `at_call` is given the count of micro-batches since the start, and its windows.
+    """Pre-trainings in a folder. Before each micro-batch `at_call` is given the count of
+    micro-batches since the start, and its windows.
 
     In the updates `spoiled` the network gives what is no number.
     """
 
     def __init__(self, folder, recipe, micro_batch=1, spoiled=()):
-        self.folder, self.recipe, self.micro_batch, self.spoiled = folder, recipe, micro_batch, spoiled
+        self.folder, self.recipe, self.micro_batch, self.spoiled = (
+            folder,
+            recipe,
+            micro_batch,
+            spoiled,
+        )
         self.reported, self.update = [], 0
 
     def windows(self, update):
@@ -53,25 +81,62 @@ class Run:
             at_call(self.calls, inputs[0])
 
         def spoil(_network, _inputs, output):
-            return (output[0] * float("nan"), *output[1:]) if torch.is_grad_enabled() and self.update in self.spoiled else output
+            return (
+                (output[0] * float("nan"), *output[1:])
+                if torch.is_grad_enabled() and self.update in self.spoiled
+                else output
+            )
 
         self.network.register_forward_pre_hook(count)
         self.network.register_forward_hook(spoil)
-        corpus = Corpus(self.windows, np.random.default_rng(0).integers(0, ROWS, size=(HELDOUT, 9)), 0.75,
-                        lambda update: 100 * update + np.arange(BATCH))
-        machine = Machine(device="cpu", processes=1, rank=0, local_rank=0, threads=1, micro_batch=self.micro_batch, launched=False,
-                          accept_checkpoint=False)
-        return pretrain(self.network, Description("transformer", {}, ROWS, "f" * 16), self.recipe, UPDATES, corpus, machine, self.folder,
-                        lambda update, values: self.reported.append((update, dict(values))), {})
+        corpus = Corpus(
+            self.windows,
+            np.random.default_rng(0).integers(0, ROWS, size=(HELDOUT, 9)),
+            0.75,
+            lambda update: 100 * update + np.arange(BATCH),
+        )
+        machine = Machine(
+            device="cpu",
+            processes=1,
+            rank=0,
+            local_rank=0,
+            threads=1,
+            micro_batch=self.micro_batch,
+            launched=False,
+            accept_checkpoint=False,
+        )
+        return pretrain(
+            self.network,
+            Description("transformer", {}, ROWS, "f" * 16),
+            self.recipe,
+            UPDATES,
+            corpus,
+            machine,
+            self.folder,
+            lambda update, values: self.reported.append((update, dict(values))),
+            {},
+        )
 
     def stopped(self, ask_at, match, number=signal.SIGINT):
-        """A run that is asked to end at a call: it ends with these words, and no micro-batch later."""
-        with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit, match=match):
+        """A run that is asked to end at a call: it ends with these words, and no micro-batch
+        later.
+        """
+        with pytest.raises(
+            KeyboardInterrupt if number == signal.SIGINT else SystemExit, match=match
+        ):
             self.go(lambda call, _: os.kill(os.getpid(), number) if call == ask_at else None)
-        assert self.calls == ask_at, f"{self.calls - ask_at} micro-batches went through the network after the signal"
+        assert self.calls == ask_at, (
+            f"{self.calls - ask_at} micro-batches went through the network after the signal"
+        )
 
     def checkpoints(self):
-        return sorted(int(path.name.removeprefix("update-")) for path in self.folder.glob("update-*"))
+        return sorted(
+            int(path.name.removeprefix("update-")) for path in self.folder.glob("update-*")
+        )
 
     def results(self):
-        return {name: content for name, content in outputs(self.folder).items() if not name.startswith("update-")}
+        return {
+            name: content
+            for name, content in outputs(self.folder).items()
+            if not name.startswith("update-")
+        }

@@ -1,16 +1,30 @@
-"""Prompts as arrays, as the stage writes them, and the sizes of the small networks that score them in tests."""
+"""Prompts as arrays, as the stage writes them, and the sizes of the small networks that score them
+in tests.
+"""
 
 import numpy as np
 
 from gpt1.config import Model
 from gpt1.model.continuations import Prompts
 
-SIZES = Model(context=24, width=16, layers=2, heads=4, feed_forward=40, embedding_deviation=0.4, weight_deviation=0.3,
-              layer_norm_epsilon=1e-5)
+SIZES = Model(
+    context=24,
+    width=16,
+    layers=2,
+    heads=4,
+    feed_forward=40,
+    embedding_deviation=0.4,
+    weight_deviation=0.3,
+    layer_norm_epsilon=1e-5,
+)
 
 
 def prompts_of(made):
     """Arrays of (prefix, continuations, uncounted), as the stage writes them."""
     parts = [part for prefix, continuations, _ in made for part in (prefix, *continuations)]
-    return Prompts(np.array([id_ for part in parts for id_ in part], dtype=np.uint16), np.cumsum([0, *map(len, parts)]),
-                   np.array([uncounted for *_, uncounted in made]), np.zeros(len(made), dtype=np.int64))
+    return Prompts(
+        np.array([id_ for part in parts for id_ in part], dtype=np.uint16),
+        np.cumsum([0, *map(len, parts)]),
+        np.array([uncounted for *_, uncounted in made]),
+        np.zeros(len(made), dtype=np.int64),
+    )

@@ -1,4 +1,6 @@
-"""Results as `shard`, `pretrain`, `encode` and `finetune` write them, made up in the current folder from labels and answers."""
+"""Results as `shard`, `pretrain`, `encode` and `finetune` write them, made up in the current folder
+from labels and answers.
+"""
 
 import json
 import os
@@ -15,8 +17,20 @@ from gpt1.record.address import prepare_mlflow
 from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
-OUTPUTS = {"snli": 3, "mnli": 3, "qnli": 2, "rte": 2, "scitail": 2, "race": 4, "story_cloze": 2, "mrpc": 2, "qqp": 2, "stsb": 6,
-           "sst2": 2, "cola": 2}
+OUTPUTS = {
+    "snli": 3,
+    "mnli": 3,
+    "qnli": 2,
+    "rte": 2,
+    "scitail": 2,
+    "race": 4,
+    "story_cloze": 2,
+    "mrpc": 2,
+    "qqp": 2,
+    "stsb": 6,
+    "sst2": 2,
+    "cola": 2,
+}
 
 
 def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any]) -> None:
@@ -32,7 +46,9 @@ def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any])
 
 
 def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in a folder with params.yaml of one task and two seeds, as if nothing had been set of MLflow."""
+    """Work in a folder with params.yaml of one task and two seeds, as if nothing had been set of
+    MLflow.
+    """
     monkeypatch.chdir(folder)
     for name in ("MLFLOW_TRACKING_URI", "GPT1_MLFLOW", "RANK"):
         monkeypatch.delenv(name, raising=False)
@@ -45,9 +61,13 @@ def begin(fingerprint: str = "f1") -> tracking.Tracker:
 
 
 def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:
-    """An empty database of MLflow's, which takes it seconds to make: one for all test processes, to be copied."""
+    """An empty database of MLflow's, which takes it seconds to make: one for all test processes, to
+    be copied.
+    """
     worker = "PYTEST_XDIST_WORKER" in os.environ
-    path = (temporary.getbasetemp().parent if worker else temporary.getbasetemp()) / "empty-mlflow.db"
+    path = (
+        temporary.getbasetemp().parent if worker else temporary.getbasetemp()
+    ) / "empty-mlflow.db"
     with FileLock(f"{path}.lock"):
         if not path.exists():
             prepare_mlflow()
@@ -68,13 +88,34 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_pretraining(points: int = 3) -> None:
-    write_json(Path("data/shard/index.json"), {"splits": {
-        "train": {"tokens": 15_100_000, "words": 12_345_678, "books": [{"name": f"b{i}"} for i in range(86)]},
-        "heldout": {"tokens": 1000, "words": 900, "books": []}}})
+    write_json(
+        Path("data/shard/index.json"),
+        {
+            "splits": {
+                "train": {
+                    "tokens": 15_100_000,
+                    "words": 12_345_678,
+                    "books": [{"name": f"b{i}"} for i in range(86)],
+                },
+                "heldout": {"tokens": 1000, "words": 900, "books": []},
+            }
+        },
+    )
     folder = Path("data/pretrain/transformer")
-    write_json(folder / "summary.json", {"updates": 2000, "tokens": 8_192_000, "heldout_perplexity": 75.06,
-                                         "heldout_word_perplexity": 180.12, "parameters": {"total": 4_612_352}})
-    lines = [{"update": 10 * i, "tokens": 40960 * i, "loss": 9.0 - i, "learning_rate": 1e-4} for i in range(1, points + 1)]
+    write_json(
+        folder / "summary.json",
+        {
+            "updates": 2000,
+            "tokens": 8_192_000,
+            "heldout_perplexity": 75.06,
+            "heldout_word_perplexity": 180.12,
+            "parameters": {"total": 4_612_352},
+        },
+    )
+    lines = [
+        {"update": 10 * i, "tokens": 40960 * i, "loss": 9.0 - i, "learning_rate": 1e-4}
+        for i in range(1, points + 1)
+    ]
     (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -85,36 +126,74 @@ def logits(answers: list[int], outputs: int) -> np.ndarray:
     return table
 
 
-def write_task(task: str, labels: dict[str, list[float]], answers: dict[int, dict[str, list[int]]], subset: list[int] | None = None,
-               rows_read: int = 1000) -> None:
-    """Labels by split (test among them only where public) and, by seed, answers by "<split>/<weights>"."""
+def write_task(
+    task: str,
+    labels: dict[str, list[float]],
+    answers: dict[int, dict[str, list[int]]],
+    subset: list[int] | None = None,
+    rows_read: int = 1000,
+) -> None:
+    """Labels by split (test among them only where public) and, by seed, answers by
+    "<split>/<weights>".
+    """
     encoded, finetuned = (Path("data", verb, group(task), task) for verb in ("encode", "finetune"))
-    splits: dict[str, Any] = {split: {"examples": len(given), "labelled": True} for split, given in labels.items()}
+    splits: dict[str, Any] = {
+        split: {"examples": len(given), "labelled": True} for split, given in labels.items()
+    }
     splits["train"] = {"examples": 900, "rows_read": rows_read, "labelled": True}
     if "test" not in labels:
         splits["test"] = {"examples": 2, "labelled": False}
     target = "score" if task == "stsb" else "class"
-    write_json(encoded / "task.json", {"task": task, "outputs": OUTPUTS[task], "target": target, "splits": splits,
-                                       **({"subsets": ["middle", "high"]} if subset else {})})
+    write_json(
+        encoded / "task.json",
+        {
+            "task": task,
+            "outputs": OUTPUTS[task],
+            "target": target,
+            "splits": splits,
+            **({"subsets": ["middle", "high"]} if subset else {}),
+        },
+    )
     for split, given in labels.items():
         more = {"subset": np.array(subset, np.int8)} if subset else {}
-        np.savez(encoded / f"{split}.npz", labels=np.array(given, np.float32 if target == "score" else np.int64), **more)
+        np.savez(
+            encoded / f"{split}.npz",
+            labels=np.array(given, np.float32 if target == "score" else np.int64),
+            **more,
+        )
     for seed, given_answers in answers.items():
         folder = finetuned / f"seed-{seed}"
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "logits.npz", **{name: logits(row, OUTPUTS[task]) for name, row in given_answers.items()})
-        lines = [{"update": 10, "tokens": 700, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0},
-                 {"update": 20, "tokens": 1500, "epoch": 1, "dev_score": 0.5}]
+        np.savez(
+            folder / "logits.npz",
+            **{name: logits(row, OUTPUTS[task]) for name, row in given_answers.items()},
+        )
+        lines = [
+            {"update": 10, "tokens": 700, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0},
+            {"update": 20, "tokens": 1500, "epoch": 1, "dev_score": 0.5},
+        ]
         (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    write_json(finetuned / "summary.json", {"task": task, "seeds": {str(seed): {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
-                                                                    for seed in answers}})
+    write_json(
+        finetuned / "summary.json",
+        {
+            "task": task,
+            "seeds": {
+                str(seed): {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
+                for seed in answers
+            },
+        },
+    )
 
 
 def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> None:
-    """A two-class task whose dev labels alternate, with the first `right` rows answered rightly at the last update."""
+    """A two-class task whose dev labels alternate, with the first `right` rows answered rightly at
+    the last update.
+    """
     given = [i % 2 for i in range(of)]
     answers = [label if i < right else 1 - label for i, label in enumerate(given)]
-    write_task(task, {"dev": given}, {seed: {"dev/last": answers, "dev/best": answers} for seed in seeds})
+    write_task(
+        task, {"dev": given}, {seed: {"dev/last": answers, "dev/best": answers} for seed in seeds}
+    )
 
 
 GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
@@ -124,18 +203,35 @@ VARIANTS = ("no_pretraining", "no_aux_lm", "lstm")
 def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """The section `ablate` of params.yaml for variants and tasks."""
     reads = {"no_pretraining": "bpe", "lstm": "pretrain/lstm/weights.safetensors"}
-    return {f"{variant}-{task}": {"variant": variant, "task": task, "group": group(task),
-                                  "reads": reads.get(variant, "pretrain/transformer/weights.safetensors")}
-            for variant in variants for task in tasks}
+    return {
+        f"{variant}-{task}": {
+            "variant": variant,
+            "task": task,
+            "group": group(task),
+            "reads": reads.get(variant, "pretrain/transformer/weights.safetensors"),
+        }
+        for variant in variants
+        for task in tasks
+    }
 
 
 def write_lstm() -> None:
-    write_json(Path("data/pretrain/lstm/summary.json"), {"updates": 2000, "tokens": 8_192_000, "heldout_perplexity": 91.04,
-                                                         "heldout_word_perplexity": 222.2, "parameters": {"total": 1_234_567}})
+    write_json(
+        Path("data/pretrain/lstm/summary.json"),
+        {
+            "updates": 2000,
+            "tokens": 8_192_000,
+            "heldout_perplexity": 91.04,
+            "heldout_word_perplexity": 222.2,
+            "parameters": {"total": 1_234_567},
+        },
+    )
 
 
 def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> np.ndarray:
-    """Normal logits [n, outputs], those of the labels higher by `skill`; a label between two classes counts for both."""
+    """Normal logits [n, outputs], those of the labels higher by `skill`; a label between two
+    classes counts for both.
+    """
     table = np.random.default_rng(seed).normal(size=(len(labels), outputs))
     low = np.floor(labels).astype(int)
     table[np.arange(len(labels)), low] += skill * (1 - (labels - low))
@@ -143,18 +239,35 @@ def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> n
     return table.astype(np.float32)
 
 
-def write_drawn(tasks: tuple[str, ...], skills: dict[str, float], seeds: tuple[int, ...], rows: int) -> None:
-    """Labels of tasks, and for each system (full, or a variant of params.yaml) logits drawn with its skill."""
+def write_drawn(
+    tasks: tuple[str, ...], skills: dict[str, float], seeds: tuple[int, ...], rows: int
+) -> None:
+    """Labels of tasks, and for each system (full, or a variant of params.yaml) logits drawn with
+    its skill.
+    """
     for task in tasks:
         generator = np.random.default_rng(len(task) + ord(task[0]))
         splits = ("dev", "dev_mismatched") if task == "mnli" else ("dev",)
-        labels = {split: np.round(generator.uniform(0, 5, rows), 1).astype(np.float32) if task == "stsb"
-                  else generator.integers(OUTPUTS[task], size=rows) for split in splits}
+        labels = {
+            split: np.round(generator.uniform(0, 5, rows), 1).astype(np.float32)
+            if task == "stsb"
+            else generator.integers(OUTPUTS[task], size=rows)
+            for split in splits
+        }
         write_task(task, {split: given.tolist() for split, given in labels.items()}, {})
         for place, (system, skill) in enumerate(skills.items()):
-            folder = Path("data/finetune", group(task), task) if system == "full" else Path("data/ablate", f"{system}-{task}")
+            folder = (
+                Path("data/finetune", group(task), task)
+                if system == "full"
+                else Path("data/ablate", f"{system}-{task}")
+            )
             for seed in seeds:
-                made = {f"{split}/{weights}": drawn_logits(given, OUTPUTS[task], skill, 97 * place + 2 * seed + len(split) + number)
-                        for split, given in labels.items() for number, weights in enumerate(("last", "best"))}
+                made = {
+                    f"{split}/{weights}": drawn_logits(
+                        given, OUTPUTS[task], skill, 97 * place + 2 * seed + len(split) + number
+                    )
+                    for split, given in labels.items()
+                    for number, weights in enumerate(("last", "best"))
+                }
                 (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
                 np.savez(folder / f"seed-{seed}" / "logits.npz", **made)

@@ -1,6 +1,8 @@
-"""Every place where what others made is read: a small valid set of files, and the reading of it in a folder of its own.
+"""Every place where what others made is read: a small valid set of files, and the reading of it in
+a folder of its own.
 
-benchmarks/fuzz.py damages the files; test_finds.py reads what was found so. A read ends well, or with an error of `expected`.
+benchmarks/fuzz.py damages the files; test_finds.py reads what was found so. A read ends well, or
+with an error of `expected`.
 """
 
 import json
@@ -21,12 +23,24 @@ import numpy as np
 from gpt1.errors import UserError
 
 ROOT = Path(__file__).parents[1]
-BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what the callers of readers of our own results make a line of
-SENTENCES = ("A cat sleeps on the mat.", "Isn't it “late”? Ann's lamp, e.g., was LIT…", "He paid $5.20 (in cash); she didn't.")
+BROKEN = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)  # what the callers of readers of our own results make a line of
+SENTENCES = (
+    "A cat sleeps on the mat.",
+    "Isn't it “late”? Ann's lamp, e.g., was LIT…",
+    "He paid $5.20 (in cash); she didn't.",
+)
 
 
 class Surface(NamedTuple):
-    """`write` puts valid files into the current folder, `read` reads them there; `expected`: what else may end it."""
+    """`write` puts valid files into the current folder, `read` reads them there; `expected`: what
+    else may end it.
+    """
 
     name: str
     write: Callable[[], None]
@@ -46,7 +60,9 @@ def inside(folder: Path) -> Iterator[None]:
 
 
 def outcome(surface: Surface) -> str:
-    """Read in the current folder: "result", or the one line that a person sees. Raises whatever else comes of it."""
+    """Read in the current folder: "result", or the one line that a person sees. Raises whatever
+    else comes of it.
+    """
     try:
         surface.read()
     except UserError as error:
@@ -142,7 +158,11 @@ def world() -> Path:
     for path in sorted((folder / "whole").rglob("*")):
         if path.suffix == ".gz":
             with tarfile.open(path) as tar:
-                names = [name for name in tar.getnames() if name.split("/")[-1] in ("0.txt", "1.txt", "2.txt", "3.txt")]
+                names = [
+                    name
+                    for name in tar.getnames()
+                    if name.split("/")[-1] in ("0.txt", "1.txt", "2.txt", "3.txt")
+                ]
                 for name in names:  # extractall knows no filter before Python 3.11.4
                     (there := folder / "cut/race" / name).parent.mkdir(parents=True, exist_ok=True)
                     there.write_bytes(tar.extractfile(name).read())  # type: ignore[union-attr]
@@ -183,7 +203,10 @@ def read_task(name: str, folder: str = "raw") -> None:
     with suppress(UserError):
         for path in sorted(acquired.glob("*.*"))[:1]:
             read_official(path, task)
-    splits = [read_split(task, split, acquired, task_rows()[name], 0.5) for split in splits_to_read(task, acquired, task_rows()[name])]
+    splits = [
+        read_split(task, split, acquired, task_rows()[name], 0.5)
+        for split in splits_to_read(task, acquired, task_rows()[name])
+    ]
     for split in splits:
         for example in split.examples[:3]:
             for text in (*example.context, *example.choices):
@@ -227,8 +250,13 @@ def read_shards() -> None:
 
 def write_npz() -> None:
     made_data.write_task("mrpc")
-    np.savez("prompts.npz", tokens=np.arange(12, dtype=np.uint16), offsets=np.array([0, 2, 4, 6, 8, 10, 12]),
-             uncounted=np.zeros((2, 2), np.int64), labels=np.array([0, 1]))
+    np.savez(
+        "prompts.npz",
+        tokens=np.arange(12, dtype=np.uint16),
+        offsets=np.array([0, 2, 4, 6, 8, 10, 12]),
+        uncounted=np.zeros((2, 2), np.int64),
+        labels=np.array([0, 1]),
+    )
 
 
 def read_npz() -> None:
@@ -242,7 +270,11 @@ def read_npz() -> None:
 
 def write_lines() -> None:
     put("sst2.txt", "\n".join((*SENTENCES, json.dumps({"first": SENTENCES[0]}))))
-    put("race.jsonl", json.dumps({"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]}) + "\n")
+    put(
+        "race.jsonl",
+        json.dumps({"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]})
+        + "\n",
+    )
 
 
 def read_lines() -> None:
@@ -250,7 +282,9 @@ def read_lines() -> None:
     from gpt1.tasks.table import TASKS
 
     for name, task in (("sst2.txt", "sst2"), ("race.jsonl", "race")):
-        for number, line in enumerate(Path(name).read_bytes().decode("utf-8", "replace").splitlines(), start=1):
+        for number, line in enumerate(
+            Path(name).read_bytes().decode("utf-8", "replace").splitlines(), start=1
+        ):
             example = example_from_line(TASKS[task], line, f"line {number}")
             encode(example.context[0])
 
@@ -258,9 +292,16 @@ def read_lines() -> None:
 SURFACES = (
     Surface("params", write_params, read_params),
     Surface("conf", write_conf, read_conf),
-    *(Surface(kind, lambda kind=kind: write_archive(kind), lambda kind=kind: read_archive(kind)) for kind in ("zip", "tar.gz")),  # type: ignore[misc]
-    *(Surface(f"task {name}", lambda name=name: write_task(name), lambda name=name: read_task(name))  # type: ignore[misc]
-      for name in ("snli", "mnli", "scitail", "race", "story_cloze", "mrpc", "stsb", "cola")),
+    *(
+        Surface(kind, lambda kind=kind: write_archive(kind), lambda kind=kind: read_archive(kind))
+        for kind in ("zip", "tar.gz")
+    ),  # type: ignore[misc]
+    *(
+        Surface(
+            f"task {name}", lambda name=name: write_task(name), lambda name=name: read_task(name)
+        )  # type: ignore[misc]
+        for name in ("snli", "mnli", "scitail", "race", "story_cloze", "mrpc", "stsb", "cola")
+    ),
     Surface("text", write_text, read_text),
     Surface("vocabulary", write_vocabulary, read_vocabulary),
     Surface("shards", write_shards, read_shards),

@@ -1,4 +1,6 @@
-"""More of made_surfaces.py: what other libraries wrote (parquet, arrow, packed text), leaderboard files, records of downloads."""
+"""More of made_surfaces.py: what other libraries wrote (parquet, arrow, packed text), leaderboard
+files, records of downloads.
+"""
 
 import gzip
 import json
@@ -15,8 +17,14 @@ NLI = ("entailment", "neutral", "contradiction")
 
 def write_export(form: str) -> None:
     splits = {"train": "train", "dev": "validation", "test": "test"}
-    tables = {splits[split]: {"premise": made_exports.texts(split, "first"), "hypothesis": made_exports.texts(split, "second"),
-                              "label": made_exports.labels(split, 3)} for split in splits}
+    tables = {
+        splits[split]: {
+            "premise": made_exports.texts(split, "first"),
+            "hypothesis": made_exports.texts(split, "second"),
+            "label": made_exports.labels(split, 3),
+        }
+        for split in splits
+    }
     made_exports.EXPORTS[form](Path("raw"), tables, {"label": NLI})
 
 
@@ -26,7 +34,11 @@ def rows() -> list[str]:
 
 def write_corpus() -> None:
     text = "\n".join(rows())
-    put("books/a.txt", f"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n{text}\n*** END OF THE PROJECT GUTENBERG EBOOK A ***\n")
+    put(
+        "books/a.txt",
+        f"*** START OF THE PROJECT GUTENBERG EBOOK A ***\n{text}\n*** END OF THE PROJECT GUTENBERG"
+        " EBOOK A ***\n",
+    )
     put("books/b.txt", text.encode("utf-16"))
     put("books/c.txt.gz", gzip.compress(text.encode(), mtime=0))
     put("books/d.txt.zst", pa.compress(text.encode(), codec="zstd", asbytes=True))
@@ -60,7 +72,11 @@ def write_submission() -> None:
     with zipfile.ZipFile("submission.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name, count in (("WNLI.tsv", 146), ("AX.tsv", 1104), ("CoLA.tsv", 1063)):
             words = NLI if name == "AX.tsv" else ("0", "1")
-            archive.writestr(name, "index\tprediction\n" + "".join(f"{row}\t{words[row % 2]}\n" for row in range(count)))
+            archive.writestr(
+                name,
+                "index\tprediction\n"
+                + "".join(f"{row}\t{words[row % 2]}\n" for row in range(count)),
+            )
 
 
 def read_submission() -> None:
@@ -71,7 +87,10 @@ def read_submission() -> None:
 
 
 def write_ledger() -> None:
-    put("cache/ledger.json", {"rte/RTE.zip": {"sha256": "0" * 64, "bytes": 3, "address": "https://example.org/RTE.zip"}})
+    put(
+        "cache/ledger.json",
+        {"rte/RTE.zip": {"sha256": "0" * 64, "bytes": 3, "address": "https://example.org/RTE.zip"}},
+    )
 
 
 def read_ledger() -> None:
@@ -84,8 +103,10 @@ def read_ledger() -> None:
 
 
 SURFACES_OF_CORPORA = (
-    *(Surface(f"export {form}", lambda form=form: write_export(form), lambda: read_task("snli"))  # type: ignore[misc]
-      for form in ("parquet", "arrow", "jsonl")),
+    *(
+        Surface(f"export {form}", lambda form=form: write_export(form), lambda: read_task("snli"))  # type: ignore[misc]
+        for form in ("parquet", "arrow", "jsonl")
+    ),
     Surface("corpus", write_corpus, read_corpus),
     Surface("submission", write_submission, read_submission),
     Surface("ledger", write_ledger, read_ledger),

@@ -1,4 +1,6 @@
-"""More of made_surfaces.py: models in and out, checkpoints, and the results that reports, pages, MLflow and the status read."""
+"""More of made_surfaces.py: models in and out, checkpoints, and the results that reports, pages,
+MLflow and the status read.
+"""
 
 import json
 from contextlib import suppress
@@ -33,9 +35,15 @@ def write_task_model() -> None:
 
     words, generator, sizes = vocabulary(), torch.Generator().manual_seed(0), made_models.SIZES
     words.save(Path("bpe"), {})
-    classifier = Classifier(Decoder(sizes, words.size + len(SPECIAL_SYMBOLS), generator), Head(sizes.width, 2, "single", 0.02, generator))
-    save_weights(Path("weights.safetensors"), classifier, Description("transformer for sst2", sizes.model_dump(), words.size,
-                                                                           words.fingerprint))
+    classifier = Classifier(
+        Decoder(sizes, words.size + len(SPECIAL_SYMBOLS), generator),
+        Head(sizes.width, 2, "single", 0.02, generator),
+    )
+    save_weights(
+        Path("weights.safetensors"),
+        classifier,
+        Description("transformer for sst2", sizes.model_dump(), words.size, words.fingerprint),
+    )
 
 
 def read_task_model() -> None:
@@ -47,7 +55,9 @@ def read_task_model() -> None:
 
 def write_authors() -> None:
     sizes, words = made_models.SIZES, vocabulary()
-    shapes = made_models.authors_shapes(sizes.context, sizes.width, sizes.layers, sizes.feed_forward, words.size)
+    shapes = made_models.authors_shapes(
+        sizes.context, sizes.width, sizes.layers, sizes.feed_forward, words.size
+    )
     made_models.write_authors(Path("authors"), shapes, words)
 
 
@@ -63,11 +73,17 @@ def write_folder(pickled: bool) -> None:
     from gpt1.exchange.outgoing import export_language_model, read_outgoing
 
     made_models.saved_model(Path("model"))
-    export_language_model(read_outgoing(Path("model/weights.safetensors"), Path("model")), Path("folder"))
+    export_language_model(
+        read_outgoing(Path("model/weights.safetensors"), Path("model")), Path("folder")
+    )
     if pickled:
         torch.save(load_file("folder/model.safetensors"), "folder/pytorch_model.bin")
         Path("folder/model.safetensors").unlink()
-    for path in [*Path("model").iterdir(), *Path("folder").glob("*.py"), *Path("folder").glob("*.md")]:
+    for path in [
+        *Path("model").iterdir(),
+        *Path("folder").glob("*.py"),
+        *Path("folder").glob("*.md"),
+    ]:
         path.unlink()
     Path("model").rmdir()
     if pickled:
@@ -88,11 +104,24 @@ def write_checkpoint() -> None:
 
     tensors = {"tokens": torch.arange(12.0).reshape(3, 4), "blocks.0.bias": torch.zeros(4)}
     for update in (10, 20):
-        write(Path("state"), Position(update, 2, 0), tensors, tensors, {"gpt1/a.py": "0" * 64}, {"device": "cpu"})
+        write(
+            Path("state"),
+            Position(update, 2, 0),
+            tensors,
+            tensors,
+            {"gpt1/a.py": "0" * 64},
+            {"device": "cpu"},
+        )
     kept = Path("state/seed-0")
     put("state/seed-0/logits.npz", b"x")
-    put("state/seed-0/state.json", {"code": {"gpt1/a.py": "0" * 64}, "summary": {"updates": 3},
-                                    "sha256": {"logits.npz": sha256_file(kept / "logits.npz")}})
+    put(
+        "state/seed-0/state.json",
+        {
+            "code": {"gpt1/a.py": "0" * 64},
+            "summary": {"updates": 3},
+            "sha256": {"logits.npz": sha256_file(kept / "logits.npz")},
+        },
+    )
 
 
 def read_checkpoint() -> None:
@@ -111,22 +140,57 @@ def write_results() -> None:
     made_results.write_pretraining()
     for task, labels in (("rte", [0, 1, 1, 0, 1, 0]), ("stsb", [0.5, 1.0, 2.0, 3.0, 4.5, 5.0])):
         answers = [int(label) for label in labels]
-        made_results.write_task(task, {"dev": labels}, {seed: {"dev/best": answers, "dev/last": answers} for seed in (0, 1)})
+        made_results.write_task(
+            task,
+            {"dev": labels},
+            {seed: {"dev/best": answers, "dev/last": answers} for seed in (0, 1)},
+        )
     index = json.loads(Path("data/shard/index.json").read_text())
     put("data/shard/index.json", index | {"corpus_name": "books"})
     for name in ("data/pretrain/transformer/summary.json",):
         summary = json.loads(Path(name).read_text())
         put(name, summary | {"parameters": {"embeddings": 12, "blocks": 30, "total": 42}})
-    curve = [{"update": at, "loss": 9.0 / at, "gradient_norm": 1.0, "heldout_loss": 8.0 / at} for at in (1, 2, 3)]
-    put("data/pretrain/transformer/curve.jsonl", "".join(json.dumps(point) + "\n" for point in curve))
-    put("data/logs/pretrain/transformer.jsonl", "".join(json.dumps(line) + "\n" for line in (
-        {"fingerprint": "f" * 16, "stage": "pretrain", "name": "transformer", "time": 1.0}, {"time": 2.0, "update": 1, "loss": 9.0})))
-    put("data/logs/pretrain/transformer-machine.jsonl", json.dumps({"time": 2.0, "update": 1, "tokens_per_second": 5.0}) + "\n")
+    curve = [
+        {"update": at, "loss": 9.0 / at, "gradient_norm": 1.0, "heldout_loss": 8.0 / at}
+        for at in (1, 2, 3)
+    ]
+    put(
+        "data/pretrain/transformer/curve.jsonl",
+        "".join(json.dumps(point) + "\n" for point in curve),
+    )
+    put(
+        "data/logs/pretrain/transformer.jsonl",
+        "".join(
+            json.dumps(line) + "\n"
+            for line in (
+                {"fingerprint": "f" * 16, "stage": "pretrain", "name": "transformer", "time": 1.0},
+                {"time": 2.0, "update": 1, "loss": 9.0},
+            )
+        ),
+    )
+    put(
+        "data/logs/pretrain/transformer-machine.jsonl",
+        json.dumps({"time": 2.0, "update": 1, "tokens_per_second": 5.0}) + "\n",
+    )
     machine = {"cpu": "c", "cores": "2", "gpu": "none", "python": "3", "torch": "2"}
-    put("data/logs/pretrain/transformer.run.json",
-        {"status": "finished", "seconds": 3, "machine": machine, "checkout": {"git_commit": "unknown"}})
-    put("data/acquire/tasks/rte/manifest.json", {"source": "rte", "origin": "GLUE", "licence": "research",
-                                                 "files": {"train.tsv": {"sha256": "0" * 64, "bytes": 3, "rows": 1}}})
+    put(
+        "data/logs/pretrain/transformer.run.json",
+        {
+            "status": "finished",
+            "seconds": 3,
+            "machine": machine,
+            "checkout": {"git_commit": "unknown"},
+        },
+    )
+    put(
+        "data/acquire/tasks/rte/manifest.json",
+        {
+            "source": "rte",
+            "origin": "GLUE",
+            "licence": "research",
+            "files": {"train.tsv": {"sha256": "0" * 64, "bytes": 3, "rows": 1}},
+        },
+    )
 
 
 def read_results() -> None:
@@ -159,11 +223,20 @@ def read_page() -> None:
 
 
 def write_status() -> None:
-    put(".dvc/tmp/rwlock", {"write": {str(Path.cwd() / "data/pretrain"): {"pid": 1, "cmd": "dvc repro"}}, "read": {}})
+    put(
+        ".dvc/tmp/rwlock",
+        {"write": {str(Path.cwd() / "data/pretrain"): {"pid": 1, "cmd": "dvc repro"}}, "read": {}},
+    )
     put("data/logs/stage_seconds.json", {"pretrain": 3.0})
-    put("data/logs/pretrain.log", "Running stage 'pretrain':\npretrain transformer: update 3 of 9, 2.0 min left\nerror: no\n"
-        "ERROR: failed to reproduce\n")
-    put("data/logs/dvc/pretrain@transformer.log", "Running stage 'pretrain@transformer':\n\x1b[31mpretrain transformer: update 3 of 9\n")
+    put(
+        "data/logs/pretrain.log",
+        "Running stage 'pretrain':\npretrain transformer: update 3 of 9, 2.0 min left\nerror: no\n"
+        "ERROR: failed to reproduce\n",
+    )
+    put(
+        "data/logs/dvc/pretrain@transformer.log",
+        "Running stage 'pretrain@transformer':\n\x1b[31mpretrain transformer: update 3 of 9\n",
+    )
     put("data/logs/pretrain/transformer.jsonl", json.dumps({"time": 2.0, "update": 1}) + "\n")
 
 
@@ -181,7 +254,10 @@ def read_status() -> None:
 def write_finished() -> None:
     write_params()
     made_data.write_task("cola")
-    put("data/finetune/glue/cola/summary.json", {"seeds": {"0": {"best_dev_score": 0.5}, "1": {"best_dev_score": 0.7}}})
+    put(
+        "data/finetune/glue/cola/summary.json",
+        {"seeds": {"0": {"best_dev_score": 0.5}, "1": {"best_dev_score": 0.7}}},
+    )
 
 
 def read_finished() -> None:
@@ -195,7 +271,13 @@ def read_finished() -> None:
 
 
 def write_served() -> None:
-    put("rows.json", [{"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]}, {"first": "x"}])
+    put(
+        "rows.json",
+        [
+            {"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]},
+            {"first": "x"},
+        ],
+    )
 
 
 def read_served() -> None:
@@ -208,7 +290,9 @@ def read_served() -> None:
     for task in ("race", "sst2", "stsb"):
         for number, row in enumerate(rows if isinstance(rows, list) else [rows]):
             with suppress(UserError):
-                vocabulary().encode(example_from_record(TASKS[task], row, f"row {number}").context[0])
+                vocabulary().encode(
+                    example_from_record(TASKS[task], row, f"row {number}").context[0]
+                )
 
 
 SURFACES_OF_RUNS = (

@@ -1,6 +1,8 @@
-"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 20 updates of a 1 M-parameter model, dropout on.
+"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 20 updates of a 1
+M-parameter model, dropout on.
 
-By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever shares the batch, it is the same training.
+By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever shares the batch, it is
+the same training.
 """
 
 import json
@@ -21,30 +23,52 @@ from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
 from gpt1.yaml_files import read_yaml
 
-MODEL = Model(context=16, width=128, layers=4, heads=4, feed_forward=512, embedding_deviation=0.02, weight_deviation=0.02,
-              layer_norm_epsilon=1e-5)
+MODEL = Model(
+    context=16,
+    width=128,
+    layers=4,
+    heads=4,
+    feed_forward=512,
+    embedding_deviation=0.02,
+    weight_deviation=0.02,
+    layer_norm_epsilon=1e-5,
+)
 ROWS, BATCH, UPDATES, HALF = 2000, 4, 20, 10
 
 
 def recipe():
     paper = validate(read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")).pretrain
-    return paper.model_copy(update={"precision": "fp32", "dropout": 0.1, "learning_rate": 1e-3, "max_gradient_norm": 0.7})
+    return paper.model_copy(
+        update={
+            "precision": "fp32",
+            "dropout": 0.1,
+            "learning_rate": 1e-3,
+            "max_gradient_norm": 0.7,
+        }
+    )
 
 
 def engine_of(machine):
-    return make_engine(Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))), recipe(), machine, 1)
+    return make_engine(
+        Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))), recipe(), machine, 1
+    )
 
 
 def train(engine, updates, micro_batch, scale=1.0):
     """Losses and gradient norms of these updates."""
     losses, norms = [], []
     for update in updates:
-        windows = np.random.default_rng(update).integers(0, ROWS, size=(BATCH, MODEL.context + 1)) ** 2 // ROWS
+        windows = (
+            np.random.default_rng(update).integers(0, ROWS, size=(BATCH, MODEL.context + 1)) ** 2
+            // ROWS
+        )
         parts = shares(np.arange(BATCH), engine.rank, engine.processes, micro_batch)
         engine.begin(len(parts))
         total = 0.0
         for part in parts:
-            found = engine.forward(torch.from_numpy(windows[part]), Dropout(recipe().dropout, update, part))["loss"]
+            found = engine.forward(
+                torch.from_numpy(windows[part]), Dropout(recipe().dropout, update, part)
+            )["loss"]
             engine.backward(found * scale, len(part) / BATCH)
             total += float(found.detach()) * len(part) / BATCH
         losses += total_floats(engine, [total])
@@ -55,13 +79,21 @@ def train(engine, updates, micro_batch, scale=1.0):
 def save(engine, path):
     weights, moments = engine.state()
     if engine.rank == 0:
-        save_file({name: value.detach().contiguous().clone() for name, value in (weights | moments).items()}, path)
+        save_file(
+            {
+                name: value.detach().contiguous().clone()
+                for name, value in (weights | moments).items()
+            },
+            path,
+        )
 
 
 def load(engine, path, steps):
     found = load_file(path)
     moments = {name: value for name, value in found.items() if name.startswith(optim.MOMENTS)}
-    engine.load({name: value for name, value in found.items() if name not in moments}, moments, steps)
+    engine.load(
+        {name: value for name, value in found.items() if name not in moments}, moments, steps
+    )
 
 
 def main(folder):
@@ -83,8 +115,16 @@ def main(folder):
     resumed = train(engine, range(HALF + 1, UPDATES + 1), 3)
     save(engine, folder / "resumed.safetensors")
     if machine.rank == 0:
-        (folder / "found.json").write_text(json.dumps({"losses": first[0] + second[0], "norms": first[1] + second[1],
-                                                       "resumed": resumed[0], "not_finite": not_finite}))
+        (folder / "found.json").write_text(
+            json.dumps(
+                {
+                    "losses": first[0] + second[0],
+                    "norms": first[1] + second[1],
+                    "resumed": resumed[0],
+                    "not_finite": not_finite,
+                }
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A web server on 127.0.0.1 that misbehaves on purpose: a script says, answer by answer, what it does; it writes down what it was asked."""
+"""A web server on 127.0.0.1 that misbehaves on purpose: a script says, answer by answer, what it
+does; it writes down what it was asked.
+"""
 
 import threading
 import time
@@ -67,7 +69,9 @@ Answer = Callable[[Handler], None]
 def serving(*script: Answer) -> Iterator[Server]:
     """A server at work."""
     server = Server(list(script))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield server
@@ -79,7 +83,9 @@ def serving(*script: Answer) -> Iterator[Server]:
 
 @dataclass(frozen=True)
 class File:
-    """Sends `body` as a good server does, ranges and marks included; the rest says how it does not."""
+    """Sends `body` as a good server does, ranges and marks included; the rest says how it does
+    not.
+    """
 
     body: bytes
     etag: str | None = '"one"'
@@ -99,7 +105,11 @@ class File:
     def __call__(self, handler: Handler) -> None:
         start, wanted = 0, handler.headers.get("Range")
         mark = self.etag or self.modified
-        if wanted and self.ranges and (not self.heeds_if_range or handler.headers.get("If-Range") in (None, mark)):
+        if (
+            wanted
+            and self.ranges
+            and (not self.heeds_if_range or handler.headers.get("If-Range") in (None, mark))
+        ):
             start = int(wanted.removeprefix("bytes=").split("-")[0]) + self.shift
         body = self.body[start:]
         headers: dict[str, object] = {"Content-Type": self.content_type, **self.more}
@@ -120,7 +130,7 @@ class File:
         self.send(handler, body)
 
     def send(self, handler: Handler, body: bytes) -> None:
-        body = body if self.cut_after is None else body[:self.cut_after]
+        body = body if self.cut_after is None else body[: self.cut_after]
         if self.chunked:
             handler.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
             if self.cut_after is None:
@@ -130,7 +140,7 @@ class File:
                 handler.wfile.write(bytes([byte]))
                 time.sleep(self.drip_seconds)
         elif self.stall_after is not None:
-            handler.wfile.write(body[:self.stall_after])
+            handler.wfile.write(body[: self.stall_after])
             handler.wfile.flush()
             time.sleep(2)
         else:

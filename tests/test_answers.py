@@ -1,4 +1,6 @@
-"""Saved task models: what they answer, from which fields and files; a tiny model, random but for its seed."""
+"""Saved task models: what they answer, from which fields and files; a tiny model, random but for
+its seed.
+"""
 
 import json
 import math
@@ -30,7 +32,9 @@ from gpt1.text.bpe import Vocabulary
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A folder with vocabulary, parameters, and models of an entailment, a score, a choice and a text of one sentence."""
+    """A folder with vocabulary, parameters, and models of an entailment, a score, a choice and a
+    text of one sentence.
+    """
     folder = tmp_path_factory.mktemp("models")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -47,6 +51,7 @@ def here(models, monkeypatch):
 @pytest.fixture
 def run(here):
     """Run a command in this process: its exit status and what it wrote."""
+
     def invoke(command, *arguments, lines=""):
         app = typer.Typer()
         app.command()(command)
@@ -55,6 +60,7 @@ def run(here):
             raise found.exception
         assert found.exit_code == 0, found.output
         return found
+
     return invoke
 
 
@@ -76,12 +82,21 @@ def test_answers_from_logits_by_hand():
 
 
 def test_sequences_are_those_of_figure_1(here):
-    assert load("rte").sequences(Example(("a b", "C"))) == [[START, one("a"), one("b"), DELIMITER, one("c"), EXTRACT]]
+    assert load("rte").sequences(Example(("a b", "C"))) == [
+        [START, one("a"), one("b"), DELIMITER, one("c"), EXTRACT]
+    ]
     both = load("stsb").sequences(Example(("a", "b")))
-    assert both == [[START, one("a"), DELIMITER, one("b"), EXTRACT], [START, one("b"), DELIMITER, one("a"), EXTRACT]]
-    assert load("stsb").answer(Example(("a", "b"))).score == pytest.approx(load("stsb").answer(Example(("b", "a"))).score, abs=1e-6)
+    assert both == [
+        [START, one("a"), DELIMITER, one("b"), EXTRACT],
+        [START, one("b"), DELIMITER, one("a"), EXTRACT],
+    ]
+    assert load("stsb").answer(Example(("a", "b"))).score == pytest.approx(
+        load("stsb").answer(Example(("b", "a"))).score, abs=1e-6
+    )
     race = load("race").sequences(Example(("p", "q"), ("a", "b", "c", "d")))
-    assert race == [[START, one("p"), one("q"), DELIMITER, one(ending), EXTRACT] for ending in "abcd"]
+    assert race == [
+        [START, one("p"), one("q"), DELIMITER, one(ending), EXTRACT] for ending in "abcd"
+    ]
     assert load("cola").sequences(Example(("a b",))) == [[START, one("a"), one("b"), EXTRACT]]
 
 
@@ -89,7 +104,12 @@ def test_neighbours_and_padding_change_no_bit(here):
     model = load("rte")
     short, long = Example(("a", "b")), Example(("a b c d e", "f g h"))
     alone = [model.answer(one) for one in (short, long)]
-    assert list(model.answers([long, short, long, short])) == [alone[1], alone[0], alone[1], alone[0]]
+    assert list(model.answers([long, short, long, short])) == [
+        alone[1],
+        alone[0],
+        alone[1],
+        alone[0],
+    ]
     ids = [model.sequences(one)[0] for one in (short, long)]
     padded_b1t = torch.tensor([[[*row, *[one("z")] * (16 - len(row))]] for row in ids])
     with torch.no_grad():
@@ -100,37 +120,73 @@ def test_neighbours_and_padding_change_no_bit(here):
 
 def test_the_best_seed_answers_unless_another_is_named(here):
     done = finished(read_params(), "rte")
-    assert (done.best(), done.weights(None).parent.name, done.weights(2).parent.name) == (1, "seed-1", "seed-2")
+    assert (done.best(), done.weights(None).parent.name, done.weights(2).parent.name) == (
+        1,
+        "seed-1",
+        "seed-2",
+    )
     example = Example(("a b", "c"))
-    assert load("rte").answer(example) == load("rte", 1).answer(example) != load("rte", 0).answer(example)
-    with pytest.raises(UserError, match=r"expected one of the seeds 0, 1, 2, found 7; choose one of them with --seed"):
+    assert (
+        load("rte").answer(example)
+        == load("rte", 1).answer(example)
+        != load("rte", 0).answer(example)
+    )
+    with pytest.raises(
+        UserError,
+        match=r"expected one of the seeds 0, 1, 2, found 7; choose one of them with --seed",
+    ):
         done.weights(7)
 
 
 def test_what_is_not_there_is_one_line(here, tmp_path):
-    with pytest.raises(UserError, match=r"expected one of the tasks in params.yaml: .*; found winograd"):
+    with pytest.raises(
+        UserError, match=r"expected one of the tasks in params.yaml: .*; found winograd"
+    ):
         finished(read_params(), "winograd")
-    with pytest.raises(UserError, match=r"summary.json is not there: mnli is not fine-tuned; run gpt1 run finetune@mnli"):
+    with pytest.raises(
+        UserError,
+        match=r"summary.json is not there: mnli is not fine-tuned; run gpt1 run finetune@mnli",
+    ):
         finished(read_params(), "mnli")
     Vocabulary(LETTERS[:-1], []).save(tmp_path / "bpe", {})
     weights = finished(read_params(), "rte").weights(None)
-    with pytest.raises(UserError, match=r"expected weights trained with the vocabulary in .*; run gpt1 run finetune@rte"):
+    with pytest.raises(
+        UserError,
+        match=r"expected weights trained with the vocabulary in .*; run gpt1 run finetune@rte",
+    ):
         load_model(weights, tmp_path / "bpe")
     model = load("cola").classifier
-    save_weights(tmp_path / "language.safetensors", model.decoder, Description("transformer", {}, 1, "f"))
-    with pytest.raises(UserError, match=r"expected weights of a fine-tuned transformer for one of the tasks, found 'transformer'"):
+    save_weights(
+        tmp_path / "language.safetensors", model.decoder, Description("transformer", {}, 1, "f")
+    )
+    with pytest.raises(
+        UserError,
+        match=(
+            r"expected weights of a fine-tuned transformer for one of the tasks, found"
+            r" 'transformer'"
+        ),
+    ):
         load_model(tmp_path / "language.safetensors", Path("data/bpe"))
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("a", "line 3: expected first, second with tabs between, 2 in all, found 1"),
-    ("a\t", "line 3: expected text in every field, found empty text .second."),
-    ('{"first": "a"}', "line 3: expected first, second for rte, found first"),
-    ('{"first": "a", "secnd": "b"}', "expected the fields first, second, choices, found 'secnd'"),
-    ('{"first": 1, "second": "b"}', "expected text in every field, found no text .first is int."),
-    ('{"first": "a", "second": "b", "choices": ["c"]}', "found first, second, 1 choices"),
-    ("{a", "expected a JSON object, for the line begins with a brace"),
-])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a", "line 3: expected first, second with tabs between, 2 in all, found 1"),
+        ("a\t", "line 3: expected text in every field, found empty text .second."),
+        ('{"first": "a"}', "line 3: expected first, second for rte, found first"),
+        (
+            '{"first": "a", "secnd": "b"}',
+            "expected the fields first, second, choices, found 'secnd'",
+        ),
+        (
+            '{"first": 1, "second": "b"}',
+            "expected text in every field, found no text .first is int.",
+        ),
+        ('{"first": "a", "second": "b", "choices": ["c"]}', "found first, second, 1 choices"),
+        ("{a", "expected a JSON object, for the line begins with a brace"),
+    ],
+)
 def test_a_bad_line_is_refused(line, message):
     with pytest.raises(UserError, match=message):
         example_from_line(TASKS["rte"], line, "line 3")
@@ -139,15 +195,28 @@ def test_a_bad_line_is_refused(line, message):
 def test_lines_and_records_give_the_same_example():
     expected = Example(("p", "q"), ("a", "b", "c", "d"))
     race = TASKS["race"]
-    assert example_from_line(race, "p\tq\ta\tb\tc\td", "") == expected == make_example(race, "p", "q", ("a", "b", "c", "d"))
-    assert example_from_record(race, {"first": "p", "second": "q", "choices": ["a", "b", "c", "d"]}, "") == expected
-    assert example_from_line(TASKS["cola"], '{"first": "x", "second": null, "choices": null}', "") == Example(("x",))
+    assert (
+        example_from_line(race, "p\tq\ta\tb\tc\td", "")
+        == expected
+        == make_example(race, "p", "q", ("a", "b", "c", "d"))
+    )
+    assert (
+        example_from_record(
+            race, {"first": "p", "second": "q", "choices": ["a", "b", "c", "d"]}, ""
+        )
+        == expected
+    )
+    assert example_from_line(
+        TASKS["cola"], '{"first": "x", "second": null, "choices": null}', ""
+    ) == Example(("x",))
 
 
 def test_predict_answers_options_and_lines_alike(run):
     by_options = run(predict, "rte", "--first", "a b", "--second", "c", "--json").stdout
     assert json.loads(by_options) == load("rte").answer(Example(("a b", "c"))).record()
-    by_lines = run(predict, "rte", "--json", lines='d\te\n\n{"first": "a b", "second": "c"}\n').stdout.splitlines()
+    by_lines = run(
+        predict, "rte", "--json", lines='d\te\n\n{"first": "a b", "second": "c"}\n'
+    ).stdout.splitlines()
     assert len(by_lines) == 2
     assert by_lines[1] + "\n" == by_options
     shown = run(predict, "race", "--seed", "0", lines="p\tq\ta\tb\tc\td\n").stdout
@@ -165,16 +234,27 @@ def test_evaluate_scores_a_file_with_labels(run, tmp_path):
     answers = [model.answer(Example(pair)).label for pair in texts]
     assert set(answers) == set(labels)
     given = [labels[place % 3 == 0] for place in range(len(texts))]
-    rows = [f"{place}\t{first}\t{second}\t{label}" for place, ((first, second), label) in enumerate(zip(texts, given, strict=True))]
+    rows = [
+        f"{place}\t{first}\t{second}\t{label}"
+        for place, ((first, second), label) in enumerate(zip(texts, given, strict=True))
+    ]
     file = tmp_path / "some.tsv"
-    file.write_text("\n".join(["index\tsentence1\tsentence2\tlabel", *rows, "36\ta\tb\tmaybe"]) + "\n")
+    file.write_text(
+        "\n".join(["index\tsentence1\tsentence2\tlabel", *rows, "36\ta\tb\tmaybe"]) + "\n"
+    )
     found = run(evaluate, "rte", str(file), "--json", "--out", str(tmp_path / "out.tsv"))
     outcome = json.loads(found.stdout)
     right = sum(said == label for said, label in zip(answers, given, strict=True)) / len(texts)
     assert outcome["scores"]["accuracy"]["value"] == pytest.approx(100 * right)
-    assert outcome["scores"]["accuracy"]["standard_error"] == pytest.approx(100 * math.sqrt(right * (1 - right) / 36))
+    assert outcome["scores"]["accuracy"]["standard_error"] == pytest.approx(
+        100 * math.sqrt(right * (1 - right) / 36)
+    )
     assert outcome["scores"]["accuracy"]["blind"] == pytest.approx(100 * 24 / 36)
-    assert (outcome["seed"], outcome["examples"], outcome["unreadable"]) == (1, 36, {"unknown label": 1})
+    assert (outcome["seed"], outcome["examples"], outcome["unreadable"]) == (
+        1,
+        36,
+        {"unknown label": 1},
+    )
     assert "1 rows left out: unknown label" in found.stderr
     written = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
     assert written[0] == ["index", "prediction", "p(entailment)", "p(not_entailment)"]
@@ -188,7 +268,10 @@ def test_evaluate_says_where_labels_are_absent(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("test.tsv").write_text("index\tsentence\n0\ta b\n1\tc\n")
     found = run(evaluate, "cola", "test.tsv")
-    assert found.stdout == "CoLA on test.tsv: 2 examples, seed 1, the best of 3 on the development split\n"
+    assert (
+        found.stdout
+        == "CoLA on test.tsv: 2 examples, seed 1, the best of 3 on the development split\n"
+    )
     assert "test.tsv has no labels, so there is no score" in found.stderr
     assert "2 predictions written to test.predictions.tsv" in found.stderr
     rows = Path("test.predictions.tsv").read_text().splitlines()
@@ -203,17 +286,38 @@ def test_official_files_are_known_by_what_they_hold(tmp_path):
 
     cola = read("anything", "cola", "gj04\t1\t\tA cat.\nks08\t0\t*\tCat a.\n")
     assert ([example.label for example in cola.examples], cola.labelled) == ([1, 0], True)
-    snli = read("a.jsonl", "snli", "".join(json.dumps({"sentence1": "a", "sentence2": "b", "gold_label": label}) + "\n"
-                                            for label in ("neutral", "-", "nonsense", "contradiction", "entailment")))
+    snli = read(
+        "a.jsonl",
+        "snli",
+        "".join(
+            json.dumps({"sentence1": "a", "sentence2": "b", "gold_label": label}) + "\n"
+            for label in ("neutral", "-", "nonsense", "contradiction", "entailment")
+        ),
+    )
     assert [example.label for example in snli.examples] == [1, 2, 0]
     assert (snli.left_out, snli.unreadable) == ({"no gold label": 1}, {"unknown label": 1})
     bare = read("b.jsonl", "snli", '{"sentence1": "a", "sentence2": "b"}\n')
     assert (bare.labelled, len(bare.examples)) == (False, 1)
-    race = read("high1.txt", "race", json.dumps({"article": "p", "questions": ["q"], "options": [list("abcd")], "answers": ["B"]}))
+    race = read(
+        "high1.txt",
+        "race",
+        json.dumps(
+            {"article": "p", "questions": ["q"], "options": [list("abcd")], "answers": ["B"]}
+        ),
+    )
     assert race.examples == [Example(("p", "q"), ("a", "b", "c", "d"), 1)]
-    for name, task, text in (("c", "rte", "a\tb\n1\t2\n"), ("d", "story_cloze", "x,y\n"), ("e", "snli", "{}\n")):
-        with pytest.raises(UserError, match=f"expected a file in an official format of {task}, found none of them: "):
+    for name, task, text in (
+        ("c", "rte", "a\tb\n1\t2\n"),
+        ("d", "story_cloze", "x,y\n"),
+        ("e", "snli", "{}\n"),
+    ):
+        with pytest.raises(
+            UserError,
+            match=f"expected a file in an official format of {task}, found none of them: ",
+        ):
             read(name, task, text)
     for path, there in ((tmp_path, "a folder"), (tmp_path / "nothing", "none")):
-        with pytest.raises(UserError, match=f"found {there}; such files lie in data/acquire/tasks/rte/"):
+        with pytest.raises(
+            UserError, match=f"found {there}; such files lie in data/acquire/tasks/rte/"
+        ):
             read_official(path, TASKS["rte"])

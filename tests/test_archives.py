@@ -1,4 +1,6 @@
-"""Archives: official ones are unpacked, harmful and broken ones are refused in one line and leave nothing behind."""
+"""Archives: official ones are unpacked, harmful and broken ones are refused in one line and leave
+nothing behind.
+"""
 
 import io
 import stat
@@ -48,8 +50,16 @@ def zip_link(name: str) -> zipfile.ZipInfo:
 
 def test_both_kinds_are_unpacked_with_their_folders(tmp_path: Path) -> None:
     folder = special("RACE/", tarfile.DIRTYPE)
-    for archive in (tar_with(tmp_path / "a.tar.gz", folder, ("RACE/dev/1.txt", b"one"), ("./2.txt", b"")),
-                    zip_with(tmp_path / "a.zip", ("RACE/", b""), ("RACE/dev/1.txt", b"one"), ("2.txt", b""), ("RACE/Icon\r", b"x"))):
+    for archive in (
+        tar_with(tmp_path / "a.tar.gz", folder, ("RACE/dev/1.txt", b"one"), ("./2.txt", b"")),
+        zip_with(
+            tmp_path / "a.zip",
+            ("RACE/", b""),
+            ("RACE/dev/1.txt", b"one"),
+            ("2.txt", b""),
+            ("RACE/Icon\r", b"x"),
+        ),
+    ):
         assert is_archive(archive)
         target = tmp_path / f"out-{archive.name}"
         unpack(archive, target, LIMIT)
@@ -63,28 +73,65 @@ OUTSIDE = "which would leave the folder; expected names inside it, get the offic
 PLAIN = "expected plain files and folders only, get the official archive again"
 
 
-@pytest.mark.parametrize(("make", "line"), [
-    (lambda path: tar_with(path / "a.tar.gz", ("../x", b"1")), f"a.tar.gz holds '../x', {OUTSIDE}"),
-    (lambda path: tar_with(path / "a.tar.gz", ("b/../../x", b"1")), f"a.tar.gz holds 'b/../../x', {OUTSIDE}"),
-    (lambda path: tar_with(path / "a.tar.gz", ("/tmp/x", b"1")), f"a.tar.gz holds '/tmp/x', {OUTSIDE}"),
-    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.SYMTYPE, "/etc/passwd")),
-     f"a.tar.gz holds 'x', which is a link; {PLAIN}"),
-    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.LNKTYPE, "y")), f"a.tar.gz holds 'x', which is a link; {PLAIN}"),
-    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.CHRTYPE)), f"a.tar.gz holds 'x', which is a device; {PLAIN}"),
-    (lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.FIFOTYPE)), f"a.tar.gz holds 'x', which is a device; {PLAIN}"),
-    (lambda path: zip_with(path / "a.zip", ("../x", b"1")), f"a.zip holds '../x', {OUTSIDE}"),
-    (lambda path: zip_with(path / "a.zip", ("a\\..\\..\\x", b"1")), OUTSIDE),
-    (lambda path: zip_with(path / "a.zip", ("/x", b"1")), f"a.zip holds '/x', {OUTSIDE}"),
-    (lambda path: zip_with(path / "a.zip", (zip_link("x"), b"/etc/passwd")), f"a.zip holds 'x', which is a link; {PLAIN}"),
-    (lambda path: tar_with(path / "a.tar.gz", ("x", b"0" * 6000), ("y", b"0" * 6000)), "a.tar.gz unpacks to more than 10000 bytes"),
-    (lambda path: zip_with(path / "a.zip", ("x", b"0" * 20000)), "a.zip unpacks to more than 10000 bytes"),
-])
-def test_a_harmful_archive_is_refused(tmp_path: Path, make: Callable[[Path], Path], line: str) -> None:
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (
+            lambda path: tar_with(path / "a.tar.gz", ("../x", b"1")),
+            f"a.tar.gz holds '../x', {OUTSIDE}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", ("b/../../x", b"1")),
+            f"a.tar.gz holds 'b/../../x', {OUTSIDE}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", ("/tmp/x", b"1")),
+            f"a.tar.gz holds '/tmp/x', {OUTSIDE}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.SYMTYPE, "/etc/passwd")),
+            f"a.tar.gz holds 'x', which is a link; {PLAIN}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.LNKTYPE, "y")),
+            f"a.tar.gz holds 'x', which is a link; {PLAIN}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.CHRTYPE)),
+            f"a.tar.gz holds 'x', which is a device; {PLAIN}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.FIFOTYPE)),
+            f"a.tar.gz holds 'x', which is a device; {PLAIN}",
+        ),
+        (lambda path: zip_with(path / "a.zip", ("../x", b"1")), f"a.zip holds '../x', {OUTSIDE}"),
+        (lambda path: zip_with(path / "a.zip", ("a\\..\\..\\x", b"1")), OUTSIDE),
+        (lambda path: zip_with(path / "a.zip", ("/x", b"1")), f"a.zip holds '/x', {OUTSIDE}"),
+        (
+            lambda path: zip_with(path / "a.zip", (zip_link("x"), b"/etc/passwd")),
+            f"a.zip holds 'x', which is a link; {PLAIN}",
+        ),
+        (
+            lambda path: tar_with(path / "a.tar.gz", ("x", b"0" * 6000), ("y", b"0" * 6000)),
+            "a.tar.gz unpacks to more than 10000 bytes",
+        ),
+        (
+            lambda path: zip_with(path / "a.zip", ("x", b"0" * 20000)),
+            "a.zip unpacks to more than 10000 bytes",
+        ),
+    ],
+)
+def test_a_harmful_archive_is_refused(
+    tmp_path: Path, make: Callable[[Path], Path], line: str
+) -> None:
     archive = make(tmp_path)
     with pytest.raises(UserError) as error:
         unpack(archive, tmp_path / "deep" / "out", LIMIT)
     assert line in str(error.value)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == [archive.name, "deep"], "nothing of it may be left, inside or outside"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [
+        archive.name,
+        "deep",
+    ], "nothing of it may be left, inside or outside"
 
 
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
@@ -94,8 +141,13 @@ def test_a_truncated_archive_is_refused(tmp_path: Path, name: str, part: float) 
     archive = tmp_path / name
     (zip_with if name.endswith("zip") else tar_with)(archive, ("x", content), ("y", content[::-1]))
     whole = archive.read_bytes()
-    archive.write_bytes(whole[:int(len(whole) * part)])
-    with pytest.raises(UserError, match=r"a\.(tar\.gz|zip) cannot be unpacked \(.+\): it is cut short or damaged; get it again"):
+    archive.write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(
+        UserError,
+        match=(
+            r"a\.(tar\.gz|zip) cannot be unpacked \(.+\): it is cut short or damaged; get it again"
+        ),
+    ):
         unpack(archive, tmp_path / "out", 100_000)
     assert not (tmp_path / "out").exists()
 
@@ -111,7 +163,10 @@ def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
 
 def test_an_archive_that_bursts_is_refused_however_much_is_allowed(tmp_path: Path) -> None:
     zeros = bytes(FREE_BYTES + 1)
-    for archive in (zip_with(tmp_path / "a.zip", ("x", zeros)), tar_with(tmp_path / "a.tar.gz", ("x", zeros))):
+    for archive in (
+        zip_with(tmp_path / "a.zip", ("x", zeros)),
+        tar_with(tmp_path / "a.tar.gz", ("x", zeros)),
+    ):
         with pytest.raises(UserError, match=r"more than 100 times its size, as no text does"):
             unpack(archive, tmp_path / "out", 10**12)
         assert not (tmp_path / "out").exists()

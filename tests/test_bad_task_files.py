@@ -1,4 +1,6 @@
-"""Task files that are not what they should be: the stage `encode` stops with one line that names file, row and reason."""
+"""Task files that are not what they should be: the stage `encode` stops with one line that names
+file, row and reason.
+"""
 
 import json
 import os
@@ -21,9 +23,17 @@ ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\n"
 RTE = "index\tsentence1\tsentence2\tlabel\n"
 GOOD_RTE = RTE + "0\tA cat.\tA dog.\tentailment\n"
-STORY_HEADER = ("InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,RandomFifthSentenceQuiz1,"
-                "RandomFifthSentenceQuiz2,AnswerRightEnding\n")
-PASSAGE = {"file": "f", "article": "A.", "questions": ["B?"], "options": [["c", "d", "e", "f"]], "answers": ["A"]}
+STORY_HEADER = (
+    "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,RandomFifthSentenceQuiz1,"
+    "RandomFifthSentenceQuiz2,AnswerRightEnding\n"
+)
+PASSAGE = {
+    "file": "f",
+    "article": "A.",
+    "questions": ["B?"],
+    "options": [["c", "d", "e", "f"]],
+    "answers": ["A"],
+}
 VAL, TEST = TASKS["story_cloze"].source.layouts[0].required
 
 
@@ -48,45 +58,113 @@ def put(task: str, files: dict[str, str | bytes]) -> None:
 def refusal(task: str, monkeypatch: pytest.MonkeyPatch) -> str:
     with pytest.raises(UserError) as error:
         encode.main(task)
-    assert not Path("data/encode").exists() or not [path for path in Path("data/encode").rglob("*") if path.is_file()]
+    assert not Path("data/encode").exists() or not [
+        path for path in Path("data/encode").rglob("*") if path.is_file()
+    ]
     return str(error.value)
 
 
 LIMIT = "more than encode.max_unreadable_fraction 0.005 allows; the first is row"
 MEND = "mend the file or raise the limit"
 BAD_TSV = {  # name: (task, content of train.tsv, line after the file's name)
-    "missing column": ("rte", "index\tsentence1\tlabel\n0\tA.\tentailment\n",
-                       ": the header lacks sentence2; found the columns index, sentence1, label; put the official file there"),
-    "no header": ("rte", "0\tA cat.\tA dog.\tentailment\n",
-                  ": expected a header with the columns sentence1, sentence2, label; found the row '0 | A cat. | A dog. | entailment'; "
-                  "put the official file with its header there"),
+    "missing column": (
+        "rte",
+        "index\tsentence1\tlabel\n0\tA.\tentailment\n",
+        (
+            ": the header lacks sentence2; found the columns index, sentence1, label; put the"
+            " official file there"
+        ),
+    ),
+    "no header": (
+        "rte",
+        "0\tA cat.\tA dog.\tentailment\n",
+        (
+            ": expected a header with the columns sentence1, sentence2, label; found the row '0 | A"
+            " cat. | A dog. | entailment'; put the official file with its header there"
+        ),
+    ),
     "a header where none belongs": (
-        "cola", "source\tlabel\tmark\tsentence\n" + COLA,
-        ": expected no header, rows of source, label, mark, sentence; found the header 'source | label | mark | sentence'; "
-        "take that row away, or put the official file there"),
-    "too few columns": ("rte", GOOD_RTE + "1\tA cat.\n",
-                        f": 1 of 2 rows cannot be read (too few columns 1), {LIMIT} 3: too few columns (2 instead of 4); {MEND}"),
-    "too many columns": ("cola", COLA + "gj04\t1\t\tA\tB\n",
-                         f": 1 of 2 rows cannot be read (too many columns 1), {LIMIT} 2: too many columns (5 instead of 4); {MEND}"),
-    "unknown label": ("cola", COLA + "gj04\t2\t\tA cat.\ngj04\t\t\tA cat.\n",
-                      f": 2 of 3 rows cannot be read (unknown label 2), {LIMIT} 2: unknown label ('2' instead of 0, 1); {MEND}"),
-    "no rows": ("cola", "", " has no rows; expected the official file, get it again and run the acquire stage"),
-    "a header and no rows": ("rte", RTE, " has no rows; expected the official file, get it again and run the acquire stage"),
-    "only line ends": ("cola", "\n\r\n\n", " has no rows; expected the official file, get it again and run the acquire stage"),
-    "a NUL": ("cola", COLA + "gj04\t1\t\tA \0 cat.\n",
-              f": 1 of 2 rows cannot be read (NUL character 1), {LIMIT} 2: NUL character; {MEND}"),
-    "another encoding": ("cola", COLA.encode() + "gj04\t1\t\tÅ café\n".encode("latin-1"),
-                         f": 1 of 2 rows cannot be read (not UTF-8 1), {LIMIT} 2: not UTF-8 (byte 0xc5 at 8); {MEND}"),
-    "UTF-16": ("rte", GOOD_RTE.encode("utf-16"), ": expected a header with the columns sentence1, sentence2, label; found the row"),
-    "an empty sentence": ("cola", COLA + "gj04\t1\t\t \n",
-                          f": 1 of 2 rows cannot be read (empty text 1), {LIMIT} 2: empty text (sentence); {MEND}"),
-    "an empty line": ("cola", COLA + "\n" + COLA,
-                      f": 1 of 3 rows cannot be read (empty line 1), {LIMIT} 2: empty line; {MEND}"),
+        "cola",
+        "source\tlabel\tmark\tsentence\n" + COLA,
+        (
+            ": expected no header, rows of source, label, mark, sentence; found the header 'source"
+            " | label | mark | sentence'; take that row away, or put the official file there"
+        ),
+    ),
+    "too few columns": (
+        "rte",
+        GOOD_RTE + "1\tA cat.\n",
+        (
+            f": 1 of 2 rows cannot be read (too few columns 1), {LIMIT} 3: too few columns (2"
+            f" instead of 4); {MEND}"
+        ),
+    ),
+    "too many columns": (
+        "cola",
+        COLA + "gj04\t1\t\tA\tB\n",
+        (
+            f": 1 of 2 rows cannot be read (too many columns 1), {LIMIT} 2: too many columns (5"
+            f" instead of 4); {MEND}"
+        ),
+    ),
+    "unknown label": (
+        "cola",
+        COLA + "gj04\t2\t\tA cat.\ngj04\t\t\tA cat.\n",
+        (
+            f": 2 of 3 rows cannot be read (unknown label 2), {LIMIT} 2: unknown label ('2' instead"
+            f" of 0, 1); {MEND}"
+        ),
+    ),
+    "no rows": (
+        "cola",
+        "",
+        " has no rows; expected the official file, get it again and run the acquire stage",
+    ),
+    "a header and no rows": (
+        "rte",
+        RTE,
+        " has no rows; expected the official file, get it again and run the acquire stage",
+    ),
+    "only line ends": (
+        "cola",
+        "\n\r\n\n",
+        " has no rows; expected the official file, get it again and run the acquire stage",
+    ),
+    "a NUL": (
+        "cola",
+        COLA + "gj04\t1\t\tA \0 cat.\n",
+        f": 1 of 2 rows cannot be read (NUL character 1), {LIMIT} 2: NUL character; {MEND}",
+    ),
+    "another encoding": (
+        "cola",
+        COLA.encode() + "gj04\t1\t\tÅ café\n".encode("latin-1"),
+        (
+            f": 1 of 2 rows cannot be read (not UTF-8 1), {LIMIT} 2: not UTF-8 (byte 0xc5 at 8);"
+            f" {MEND}"
+        ),
+    ),
+    "UTF-16": (
+        "rte",
+        GOOD_RTE.encode("utf-16"),
+        ": expected a header with the columns sentence1, sentence2, label; found the row",
+    ),
+    "an empty sentence": (
+        "cola",
+        COLA + "gj04\t1\t\t \n",
+        f": 1 of 2 rows cannot be read (empty text 1), {LIMIT} 2: empty text (sentence); {MEND}",
+    ),
+    "an empty line": (
+        "cola",
+        COLA + "\n" + COLA,
+        f": 1 of 3 rows cannot be read (empty line 1), {LIMIT} 2: empty line; {MEND}",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", BAD_TSV)
-def test_a_bad_table_is_one_line(checkout: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+def test_a_bad_table_is_one_line(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
     task, content, line = BAD_TSV[case]
     put(task, {"train.tsv": content, "dev.tsv": COLA if task == "cola" else GOOD_RTE})
     found = refusal(task, monkeypatch)
@@ -94,71 +172,207 @@ def test_a_bad_table_is_one_line(checkout: Path, monkeypatch: pytest.MonkeyPatch
     assert found.startswith(whole) if case == "UTF-16" else found == whole
 
 
-@pytest.mark.parametrize(("task", "files", "line"), [
-    ("snli", {"snli_1.0_train.jsonl": '{"gold_label": "neutral", "sentence1": "A."}\n'},
-     f"snli_1.0_train.jsonl: 1 of 1 rows cannot be read (missing field 1), {LIMIT} 1: missing field (sentence2); {MEND}"),
-    ("snli", {"snli_1.0_train.jsonl": 'not json\n[]\n'},
-     f"snli_1.0_train.jsonl: 2 of 2 rows cannot be read (not JSON 1, no JSON object 1), {LIMIT} 1: not JSON ('not json'); {MEND}"),
-    ("snli", {"snli_1.0_train.jsonl": '{"gold_label": "maybe", "sentence1": "A.", "sentence2": 3}\n'},
-     f"snli_1.0_train.jsonl: 1 of 1 rows cannot be read (no text 1), {LIMIT} 1: no text (sentence2 is int); {MEND}"),
-    ("stsb", {"sts-train.csv": "g\tf\t2012\t1\t5.5\tA cat.\tA dog.\n"},
-     f"sts-train.csv: 1 of 1 rows cannot be read (unknown label 1), {LIMIT} 1: "
-     f"unknown label ('5.5' instead of a score from 0 to 5); {MEND}"),
-    ("stsb", {"sts-train.csv": "genre\tfilename\tyear\told_index\tscore\tsentence1\tsentence2\n"},
-     "sts-train.csv: expected no header, rows of genre, filename, year, old_index, score, sentence1, sentence2; "
-     "found the header 'genre | filename | year | old_index | sc…'; take that row away, or put the official file there"),
-    ("scitail", {"scitail_1.0_train.tsv": "premise\thypothesis\tlabel\nA cat.\tA dog.\tneutral\n"},
-     "scitail_1.0_train.tsv: expected no header, rows of premise, hypothesis, label; found the header 'premise | hypothesis | label'; "
-     "take that row away, or put the official file there"),
-    ("mrpc", {"msr_paraphrase_train.txt": "1\t2\t3\tA cat.\tA dog.\n"},
-     "msr_paraphrase_train.txt: expected a header with the columns #1 String, #2 String, Quality; found the row "
-     "'1 | 2 | 3 | A cat. | A dog.'; put the official file with its header there"),
-    ("mrpc", {"msr_paraphrase_train.txt": "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\tA cat.\tA dog.\n"},
-     "msr_paraphrase_train.txt has 1 readable rows; expected at least 2, for train and dev"),
-    ("story_cloze", {VAL: STORY_HEADER + 'i,A.,B.,C.,D.,"E.,F.,1\n'},
-     f"{VAL}: no CSV after row 1 (unexpected end of data); look there for an unbalanced quote, or get the file again"),
-    ("story_cloze", {VAL: STORY_HEADER + 'i,A.,"B.,C.\nj,A.",B.,C.,D.,E.,1\n'},
-     f"{VAL}: 1 of 1 rows cannot be read (line break in a sentence 1), {LIMIT} 2: "
-     f"line break in a sentence (look for an unbalanced quote); {MEND}"),
-    ("story_cloze", {VAL: STORY_HEADER + "i,A.,B.,C.,D.,E.,F.,3\n"},
-     f"{VAL}: 1 of 1 rows cannot be read (unknown label 1), {LIMIT} 2: unknown label ('3' instead of 1, 2); {MEND}"),
-    ("story_cloze", {VAL: STORY_HEADER.replace("AnswerRightEnding", "Answer")},
-     f"{VAL}: the header lacks AnswerRightEnding; found the columns {', '.join(STORY_HEADER.split(',')[:-1])}, Answer; "
-     "put the official file there"),
-    ("race", {"train_middle.jsonl": '{"file": "train/middle/1.txt", "unreadable": "not JSON"}\n'},
-     f"train_middle.jsonl: 1 of 1 rows cannot be read (not JSON 1), {LIMIT} 1: not JSON (train/middle/1.txt); {MEND}"),
-    ("race", {"train_middle.jsonl": json.dumps(PASSAGE | {"options": [["c", "d"]]})},
-     f"train_middle.jsonl: 1 of 1 rows cannot be read (not 4 options 1), {LIMIT} 1: not 4 options (f) in f; {MEND}"),
-    ("race", {"train_middle.jsonl": json.dumps(PASSAGE | {"options": []})},
-     f"train_middle.jsonl: 1 of 1 rows cannot be read (unequal numbers of questions, options and answers 1), {LIMIT} 1: "
-     f"unequal numbers of questions, options and answers (f); {MEND}"),
-])
+@pytest.mark.parametrize(
+    ("task", "files", "line"),
+    [
+        (
+            "snli",
+            {"snli_1.0_train.jsonl": '{"gold_label": "neutral", "sentence1": "A."}\n'},
+            (
+                f"snli_1.0_train.jsonl: 1 of 1 rows cannot be read (missing field 1), {LIMIT} 1:"
+                f" missing field (sentence2); {MEND}"
+            ),
+        ),
+        (
+            "snli",
+            {"snli_1.0_train.jsonl": "not json\n[]\n"},
+            (
+                "snli_1.0_train.jsonl: 2 of 2 rows cannot be read (not JSON 1, no JSON object 1),"
+                f" {LIMIT} 1: not JSON ('not json'); {MEND}"
+            ),
+        ),
+        (
+            "snli",
+            {
+                "snli_1.0_train.jsonl": (
+                    '{"gold_label": "maybe", "sentence1": "A.", "sentence2": 3}\n'
+                )
+            },
+            (
+                f"snli_1.0_train.jsonl: 1 of 1 rows cannot be read (no text 1), {LIMIT} 1: no text"
+                f" (sentence2 is int); {MEND}"
+            ),
+        ),
+        (
+            "stsb",
+            {"sts-train.csv": "g\tf\t2012\t1\t5.5\tA cat.\tA dog.\n"},
+            (
+                f"sts-train.csv: 1 of 1 rows cannot be read (unknown label 1), {LIMIT} 1: "
+                f"unknown label ('5.5' instead of a score from 0 to 5); {MEND}"
+            ),
+        ),
+        (
+            "stsb",
+            {"sts-train.csv": "genre\tfilename\tyear\told_index\tscore\tsentence1\tsentence2\n"},
+            (
+                "sts-train.csv: expected no header, rows of genre, filename, year, old_index,"
+                " score, sentence1, sentence2; found the header 'genre | filename | year |"
+                " old_index | sc…'; take that row away, or put the official file there"
+            ),
+        ),
+        (
+            "scitail",
+            {"scitail_1.0_train.tsv": "premise\thypothesis\tlabel\nA cat.\tA dog.\tneutral\n"},
+            (
+                "scitail_1.0_train.tsv: expected no header, rows of premise, hypothesis, label;"
+                " found the header 'premise | hypothesis | label'; take that row away, or put the"
+                " official file there"
+            ),
+        ),
+        (
+            "mrpc",
+            {"msr_paraphrase_train.txt": "1\t2\t3\tA cat.\tA dog.\n"},
+            (
+                "msr_paraphrase_train.txt: expected a header with the columns #1 String, #2 String,"
+                " Quality; found the row '1 | 2 | 3 | A cat. | A dog.'; put the official file with"
+                " its header there"
+            ),
+        ),
+        (
+            "mrpc",
+            {
+                "msr_paraphrase_train.txt": (
+                    "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\tA cat.\tA dog.\n"
+                )
+            },
+            "msr_paraphrase_train.txt has 1 readable rows; expected at least 2, for train and dev",
+        ),
+        (
+            "story_cloze",
+            {VAL: STORY_HEADER + 'i,A.,B.,C.,D.,"E.,F.,1\n'},
+            (
+                f"{VAL}: no CSV after row 1 (unexpected end of data); look there for an unbalanced"
+                " quote, or get the file again"
+            ),
+        ),
+        (
+            "story_cloze",
+            {VAL: STORY_HEADER + 'i,A.,"B.,C.\nj,A.",B.,C.,D.,E.,1\n'},
+            (
+                f"{VAL}: 1 of 1 rows cannot be read (line break in a sentence 1), {LIMIT} 2: "
+                f"line break in a sentence (look for an unbalanced quote); {MEND}"
+            ),
+        ),
+        (
+            "story_cloze",
+            {VAL: STORY_HEADER + "i,A.,B.,C.,D.,E.,F.,3\n"},
+            (
+                f"{VAL}: 1 of 1 rows cannot be read (unknown label 1), {LIMIT} 2: unknown label"
+                f" ('3' instead of 1, 2); {MEND}"
+            ),
+        ),
+        (
+            "story_cloze",
+            {VAL: STORY_HEADER.replace("AnswerRightEnding", "Answer")},
+            (
+                f"{VAL}: the header lacks AnswerRightEnding; found the columns"
+                f" {', '.join(STORY_HEADER.split(',')[:-1])}, Answer; put the official file there"
+            ),
+        ),
+        (
+            "race",
+            {"train_middle.jsonl": '{"file": "train/middle/1.txt", "unreadable": "not JSON"}\n'},
+            (
+                f"train_middle.jsonl: 1 of 1 rows cannot be read (not JSON 1), {LIMIT} 1: not JSON"
+                f" (train/middle/1.txt); {MEND}"
+            ),
+        ),
+        (
+            "race",
+            {"train_middle.jsonl": json.dumps(PASSAGE | {"options": [["c", "d"]]})},
+            (
+                f"train_middle.jsonl: 1 of 1 rows cannot be read (not 4 options 1), {LIMIT} 1: not"
+                f" 4 options (f) in f; {MEND}"
+            ),
+        ),
+        (
+            "race",
+            {"train_middle.jsonl": json.dumps(PASSAGE | {"options": []})},
+            (
+                "train_middle.jsonl: 1 of 1 rows cannot be read (unequal numbers of questions,"
+                f" options and answers 1), {LIMIT} 1: unequal numbers of questions, options and"
+                f" answers (f); {MEND}"
+            ),
+        ),
+    ],
+)
 def test_a_bad_file_of_another_format_is_one_line(
-        checkout: Path, monkeypatch: pytest.MonkeyPatch, task: str, files: dict[str, str], line: str) -> None:
-    layout = next(layout for layout in TASKS[task].source.layouts if next(iter(files)) in layout.required)
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, task: str, files: dict[str, str], line: str
+) -> None:
+    layout = next(
+        layout for layout in TASKS[task].source.layouts if next(iter(files)) in layout.required
+    )
     put(task, dict.fromkeys(layout.required, "") | files)
     assert refusal(task, monkeypatch) == f"data/acquire/tasks/{task}/{line}"
 
 
-def test_a_missing_file_and_a_wrong_name_are_one_line(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_and_a_wrong_name_are_one_line(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put("rte", {"train.tsv": GOOD_RTE})
-    assert refusal("rte", monkeypatch) == ("data/acquire/tasks/rte does not hold train.tsv, dev.tsv or a Hugging Face export; "
-                                           "run python -m gpt1.stages acquire rte")
-    done = subprocess.run([sys.executable, "-m", "gpt1.stages", "encode", "rta"], env=os.environ | {"PYTHONPATH": str(ROOT)},
-                          capture_output=True, text=True, check=False)
+    assert (
+        refusal("rte", monkeypatch)
+        == "data/acquire/tasks/rte does not hold train.tsv, dev.tsv or a Hugging Face export; "
+        "run python -m gpt1.stages acquire rte"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gpt1.stages", "encode", "rta"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
-    assert done.stderr == (f"error: expected one task of params.yaml ({', '.join(read_yaml(Path('params.yaml'))['tasks'])}); found rta\n")
+    assert (
+        done.stderr == "error: expected one task of params.yaml"
+        f" ({', '.join(read_yaml(Path('params.yaml'))['tasks'])}); found rta\n"
+    )
 
 
-STARTS = [COLA, RTE, STORY_HEADER, "i,A.,B.,C.,D.,E.,F.,1\n", '{"gold_label": "neutral", "sentence1": "A.", "sentence2": ',
-          json.dumps(PASSAGE), json.dumps(PASSAGE | {"answers": [["A"]]}), json.dumps(PASSAGE | {"questions": 3})]
-PIECES = st.sampled_from([*(start.encode() for start in STARTS), b"\t", b"\n", b"\r", b'"', b"\0", b"\xff", b",", b"{", b"[[",
-                          b"null", b"1", b"\xef\xbb\xbf"])
+STARTS = [
+    COLA,
+    RTE,
+    STORY_HEADER,
+    "i,A.,B.,C.,D.,E.,F.,1\n",
+    '{"gold_label": "neutral", "sentence1": "A.", "sentence2": ',
+    json.dumps(PASSAGE),
+    json.dumps(PASSAGE | {"answers": [["A"]]}),
+    json.dumps(PASSAGE | {"questions": 3}),
+]
+PIECES = st.sampled_from(
+    [
+        *(start.encode() for start in STARTS),
+        b"\t",
+        b"\n",
+        b"\r",
+        b'"',
+        b"\0",
+        b"\xff",
+        b",",
+        b"{",
+        b"[[",
+        b"null",
+        b"1",
+        b"\xef\xbb\xbf",
+    ]
+)
 
 
 @pytest.mark.parametrize("name", ["cola", "rte", "snli", "race", "story_cloze", "stsb"])
 @given(pieces=st.lists(PIECES, max_size=8))
-def test_any_bytes_are_read_or_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory, name: str, pieces: list[bytes]) -> None:
+def test_any_bytes_are_read_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, name: str, pieces: list[bytes]
+) -> None:
     folder = tmp_path_factory.getbasetemp() / f"any-{name}"
     folder.mkdir(exist_ok=True)
     split = TASKS[name].layouts[0][0]

@@ -1,4 +1,6 @@
-"""Byte pairs: the authors' ids, an independent slow encoder, the layout of ids, learning by a naive reference."""
+"""Byte pairs: the authors' ids, an independent slow encoder, the layout of ids, learning by a naive
+reference.
+"""
 
 import json
 import os
@@ -16,7 +18,9 @@ from gpt1.text.bpe import Vocabulary, import_authors
 from gpt1.text.learn import count_part, learn, merge_runs, most_frequent
 from gpt1.text.shards import Part
 
-WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3, "a": 9})  # the example of Sennrich et al. 2016, and one letter alone
+WORDS = Counter(
+    {"low": 5, "lower": 2, "newest": 6, "widest": 3, "a": 9}
+)  # the example of Sennrich et al. 2016, and one letter alone
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +29,15 @@ def authors() -> Vocabulary:
     for folder in (*folders, Path(__file__).parent.parent / "data" / "raw" / "openai_bpe"):
         if (folder / "vocab_40000.bpe").exists():
             return import_authors(folder, 40_000)
-    pytest.skip("the authors' BPE files are neither in $GPT1_DATA/openai_bpe nor in data/raw/openai_bpe")
+    pytest.skip(
+        "the authors' BPE files are neither in $GPT1_DATA/openai_bpe nor in data/raw/openai_bpe"
+    )
 
 
 def slow_pieces(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
-    """Byte pairs as the paper of Sennrich et al. defines them: merge the best pair everywhere, again and again."""
+    """Byte pairs as the paper of Sennrich et al. defines them: merge the best pair everywhere,
+    again and again.
+    """
     pieces = [*word[:-1], word[-1] + "</w>"]
     while len(pieces) > 1:
         best = min(pairwise(pieces), key=lambda pair: ranks.get(pair, 10**9))
@@ -38,7 +46,9 @@ def slow_pieces(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
         merged: list[str] = []
         for piece in pieces:
             if merged and not merged[-1].startswith("\0") and (merged[-1], piece) == best:
-                merged[-1] = "\0" + merged[-1] + piece  # marked: it takes no further part in this round
+                merged[-1] = (
+                    "\0" + merged[-1] + piece
+                )  # marked: it takes no further part in this round
             else:
                 merged.append(piece)
         pieces = [piece.removeprefix("\0") for piece in merged]
@@ -46,7 +56,9 @@ def slow_pieces(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
 
 
 def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
-    """Each merge is a pair seen most often when everything is recounted after the merges before it."""
+    """Each merge is a pair seen most often when everything is recounted after the merges before
+    it.
+    """
     for step, merge in enumerate(merges):
         ranks = {pair: rank for rank, pair in enumerate(merges[:step])}
         pairs: Counter[tuple[str, str]] = Counter()
@@ -58,14 +70,20 @@ def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
 
 def run_of(words: Counter[str], folder: Path) -> Path:
     (folder / "book").write_text(" ".join(words.elements()), encoding="utf-8")
-    return count_part(None, (Part(folder / "book", 0, (folder / "book").stat().st_size), folder / "run"))
+    return count_part(
+        None, (Part(folder / "book", 0, (folder / "book").stat().st_size), folder / "run")
+    )
 
 
 @pytest.mark.golden
 def test_golden_ids(authors: Vocabulary) -> None:
     if "GPT1_GOLDEN" not in os.environ:
         pytest.skip("$GPT1_GOLDEN names no folder with golden_ids.jsonl")
-    lines = (Path(os.environ["GPT1_GOLDEN"]) / "golden_ids.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (Path(os.environ["GPT1_GOLDEN"]) / "golden_ids.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     rows = [json.loads(line) for line in lines]
     assert [row["text"] for row in rows if authors.encode(row["text"]) != row["ids"]] == []
     assert len(rows) > 100
@@ -73,13 +91,24 @@ def test_golden_ids(authors: Vocabulary) -> None:
 
 @pytest.mark.golden
 def test_the_authors_layout(authors: Vocabulary) -> None:
-    assert (authors.size, authors.start, authors.delimiter, authors.extract) == (40478, 40478, 40479, 40480)
+    assert (authors.size, authors.start, authors.delimiter, authors.extract) == (
+        40478,
+        40478,
+        40479,
+        40480,
+    )
     assert authors.pieces[0] == "<unk>"
-    assert authors.pieces[239:477] == tuple(character + "</w>" for character in authors.pieces[1:239])
+    assert authors.pieces[239:477] == tuple(
+        character + "</w>" for character in authors.pieces[1:239]
+    )
     assert authors.pieces[477] == "th"
     assert authors.pieces[40477] == "\n</w>"
     assert authors.encode("\n") == []
-    assert authors.encode("a\nb") == [authors.pieces.index("a</w>"), 40477, authors.pieces.index("b</w>")]
+    assert authors.encode("a\nb") == [
+        authors.pieces.index("a</w>"),
+        40477,
+        authors.pieces.index("b</w>"),
+    ]
 
 
 @pytest.mark.golden
@@ -88,19 +117,31 @@ def test_words_are_encoded_as_by_the_slow_encoder(authors: Vocabulary) -> None:
     ids = {piece: id_ for id_, piece in enumerate(authors.pieces)}
     generator = random.Random(0)
     pieces = [piece.removesuffix("</w>") for piece in authors.pieces[1:-1]] + ["漢", "\u0301", "😀"]
-    words = ["".join(generator.choices(pieces, k=generator.randint(1, 4))) for _ in range(3000)] + ["x" * 300, "ab" * 120]
-    assert [authors.encode_words([word]) for word in words] == [[ids.get(piece, 0) for piece in slow_pieces(word, ranks)] for word in words]
+    words = ["".join(generator.choices(pieces, k=generator.randint(1, 4))) for _ in range(3000)] + [
+        "x" * 300,
+        "ab" * 120,
+    ]
+    assert [authors.encode_words([word]) for word in words] == [
+        [ids.get(piece, 0) for piece in slow_pieces(word, ranks)] for word in words
+    ]
 
 
 def test_learning_is_greedy(tmp_path: Path) -> None:
     generator = random.Random(3)
-    random_words = Counter({"".join(generator.choices("aabcde", k=generator.randint(1, 6))): generator.randint(1, 9) for _ in range(60)})
+    random_words = Counter(
+        {
+            "".join(generator.choices("aabcde", k=generator.randint(1, 6))): generator.randint(1, 9)
+            for _ in range(60)
+        }
+    )
     for words, merges in ((WORDS, 6), (random_words, 40)):
         learned = learn(run_of(words, tmp_path), merges, 50, 100, False)
         assert len(learned.merges) == merges
         assert_greedy(learned.merges, words)
         frequency = Counter("".join(words.elements()))
-        assert learned.characters == sorted(frequency, key=lambda character: (-frequency[character], character))
+        assert learned.characters == sorted(
+            frequency, key=lambda character: (-frequency[character], character)
+        )
 
 
 def test_layout_of_a_learned_vocabulary() -> None:
@@ -116,19 +157,32 @@ def test_layout_of_a_learned_vocabulary() -> None:
 
 def test_learned_again_equal_and_saved_and_loaded(tmp_path: Path) -> None:
     generator = random.Random(1)
-    words = Counter({"".join(generator.choices("abcdefgh", k=generator.randint(1, 7))): generator.randint(1, 40) for _ in range(800)})
+    words = Counter(
+        {
+            "".join(generator.choices("abcdefgh", k=generator.randint(1, 7))): generator.randint(
+                1, 40
+            )
+            for _ in range(800)
+        }
+    )
     first, *others = (learn(run_of(words, tmp_path), 200, 8, 1000, False) for _ in range(12))
     assert all(other == first for other in others)
     vocabulary = Vocabulary(first.characters, first.merges)
     assert vocabulary.size == 1 + 2 * 8 + 200 + 1 == len(set(vocabulary.pieces))
     vocabulary.save(tmp_path, {"source": "learn"})
     loaded = Vocabulary.load(tmp_path)
-    assert (loaded.pieces, loaded.merges, loaded.fingerprint) == (vocabulary.pieces, vocabulary.merges, vocabulary.fingerprint)
+    assert (loaded.pieces, loaded.merges, loaded.fingerprint) == (
+        vocabulary.pieces,
+        vocabulary.merges,
+        vocabulary.fingerprint,
+    )
     meta = read_json(tmp_path / "meta.json")
     assert {"source", "size", "fingerprint", "spacy", "ftfy"} <= set(meta)
     ranks = {pair: rank for rank, pair in enumerate(first.merges)}
     for word in words:
-        assert [loaded.pieces[id_] for id_ in loaded.encode_words([word])] == slow_pieces(word, ranks)
+        assert [loaded.pieces[id_] for id_ in loaded.encode_words([word])] == slow_pieces(
+            word, ranks
+        )
 
 
 def test_rare_characters_are_unknown(tmp_path: Path) -> None:
@@ -147,10 +201,14 @@ def test_counts_in_runs_are_the_counts(tmp_path: Path, monkeypatch: pytest.Monke
     for number in range(7):
         path = tmp_path / f"book{number}"
         path.write_text(" ".join(words[number::7]), encoding="utf-8", newline="\n")
-        runs.append(count_part(None, (Part(path, 0, path.stat().st_size), tmp_path / f"run{number}")))
+        runs.append(
+            count_part(None, (Part(path, 0, path.stat().st_size), tmp_path / f"run{number}"))
+        )
     merged = merge_runs(runs, tmp_path)
     counts = Counter(word for word in words if word != "\n")
-    assert merged.read_text(encoding="utf-8") == "".join(f"{word}\t{count}\n" for word, count in sorted(counts.items()))
+    assert merged.read_text(encoding="utf-8") == "".join(
+        f"{word}\t{count}\n" for word, count in sorted(counts.items())
+    )
     for most in range(1, 8):
         kept, types = most_frequent(merged, most)
         expected = sorted(sorted(counts, key=lambda word: (-counts[word], word))[:most])
@@ -158,7 +216,12 @@ def test_counts_in_runs_are_the_counts(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_more_merges_than_the_words_support(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"bpe.merges asks for 500 merges, .* 5 different words support \d+ .*: lower bpe.merges"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"bpe.merges asks for 500 merges, .* 5 different words support \d+ .*: lower bpe.merges"
+        ),
+    ):
         learn(run_of(WORDS, tmp_path), 500, 50, 100, False)
 
 
@@ -170,15 +233,20 @@ def write_authors(folder: Path, table: object, merges: str) -> None:
 SMALL = {"<unk>": 0, "a": 1, "b": 2, "a</w>": 3, "b</w>": 4, "ab": 5, "\n</w>": 6}
 
 
-@pytest.mark.parametrize(("table", "merges", "message"), [
-    (SMALL, "#version: 0.2\na b\n", "expected the authors' 40,478 entries, found 7"),
-    (SMALL, "#version: 0.2\na b c\n", "line 2: expected two pieces"),
-    (SMALL, "#version: 0.2\nb a\n", r"do not fit together: id 5 should be 'ba', found 'ab'"),
-    (SMALL | {"b": 9}, "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
-    (SMALL | {"b": "x"}, "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
-    ([1, 2], "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
-])
-def test_files_that_are_not_the_authors(tmp_path: Path, table: object, merges: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "merges", "message"),
+    [
+        (SMALL, "#version: 0.2\na b\n", "expected the authors' 40,478 entries, found 7"),
+        (SMALL, "#version: 0.2\na b c\n", "line 2: expected two pieces"),
+        (SMALL, "#version: 0.2\nb a\n", r"do not fit together: id 5 should be 'ba', found 'ab'"),
+        (SMALL | {"b": 9}, "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
+        (SMALL | {"b": "x"}, "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
+        ([1, 2], "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
+    ],
+)
+def test_files_that_are_not_the_authors(
+    tmp_path: Path, table: object, merges: str, message: str
+) -> None:
     write_authors(tmp_path, table, merges)
     with pytest.raises(UserError, match=rf"{message}.*(bring the two files|bpe\.source)"):
         import_authors(tmp_path, 1)
@@ -197,7 +265,10 @@ def test_files_that_are_absent_or_damaged(tmp_path: Path) -> None:
 
 @pytest.mark.golden
 def test_merges_parameter_that_is_not_the_authors(authors: Vocabulary, tmp_path: Path) -> None:
-    write_authors(tmp_path, {piece: id_ for id_, piece in enumerate(authors.pieces)},
-                  "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in authors.merges))
+    write_authors(
+        tmp_path,
+        {piece: id_ for id_, piece in enumerate(authors.pieces)},
+        "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in authors.merges),
+    )
     with pytest.raises(UserError, match=r"bpe.merges is 5,000, but the authors' files hold 40,000"):
         import_authors(tmp_path, 5000)

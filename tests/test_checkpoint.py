@@ -1,4 +1,6 @@
-"""Checkpoints, curves, signals and the machine's settings: what lets a run go on as if nothing had happened."""
+"""Checkpoints, curves, signals and the machine's settings: what lets a run go on as if nothing had
+happened.
+"""
 
 import json
 import signal
@@ -20,8 +22,16 @@ from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.yaml_files import read_yaml
 
-TINY = Model(context=24, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.02, weight_deviation=0.02,
-             layer_norm_epsilon=1e-5)
+TINY = Model(
+    context=24,
+    width=16,
+    layers=2,
+    heads=4,
+    feed_forward=64,
+    embedding_deviation=0.02,
+    weight_deviation=0.02,
+    layer_norm_epsilon=1e-5,
+)
 ROWS = 30
 
 
@@ -40,14 +50,20 @@ def new_engine(recipe):
 @pytest.fixture
 def recipe(request):
     pretrain = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
-    return pretrain.model_copy(update={"dropout": 0.0, "precision": "fp32", "batch_size": 8, "learning_rate": 1e-3})
+    return pretrain.model_copy(
+        update={"dropout": 0.0, "precision": "fp32", "batch_size": 8, "learning_rate": 1e-3}
+    )
 
 
-@pytest.mark.parametrize(("name", "value", "line"), [
-    ("GPT1_PROCESSES", "two", "GPT1_PROCESSES: expected a whole number above 0, found 'two'"),
-    ("GPT1_THREADS", "0", "GPT1_THREADS: expected a whole number above 0, found '0'"),
-    ("GPT1_MICRO_BATCH", "-1", "GPT1_MICRO_BATCH: expected a whole number above 0"),
-    ("GPT1_DEVICE", "tpu", "GPT1_DEVICE: expected cpu or cuda, found 'tpu'")])
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("GPT1_PROCESSES", "two", "GPT1_PROCESSES: expected a whole number above 0, found 'two'"),
+        ("GPT1_THREADS", "0", "GPT1_THREADS: expected a whole number above 0, found '0'"),
+        ("GPT1_MICRO_BATCH", "-1", "GPT1_MICRO_BATCH: expected a whole number above 0"),
+        ("GPT1_DEVICE", "tpu", "GPT1_DEVICE: expected cpu or cuda, found 'tpu'"),
+    ],
+)
 def test_settings_of_the_machine_that_make_no_sense(monkeypatch, tmp_path, name, value, line):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPT1_DEVICE", "cpu")
@@ -62,14 +78,29 @@ def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch
     monkeypatch.setenv("GPT1_PROCESSES", "2")
     monkeypatch.delenv("GPT1_DEVICE", raising=False)
     found = read_machine()
-    assert (found.device, found.processes, found.micro_batch, found.micro_batch_for(512)) == ("cpu", 2, 5, 5)
+    assert (found.device, found.processes, found.micro_batch, found.micro_batch_for(512)) == (
+        "cpu",
+        2,
+        5,
+        5,
+    )
     assert Machine("cpu", 1, 0, 0, 1, None, False, False).micro_batch_for(512) == 8
 
 
 def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
     def go(engine, first, last):
-        return [take_update(engine, whole_batch(update), 0.1, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
-                for update in range(first, last + 1)]
+        return [
+            take_update(
+                engine,
+                whole_batch(update),
+                0.1,
+                5,
+                update,
+                optim.rates(recipe, update, 9, 0.1),
+                Stop(),
+            )
+            for update in range(first, last + 1)
+        ]
 
     whole, one, two = new_engine(recipe), new_engine(recipe), new_engine(recipe)
     expected = go(whole, 1, 6)
@@ -79,27 +110,42 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
     assert state.position == Position(3, 2, 0)
     checkpoint.restore(state, two)
     assert go(two, 4, 6) == expected[3:]
-    assert all(torch.equal(a, b) for a, b in zip(two.objective.parameters(), whole.objective.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(two.objective.parameters(), whole.objective.parameters(), strict=True)
+    )
 
 
 def saved_checkpoints(recipe, folder, updates=(1, 2, 3)):
     engine = new_engine(recipe)
     for update in updates:
-        take_update(engine, whole_batch(update), 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop())
-        checkpoint.write_checkpoint(folder, Position(update, update, 0), *engine.state(), {"gpt1/model/gpt.py": "old"}, {})
+        take_update(
+            engine, whole_batch(update), 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop()
+        )
+        checkpoint.write_checkpoint(
+            folder, Position(update, update, 0), *engine.state(), {"gpt1/model/gpt.py": "old"}, {}
+        )
 
 
 def test_only_the_last_two_checkpoints_are_kept(recipe, tmp_path):
     saved_checkpoints(recipe, tmp_path)
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["update-00000002", "update-00000003"]
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "update-00000002",
+        "update-00000003",
+    ]
 
 
-def test_what_a_kill_left_half_written_and_what_was_damaged_goes_with_the_next_checkpoint(recipe, tmp_path):
+def test_what_a_kill_left_half_written_and_what_was_damaged_goes_with_the_next_checkpoint(
+    recipe, tmp_path
+):
     saved_checkpoints(recipe, tmp_path, (1, 2, 7))
     (tmp_path / "update-00000007" / "weights.safetensors").write_bytes(b"")
     (tmp_path / ".update-00000009.partial").mkdir()
     saved_checkpoints(recipe, tmp_path, (3,))
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["update-00000002", "update-00000003"]
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "update-00000002",
+        "update-00000003",
+    ]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "state", "gone", "empty"])
@@ -117,7 +163,10 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(recipe, tmp_pa
     else:
         for path in [last / "weights.safetensors"] if damage == "gone" else list(last.iterdir()):
             path.unlink()
-    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "old"}, False).position.update == 2
+    assert (
+        checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "old"}, False).position.update
+        == 2
+    )
     told = capsys.readouterr().err
     assert "update-00000003 is damaged" in told
     assert told.count("\n") == 1
@@ -125,20 +174,40 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(recipe, tmp_pa
 
 def test_a_checkpoint_of_other_code_names_the_files_and_the_ways_on(recipe, tmp_path):
     saved_checkpoints(recipe, tmp_path, (1,))
-    with pytest.raises(UserError, match=r"made by other code \(gpt1/model/gpt\.py changed.*restore .* delete .* GPT1_ACCEPT_CHECKPOINT=1"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"made by other code \(gpt1/model/gpt\.py changed.*restore .* delete .*"
+            r" GPT1_ACCEPT_CHECKPOINT=1"
+        ),
+    ):
         checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, False)
-    assert checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, True).position.update == 1
+    assert (
+        checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, True).position.update
+        == 1
+    )
 
 
 def test_code_hashes_cover_what_computes_and_leave_out_what_cannot():
     names = checkpoint.code_hashes("pretrain")
-    assert {"gpt1/model/gpt.py", "gpt1/train/optim.py", "gpt1/train/losses.py", "gpt1/stages/pretrain.py",
-            "gpt1/text/shards.py"} <= names.keys()
-    assert not {"gpt1/train/launch.py", "gpt1/files.py", "gpt1/config.py", "gpt1/stages/finetune.py"} & names.keys()
+    assert {
+        "gpt1/model/gpt.py",
+        "gpt1/train/optim.py",
+        "gpt1/train/losses.py",
+        "gpt1/stages/pretrain.py",
+        "gpt1/text/shards.py",
+    } <= names.keys()
+    assert (
+        not {"gpt1/train/launch.py", "gpt1/files.py", "gpt1/config.py", "gpt1/stages/finetune.py"}
+        & names.keys()
+    )
 
 
 def test_the_fingerprint_tells_runs_apart():
-    folders = {checkpoint.state_folder("pretrain", "transformer", [{"width": width}, "hash"]) for width in (16, 16, 32)}
+    folders = {
+        checkpoint.state_folder("pretrain", "transformer", [{"width": width}, "hash"])
+        for width in (16, 16, 32)
+    }
     assert len(folders) == 2
 
 
@@ -156,7 +225,13 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path):
 def test_a_curve_that_lacks_lines_is_refused_not_filled_with_a_gap(tmp_path):
     path = tmp_path / "curve.jsonl"
     path.write_text('{"update": 1}\n{"upd')
-    with pytest.raises(UserError, match=r"curve\.jsonl: expected the 3 lines up to the last checkpoint, found 1; delete the folder"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"curve\.jsonl: expected the 3 lines up to the last checkpoint, found 1; delete the"
+            r" folder"
+        ),
+    ):
         Curve(path, 3)
 
 

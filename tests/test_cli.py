@@ -1,4 +1,6 @@
-"""The command line as a whole: which commands there are, their help, examples and exit statuses, how long help takes, docs/cli.md."""
+"""The command line as a whole: which commands there are, their help, examples and exit statuses,
+how long help takes, docs/cli.md.
+"""
 
 import os
 import re
@@ -19,12 +21,20 @@ from gpt1.errors import UserError, perhaps
 from gpt1.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
-EXAMPLE = re.compile(r"^ +(?:[A-Z0-9_]+=\S+ )*gpt1 (.+?)(?: {2,}.*)?$")  # a comment stands after two blanks or more
+EXAMPLE = re.compile(
+    r"^ +(?:[A-Z0-9_]+=\S+ )*gpt1 (.+?)(?: {2,}.*)?$"
+)  # a comment stands after two blanks or more
 MAIN = "import sys; sys.argv[0] = 'gpt1'; from gpt1.cli import main; main()"
 
 
 def gpt1(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([sys.executable, "-c", MAIN, *words], capture_output=True, text=True, check=False, env=os.environ | environment)
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
 
 
 def examples(name: str) -> list[list[str]]:
@@ -38,7 +48,7 @@ def test_every_example_of_a_command_is_understood(name):
     for words in examples(name):
         command = load(words[0])
         if "<" in words:  # what the shell takes out
-            words = words[:words.index("<")]
+            words = words[: words.index("<")]
         with command.make_context(words[0], list(words[1:])) as context:
             assert not context.args, f"gpt1 {shlex.join(words)}: {context.args} is left over"
 
@@ -48,11 +58,15 @@ def test_help_says_what_a_command_and_each_of_its_options_is_for(name):
     command = load(name)
     assert command.help
     for parameter in command.params:
-        assert parameter.name == "help" or parameter.help, f"gpt1 {name}: {parameter.name} has no help"
+        assert parameter.name == "help" or parameter.help, (
+            f"gpt1 {name}: {parameter.name} has no help"
+        )
 
 
 def test_the_page_of_the_command_line_is_as_the_commands_are():
-    assert PAGE.read_text(encoding="utf-8") == surface(), f"the command line has changed; write its page anew: {RENEW}"
+    assert PAGE.read_text(encoding="utf-8") == surface(), (
+        f"the command line has changed; write its page anew: {RENEW}"
+    )
 
 
 def test_help_lists_every_command_and_every_exit_status():
@@ -67,33 +81,66 @@ def test_help_lists_every_command_and_every_exit_status():
 def test_help_is_quick_for_it_imports_next_to_nothing():
     """A third of a second of processor time at most; what would cost more is named."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    listed = subprocess.run([sys.executable, "-c", "import sys; from gpt1.cli import app\ntry: app(['--help'])\n"
-                             "except SystemExit: print('modules:', *sys.modules)"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import sys; from gpt1.cli import app\ntry: app(['--help'])\n"
+                "except SystemExit: print('modules:', *sys.modules)"
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     modules = set(listed.stdout.partition("modules: ")[2].split())
     assert "gpt1.commands.run" in modules
-    assert not modules & {"rich", "torch", "numpy", "pydantic", "dvc", "mlflow", "prefect", "gpt1.config", "transformers"}
+    assert not modules & {
+        "rich",
+        "torch",
+        "numpy",
+        "pydantic",
+        "dvc",
+        "mlflow",
+        "prefect",
+        "gpt1.config",
+        "transformers",
+    }
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.33
 
 
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
     said = gpt1("sttus")
     assert said.returncode == 2
-    assert said.stderr == "error: no command 'sttus'; did you mean status? (gpt1 --help lists them)\n"
+    assert (
+        said.stderr == "error: no command 'sttus'; did you mean status? (gpt1 --help lists them)\n"
+    )
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    ("table tabel2", r"'tabel2' is not one of 'table2', .*; did you mean table2\?"), ("table", r"Missing argument 'name'.*table2, table3"),
-    ("table table2 --format pdf", "'pdf' is not one of 'terminal'"), ("table table2 more", "unexpected extra argument"),
-    ("run -j none", "'-j' / '--lanes'"), ("generate --top-p 7", "'--top-p': Input should be less than or equal to 1"),
-    *((f"{name} --no-such-option", "No such option: --no-such-option") for name in NAMES)])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("table tabel2", r"'tabel2' is not one of 'table2', .*; did you mean table2\?"),
+        ("table", r"Missing argument 'name'.*table2, table3"),
+        ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
+        ("table table2 more", "unexpected extra argument"),
+        ("run -j none", "'-j' / '--lanes'"),
+        ("generate --top-p 7", "'--top-p': Input should be less than or equal to 1"),
+        *((f"{name} --no-such-option", "No such option: --no-such-option") for name in NAMES),
+    ],
+)
 def test_a_command_line_that_cannot_be_understood_is_one_line(words, told, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gpt1", *words.split()])
     with pytest.raises(SystemExit) as ended:
         main()
     said = capsys.readouterr()
     assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert re.fullmatch(rf"error: .*gpt1 {words.split()[0]}: .*{told}.* \(.*gpt1 {words.split()[0]} --help\)\n", said.err)
+    assert re.fullmatch(
+        rf"error: .*gpt1 {words.split()[0]}: .*{told}.* \(.*gpt1 {words.split()[0]} --help\)\n",
+        said.err,
+    )
 
 
 def test_a_shell_completes_commands_and_options():
@@ -104,34 +151,64 @@ def test_a_shell_completes_commands_and_options():
 
 def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
     """Whatever a command raises that a person can mend; /dev/full stands for a full disk."""
-    for error, status, line in (("__import__('gpt1.errors').errors.UserError('mend it')", 2, "error: mend it\n"),
-                                ("__import__('gpt1.errors').errors.TemporaryError('try again')", 75, "error: try again\n"),
-                                ("OSError(28, 'No space left on device', 'x')", 2, "error: x cannot be written (No space left on device)")):
-        code = ("import gpt1.cli as cli, gpt1.commands.sync as sync\n"
-                f"def fail():\n    'Fails.'\n    raise {error}\nsync.sync = fail\nimport sys; sys.argv = ['gpt1', 'sync']; cli.main()")
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    for error, status, line in (
+        ("__import__('gpt1.errors').errors.UserError('mend it')", 2, "error: mend it\n"),
+        ("__import__('gpt1.errors').errors.TemporaryError('try again')", 75, "error: try again\n"),
+        (
+            "OSError(28, 'No space left on device', 'x')",
+            2,
+            "error: x cannot be written (No space left on device)",
+        ),
+    ):
+        code = (
+            "import gpt1.cli as cli, gpt1.commands.sync as sync\ndef fail():\n    'Fails.'\n   "
+            f" raise {error}\nsync.sync = fail\nimport sys; sys.argv = ['gpt1', 'sync']; cli.main()"
+        )
+        said = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
         assert said.returncode == status
         assert said.stderr.startswith(line)
         assert "Traceback" not in said.stderr
 
 
 def test_the_group_itself_has_no_arguments_but_help_and_completion():
-    assert {parameter.name for parameter in get_command(app).params} == {"install_completion", "show_completion"}
+    assert {parameter.name for parameter in get_command(app).params} == {
+        "install_completion",
+        "show_completion",
+    }
 
 
 def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
     assert perhaps("xyz", ["cola", "rte"]) == ""
-    with pytest.raises(UserError, match=r"no profile 'smal'; expected one of demo, official, paper, small; did you mean small\?$"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"no profile 'smal'; expected one of demo, official, paper, small; did you mean"
+            r" small\?$"
+        ),
+    ):
         compose("smal", [])
 
 
 def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=rf"^{re.escape(str(tmp_path))} is no checkout, .* in the root of one, or name a model by"):
+    with pytest.raises(
+        UserError,
+        match=(
+            rf"^{re.escape(str(tmp_path))} is no checkout, .* in the root of one, or name a"
+            r" model by"
+        ),
+    ):
         refuse_absent(WEIGHTS, VOCABULARY)
     (tmp_path / "dvc.yaml").touch()
-    with pytest.raises(UserError, match=r"no model has been trained here yet .*: gpt1 run pretrain@transformer makes"):
+    with pytest.raises(
+        UserError,
+        match=r"no model has been trained here yet .*: gpt1 run pretrain@transformer makes",
+    ):
         refuse_absent(WEIGHTS, VOCABULARY)
-    refuse_absent(tmp_path / "own.safetensors", tmp_path)  # what is wrong with these is told where they are read
+    refuse_absent(
+        tmp_path / "own.safetensors", tmp_path
+    )  # what is wrong with these is told where they are read

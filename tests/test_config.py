@@ -29,44 +29,123 @@ def changed(dotted: str, value: Any) -> Any:
 
 def test_paper_profile_is_complete_and_says_what_the_paper_says() -> None:
     params = validate(PAPER)
-    assert (params.model.layers, params.model.width, params.model.heads, params.model.context) == (12, 768, 12, 512)
+    assert (params.model.layers, params.model.width, params.model.heads, params.model.context) == (
+        12,
+        768,
+        12,
+        512,
+    )
     tuning = params.finetune
-    assert (tuning.lambda_lm, tuning.learning_rate, tuning.batch_size, tuning.epochs) == (0.5, 6.25e-5, 32, 3)
-    assert (params.pretrain.learning_rate, params.pretrain.batch_size, params.pretrain.epochs) == (2.5e-4, 64, 100)
+    assert (tuning.lambda_lm, tuning.learning_rate, tuning.batch_size, tuning.epochs) == (
+        0.5,
+        6.25e-5,
+        32,
+        3,
+    )
+    assert (params.pretrain.learning_rate, params.pretrain.batch_size, params.pretrain.epochs) == (
+        2.5e-4,
+        64,
+        100,
+    )
     assert len(params.tasks) == 12
 
 
-@pytest.mark.parametrize(("dotted", "value", "line"), [
-    ("finetune.lamda_lm", 0.5, "unknown key finetune.lamda_lm (found 0.5); did you mean finetune.lambda_lm?"),
-    ("pretain", {}, "unknown key pretain (found {}); did you mean pretrain?"),
-    ("tasks.cola.train_row", 5, "unknown key tasks.cola.train_row (found 5); did you mean tasks.cola.train_rows?"),
-    ("finetune.epochs", None, "finetune.epochs is missing"),
-    ("finetune.epochs", "3", "finetune.epochs: found '3', expected an integer"),
-    ("finetune.epochs", 0, "finetune.epochs: found 0, expected greater than 0"),
-    ("finetune.lambda_lm", -0.5, "finetune.lambda_lm: found -0.5, expected greater than or equal to 0"),
-    ("model.heads", 5, "model.heads 5 must divide model.width 768"),
-    ("finetune.transfer", 13, "finetune.transfer must be all, none or 0..12 (model.layers), found 13"),
-    ("finetune.transfer", "some", "finetune.transfer: found 'some', expected 'all' or 'none'"),
-    ("pretrain.updates", 10, "give either pretrain.epochs or pretrain.updates a number"),
-    ("pretrain.precision", "fp16", "pretrain.precision: found 'fp16', expected 'bf16' or 'fp32'"),
-    ("pretrain.learning_rate", float("nan"), "pretrain.learning_rate: found nan, expected"),
-    ("finetune.seeds", [1, 1], "finetune.seeds must differ from one another, found [1, 1]"),
-    ("finetune.seeds", [1, "two"], "finetune.seeds.1: found 'two', expected an integer"),
-    ("tasks.cola.finetune", {"epoch": 5}, "unknown key tasks.cola.finetune.epoch (found 5); did you mean tasks.cola.finetune.epochs?"),
-    ("tasks.cola.finetune", {"epochs": 0.5}, "tasks.cola.finetune.epochs: found 0.5, expected an integer"),
-    ("sources.cola", None, "sources has no row for cola"),
-    ("sources.dprd", None, "sources has no row for dprd of zero_shot"),
-    ("variants.lstm.networks", "lstm", "unknown key variants.lstm.networks (found 'lstm'); did you mean variants.lstm.network?"),
-    ("variants.lstm.network", "gru", "variants.lstm.network: found 'gru', expected 'transformer' or 'lstm'"),
-    ("transfer.mnli.layers", [0, 13], "transfer.mnli.layers: expected numbers from 0 to 12 (model.layers), found 13"),
-    ("transfer.mnli.seeds", 0, "transfer.mnli.seeds: found 0, expected greater than 0"),
-    ("transfer.mnli.layer", [0], "unknown key transfer.mnli.layer (found (0,)); did you mean transfer.mnli.layers?"),
-    ("transfer.imdb", {"group": "nli", "layers": None, "seeds": None}, "transfer.imdb: expected a task of params.yaml and its group"),
-    ("zero_shot.cola.rows", 0, "zero_shot.cola.rows: found 0, expected greater than 0"),
-    ("ablate.lstm-cola", {"variant": "lstm", "task": "cola", "group": "glue", "reads": "bpe"}, "ablate.lstm-cola: expected VARIANT-TASK"),
-    ("ablate.x", {"variant": "x", "task": "cola", "group": "glue", "reads": "bpe"}, "a variant among no_pretraining, no_aux_lm, lstm"),
-    ("model", [1], "model: found (1,), expected a dictionary"),
-])
+@pytest.mark.parametrize(
+    ("dotted", "value", "line"),
+    [
+        (
+            "finetune.lamda_lm",
+            0.5,
+            "unknown key finetune.lamda_lm (found 0.5); did you mean finetune.lambda_lm?",
+        ),
+        ("pretain", {}, "unknown key pretain (found {}); did you mean pretrain?"),
+        (
+            "tasks.cola.train_row",
+            5,
+            "unknown key tasks.cola.train_row (found 5); did you mean tasks.cola.train_rows?",
+        ),
+        ("finetune.epochs", None, "finetune.epochs is missing"),
+        ("finetune.epochs", "3", "finetune.epochs: found '3', expected an integer"),
+        ("finetune.epochs", 0, "finetune.epochs: found 0, expected greater than 0"),
+        (
+            "finetune.lambda_lm",
+            -0.5,
+            "finetune.lambda_lm: found -0.5, expected greater than or equal to 0",
+        ),
+        ("model.heads", 5, "model.heads 5 must divide model.width 768"),
+        (
+            "finetune.transfer",
+            13,
+            "finetune.transfer must be all, none or 0..12 (model.layers), found 13",
+        ),
+        ("finetune.transfer", "some", "finetune.transfer: found 'some', expected 'all' or 'none'"),
+        ("pretrain.updates", 10, "give either pretrain.epochs or pretrain.updates a number"),
+        (
+            "pretrain.precision",
+            "fp16",
+            "pretrain.precision: found 'fp16', expected 'bf16' or 'fp32'",
+        ),
+        ("pretrain.learning_rate", float("nan"), "pretrain.learning_rate: found nan, expected"),
+        ("finetune.seeds", [1, 1], "finetune.seeds must differ from one another, found [1, 1]"),
+        ("finetune.seeds", [1, "two"], "finetune.seeds.1: found 'two', expected an integer"),
+        (
+            "tasks.cola.finetune",
+            {"epoch": 5},
+            (
+                "unknown key tasks.cola.finetune.epoch (found 5); did you mean"
+                " tasks.cola.finetune.epochs?"
+            ),
+        ),
+        (
+            "tasks.cola.finetune",
+            {"epochs": 0.5},
+            "tasks.cola.finetune.epochs: found 0.5, expected an integer",
+        ),
+        ("sources.cola", None, "sources has no row for cola"),
+        ("sources.dprd", None, "sources has no row for dprd of zero_shot"),
+        (
+            "variants.lstm.networks",
+            "lstm",
+            (
+                "unknown key variants.lstm.networks (found 'lstm'); did you mean"
+                " variants.lstm.network?"
+            ),
+        ),
+        (
+            "variants.lstm.network",
+            "gru",
+            "variants.lstm.network: found 'gru', expected 'transformer' or 'lstm'",
+        ),
+        (
+            "transfer.mnli.layers",
+            [0, 13],
+            "transfer.mnli.layers: expected numbers from 0 to 12 (model.layers), found 13",
+        ),
+        ("transfer.mnli.seeds", 0, "transfer.mnli.seeds: found 0, expected greater than 0"),
+        (
+            "transfer.mnli.layer",
+            [0],
+            "unknown key transfer.mnli.layer (found (0,)); did you mean transfer.mnli.layers?",
+        ),
+        (
+            "transfer.imdb",
+            {"group": "nli", "layers": None, "seeds": None},
+            "transfer.imdb: expected a task of params.yaml and its group",
+        ),
+        ("zero_shot.cola.rows", 0, "zero_shot.cola.rows: found 0, expected greater than 0"),
+        (
+            "ablate.lstm-cola",
+            {"variant": "lstm", "task": "cola", "group": "glue", "reads": "bpe"},
+            "ablate.lstm-cola: expected VARIANT-TASK",
+        ),
+        (
+            "ablate.x",
+            {"variant": "x", "task": "cola", "group": "glue", "reads": "bpe"},
+            "a variant among no_pretraining, no_aux_lm, lstm",
+        ),
+        ("model", [1], "model: found (1,), expected a dictionary"),
+    ],
+)
 def test_a_wrong_value_is_one_line(dotted: str, value: Any, line: str) -> None:
     with pytest.raises(UserError) as caught:
         validate(changed(dotted, value))
@@ -83,8 +162,14 @@ def test_a_task_row_overrides_the_shared_section() -> None:
 
 def with_variant(finetune: dict[str, Any], network: str = "transformer") -> dict[str, Any]:
     values = changed("variants.mine", {"network": network, "seeds": None, "finetune": finetune})
-    reads = "bpe" if finetune.get("transfer") == "none" else f"pretrain/{network}/weights.safetensors"
-    return values | {"ablate": {"mine-cola": {"variant": "mine", "task": "cola", "group": "glue", "reads": reads}}}
+    reads = (
+        "bpe" if finetune.get("transfer") == "none" else f"pretrain/{network}/weights.safetensors"
+    )
+    return values | {
+        "ablate": {
+            "mine-cola": {"variant": "mine", "task": "cola", "group": "glue", "reads": reads}
+        }
+    }
 
 
 def test_a_variant_overrides_its_task_and_that_the_section() -> None:
@@ -94,9 +179,27 @@ def test_a_variant_overrides_its_task_and_that_the_section() -> None:
     assert (recipe.dropout, recipe.epochs, recipe.lambda_lm) == (0.0, 7, 0.5)
 
 
-@pytest.mark.parametrize(("finetune", "network", "line"), [
-    ({"droput": 0.0}, "transformer", "unknown key variants.mine.finetune.droput (found 0.0); did you mean variants.mine.finetune.dropout?"),
-    ({"transfer": 2}, "lstm", "variants.mine.finetune.transfer: expected all or none for the LSTM, which has one layer, found 2")])
+@pytest.mark.parametrize(
+    ("finetune", "network", "line"),
+    [
+        (
+            {"droput": 0.0},
+            "transformer",
+            (
+                "unknown key variants.mine.finetune.droput (found 0.0); did you mean"
+                " variants.mine.finetune.dropout?"
+            ),
+        ),
+        (
+            {"transfer": 2},
+            "lstm",
+            (
+                "variants.mine.finetune.transfer: expected all or none for the LSTM, which has one"
+                " layer, found 2"
+            ),
+        ),
+    ],
+)
 def test_a_wrong_variant_is_one_line(finetune: dict[str, Any], network: str, line: str) -> None:
     with pytest.raises(UserError) as caught:
         validate(with_variant(finetune, network))
@@ -116,10 +219,15 @@ def test_layers_of_a_transfer() -> None:
     assert validate(changed("transfer.mnli.layers", [6, 0, 6])).transferred_layers("mnli") == (0, 6)
 
 
-@pytest.mark.parametrize(("text", "line"), [
-    ("model: [", "is not YAML"), ("a: 1\na: 2\n", "is not YAML"), ("", "found NoneType"),
-    ("- 1\n", "expected sections such as model: and pretrain:, found list"),
-])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("model: [", "is not YAML"),
+        ("a: 1\na: 2\n", "is not YAML"),
+        ("", "found NoneType"),
+        ("- 1\n", "expected sections such as model: and pretrain:, found list"),
+    ],
+)
 def test_a_file_that_is_no_mapping(tmp_path: Path, text: str, line: str) -> None:
     (tmp_path / "params.yaml").write_text(text)
     with pytest.raises(UserError, match=line):
@@ -134,7 +242,9 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_written_yaml_reads_back_the_same(tmp_path: Path) -> None:
     write_yaml(tmp_path / "params.yaml", PAPER, "# comment\n")
     assert read_yaml(tmp_path / "params.yaml") == PAPER
-    assert "epsilon: 1.0e-08" in (tmp_path / "params.yaml").read_text(), "YAML 1.1 readers take 1e-08 for a string"
+    assert "epsilon: 1.0e-08" in (tmp_path / "params.yaml").read_text(), (
+        "YAML 1.1 readers take 1e-08 for a string"
+    )
 
 
 def test_nearest_key_prefers_the_same_section() -> None:

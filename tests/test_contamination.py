@@ -1,4 +1,6 @@
-"""Runs of words that corpus and tasks share: against plain sets of words, whatever the blocks and even where all hashes are equal."""
+"""Runs of words that corpus and tasks share: against plain sets of words, whatever the blocks and
+even where all hashes are equal.
+"""
 
 import csv
 import json
@@ -28,22 +30,32 @@ WORDS = ("ba", "é", "n't", "42", ",", "\n", '"', "-")  # the last four are no w
 def plain_runs(text: str, n: int) -> set[str]:
     """Every run of n words, by the rules said in words."""
     words = [word for word in text.split(" ") if any(character.isalnum() for character in word)]
-    return {" ".join(words[place:place + n]) for place in range(len(words) - n + 1)}
+    return {" ".join(words[place : place + n]) for place in range(len(words) - n + 1)}
 
 
 def made_texts(generator: random.Random, count_: int, longest: int) -> list[str]:
-    return [" ".join(generator.choices(WORDS, k=generator.randint(0, longest))) for _ in range(count_)]
+    return [
+        " ".join(generator.choices(WORDS, k=generator.randint(0, longest))) for _ in range(count_)
+    ]
 
 
 def made_corpus(folder: Path, generator: random.Random) -> dict[str, str]:
-    """Cleaned books and files of documents under `folder`; {name of a book or document: its text}, in the order of the search."""
+    """Cleaned books and files of documents under `folder`; {name of a book or document: its text},
+    in the order of the search.
+    """
     found: dict[str, str] = {}
     for name in ("books/a.txt", "documents/b.jsonl", "books/c/d.txt", "documents/e.parquet"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        texts = made_texts(generator, 30, 12) if name.startswith("documents") else made_texts(generator, 1, 300)
+        texts = (
+            made_texts(generator, 30, 12)
+            if name.startswith("documents")
+            else made_texts(generator, 1, 300)
+        )
         short = name.split("/", 1)[1]
         if name.startswith("documents"):
-            (folder / name).write_text(" ".join(f"{text} {DOCUMENT_END}".lstrip(" ") for text in texts), encoding="utf-8")
+            (folder / name).write_text(
+                " ".join(f"{text} {DOCUMENT_END}".lstrip(" ") for text in texts), encoding="utf-8"
+            )
             found |= {f"{short}#{row}": text for row, text in enumerate(texts)}
         else:
             (folder / name).write_text(texts[0], encoding="utf-8")
@@ -63,14 +75,24 @@ def searched(index: Index, folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("mixing", ["good", "bad", "none"])
-def test_found_is_what_both_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mixing: str) -> None:
+def test_found_is_what_both_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mixing: str
+) -> None:
     generator = random.Random(seed)
     n = 1 + seed
     if mixing != "good":  # most runs share a hash, or all do
-        monkeypatch.setattr(ngrams, "_mixed", lambda hashes: (hashes >> np.uint64(61 if mixing == "bad" else 63)) << np.uint64(63))
+        monkeypatch.setattr(
+            ngrams,
+            "_mixed",
+            lambda hashes: (hashes >> np.uint64(61 if mixing == "bad" else 63)) << np.uint64(63),
+        )
     if seed % 2:
-        for module, name, value in ((ngrams, "BLOCK_BYTES", 60), (ngrams, "OVERHANG_BYTES", 7), (shards, "PART_BYTES", 150),
-                                    (index_module, "GROUP_CHARACTERS", 40)):
+        for module, name, value in (
+            (ngrams, "BLOCK_BYTES", 60),
+            (ngrams, "OVERHANG_BYTES", 7),
+            (shards, "PART_BYTES", 150),
+            (index_module, "GROUP_CHARACTERS", 40),
+        ):
             monkeypatch.setattr(module, name, value)
     corpus = made_corpus(tmp_path, generator)
     texts = made_texts(generator, 40, 20)
@@ -81,7 +103,9 @@ def test_found_is_what_both_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for run in plain_runs(text, n) & asked:
             expected.setdefault(run, name)
     assert len(index.hashes) == len(asked)
-    assert [{index.said(run) for run in index.runs_of_text(text)} for text in range(len(texts))] == [plain_runs(text, n) for text in texts]
+    assert [
+        {index.said(run) for run in index.runs_of_text(text)} for text in range(len(texts))
+    ] == [plain_runs(text, n) for text in texts]
     assert searched(index, tmp_path) == expected
     assert expected
 
@@ -95,8 +119,9 @@ def test_no_texts_and_no_words() -> None:
 
 def test_equal_words_have_equal_hashes_wherever_they_stand() -> None:
     words = ngrams.words_of(b"ab b ab \x0c a.b ab , ba abab ab")
-    assert [words.data[start:stop] for start, stop in zip(words.starts, words.stops, strict=True)] == [
-        b"ab", b"b", b"ab", b"\x0c", b"a.b", b"ab", b"ba", b"abab", b"ab"]
+    assert [
+        words.data[start:stop] for start, stop in zip(words.starts, words.stops, strict=True)
+    ] == [b"ab", b"b", b"ab", b"\x0c", b"a.b", b"ab", b"ba", b"abab", b"ab"]
     assert len({*words.hashes.tolist()}) == 6
     assert len({words.hashes[place] for place in (0, 2, 5, 8)}) == 1
     assert len(ngrams.run_hashes(words, 10)) == 0
@@ -110,7 +135,14 @@ def test_the_table_by_hand() -> None:
     found = {runs["b c d"]: "one|two.txt", runs["c d e"]: "two"}
     split = Split("Task", "test", True, [[0, 1], [1], [2, 0], [3], [0], [4]])
     row, worst = count(split, index, found)
-    assert (row.examples, row.long_enough, row.overlapping, row.share, row.runs, row.runs_found) == (6, 5, 4, 0.8, 5, 2)
+    assert (
+        row.examples,
+        row.long_enough,
+        row.overlapping,
+        row.share,
+        row.runs,
+        row.runs_found,
+    ) == (6, 5, 4, 0.8, 5, 2)
     assert [(one.example, one.runs_found, one.runs) for one in worst] == [(2, 2, 3), (0, 1, 2)]
     assert (worst[1].words, worst[1].book) == ("b c d", "one|two.txt")
     text = markdown([row], worst, 3, "my books", 12345)
@@ -126,7 +158,9 @@ def test_a_book_s_name_cannot_break_the_table() -> None:
 
 
 def write_run(folder: Path) -> None:
-    """params.yaml, three cleaned books and SciTail, of whose 12 test pairs two have words of the books."""
+    """params.yaml, three cleaned books and SciTail, of whose 12 test pairs two have words of the
+    books.
+    """
     values: dict[str, Any] = read_yaml(ROOT / "conf" / "paper.yaml")
     values["tasks"] = {"scitail": values["tasks"]["scitail"]}
     values |= {"transfer": {}, "zero_shot": {}, "bpe": values["bpe"] | {"source": "learn"}}
@@ -137,25 +171,40 @@ def write_run(folder: Path) -> None:
         rows = [[f"Premise {row} of {split}.", f"Its {row} other.", "neutral"] for row in range(12)]
         if split == "test":
             rows[2][0] = "He didn't say so — “one” two three four five six seven eight nine ten."
-            rows[4][1] = "ELEVEN twelve, thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty and two more words"
-        (pairs / f"scitail_1.0_{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+            rows[4][1] = (
+                "ELEVEN twelve, thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+                " twenty and two more words"
+            )
+        (pairs / f"scitail_1.0_{split}.tsv").write_text(
+            "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8"
+        )
     books = folder / "data/clean/books"
     books.mkdir(parents=True)
     (books / "a.txt").write_text("nothing of it")
-    (books / "b.txt").write_text("x he did n't say so - \" one \" two three \n four five six seven eight nine ten y")
-    (books / "c.txt").write_text("eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty and two but more")
-    (folder / "data/clean/counts.json").write_text(json.dumps({"corpus_name": "three books", "totals": {"words": 40}}))
+    (books / "b.txt").write_text(
+        'x he did n\'t say so - " one " two three \n four five six seven eight nine ten y'
+    )
+    (books / "c.txt").write_text(
+        "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty and two"
+        " but more"
+    )
+    (folder / "data/clean/counts.json").write_text(
+        json.dumps({"corpus_name": "three books", "totals": {"words": 40}})
+    )
 
 
-def test_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_run(tmp_path)
     cleaner = Cleaner()
     monkeypatch.setattr("gpt1.stages.contamination.Cleaner", lambda: cleaner)
     run_here("contamination", tmp_path, monkeypatch)
     folder = tmp_path / "data/contamination"
     table = read_json(folder / "table.json")
-    assert [(row["split"], row["scored"], row["examples"], row["overlapping"]) for row in table["rows"]] == [
-        ("dev", False, 12, 0), ("test", True, 12, 1)]
+    assert [
+        (row["split"], row["scored"], row["examples"], row["overlapping"]) for row in table["rows"]
+    ] == [("dev", False, 12, 0), ("test", True, 12, 1)]
     [worst] = table["worst"]
     assert (worst["example"], worst["runs_found"], worst["book"]) == (2, 3, "b.txt")
     assert worst["words"] == "he did n't say so one two three four five six seven eight"
@@ -171,14 +220,18 @@ def test_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert [row["overlapping"] for row in read_json(folder / "table.json")["rows"]] == [0, 2]
 
 
-def test_any_number_of_processes_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_processes_finds_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gpt1.stages import contamination
 
     corpus = made_corpus(tmp_path, random.Random(1))
     index = make_index([*list(corpus.values())[:9], "never"], 4)
     found = []
     for processes in (1, 2):
-        monkeypatch.setattr(contamination, "processes_for", lambda _, processes=processes: processes)
+        monkeypatch.setattr(
+            contamination, "processes_for", lambda _, processes=processes: processes
+        )
         found.append(contamination.search(index, cleaned_books(tmp_path)))
     assert list(found[0].items()) == list(found[1].items())
     assert len(found[0]) > 20

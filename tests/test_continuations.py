@@ -1,4 +1,6 @@
-"""Log-probabilities of continuations by both networks: against float64 arithmetic, plain forwards, and other ways of batching."""
+"""Log-probabilities of continuations by both networks: against float64 arithmetic, plain forwards,
+and other ways of batching.
+"""
 
 import itertools
 import math
@@ -21,7 +23,9 @@ CPU = torch.device("cpu")
 def network(kind, rows=ROWS):
     """A small random network whose biases and gains are random too."""
     generator = torch.Generator().manual_seed(3)
-    made = Lstm(SIZES, UNITS, rows, generator) if kind == "lstm" else Decoder(SIZES, rows, generator)
+    made = (
+        Lstm(SIZES, UNITS, rows, generator) if kind == "lstm" else Decoder(SIZES, rows, generator)
+    )
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator))
@@ -36,7 +40,10 @@ def random_prompts(n, k, seed):
         prefix = draw.integers(ROWS, size=draw.integers(1, 14) if number % 4 else 0).tolist()
         uncounted = [int(draw.integers(0 if prefix else 1, 3)) for _ in range(k)]
         longest = 1 if number % 7 == 1 else 8
-        continuations = [draw.integers(ROWS, size=skipped + draw.integers(1, longest + 1)).tolist() for skipped in uncounted]
+        continuations = [
+            draw.integers(ROWS, size=skipped + draw.integers(1, longest + 1)).tolist()
+            for skipped in uncounted
+        ]
         made.append((prefix, continuations, uncounted))
     return made
 
@@ -47,7 +54,9 @@ def sums(model, made, batch_tokens=100, vocabulary=ROWS):
 
 
 def numpy_states(model, tokens):
-    """Hidden states of one sequence in float64, an implementation of its own: post-norm decoder, or LSTM with a projection."""
+    """Hidden states of one sequence in float64, an implementation of its own: post-norm decoder, or
+    LSTM with a projection.
+    """
     weights = {name: value.detach().double().numpy() for name, value in model.state_dict().items()}
     if isinstance(model, Lstm):
         return lstm_states(weights, tokens)
@@ -58,12 +67,17 @@ def numpy_states(model, tokens):
 
     def norm(name, value):
         spread = np.sqrt(value.var(axis=1, keepdims=True) + SIZES.layer_norm_epsilon)
-        return (value - value.mean(axis=1, keepdims=True)) / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return (value - value.mean(axis=1, keepdims=True)) / spread * weights[
+            f"{name}.weight"
+        ] + weights[f"{name}.bias"]
 
-    x = x + weights["positions"][:len(tokens)]
+    x = x + weights["positions"][: len(tokens)]
     for layer in range(SIZES.layers):
         at = f"blocks.{layer}"
-        q, k, v = (part.reshape(len(tokens), SIZES.heads, -1).transpose(1, 0, 2) for part in np.split(linear(f"{at}.qkv", x), 3, axis=1))
+        q, k, v = (
+            part.reshape(len(tokens), SIZES.heads, -1).transpose(1, 0, 2)
+            for part in np.split(linear(f"{at}.qkv", x), 3, axis=1)
+        )
         logits = q @ k.transpose(0, 2, 1) / math.sqrt(q.shape[2])
         seen = np.exp(logits - logits.max(axis=2, keepdims=True)) * np.tri(len(tokens))
         mixed = (seen / seen.sum(axis=2, keepdims=True) @ v).transpose(1, 0, 2).reshape(x.shape)
@@ -82,7 +96,12 @@ def numpy_sums(model, made):
             text = [*prefix, *ids]
             logits = numpy_states(model, text) @ embeddings.T
             logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-            found.append(sum(logs[place - 1, text[place]] for place in range(len(prefix) + skipped, len(text))))
+            found.append(
+                sum(
+                    logs[place - 1, text[place]]
+                    for place in range(len(prefix) + skipped, len(text))
+                )
+            )
     return np.array(found).reshape(len(made), -1)
 
 
@@ -108,8 +127,11 @@ def test_batch_padding_order_and_sharing_change_nothing(kind):
     np.testing.assert_allclose(sums(model, [made[row] for row in order]), expected[order], **near)
     longer = [*made, ([1] * 13, [[2] * 11] * 3, [0] * 3)]  # stretches every row of its batch
     np.testing.assert_allclose(sums(model, longer, 100_000)[:-1], expected, **near)
-    unshared = [(prefix, [ids], [skipped]) for prefix, continuations, counts in made
-                for ids, skipped in zip(continuations, counts, strict=True)]
+    unshared = [
+        (prefix, [ids], [skipped])
+        for prefix, continuations, counts in made
+        for ids, skipped in zip(continuations, counts, strict=True)
+    ]
     np.testing.assert_allclose(sums(model, unshared).reshape(-1, 3), expected, **near)
 
 
@@ -121,7 +143,10 @@ def test_prompts_of_one_prefix_share_it_and_score_as_alone(kind):
     mixed = [prompt for prompt in mixed if prompt]
     batches = pack(prompts_of(mixed), 1)
     assert len(batches) == len(mixed) - 5, "seven with one prefix are rows of four and three"
-    assert sum(batch.prefix_lengths_b.sum() for batch in batches) == sum(len(prefix) for prefix, *_ in mixed) - 5 * 4
+    assert (
+        sum(batch.prefix_lengths_b.sum() for batch in batches)
+        == sum(len(prefix) for prefix, *_ in mixed) - 5 * 4
+    )
     alone = np.concatenate([sums(model, [prompt]) for prompt in mixed])
     for batch_tokens in (1, 200, 100_000):
         np.testing.assert_allclose(sums(model, mixed, batch_tokens), alone, rtol=0, atol=1e-5)
@@ -135,14 +160,20 @@ def test_a_plain_forward_gives_the_same(kind):
             text = torch.tensor([[*prefix, *ids]])
             logs = (model(text, NO_DROPOUT).hidden_btd[0] @ model.tokens.T).log_softmax(1).detach()
             first = len(prefix) + skipped
-            assert sum_ == pytest.approx(logs[first - 1:-1].gather(1, text[0, first:, None]).sum().item(), abs=1e-5)
+            assert sum_ == pytest.approx(
+                logs[first - 1 : -1].gather(1, text[0, first:, None]).sum().item(), abs=1e-5
+            )
 
 
 @pytest.mark.parametrize("kind", ["transformer", "lstm"])
 def test_softmax_over_the_vocabulary_alone(kind):
     """The probabilities of all next tokens sum to 1, special rows left out."""
     vocabulary = ROWS - 3
-    found = sums(network(kind), [([5, 6, 7], [[token] for token in range(vocabulary)], [0] * vocabulary)], vocabulary=vocabulary)
+    found = sums(
+        network(kind),
+        [([5, 6, 7], [[token] for token in range(vocabulary)], [0] * vocabulary)],
+        vocabulary=vocabulary,
+    )
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
 
 

@@ -1,4 +1,6 @@
-"""Corpora in every form that people have them: packed books, .jsonl, .parquet, .arrow, PG-19's and Project Gutenberg's layouts."""
+"""Corpora in every form that people have them: packed books, .jsonl, .parquet, .arrow, PG-19's and
+Project Gutenberg's layouts.
+"""
 
 import gzip
 from pathlib import Path
@@ -26,7 +28,9 @@ def texts_of(path: Path, field: str = "text") -> list[str | None]:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form_gives_the_same_texts(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_form_gives_the_same_texts(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = [*TEXTS, None, *(f"Row {number} «{'ü' * number}»." for number in range(40))]
     FORMS[name](tmp_path / name, texts, "body")
     assert texts_of(tmp_path / name, "body") == texts
@@ -42,11 +46,15 @@ def test_every_form_gives_the_same_texts(tmp_path: Path, name: str, monkeypatch:
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.zst", ".TXT.GZ"])
 @pytest.mark.parametrize("codec", ["utf-8", "cp1252", "utf-16"])
-def test_a_packed_book_is_the_book(tmp_path: Path, suffix: str, codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_packed_book_is_the_book(
+    tmp_path: Path, suffix: str, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gpt1.corpora.inspection.PIECE_BYTES", 300)
     monkeypatch.setattr(files, "BLOCK_BYTES", 90)
     text = "".join(f"línea “{number}”\n" for number in range(60))
-    pack = {".gz": gzip.compress, ".zst": zstandard}.get(suffix[-4:].lower().removeprefix("t"), zstandard if "zst" in suffix else bytes)
+    pack = {".gz": gzip.compress, ".zst": zstandard}.get(
+        suffix[-4:].lower().removeprefix("t"), zstandard if "zst" in suffix else bytes
+    )
     (tmp_path / f"book{suffix}").write_bytes(pack(text.encode(codec)))
     [book] = list_corpus(tmp_path)
     found = inspect(book)
@@ -57,26 +65,46 @@ def test_a_packed_book_is_the_book(tmp_path: Path, suffix: str, codec: str, monk
 
 
 def test_what_is_no_file_of_a_corpus_is_left(tmp_path: Path) -> None:
-    for name in ("a.txt", "b.csv", "c.txt.bz2", "d.parquet.gz", "e.json", "metadata.csv", "data/cache-1f.arrow", "data/data-0.arrow"):
+    for name in (
+        "a.txt",
+        "b.csv",
+        "c.txt.bz2",
+        "d.parquet.gz",
+        "e.json",
+        "metadata.csv",
+        "data/cache-1f.arrow",
+        "data/data-0.arrow",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert [(file.name, file.form) for file in list_corpus(tmp_path)] == [("a.txt", "text"), ("data/data-0.arrow", "arrow")]
+    assert [(file.name, file.form) for file in list_corpus(tmp_path)] == [
+        ("a.txt", "text"),
+        ("data/data-0.arrow", "arrow"),
+    ]
     (tmp_path / "a.txt.gz").write_bytes(b"")
-    with pytest.raises(UserError, match=r"holds a\.txt and a\.txt\.gz, one file packed and not; take one"):
+    with pytest.raises(
+        UserError, match=r"holds a\.txt and a\.txt\.gz, one file packed and not; take one"
+    ):
         list_corpus(tmp_path)
 
 
 def damaged(folder: Path, name: str) -> Path:
     FORMS[name](folder / name, [f"row {number} of some length" for number in range(2000)])
     data = (folder / name).read_bytes()
-    (folder / name).write_bytes(data[:len(data) * 2 // 3])
+    (folder / name).write_bytes(data[: len(data) * 2 // 3])
     return folder / name
 
 
 @pytest.mark.parametrize("name", [name for name in FORMS if name != "a.jsonl"])
 def test_a_file_cut_short_is_named(tmp_path: Path, name: str) -> None:
     path = damaged(tmp_path, name)
-    with pytest.raises(UserError, match=rf"{name} cannot be (unpacked|read as \.\w+) \(.+\); get it again or take it out of the corpus$"):
+    with pytest.raises(
+        UserError,
+        match=(
+            rf"{name} cannot be (unpacked|read as \.\w+) \(.+\); get it again or take it out of the"
+            r" corpus$"
+        ),
+    ):
         texts_of(path)
 
 
@@ -94,7 +122,12 @@ def test_noise_in_any_form_is_named_or_counted(tmp_path: Path, name: str) -> Non
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_a_table_without_the_column_names_those_of_texts(tmp_path: Path, name: str) -> None:
     FORMS[name](tmp_path / name, TEXTS, "story")
-    with pytest.raises(UserError, match=r"expected a column 'text' of texts, found story; name it: .* clean\.text_field=COLUMN"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"expected a column 'text' of texts, found story; name it: .* clean\.text_field=COLUMN"
+        ),
+    ):
         texts_of(tmp_path / name)
     with pytest.raises(UserError, match="expected a column 'id' of texts, found story"):
         texts_of(tmp_path / name, "id")
@@ -108,23 +141,54 @@ def test_a_text_with_wrong_bytes_in_a_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_json_rows_that_are_none(tmp_path: Path) -> None:
-    rows = ['{"text": "a"}', "{", "[1]", '"text"', '{"text": 3}', '{"other": "a"}', "", '{"text": "\\ud800 x"}', "[" * 100_000]
+    rows = [
+        '{"text": "a"}',
+        "{",
+        "[1]",
+        '"text"',
+        '{"text": 3}',
+        '{"other": "a"}',
+        "",
+        '{"text": "\\ud800 x"}',
+        "[" * 100_000,
+    ]
     (tmp_path / "a.jsonl").write_bytes("\n".join(rows).encode() + b"\n\xff\n" + b'{"text": "last"}')
-    assert texts_of(tmp_path / "a.jsonl") == ["a", None, None, None, None, None, "", "\ud800 x", None, None, "last"]
+    assert texts_of(tmp_path / "a.jsonl") == [
+        "a",
+        None,
+        None,
+        None,
+        None,
+        None,
+        "",
+        "\ud800 x",
+        None,
+        None,
+        "last",
+    ]
 
 
-def test_bombs_and_endless_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_and_endless_lines_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "UNPACKED_FREELY", 100_000)
-    same = pa.table({"text": pa.array(["x" * 50_000] * 2000).dictionary_encode()})  # a text that 2,000 rows name
+    same = pa.table(
+        {"text": pa.array(["x" * 50_000] * 2000).dictionary_encode()}
+    )  # a text that 2,000 rows name
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a\n" * 2_000_000))
     parquet.write_table(same, tmp_path / "b.parquet")
-    with pa.OSFile(str(tmp_path / "c.arrow"), "wb") as sink, pa.ipc.new_stream(sink, same.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "c.arrow"), "wb") as sink,
+        pa.ipc.new_stream(sink, same.schema) as writer,
+    ):
         writer.write_table(same)
     packed, *tables = list_corpus(tmp_path)
     with pytest.raises(UserError, match=r"a\.txt\.gz unpacks to more than 250 times its size"):
         inspect(packed)
     for table in tables:
-        with pytest.raises(UserError, match=rf"{table.name} unpacks to more than 250 times its size"):
+        with pytest.raises(
+            UserError, match=rf"{table.name} unpacks to more than 250 times its size"
+        ):
             list(batches(table, "text"))
     monkeypatch.setattr(documents, "LONGEST_DOCUMENT", 10_000)
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n{"text": "' + b"x" * 300_000)
@@ -132,27 +196,58 @@ def test_bombs_and_endless_lines_are_refused(tmp_path: Path, monkeypatch: pytest
         texts_of(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize(("text", "expected", "licensed"), [
-    ("Plain\nbook\n", "Plain\nbook\n", False),
-    (f"{HEADER}Ba said.\n{FOOTER}", "Ba said.\n", True),
-    (f"{HEADER}Ba said.\n", "Ba said.\n", True),
-    (f"Ba said.\n{FOOTER}", "Ba said.\n", False),
-    (f"{HEADER}One.\n{FOOTER}{HEADER}Two.\n{FOOTER}", "One.\n\nTwo.\n", True),
-    (f"{HEADER}Produced by Li\n*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*\nBa.\n{FOOTER}", "Ba.\n", True),
-    (f"{HEADER.lower()}Ba.\r\n*** end of the project gutenberg ebook ba ***\r\n", "Ba.\r\n", True),
-    ("He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n", "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n", False),
-    (f"{LONG}\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\nTwo.\n", f"{LONG}\n\nTwo.\n", True),
-], ids=lambda value: "" if isinstance(value, str) else str(value))
+@pytest.mark.parametrize(
+    ("text", "expected", "licensed"),
+    [
+        ("Plain\nbook\n", "Plain\nbook\n", False),
+        (f"{HEADER}Ba said.\n{FOOTER}", "Ba said.\n", True),
+        (f"{HEADER}Ba said.\n", "Ba said.\n", True),
+        (f"Ba said.\n{FOOTER}", "Ba said.\n", False),
+        (f"{HEADER}One.\n{FOOTER}{HEADER}Two.\n{FOOTER}", "One.\n\nTwo.\n", True),
+        (
+            (
+                f"{HEADER}Produced by Li\n*END*THE SMALL PRINT! FOR PUBLIC DOMAIN"
+                f" ETEXTS*Ver.04.29.93*END*\nBa.\n{FOOTER}"
+            ),
+            "Ba.\n",
+            True,
+        ),
+        (
+            f"{HEADER.lower()}Ba.\r\n*** end of the project gutenberg ebook ba ***\r\n",
+            "Ba.\r\n",
+            True,
+        ),
+        (
+            "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n",
+            "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n",
+            False,
+        ),
+        (
+            f"{LONG}\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\nTwo.\n",
+            f"{LONG}\n\nTwo.\n",
+            True,
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else str(value),
+)
 def test_gutenbergs_licence(tmp_path: Path, text: str, expected: str, licensed: bool) -> None:
     assert body(text) == (expected, licensed)
-    for name, data in (("a.txt", text.encode("utf-8-sig")), ("b.txt.gz", gzip.compress(text.encode("utf-16")))):
+    for name, data in (
+        ("a.txt", text.encode("utf-8-sig")),
+        ("b.txt.gz", gzip.compress(text.encode("utf-16"))),
+    ):
         (tmp_path / name).write_bytes(data)
     for book in list_corpus(tmp_path):
         found = inspect(book)
         assert "\n".join("".join(read_piece(piece)) for piece in found.pieces) == expected
         width = 2 if book.packed else 1
-        assert (found.licensed, found.stripped) == (licensed, width * (len(text) - len(expected) + (len(found.pieces) - 1)))
-        assert not any(piece.tags_before for piece in found.pieces), "what ftfy leaves after a tag is of the book, not of the licence"
+        assert (found.licensed, found.stripped) == (
+            licensed,
+            width * (len(text) - len(expected) + (len(found.pieces) - 1)),
+        )
+        assert not any(piece.tags_before for piece in found.pieces), (
+            "what ftfy leaves after a tag is of the book, not of the licence"
+        )
 
 
 def inspections(folder: Path, books: dict[str, str]) -> list[Inspection]:
@@ -162,12 +257,16 @@ def inspections(folder: Path, books: dict[str, str]) -> list[Inspection]:
     return [inspect(book) for book in list_corpus(folder)]
 
 
-@pytest.mark.parametrize(("books", "kind"), [
-    ({"train/10.txt": "a", "train/7.txt": "b", "test/9.txt": "c"}, "PG-19"),
-    ({"train/10.txt": "a", "validation/x.txt": "b"}, ""),
-    ({"1.txt": f"{HEADER}a", "2.txt": f"{HEADER}b", "3.txt": "c"}, "Project Gutenberg"),
-    ({"1.txt": f"{HEADER}a", "2.txt": "b", "3.txt": "c"}, ""),
-    ({"romance/1.txt": "a", "2.txt": "b"}, "")])
+@pytest.mark.parametrize(
+    ("books", "kind"),
+    [
+        ({"train/10.txt": "a", "train/7.txt": "b", "test/9.txt": "c"}, "PG-19"),
+        ({"train/10.txt": "a", "validation/x.txt": "b"}, ""),
+        ({"1.txt": f"{HEADER}a", "2.txt": f"{HEADER}b", "3.txt": "c"}, "Project Gutenberg"),
+        ({"1.txt": f"{HEADER}a", "2.txt": "b", "3.txt": "c"}, ""),
+        ({"romance/1.txt": "a", "2.txt": "b"}, ""),
+    ],
+)
 def test_what_a_corpus_is_recognised_as(tmp_path: Path, books: dict[str, str], kind: str) -> None:
     assert recognised(found := inspections(tmp_path, books), 0) == kind
     assert recognised(found, 1) == ""
@@ -175,7 +274,10 @@ def test_what_a_corpus_is_recognised_as(tmp_path: Path, books: dict[str, str], k
     refuse_wrong_name("my novels", kind)
     for name in ("BooksCorpus", "Toronto Book Corpus", "bookcorpus (mine)"):
         if kind:
-            with pytest.raises(UserError, match=rf"recognised as {kind}; .* gpt1 profile PROFILE 'clean\.corpus_name={kind}'"):
+            with pytest.raises(
+                UserError,
+                match=rf"recognised as {kind}; .* gpt1 profile PROFILE 'clean\.corpus_name={kind}'",
+            ):
                 refuse_wrong_name(name, kind)
         else:
             refuse_wrong_name(name, kind)

@@ -1,4 +1,6 @@
-"""Learning rates drawn, pre-training curves, parameters by component: corner points, smoothing and tables by hand, equal bytes."""
+"""Learning rates drawn, pre-training curves, parameters by component: corner points, smoothing and
+tables by hand, equal bytes.
+"""
 
 import csv
 import json
@@ -16,9 +18,17 @@ from gpt1.report.drawing import svg
 from gpt1.report.training import SMOOTHING, networks, read_training, smoothed, thinned
 from gpt1.report.training_pictures import in_order, learning_rates, pretraining_curves
 
-POINTS = [{"update": update, "loss": 8.0 - update / 10, "learning_rate": 1e-4, "gradient_norm": 2.0} for update in (10, 20, 30, 40)] + [
-    {"update": 20, "heldout_loss": 7.0}, {"update": 40, "heldout_loss": 5.0}]
-DECODER = {"attention": 300, "feed_forward": 500, "layer_norms": 20, "position_embeddings": 30, "token_embeddings": 150}
+POINTS = [
+    {"update": update, "loss": 8.0 - update / 10, "learning_rate": 1e-4, "gradient_norm": 2.0}
+    for update in (10, 20, 30, 40)
+] + [{"update": 20, "heldout_loss": 7.0}, {"update": 40, "heldout_loss": 5.0}]
+DECODER = {
+    "attention": 300,
+    "feed_forward": 500,
+    "layer_norms": 20,
+    "position_embeddings": 30,
+    "token_embeddings": 150,
+}
 POINTS_HIGH = 8.0  # letters
 RECURRENT = {"projection": 100, "recurrent": 700, "token_embeddings": 150}
 
@@ -26,10 +36,19 @@ RECURRENT = {"projection": 100, "recurrent": 700, "token_embeddings": 150}
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made_curves.write_params(2, [0], made_up=False, pretrain={"updates": 40, "epochs": None, "warmup_updates": 4, "learning_rate": 0.01})
+    made_curves.write_params(
+        2,
+        [0],
+        made_up=False,
+        pretrain={"updates": 40, "epochs": None, "warmup_updates": 4, "learning_rate": 0.01},
+    )
     made_curves.write_pretraining("transformer", POINTS, 1024, DECODER)
-    made_curves.write_pretraining("lstm", [point | ({"loss": point["loss"] + 1} if "loss" in point else {}) for point in POINTS], 1024,
-                                  RECURRENT)
+    made_curves.write_pretraining(
+        "lstm",
+        [point | ({"loss": point["loss"] + 1} if "loss" in point else {}) for point in POINTS],
+        1024,
+        RECURRENT,
+    )
 
 
 def written(name: str) -> Path:
@@ -52,17 +71,31 @@ def test_the_rates_that_are_drawn_by_hand():
     assert before.at([1, 2, 4, 20, 40], 40) == pytest.approx([0.0025, 0.005, 0.01, *cosine])
     (after,) = curves.finetuning_rates(params)
     assert (after.name, after.peak, after.warmup) == ("warmup_linear", 6.25e-5, 0.002)
-    assert after.at([10, 20, 5000, 10_000], 10_000) == pytest.approx([6.25e-5 * f for f in (0.5 * 0.999, 0.998, 0.5, 0)])
+    assert after.at([10, 20, 5000, 10_000], 10_000) == pytest.approx(
+        [6.25e-5 * f for f in (0.5 * 0.999, 0.998, 0.5, 0)]
+    )
 
 
 def test_a_task_with_a_rate_of_its_own_is_drawn_beside_the_others():
     values = json.loads(Path("params.yaml").read_text())
-    values["tasks"]["race"]["finetune"] = {"learning_rate": 3e-5, "schedule": "warmup_constant", "epochs": 1}
+    values["tasks"]["race"]["finetune"] = {
+        "learning_rate": 3e-5,
+        "schedule": "warmup_constant",
+        "epochs": 1,
+    }
     values["tasks"]["cola"]["finetune"] = {"epochs": 9}  # the rate by share of updates is the same
     change(tasks=values["tasks"])
     usual, own = curves.finetuning_rates(read_params())
-    assert (usual.label, own.label, own.peak, own.name) == ("fine-tuning", "RACE", 3e-5, "warmup_constant")
-    picture = svg(lambda: learning_rates(curves.pretraining_rates(read_params(), 40), 40, [usual, own]), POINTS_HIGH)
+    assert (usual.label, own.label, own.peak, own.name) == (
+        "fine-tuning",
+        "RACE",
+        3e-5,
+        "warmup_constant",
+    )
+    picture = svg(
+        lambda: learning_rates(curves.pretraining_rates(read_params(), 40), 40, [usual, own]),
+        POINTS_HIGH,
+    )
     assert "RACE: warmup_constant" in picture
     assert "fine-tuning: warmup_linear" in picture
 
@@ -71,18 +104,36 @@ def test_numbers_pictures_and_equal_bytes():
     folder = written("out")
     with (folder / "parameters.csv").open(newline="") as file:
         rows = [tuple(row.values()) for row in csv.DictReader(file)]
-    assert rows == [("transformer", "token_embeddings", "150", "0.150000"), ("transformer", "position_embeddings", "30", "0.030000"),
-                    ("transformer", "attention", "300", "0.300000"), ("transformer", "feed_forward", "500", "0.500000"),
-                    ("transformer", "layer_norms", "20", "0.020000"), ("transformer", "total", "1000", "1.000000"),
-                    ("lstm", "token_embeddings", "150", "0.157895"), ("lstm", "recurrent", "700", "0.736842"),
-                    ("lstm", "projection", "100", "0.105263"), ("lstm", "total", "950", "1.000000")]
+    assert rows == [
+        ("transformer", "token_embeddings", "150", "0.150000"),
+        ("transformer", "position_embeddings", "30", "0.030000"),
+        ("transformer", "attention", "300", "0.300000"),
+        ("transformer", "feed_forward", "500", "0.500000"),
+        ("transformer", "layer_norms", "20", "0.020000"),
+        ("transformer", "total", "1000", "1.000000"),
+        ("lstm", "token_embeddings", "150", "0.157895"),
+        ("lstm", "recurrent", "700", "0.736842"),
+        ("lstm", "projection", "100", "0.105263"),
+        ("lstm", "total", "950", "1.000000"),
+    ]
     numbers = json.loads((folder / "metrics.json").read_text())["curves"]
-    assert numbers["transformer"] == {"updates": 40, "tokens": 40_960, "training_loss": 4.0, "heldout_loss": 5.0,
-                                      "heldout_perplexity": round(math.exp(5), 4), "heldout_word_perplexity": round(math.exp(6.5), 4),
-                                      "parameters": DECODER | {"total": 1000}}
+    assert numbers["transformer"] == {
+        "updates": 40,
+        "tokens": 40_960,
+        "training_loss": 4.0,
+        "heldout_loss": 5.0,
+        "heldout_perplexity": round(math.exp(5), 4),
+        "heldout_word_perplexity": round(math.exp(6.5), 4),
+        "parameters": DECODER | {"total": 1000},
+    }
     assert numbers["lstm"]["training_loss"] == 5.0
     text = (folder / "curves.md").read_text()
-    for fact in ("warmup_cosine, 40 updates, warm-up 4 (10 %), 0.01 at update 4", "fewer than 500 updates", "40,960", "148.41"):
+    for fact in (
+        "warmup_cosine, 40 updates, warm-up 4 (10 %), 0.01 at update 4",
+        "fewer than 500 updates",
+        "40,960",
+        "148.41",
+    ):
         assert fact in text
     assert "| feed forward | 500 | 50.0 % | - | - |" in " ".join(text.split())
     assert "perplexity a token" in (folder / "pretraining.svg").read_text()
@@ -91,8 +142,17 @@ def test_numbers_pictures_and_equal_bytes():
     assert "pre-training: warmup_cosine" in (folder / "learning-rate.svg").read_text()
 
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert sorted(before) == ["curves.md", "learning-rate.png", "learning-rate.svg", "metrics.json", "parameters.csv", "parameters.png",
-                              "parameters.svg", "pretraining.png", "pretraining.svg"]
+    assert sorted(before) == [
+        "curves.md",
+        "learning-rate.png",
+        "learning-rate.svg",
+        "metrics.json",
+        "parameters.csv",
+        "parameters.png",
+        "parameters.svg",
+        "pretraining.png",
+        "pretraining.svg",
+    ]
     assert {path.name: path.read_bytes() for path in written("again").iterdir()} == before
 
 
@@ -101,21 +161,34 @@ def test_without_a_variant_of_that_kind_only_the_transformer_is_drawn():
     change(variants={})
     params, trained = read_params(), [read_training(network) for network in networks(read_params())]
     assert "LSTM" not in svg(lambda: pretraining_curves(trained, 1.0), POINTS_HIGH)
-    text = curves.page(params, trained, curves.pretraining_rates(params, 40), curves.finetuning_rates(params))
+    text = curves.page(
+        params, trained, curves.pretraining_rates(params, 40), curves.finetuning_rates(params)
+    )
     assert "Left out: the LSTM" in text
 
 
 def test_components_stand_from_input_to_output_and_unknown_ones_last():
     assert in_order({"adapter": 1, "attention": 2, "token_embeddings": 3, "total": 6}) == [
-        ("token_embeddings", 3), ("attention", 2), ("adapter", 1)]
+        ("token_embeddings", 3),
+        ("attention", 2),
+        ("adapter", 1),
+    ]
 
 
 def test_smoothing_is_the_mean_within_a_factor():
     generator = np.random.default_rng(0)
     at = np.cumsum(generator.integers(1, 9, size=200)).astype(np.float64)
     values = generator.normal(size=200)
-    expected = [np.mean([value for update, value in zip(at, values, strict=True) if here / SMOOTHING <= update <= here * SMOOTHING])
-                for here in at]
+    expected = [
+        np.mean(
+            [
+                value
+                for update, value in zip(at, values, strict=True)
+                if here / SMOOTHING <= update <= here * SMOOTHING
+            ]
+        )
+        for here in at
+    ]
     np.testing.assert_allclose(smoothed(at, values, at), expected, atol=1e-12)
 
 
@@ -130,7 +203,9 @@ def test_thinning_keeps_both_ends_and_spreads_the_rest_over_the_logarithm():
 
 
 def lines(points: list[object]) -> None:
-    Path("data/pretrain/lstm/curve.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
+    Path("data/pretrain/lstm/curve.jsonl").write_text(
+        "".join(json.dumps(point) + "\n" for point in points)
+    )
 
 
 def summary(**changed: object) -> None:
@@ -139,16 +214,34 @@ def summary(**changed: object) -> None:
 
 
 FAULTS = {
-    "no curve": (lambda: Path("data/pretrain/lstm/curve.jsonl").unlink(), "curve.jsonl is not there; run dvc repro pretrain@lstm"),
-    "no summary": (lambda: Path("data/pretrain/lstm/summary.json").unlink(), "summary.json is not there; run dvc repro pretrain@lstm"),
-    "half a line": (lambda: Path("data/pretrain/lstm/curve.jsonl").write_text('{"update": 1'), "curve.jsonl cannot be read"),
+    "no curve": (
+        lambda: Path("data/pretrain/lstm/curve.jsonl").unlink(),
+        "curve.jsonl is not there; run dvc repro pretrain@lstm",
+    ),
+    "no summary": (
+        lambda: Path("data/pretrain/lstm/summary.json").unlink(),
+        "summary.json is not there; run dvc repro pretrain@lstm",
+    ),
+    "half a line": (
+        lambda: Path("data/pretrain/lstm/curve.jsonl").write_text('{"update": 1'),
+        "curve.jsonl cannot be read",
+    ),
     "no object": (lambda: lines([7]), "line 1: expected an object, found int"),
     "no held-out loss": (lambda: lines(POINTS[:4]), "no point of the held-out loss"),
     "no norm": (lambda: lines([{"update": 1, "loss": 2.0}, *POINTS]), "found no 'gradient_norm'"),
-    "not a number": (lambda: lines([*POINTS[:3], POINTS[3] | {"loss": math.nan}, *POINTS[4:]]), "not finite"),
-    "a list for a summary": (lambda: Path("data/pretrain/lstm/summary.json").write_text("[]"), "expected an object, found list"),
+    "not a number": (
+        lambda: lines([*POINTS[:3], POINTS[3] | {"loss": math.nan}, *POINTS[4:]]),
+        "not finite",
+    ),
+    "a list for a summary": (
+        lambda: Path("data/pretrain/lstm/summary.json").write_text("[]"),
+        "expected an object, found list",
+    ),
     "no parameters": (lambda: summary(parameters={}), "found no 'total'"),
-    "another total": (lambda: summary(parameters={"recurrent": 3, "total": 4}), "sum is not their total"),
+    "another total": (
+        lambda: summary(parameters={"recurrent": 3, "total": 4}),
+        "sum is not their total",
+    ),
     "no perplexity": (lambda: summary(heldout_perplexity=None), "pretrain@lstm"),
 }
 

@@ -1,4 +1,6 @@
-"""The made-up world: equal bytes from equal seeds, every statement true to its town, tasks that share nothing with the books."""
+"""The made-up world: equal bytes from equal seeds, every statement true to its town, tasks that
+share nothing with the books.
+"""
 
 import csv
 import hashlib
@@ -24,7 +26,10 @@ from gpt1.demo.town import Event
 
 ROOT = Path(__file__).parents[1]
 SEED, BOOKS, PAGES = 5, 4, 40
-MAKE = f"from pathlib import Path; from gpt1.demo.files import write_world; write_world(Path('world'), {SEED}, {BOOKS}, {PAGES})"
+MAKE = (
+    "from pathlib import Path; from gpt1.demo.files import write_world; write_world(Path('world'),"
+    f" {SEED}, {BOOKS}, {PAGES})"
+)
 
 
 def digest(folder: Path) -> str:
@@ -48,7 +53,10 @@ def rows_of(world: Path, task: str) -> tuple[list[str], list[str]]:
     for path in sorted((world / task).iterdir()):
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".jsonl":
-            found = [f"{row['sentence1']} {row['sentence2']}" for row in map(json.loads, text.splitlines())]
+            found = [
+                f"{row['sentence1']} {row['sentence2']}"
+                for row in map(json.loads, text.splitlines())
+            ]
         elif task == "story_cloze":
             found = [" ".join(row[1:7]) for row in list(csv.reader(text.splitlines()))[1:]]
         else:
@@ -62,8 +70,12 @@ TEXT_TASKS = sorted(set(SIZES) - {"race", "dprd"})
 
 @pytest.mark.slow
 def test_equal_seeds_give_equal_bytes_whatever_the_hash_seed(world: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", MAKE], cwd=tmp_path, check=True,
-                   env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "77"})
+    subprocess.run(
+        [sys.executable, "-c", MAKE],
+        cwd=tmp_path,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "77"},
+    )
     assert digest(tmp_path / "world") == digest(world)
 
 
@@ -84,7 +96,9 @@ def standing(events: list[Event], count: int) -> dict[tuple[str, str], str]:
 def says(text: str, fact: Fact) -> bool:
     """Whether the text names or shows the fact: this test's own reading."""
     if fact.kind not in ALL:
-        return fact.value in text and (fact.subject in text or re.search(r"\b(she|he|it|her|him)\b", text) is not None)
+        return fact.value in text and (
+            fact.subject in text or re.search(r"\b(she|he|it|her|him)\b", text) is not None
+        )
     pole = next(pole for pole in ALL[fact.kind].poles if fact.value in pole.words)
     shown = any(all(part.strip() in text for part in sign.split("{s}")) for sign in pole.signs)
     return shown or any(re.search(rf"(?<!not )\b{word}\b", text) for word in pole.words)
@@ -92,7 +106,11 @@ def says(text: str, fact: Fact) -> bool:
 
 def so(fact: Fact, now: str) -> bool:
     """Whether a fact holds where the town says `now` of it; a quality in any word of its pole."""
-    return any({fact.value, now} <= set(pole.words) for pole in ALL[fact.kind].poles) if fact.kind in ALL else fact.value == now
+    return (
+        any({fact.value, now} <= set(pole.words) for pole in ALL[fact.kind].poles)
+        if fact.kind in ALL
+        else fact.value == now
+    )
 
 
 def test_two_hundred_statements_are_true_to_their_towns() -> None:
@@ -105,8 +123,13 @@ def test_two_hundred_statements_are_true_to_their_towns() -> None:
         for statement in drawn.sample(book.statements, 20):
             fact = statement.fact
             now = standing(book.events, statement.events)[fact.kind, fact.subject]
-            assert so(fact, now) == statement.holds, f"{statement.text!r}: {fact.kind} of {fact.subject} is {now}"
-            assert says(statement.text, fact), f"{statement.text!r} does not say that the {fact.kind} of {fact.subject} is {fact.value}"
+            assert so(fact, now) == statement.holds, (
+                f"{statement.text!r}: {fact.kind} of {fact.subject} is {now}"
+            )
+            assert says(statement.text, fact), (
+                f"{statement.text!r} does not say that the {fact.kind} of {fact.subject} is"
+                f" {fact.value}"
+            )
             assert statement.text.lower() in flat
             checked += 1
     assert checked == 200
@@ -135,8 +158,14 @@ def test_the_poles_of_a_quality_are_alike_in_form(noun: str) -> None:
 
 
 def test_no_word_tells_two_qualities_or_two_places() -> None:
-    for found in ([word for quality in ALL.values() for pole in quality.poles for word in pole.words],
-                  [word for field in FIELDS for word in (field.place, field.trade, *field.things, *field.deeds)]):
+    for found in (
+        [word for quality in ALL.values() for pole in quality.poles for word in pole.words],
+        [
+            word
+            for field in FIELDS
+            for word in (field.place, field.trade, *field.things, *field.deeds)
+        ],
+    ):
         assert not [word for word, count in Counter(found).items() if count > 1]
 
 
@@ -144,7 +173,10 @@ def test_a_pronoun_stands_in_its_case() -> None:
     fact = Fact("courage", "Anna's aunt", "brave")
     assert tell(fact, 0, "she") == "she was brave"
     assert show(fact, 3, "she") == "nothing could frighten her"
-    assert fill("what a {v} {w} {one} {s} was", "x", "he", v="brave", w="bold", one="man") == "what a brave bold man he was"
+    assert (
+        fill("what a {v} {w} {one} {s} was", "x", "he", v="brave", w="bold", one="man")
+        == "what a brave bold man he was"
+    )
     assert with_articles("a owl and a goat") == "an owl and a goat"
 
 
@@ -153,7 +185,10 @@ def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
     names = {*words.WOMEN, *words.MEN}
     streets = re.compile(rf"\b[A-Z][a-z]+ (?:{'|'.join(words.STREET_KINDS)})\b")
     train, rest = (" ".join(rows) for rows in rows_of(world, task))
-    used = [(names & set(re.findall(r"[A-Z][a-z]+", text))) | set(streets.findall(text)) for text in (train, rest)]
+    used = [
+        (names & set(re.findall(r"[A-Z][a-z]+", text))) | set(streets.findall(text))
+        for text in (train, rest)
+    ]
     assert used[0]
     assert used[1]
     assert not used[0] & used[1]
@@ -164,11 +199,34 @@ SIGHTS = {word for field in FIELDS for word in (*field.things, *field.deeds)}
 OPINIONS = {*words.GOOD, *words.BAD, *words.PRAISES, *words.BLAMES}
 
 
-@pytest.mark.parametrize(("task", "telling"), [
-    *((task, POLAR) for task in ("snli", "mnli", "qnli", "rte", "scitail", "mrpc", "qqp", "stsb", "story_cloze")), ("sst2", OPINIONS),
-    ("story_cloze", SIGHTS)])
-def test_sides_share_none_of_the_words_that_decide(world: Path, task: str, telling: set[str]) -> None:
-    train, rest = (telling & set(re.findall(r"[a-z]+", " ".join(rows).lower())) for rows in rows_of(world, task))
+@pytest.mark.parametrize(
+    ("task", "telling"),
+    [
+        *(
+            (task, POLAR)
+            for task in (
+                "snli",
+                "mnli",
+                "qnli",
+                "rte",
+                "scitail",
+                "mrpc",
+                "qqp",
+                "stsb",
+                "story_cloze",
+            )
+        ),
+        ("sst2", OPINIONS),
+        ("story_cloze", SIGHTS),
+    ],
+)
+def test_sides_share_none_of_the_words_that_decide(
+    world: Path, task: str, telling: set[str]
+) -> None:
+    train, rest = (
+        telling & set(re.findall(r"[a-z]+", " ".join(rows).lower()))
+        for rows in rows_of(world, task)
+    )
     assert len(train) > 3
     assert len(rest) > 3
     assert not train & rest
@@ -177,24 +235,46 @@ def test_sides_share_none_of_the_words_that_decide(world: Path, task: str, telli
 @pytest.mark.parametrize("task", TEXT_TASKS)
 def test_no_sentence_of_a_task_stands_in_the_books(world: Path, task: str) -> None:
     said = {clause for path in (world / "books").iterdir() for clause in clauses(path.read_text())}
-    found = [clause for rows in rows_of(world, task) for row in rows for cell in row.split("\t") for clause in clauses(cell)
-             if clause in said and len(clause.split()) > 2 and not clause.startswith(("the newspaper", "it added"))]
+    found = [
+        clause
+        for rows in rows_of(world, task)
+        for row in rows
+        for cell in row.split("\t")
+        for clause in clauses(cell)
+        if clause in said
+        and len(clause.split()) > 2
+        and not clause.startswith(("the newspaper", "it added"))
+    ]
     assert not found, f"{len(found)} clauses stand in the books too, such as {found[:3]}"
 
 
 def test_labels_are_balanced(world: Path) -> None:
-    for name, labels in (("snli/snli_1.0_train.jsonl", 3), ("mnli/multinli_1.0_dev_mismatched.jsonl", 3)):
-        counts = Counter(json.loads(line)["gold_label"] for line in (world / name).read_text().splitlines())
+    for name, labels in (
+        ("snli/snli_1.0_train.jsonl", 3),
+        ("mnli/multinli_1.0_dev_mismatched.jsonl", 3),
+    ):
+        counts = Counter(
+            json.loads(line)["gold_label"] for line in (world / name).read_text().splitlines()
+        )
         assert len(counts) == labels
         assert max(counts.values()) - min(counts.values()) <= 1
-    for name, column in (("qnli/dev.tsv", -1), ("rte/train.tsv", -1), ("sst2/dev.tsv", -1), ("cola/train.tsv", 1), ("qqp/dev.tsv", -1)):
+    for name, column in (
+        ("qnli/dev.tsv", -1),
+        ("rte/train.tsv", -1),
+        ("sst2/dev.tsv", -1),
+        ("cola/train.tsv", 1),
+        ("qqp/dev.tsv", -1),
+    ):
         rows = [line.split("\t")[column] for line in (world / name).read_text().splitlines()[1:]]
         assert max(Counter(rows).values()) <= len(rows) / 2 + 1, name
 
 
 def test_the_first_of_two_people_is_meant_as_often_as_the_second(world: Path) -> None:
     for name in ("train", "test"):
-        blocks = [block.split("\n") for block in (world / "dprd" / f"{name}.c.txt").read_text().strip().split("\n\n")]
+        blocks = [
+            block.split("\n")
+            for block in (world / "dprd" / f"{name}.c.txt").read_text().strip().split("\n\n")
+        ]
         first = sum(right == candidates.split(",")[0] for _, _, candidates, right in blocks)
         assert abs(2 * first - len(blocks)) <= 1
 
@@ -208,17 +288,31 @@ def second_text(line: str) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "train", "test"), [
-    ("snli", "snli_1.0_train.jsonl", "snli_1.0_test.jsonl"), ("mnli", "multinli_1.0_train.jsonl", "multinli_1.0_dev_matched.jsonl"),
-    ("qnli", "train.tsv", "dev.tsv"), ("rte", "train.tsv", "dev.tsv")])
+@pytest.mark.parametrize(
+    ("task", "train", "test"),
+    [
+        ("snli", "snli_1.0_train.jsonl", "snli_1.0_test.jsonl"),
+        ("mnli", "multinli_1.0_train.jsonl", "multinli_1.0_dev_matched.jsonl"),
+        ("qnli", "train.tsv", "dev.tsv"),
+        ("rte", "train.tsv", "dev.tsv"),
+    ],
+)
 def test_the_second_text_alone_says_little(world: Path, task: str, train: str, test: str) -> None:
     """Within 5 points, and two standard errors, of the majority, by words and by pairs of words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    learn, check = ([second_text(line) for line in (world / task / name).read_text().splitlines()] for name in (train, test))
-    guess = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(max_iter=1000)).fit(*zip(*learn, strict=True))
+    learn, check = (
+        [second_text(line) for line in (world / task / name).read_text().splitlines()]
+        for name in (train, test)
+    )
+    guess = make_pipeline(
+        TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(max_iter=1000)
+    ).fit(*zip(*learn, strict=True))
     texts, labels = zip(*check, strict=True)
     majority = max(Counter(labels).values()) / len(labels)
-    assert guess.score(texts, labels) <= majority + 0.05 + 2 * (majority * (1 - majority) / len(labels)) ** 0.5
+    assert (
+        guess.score(texts, labels)
+        <= majority + 0.05 + 2 * (majority * (1 - majority) / len(labels)) ** 0.5
+    )

@@ -1,4 +1,6 @@
-"""The three files of deployments name the same things, all of which exist, and give their work pools what these take."""
+"""The three files of deployments name the same things, all of which exist, and give their work
+pools what these take.
+"""
 
 import io
 import json
@@ -12,12 +14,21 @@ import pytest
 from copied_checkout import ROOT
 
 CONTAINERS = ("docker", "kubernetes")
-KINDS = {"process": ROOT / "prefect.yaml", **{kind: ROOT / "flows" / kind / "prefect.yaml" for kind in CONTAINERS}}
+KINDS = {
+    "process": ROOT / "prefect.yaml",
+    **{kind: ROOT / "flows" / kind / "prefect.yaml" for kind in CONTAINERS},
+}
 FLOWS = ["table2", "table3", "table4", "table5", "figure2", "all"]
-PARAMETERS: dict[str, dict[str, str]] = {"checkout": {}, **{name: {"profile": name} for name in ("demo", "small", "paper")}}
+PARAMETERS: dict[str, dict[str, str]] = {
+    "checkout": {},
+    **{name: {"profile": name} for name in ("demo", "small", "paper")},
+}
 TEMPLATES = {kind: ROOT / "flows" / kind / "job-template.json" for kind in CONTAINERS}
 DOCKERFILE = ROOT / "flows/docker/Dockerfile"
-METADATA = Path(prefect.__file__).parent / "server/api/collections_data/views/aggregate-worker-metadata.json"
+METADATA = (
+    Path(prefect.__file__).parent
+    / "server/api/collections_data/views/aggregate-worker-metadata.json"
+)
 
 
 def deployments(kind: str) -> list[dict[str, Any]]:
@@ -33,7 +44,9 @@ def deployments(kind: str) -> list[dict[str, Any]]:
 
 
 def template(kind: str) -> dict[str, Any]:
-    """What a work pool of this kind is made with: our own template, or for processes the one that Prefect brings."""
+    """What a work pool of this kind is made with: our own template, or for processes the one that
+    Prefect brings.
+    """
     text = TEMPLATES.get(kind, METADATA).read_text(encoding="utf-8")
     read: dict[str, Any] = json.loads(text)
     if kind == "process":
@@ -46,8 +59,12 @@ def job(row: dict[str, Any], kind: str) -> dict[str, Any]:
     from prefect.utilities.templating import apply_values
 
     variables = template(kind)["variables"]["properties"]
-    values = {name: variable["default"] for name, variable in variables.items() if "default" in variable}
-    configuration = apply_values(template(kind)["job_configuration"], values | row["work_pool"].get("job_variables", {}))
+    values = {
+        name: variable["default"] for name, variable in variables.items() if "default" in variable
+    }
+    configuration = apply_values(
+        template(kind)["job_configuration"], values | row["work_pool"].get("job_variables", {})
+    )
     assert isinstance(configuration, dict)
     return configuration
 
@@ -57,20 +74,34 @@ def test_each_file_deploys_every_flow_with_every_profile(kind: str) -> None:
     from prefect.flows import load_flow_from_entrypoint
 
     rows = deployments(kind)
-    found = {(load_flow_from_entrypoint(row["entrypoint"]).name, row["name"]): row.get("parameters", {}) for row in rows}
-    wanted = {(f"reproduce-{flow}", name): given for flow in FLOWS for name, given in PARAMETERS.items()} | {("run-stage", "stage"): {}}
-    assert found == wanted, f"{KINDS[kind]}: what differs from prefect.yaml's flows, deployments or parameters goes into all three files"
+    found = {
+        (load_flow_from_entrypoint(row["entrypoint"]).name, row["name"]): row.get("parameters", {})
+        for row in rows
+    }
+    wanted = {
+        (f"reproduce-{flow}", name): given for flow in FLOWS for name, given in PARAMETERS.items()
+    } | {("run-stage", "stage"): {}}
+    assert found == wanted, (
+        f"{KINDS[kind]}: what differs from prefect.yaml's flows, deployments or parameters goes"
+        " into all three files"
+    )
     assert len(rows) == len(wanted), f"{KINDS[kind]} names a deployment twice"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_deployment_holds_a_path_of_the_machine_that_made_it(kind: str) -> None:
     for row in deployments(kind):
-        assert find_spec(row["entrypoint"].rpartition(".")[0]), f"{row['entrypoint']} is no function of a module: flows.reproduce.…"
+        assert find_spec(row["entrypoint"].rpartition(".")[0]), (
+            f"{row['entrypoint']} is no function of a module: flows.reproduce.…"
+        )
         own_engine = "flows.engine" in str(row["work_pool"].get("job_variables", {}).get("command"))
-        assert row["pull"] or own_engine, f"{KINDS[kind]}: without a pull step a run is of the deploying folder, with [] of a copy"
+        assert row["pull"] or own_engine, (
+            f"{KINDS[kind]}: without a pull step a run is of the deploying folder, with [] of a copy"
+        )
         named = set(re.findall(r"'directory': '(/[^']*)'", str(row["pull"])))
-        assert named == (set() if kind == "process" else {"/project"}), f"{KINDS[kind]}: a run of {row['name']} would work in {named}"
+        assert named == (set() if kind == "process" else {"/project"}), (
+            f"{KINDS[kind]}: a run of {row['name']} would work in {named}"
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -80,72 +111,120 @@ def test_job_variables_are_those_that_the_pool_knows(kind: str) -> None:
     variables = template(kind)["variables"]
     for row in deployments(kind):
         given = row["work_pool"].get("job_variables", {})
-        assert set(given) <= set(variables["properties"]), f"{KINDS[kind]}: the pool's template knows {sorted(variables['properties'])}"
+        assert set(given) <= set(variables["properties"]), (
+            f"{KINDS[kind]}: the pool's template knows {sorted(variables['properties'])}"
+        )
         validate(given, variables, raise_on_error=True)
 
 
 def test_each_kind_has_its_pool() -> None:
     pools = {kind: {row["work_pool"]["name"] for row in deployments(kind)} for kind in KINDS}
-    assert pools == {"process": {"gpt1"}, "docker": {"gpt1-docker"}, "kubernetes": {"gpt1-kubernetes"}}
+    assert pools == {
+        "process": {"gpt1"},
+        "docker": {"gpt1-docker"},
+        "kubernetes": {"gpt1-kubernetes"},
+    }
 
 
 def test_a_container_has_gpus_shared_memory_and_the_clone() -> None:
     for row in deployments("docker"):
         run = job(row, "docker")
         assert run["volumes"] == [".:/project"]
-        assert run["container_create_kwargs"]["device_requests"] == [{"driver": "nvidia", "count": -1, "capabilities": [["gpu"]]}]
+        assert run["container_create_kwargs"]["device_requests"] == [
+            {"driver": "nvidia", "count": -1, "capabilities": [["gpu"]]}
+        ]
         assert run["container_create_kwargs"]["shm_size"] == "8g"
 
 
 def test_a_pod_has_gpus_shared_memory_and_the_clone() -> None:
     for row in deployments("kubernetes"):
         run = job(row, "kubernetes")["job_manifest"]
-        assert "{{" not in json.dumps(run).replace("{{ name }}", "").replace("{{ command }}", ""), "a placeholder without a variable"
+        assert "{{" not in json.dumps(run).replace("{{ name }}", "").replace("{{ command }}", ""), (
+            "a placeholder without a variable"
+        )
         pod = run["spec"]["template"]["spec"]
         container = pod["containers"][0]
-        assert container["resources"]["limits"] == {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "1"}
+        assert container["resources"]["limits"] == {
+            "cpu": "8",
+            "memory": "64Gi",
+            "nvidia.com/gpu": "1",
+        }
         volumes = {volume["name"]: volume for volume in pod["volumes"]}
         mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
         assert mounts["/dev/shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
-        expected = "emptyDir" if row["name"] == "stage" else "persistentVolumeClaim"  # two pods cannot lock one clone against each other
+        expected = (
+            "emptyDir" if row["name"] == "stage" else "persistentVolumeClaim"
+        )  # two pods cannot lock one clone against each other
         assert expected in mounts["/project"]
         assert pod["securityContext"]["runAsNonRoot"]
-        assert (pod["parallelism"], pod["completions"], pod["restartPolicy"]) == (1, 1, "Never"), "Prefect's worker refuses a job without"
+        assert (pod["parallelism"], pod["completions"], pod["restartPolicy"]) == (
+            1,
+            1,
+            "Never",
+        ), "Prefect's worker refuses a job without"
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_every_variable_of_a_job_template_is_used(kind: str) -> None:
     used = set(re.findall(r"\{\{ (\w+) \}\}", TEMPLATES[kind].read_text(encoding="utf-8")))
-    assert used == set(template(kind)["variables"]["properties"]), f"{TEMPLATES[kind]}: a variable without use, or a use without variable"
+    assert used == set(template(kind)["variables"]["properties"]), (
+        f"{TEMPLATES[kind]}: a variable without use, or a use without variable"
+    )
 
 
 def test_everything_names_one_image() -> None:
     pattern = r"\bgpt1:\d[\w.]+"
-    files = [DOCKERFILE, KINDS["docker"], KINDS["kubernetes"], *TEMPLATES.values(), ROOT / "flows/kubernetes/cluster.yaml",
-             ROOT / "docs/machines.md"]
-    found = {str(path.relative_to(ROOT)): set(re.findall(pattern, path.read_text(encoding="utf-8"))) for path in files}
-    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    files = [
+        DOCKERFILE,
+        KINDS["docker"],
+        KINDS["kubernetes"],
+        *TEMPLATES.values(),
+        ROOT / "flows/kubernetes/cluster.yaml",
+        ROOT / "docs/machines.md",
+    ]
+    found = {
+        str(path.relative_to(ROOT)): set(re.findall(pattern, path.read_text(encoding="utf-8")))
+        for path in files
+    }
+    version = re.search(
+        r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert version
-    assert all(tags == {f"gpt1:{version[1]}"} for tags in found.values()), f"expected the version of pyproject.toml everywhere: {found}"
+    assert all(tags == {f"gpt1:{version[1]}"} for tags in found.values()), (
+        f"expected the version of pyproject.toml everywhere: {found}"
+    )
 
 
 def test_the_image_takes_from_the_folder_only_what_git_and_pip_need() -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
-    assert rules[0] == "*", "first leave out everything: .env, data and .dvc/config.local are not for an image"
-    assert {rule for rule in rules if rule.startswith("!")} == {"!.git", "!constraints.txt", "!pyproject.toml"}
+    assert rules[0] == "*", (
+        "first leave out everything: .env, data and .dvc/config.local are not for an image"
+    )
+    assert {rule for rule in rules if rule.startswith("!")} == {
+        "!.git",
+        "!constraints.txt",
+        "!pyproject.toml",
+    }
     copied = re.findall(r"^COPY (.+) \./$", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert copied == ["constraints.txt", "pyproject.toml"], "the code comes from .git; anything else copied before pip installs anew"
+    assert copied == [
+        "constraints.txt",
+        "pyproject.toml",
+    ], "the code comes from .git; anything else copied before pip installs anew"
 
 
 def test_a_cluster_lets_nobody_in() -> None:
     text = (ROOT / "flows/kubernetes/cluster.yaml").read_text(encoding="utf-8")
-    assert not re.search(r"NodePort|LoadBalancer|kind: Ingress\b|hostNetwork", text), "Prefect's server asks for no password"
+    assert not re.search(r"NodePort|LoadBalancer|kind: Ingress\b|hostNetwork", text), (
+        "Prefect's server asks for no password"
+    )
 
 
 def test_the_guide_names_what_is_there() -> None:
     guide = (ROOT / "docs/machines.md").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     commands = "\n".join(re.findall(r"```.*?\n(.*?)```", guide, re.DOTALL))
     assert set(re.findall(r"\bmake ([a-z-]+)", guide)) <= targets
     for name in re.findall(r"\]\(([^)#:]+)\)", guide):

@@ -1,4 +1,6 @@
-"""The documentation: it builds with no warning, needs no network, leads nowhere wrong, and what it names is there."""
+"""The documentation: it builds with no warning, needs no network, leads nowhere wrong, and what it
+names is there.
+"""
 
 import ast
 import os
@@ -20,9 +22,20 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 EVERYTHING = "\n".join(TEXTS.values())
-OF_A_PROCESS = {"GPT1_FLOW_RUN_URL", "GPT1_HEARTBEAT", "GPT1_MARK", "GPT1_MLFLOW_URL", "GPT1_SERVICE"}  # set by us for our own children
+OF_A_PROCESS = {
+    "GPT1_FLOW_RUN_URL",
+    "GPT1_HEARTBEAT",
+    "GPT1_MARK",
+    "GPT1_MLFLOW_URL",
+    "GPT1_SERVICE",
+}  # set by us for our own children
 OBJECT = re.compile(r"`((?:gpt1|flows)(?:\.(?!(?:py|json|yaml|txt)`)\w+)+)`")  # no file's name
-FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src"}  # what a browser fetches by itself; <link> beside it
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+}  # what a browser fetches by itself; <link> beside it
 FETCHED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "manifest"}
 
 
@@ -31,11 +44,16 @@ def code_files() -> list[Path]:
 
 
 def is_there(name: str) -> bool:
-    """Whether a dotted name is a room, a module, or something that a module or a class in it defines."""
+    """Whether a dotted name is a room, a module, or something that a module or a class in it
+    defines.
+    """
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         base = ROOT.joinpath(*parts[:end])
-        file = next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+        file = next(
+            (path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()),
+            None,
+        )
         if file is not None:
             body: list[ast.stmt] = ast.parse(file.read_text(encoding="utf-8")).body
             for part in parts[end:]:
@@ -52,7 +70,9 @@ def defined(node: ast.stmt) -> set[str]:
         return {node.name}
     if isinstance(node, ast.AnnAssign):
         return {ast.unparse(node.target)}
-    return {ast.unparse(target) for target in node.targets} if isinstance(node, ast.Assign) else set()
+    return (
+        {ast.unparse(target) for target in node.targets} if isinstance(node, ast.Assign) else set()
+    )
 
 
 def test_every_object_that_is_named_is_there() -> None:
@@ -63,20 +83,42 @@ def test_every_object_that_is_named_is_there() -> None:
 
 def test_every_section_of_the_paper_and_every_equation_has_its_function() -> None:
     page = TEXTS["docs/paper.md"]
-    for part in ("## 3.1", "## 3.2", "## 3.3", "## 4.1", "## 4.2", "## 5", *(f"({number})" for number in (1, 3, 4, 5)), "equation 2"):
+    for part in (
+        "## 3.1",
+        "## 3.2",
+        "## 3.3",
+        "## 4.1",
+        "## 4.2",
+        "## 5",
+        *(f"({number})" for number in (1, 3, 4, 5)),
+        "equation 2",
+    ):
         assert part in page, part
-    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| the paper", "|--"))]
-    assert [row for row in rows if "`" not in row] == [], "a row of the paper without its function or parameter"
+    rows = [
+        line
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith(("| the paper", "|--"))
+    ]
+    assert [row for row in rows if "`" not in row] == [], (
+        "a row of the paper without its function or parameter"
+    )
 
 
 def test_every_path_that_is_named_is_there() -> None:
-    named = {(page, name) for page, text in TEXTS.items()
-             for name in re.findall(r"`((?:gpt1|flows|tests|conf|benchmarks|docs)/[\w/.]+)`", text)}
+    named = {
+        (page, name)
+        for page, text in TEXTS.items()
+        for name in re.findall(r"`((?:gpt1|flows|tests|conf|benchmarks|docs)/[\w/.]+)`", text)
+    }
     assert [f"{page}: {name}" for page, name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 def test_every_setting_is_explained_and_every_explained_one_is_used() -> None:
-    used = {name for file in code_files() for name in re.findall(r"\"(GPT1_[A-Z_]+)\"", file.read_text(encoding="utf-8"))} - OF_A_PROCESS
+    used = {
+        name
+        for file in code_files()
+        for name in re.findall(r"\"(GPT1_[A-Z_]+)\"", file.read_text(encoding="utf-8"))
+    } - OF_A_PROCESS
     explained = set(re.findall(r"\| `(GPT1_[A-Z_]+)` \|", TEXTS["docs/parameters.md"]))
     assert explained == used, "docs/parameters.md: the table of settings"
 
@@ -87,17 +129,27 @@ def test_every_parameter_that_is_named_is_one() -> None:
     for page, text in TEXTS.items():
         for name in re.findall(rf"`((?:{sections})(?:\.\w+)+)`", text):
             section, _, *rest = name.split(".")
-            plain = name in known or name.endswith((".md", ".py", ".csv", ".svg", ".json", ".safetensors", ".html", ".npz"))
-            assert plain or (any(key.startswith(f"{section}.*.") for key in rows) and (not rest or f"{section}.*.{rest[0]}" in rows)), (
-                f"{page} names {name}: no such parameter")
+            plain = name in known or name.endswith(
+                (".md", ".py", ".csv", ".svg", ".json", ".safetensors", ".html", ".npz")
+            )
+            assert plain or (
+                any(key.startswith(f"{section}.*.") for key in rows)
+                and (not rest or f"{section}.*.{rest[0]}" in rows)
+            ), f"{page} names {name}: no such parameter"
 
 
 def test_every_command_and_option_that_is_shown_is_there() -> None:
     surface = TEXTS["docs/cli.md"]
-    goals = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    goals = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     for page, text in TEXTS.items():
-        shown = "\n".join(re.findall(r"```\w*\n(.*?)```", text, re.DOTALL) + re.findall(r"`([^`\n]+)`", text))
-        for command, words in re.findall(r"(?:^|&& |; |exec )gpt1 ([a-z]+)((?: [^\n#&|]*)?)", shown, re.MULTILINE):
+        shown = "\n".join(
+            re.findall(r"```\w*\n(.*?)```", text, re.DOTALL) + re.findall(r"`([^`\n]+)`", text)
+        )
+        for command, words in re.findall(
+            r"(?:^|&& |; |exec )gpt1 ([a-z]+)((?: [^\n#&|]*)?)", shown, re.MULTILINE
+        ):
             assert f"gpt1 {command}" in surface, f"{page}: gpt1 {command} is no command"
             for option in re.findall(r"(?<!\w)--[a-z-]+", words):
                 assert option in surface, f"{page}: gpt1 {command} has no {option}"
@@ -115,21 +167,47 @@ def test_tables_in_the_pages_are_what_the_code_says_now(monkeypatch: pytest.Monk
         assert text.count("<!-- made: ") == len(there), f"{name}: a marker without its end"
         found |= there
         for table in there.keys() - {"licences"}:
-            assert there[table] == now[table], f"{name}: the table {table} is of other code; {made.RENEW} makes it anew"
-        if "licences" in there:  # what an installation holds differs with the machine: its own needs must stand there, others as there
-            rows, here = ({line.split(" | ")[0]: line for line in text.splitlines()} for text in (there["licences"], now["licences"]))
+            assert there[table] == now[table], (
+                f"{name}: the table {table} is of other code; {made.RENEW} makes it anew"
+            )
+        if (
+            "licences" in there
+            # what an installation holds differs with the machine: its own needs must stand there,
+            # others as there
+        ):
+            rows, here = (
+                {line.split(" | ")[0]: line for line in text.splitlines()}
+                for text in (there["licences"], now["licences"])
+            )
             both = rows.keys() & here.keys()
-            assert {key for key in here if "**" in key} == {key for key in rows if "**" in key}, made.RENEW
+            assert {key for key in here if "**" in key} == {key for key in rows if "**" in key}, (
+                made.RENEW
+            )
             assert {key: here[key] for key in both} == {key: rows[key] for key in both}, made.RENEW
     assert found.keys() == made.MADE.keys(), "each table stands in one page"
 
 
 def test_citation_and_changes_agree_with_the_version() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    citation, changes = read_yaml(ROOT / "CITATION.cff"), (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert (citation["cff-version"], citation["type"], citation["version"], citation["license"]) == ("1.2.0", "software", version, "MIT")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "version"
+    ]
+    citation, changes = (
+        read_yaml(ROOT / "CITATION.cff"),
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+    )
+    assert (
+        citation["cff-version"],
+        citation["type"],
+        citation["version"],
+        citation["license"],
+    ) == ("1.2.0", "software", version, "MIT")
     assert citation["authors"] == [{"name": "The gpt1 contributors"}]
-    assert [author["family-names"] for author in citation["references"][0]["authors"]] == ["Radford", "Narasimhan", "Salimans", "Sutskever"]
+    assert [author["family-names"] for author in citation["references"][0]["authors"]] == [
+        "Radford",
+        "Narasimhan",
+        "Salimans",
+        "Sutskever",
+    ]
     headings = re.findall(r"^## \[(.+?)\](?: - (.+))?$", changes, re.MULTILINE)
     assert headings[0] == ("Unreleased", "")
     assert (version, str(citation["date-released"])) in headings
@@ -140,7 +218,13 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.ids, self.links, self.fetched, self.untold, self.titles = set[str](), set[str](), set[str](), set[str](), 0
+        self.ids, self.links, self.fetched, self.untold, self.titles = (
+            set[str](),
+            set[str](),
+            set[str](),
+            set[str](),
+            0,
+        )
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -158,16 +242,26 @@ class Page(HTMLParser):
 
 
 def build(folder: Path, **variables: str) -> dict[Path, Page]:
-    """Build the documentation into a folder, with every warning an error; its pages as a browser has them."""
+    """Build the documentation into a folder, with every warning an error; its pages as a browser
+    has them.
+    """
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | variables)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | variables
+    )
     assert done.returncode == 0, done.stderr
     assert "WARNING -" not in done.stderr
-    return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html") if path.name != "404.html"}
+    return {
+        path: Page(path.read_text(encoding="utf-8"))
+        for path in folder.rglob("*.html")
+        if path.name != "404.html"
+    }
 
 
 def check(folder: Path, pages: dict[Path, Page]) -> None:
-    """No page fetches anything from elsewhere, has a dead link, a picture without words, or not exactly one title."""
+    """No page fetches anything from elsewhere, has a dead link, a picture without words, or not
+    exactly one title.
+    """
     for path, page in pages.items():
         name = path.relative_to(folder)
         assert page.titles == 1, f"{name} has {page.titles} titles"
@@ -175,16 +269,22 @@ def check(folder: Path, pages: dict[Path, Page]) -> None:
         for address in page.links | page.fetched:
             parts = urlsplit(address)
             if parts.scheme in ("http", "https", "mailto"):
-                assert address not in page.fetched, f"{name} fetches {address}: it would be another page without a network"
+                assert address not in page.fetched, (
+                    f"{name} fetches {address}: it would be another page without a network"
+                )
                 continue
             assert not address.startswith("/"), f"{name}: {address} leads elsewhere from disk"
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
             assert target.is_file(), f"{name} leads to {address}, which is not there"
             if parts.fragment and target in pages:
-                assert unquote(parts.fragment) in pages[target].ids, f"{name} leads to {address}: no such place on that page"
+                assert unquote(parts.fragment) in pages[target].ids, (
+                    f"{name} leads to {address}: no such place on that page"
+                )
     for sheet in folder.rglob("*.css"):
-        assert not re.search(r"url\(\s*[\"']?https?:", sheet.read_text(encoding="utf-8")), f"{sheet.name} fetches from elsewhere"
+        assert not re.search(r"url\(\s*[\"']?https?:", sheet.read_text(encoding="utf-8")), (
+            f"{sheet.name} fetches from elsewhere"
+        )
 
 
 def text_of(path: Path) -> str:
@@ -196,9 +296,16 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     check(tmp_path, pages)
     shown, recipe = text_of(tmp_path / "parameters.html"), read_yaml(ROOT / "conf" / "paper.yaml")
     for section, values in recipe.items():
-        for key in values if isinstance(values, dict) and f"{section}.{next(iter(values), '')}" in known_keys(Params) else ():
+        for key in (
+            values
+            if isinstance(values, dict)
+            and f"{section}.{next(iter(values), '')}" in known_keys(Params)
+            else ()
+        ):
             assert f"{section}.{key} " in shown, f"parameters.html: {section}.{key} is missing"
-    assert re.search(r"finetune\.lambda_lm 0\.5 0\.5 0\.5 number, at least 0 \w", shown), "values of all profiles, kind and meaning"
+    assert re.search(r"finetune\.lambda_lm 0\.5 0\.5 0\.5 number, at least 0 \w", shown), (
+        "values of all profiles, kind and meaning"
+    )
     assert re.search(r"pretrain\.learning_rate 0\.00025 0\.0015 0\.0025 number, above 0 \w", shown)
     tasks = text_of(tmp_path / "tasks.html")
     assert re.search(r"RTE entailment accuracy 2 2,490 277 -", tasks)
@@ -211,10 +318,17 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
 def test_the_whole_builds_without_a_warning_and_names_lead_to_their_objects(tmp_path: Path) -> None:
     pages = build(tmp_path, DOCS_SOURCE="false")
     check(tmp_path, pages)
-    rooms = {path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py")} | {"flows", "ground"}
+    rooms = {path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py")} | {
+        "flows",
+        "ground",
+    }
     assert {path.stem for path in (tmp_path / "reference").glob("*.html")} == rooms
     assert "reference/train.html#gpt1.train.losses.finetune" in pages[tmp_path / "paper.html"].links
-    assert "data/<folder>/<its name>" in text_of(tmp_path / "reference" / "ground.html").replace("&lt;", "<").replace("&gt;", ">")
+    assert "data/<folder>/<its name>" in text_of(tmp_path / "reference" / "ground.html").replace(
+        "&lt;", "<"
+    ).replace("&gt;", ">")
     index = (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8")
-    assert "reference/train.html#gpt1.train.schedules.warmup_linear" in index, "the search knows functions"
+    assert "reference/train.html#gpt1.train.schedules.warmup_linear" in index, (
+        "the search knows functions"
+    )
     assert "cost.html" in index

@@ -1,4 +1,6 @@
-"""`gpt1 doctor`: real troubles, each made here: packages, disk, ports, locks, MLflow's database, settings, data."""
+"""`gpt1 doctor`: real troubles, each made here: packages, disk, ports, locks, MLflow's database,
+settings, data.
+"""
 
 import fcntl
 import http.server
@@ -38,15 +40,33 @@ def states(findings: list[Finding]) -> list[str]:
 
 
 def test_packages_are_held_against_constraints_and_what_is_asked_for(tmp_path):
-    pins = packages.read_pins(["# a comment", "numpy==2.4.6", "Foo_Bar==1.0  # why", "torch==2.13.0", "spacy==3.8.0; python_version > '3'"])
+    pins = packages.read_pins(
+        [
+            "# a comment",
+            "numpy==2.4.6",
+            "Foo_Bar==1.0  # why",
+            "torch==2.13.0",
+            "spacy==3.8.0; python_version > '3'",
+        ]
+    )
     assert pins == {"numpy": "2.4.6", "foo-bar": "1.0", "torch": "2.13.0", "spacy": "3.8.0"}
     installed = {"numpy": "2.4.5", "foo-bar": "1.0", "torch": "2.13.0+cpu"}
-    assert packages.differences(pins, installed, ["numpy>=2", "ftfy>=6.2", "pytest>=8; extra == 'test'"]) == (
-        ["ftfy"], [("numpy", "2.4.5", "2.4.6")])
-    for folder in ("first/numpy-2.4.6.dist-info", "second/numpy-1.0.dist-info", "second/Foo.Bar-1.0.dist-info",
-                   "second/deepspeed-0.19.8-py3.11.egg-info", "second/gpt1.egg-info"):
+    assert packages.differences(
+        pins, installed, ["numpy>=2", "ftfy>=6.2", "pytest>=8; extra == 'test'"]
+    ) == (["ftfy"], [("numpy", "2.4.5", "2.4.6")])
+    for folder in (
+        "first/numpy-2.4.6.dist-info",
+        "second/numpy-1.0.dist-info",
+        "second/Foo.Bar-1.0.dist-info",
+        "second/deepspeed-0.19.8-py3.11.egg-info",
+        "second/gpt1.egg-info",
+    ):
         (tmp_path / folder).mkdir(parents=True)
-    assert packages.read_installed(["first", "second", "nowhere"]) == {"numpy": "2.4.6", "foo-bar": "1.0", "deepspeed": "0.19.8"}
+    assert packages.read_installed(["first", "second", "nowhere"]) == {
+        "numpy": "2.4.6",
+        "foo-bar": "1.0",
+        "deepspeed": "0.19.8",
+    }
 
 
 def test_this_environment_is_seen_as_python_itself_sees_it():
@@ -70,9 +90,14 @@ def test_a_wrong_version_is_named_with_the_right_one():
 def test_disk_by_the_plan_and_by_trying_to_write():
     Path("data/logs").mkdir(parents=True)
     assert states(machine.disk()) == ["ok"] or "wanted" in machine.disk()[0].found
-    Path("data/logs/plan.json").write_text(json.dumps({"stages": {"pretrain": {"disk_bytes": 1e18}, "table2": {"disk_bytes": 0}}}))
+    Path("data/logs/plan.json").write_text(
+        json.dumps({"stages": {"pretrain": {"disk_bytes": 1e18}, "table2": {"disk_bytes": 0}}})
+    )
     (finding,) = machine.disk()
-    assert (finding.state, finding.found.partition("; ")[2]) == ("do", "1000000000.0 GB are wanted by the plan")
+    assert (finding.state, finding.found.partition("; ")[2]) == (
+        "do",
+        "1000000000.0 GB are wanted by the plan",
+    )
     refused = machine.unwritable(Path("/proc"))
     assert refused is not None
     assert "cannot be written" in refused[0]
@@ -97,15 +122,24 @@ def test_ports_free_taken_and_answering():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        Path(".env").write_text(f"PREFECT_API_URL=http://127.0.0.1:{server.server_port}/api\nGPT1_MLFLOW_PORT={server.server_port}\n")
+        Path(".env").write_text(
+            f"PREFECT_API_URL=http://127.0.0.1:{server.server_port}/api\nGPT1_MLFLOW_PORT={server.server_port}\n"
+        )
         prefect, mlflow = services.ports()
-        assert (prefect.state, mlflow.state) == ("do", "ok"), "what answers is MLflow, and no Prefect"
+        assert (prefect.state, mlflow.state) == (
+            "do",
+            "ok",
+        ), "what answers is MLflow, and no Prefect"
         assert f"port {server.server_port} is taken by something else" in prefect.found
         assert "PREFECT_API_URL=http://127.0.0.1:" in prefect.what_to_do
         server.shutdown()
-        Path(".env").write_text(f"PREFECT_API_URL=http://127.0.0.1:{free}/api\nGPT1_MLFLOW_PORT=many\n")
-        assert [finding.found for finding in services.ports()] == [f"Prefect: port {free} is free (make serve starts it)",
-                                                                   "GPT1_MLFLOW_PORT=many is no port"]
+        Path(".env").write_text(
+            f"PREFECT_API_URL=http://127.0.0.1:{free}/api\nGPT1_MLFLOW_PORT=many\n"
+        )
+        assert [finding.found for finding in services.ports()] == [
+            f"Prefect: port {free} is free (make serve starts it)",
+            "GPT1_MLFLOW_PORT=many is no port",
+        ]
 
 
 def test_a_held_lock_names_who_holds_it_and_a_dead_claim_is_told():
@@ -119,8 +153,14 @@ def test_a_held_lock_names_who_holds_it_and_a_dead_claim_is_told():
         assert (finding.state, f"held by process {os.getpid()} " in finding.found) == ("do", True)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    Path(".dvc/tmp/rwlock").write_text(json.dumps({"write": {"/x": {"pid": gone.pid, "cmd": "dvc repro"}},
-                                                   "read": {"/y": [{"pid": os.getpid(), "cmd": "dvc repro"}]}}))
+    Path(".dvc/tmp/rwlock").write_text(
+        json.dumps(
+            {
+                "write": {"/x": {"pid": gone.pid, "cmd": "dvc repro"}},
+                "read": {"/y": [{"pid": os.getpid(), "cmd": "dvc repro"}]},
+            }
+        )
+    )
     assert checkout.locks()[0].found.startswith("a DVC that was killed left 1 claim;")
     Path(".dvc/tmp/rwlock").write_text('{"write": ')
     assert "cannot be read" in checkout.locks()[0].found
@@ -131,12 +171,17 @@ def test_mlflow_database_absent_broken_locked_and_well():
     assert absent.state == "ok"
     Path("mlflow.db").write_text("this is no database, however long it may be" * 50)
     (broken,) = services.mlflow_database()
-    assert (broken.state, broken.what_to_do.split(" && ")[0]) == ("do", "mv mlflow.db mlflow.db.broken")
+    assert (broken.state, broken.what_to_do.split(" && ")[0]) == (
+        "do",
+        "mv mlflow.db mlflow.db.broken",
+    )
     Path("mlflow.db").unlink()
     with closing(sqlite3.connect("mlflow.db", isolation_level=None)) as database:
         database.execute("CREATE TABLE runs (id TEXT)")
         database.execute("INSERT INTO runs VALUES ('a')")
-        assert [finding.found for finding in services.mlflow_database()] == ["mlflow.db holds 1 run"]
+        assert [finding.found for finding in services.mlflow_database()] == [
+            "mlflow.db holds 1 run"
+        ]
         database.execute("BEGIN IMMEDIATE")
         (locked,) = services.mlflow_database()
         assert (locked.state, "is locked by another process" in locked.found) == ("do", True)
@@ -146,10 +191,14 @@ def test_settings_that_nothing_reads_and_those_that_make_no_sense(monkeypatch):
     monkeypatch.setenv("GPT1_DEVICE", "cpu")
     Path(".env").write_text("GPT1_THREAD=2\nOTHER=1\n")
     assert [(finding.found, finding.what_to_do) for finding in unknown_settings()] == [
-        ("GPT1_THREAD in .env is nothing that gpt1 knows", "did you mean GPT1_THREADS?")]
+        ("GPT1_THREAD in .env is nothing that gpt1 knows", "did you mean GPT1_THREADS?")
+    ]
     Path(".env").write_text("GPT1_MICRO_BATCH=many\n")
     (finding,) = machine.settings()
-    assert (finding.state, finding.found) == ("do", "GPT1_MICRO_BATCH: expected a whole number above 0, found 'many'")
+    assert (finding.state, finding.found) == (
+        "do",
+        "GPT1_MICRO_BATCH: expected a whole number above 0, found 'many'",
+    )
 
 
 def test_every_setting_that_the_code_reads_is_known():
@@ -158,8 +207,12 @@ def test_every_setting_that_the_code_reads_is_known():
     from gpt1.doctor.names import INTERNAL, KNOWN
 
     sources = [*ROOT.glob("gpt1/**/*.py"), *ROOT.glob("flows/**/*.py")]
-    read = {name for path in sources if path.parent.name != "doctor"
-            for name in re.findall(r"\bGPT1_[A-Z]+(?:_[A-Z]+)*\b", path.read_text(encoding="utf-8"))}
+    read = {
+        name
+        for path in sources
+        if path.parent.name != "doctor"
+        for name in re.findall(r"\bGPT1_[A-Z]+(?:_[A-Z]+)*\b", path.read_text(encoding="utf-8"))
+    }
     assert read <= {*KNOWN, *INTERNAL}, "a setting that is read is missing in gpt1/doctor/names.py"
 
 
@@ -180,17 +233,29 @@ def test_data_that_are_absent_dangling_incomplete_or_whole():
 def test_json_says_well_only_where_nothing_is_to_do():
     note, trouble = Finding("GPU", "note", "none"), Finding("disk", "do", "full", "make room")
     assert plain_values([note])["well"] is True
-    assert plain_values([note, trouble]) == {"well": False, "findings": [note._asdict(), trouble._asdict()]}
+    assert plain_values([note, trouble]) == {
+        "well": False,
+        "findings": [note._asdict(), trouble._asdict()],
+    }
 
 
 def doctor(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([sys.executable, "-c", "from gpt1.cli import main; main()", "doctor", *words], capture_output=True, text=True,
-                          check=False, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return subprocess.run(
+        [sys.executable, "-c", "from gpt1.cli import main; main()", "doctor", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
 
 
 def test_outside_of_the_checkout_one_line_says_so(tmp_path):
     said = doctor(tmp_path)
-    assert (said.returncode, said.stderr) == (2, f"error: no dvc.yaml in {tmp_path}: run this in the root of the checkout\n")
+    assert (said.returncode, said.stderr) == (
+        2,
+        f"error: no dvc.yaml in {tmp_path}: run this in the root of the checkout\n",
+    )
 
 
 @pytest.mark.slow
@@ -199,8 +264,23 @@ def test_the_whole_examination_of_this_checkout_agrees_with_its_exit_status():
     told = json.loads(said.stdout)
     assert said.returncode == (0 if told["well"] else 1)
     names = [finding["name"] for finding in told["findings"]]
-    for name in ("Python", "packages", "memory", "GPU", "bf16", "DeepSpeed", "compiler", "disk", "ports", "git", "params", "DVC", "stages",
-                 "MLflow", "data"):
+    for name in (
+        "Python",
+        "packages",
+        "memory",
+        "GPU",
+        "bf16",
+        "DeepSpeed",
+        "compiler",
+        "disk",
+        "ports",
+        "git",
+        "params",
+        "DVC",
+        "stages",
+        "MLflow",
+        "data",
+    ):
         assert name in names, f"nothing was said of {name}"
     assert all(finding["what_to_do"] for finding in told["findings"] if finding["state"] == "do")
 
@@ -208,14 +288,24 @@ def test_the_whole_examination_of_this_checkout_agrees_with_its_exit_status():
 def test_memory_is_what_a_training_took_where_one_has_run_with_these_sizes(monkeypatch):
     subprocess.run(["cp", str(ROOT / "params.yaml"), str(ROOT / "dvc.yaml"), "."], check=True)
     (finding,) = machine.memory()
-    assert re.search(r"a training on the CPU takes at most [\d.]+ GB, reckoned with caution", finding.found)
-    for name, device, peak in (("a", "cpu", 602e6), ("b", "cpu", 400e6), ("c", "cuda", 9e9), ("d", "cpu", "?")):
+    assert re.search(
+        r"a training on the CPU takes at most [\d.]+ GB, reckoned with caution", finding.found
+    )
+    for name, device, peak in (
+        ("a", "cpu", 602e6),
+        ("b", "cpu", 400e6),
+        ("c", "cuda", 9e9),
+        ("d", "cpu", "?"),
+    ):
         path = Path(f"data/logs/finetune/{name}-speed.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"device": device, "peak_memory_bytes": peak}))
     (finding,) = machine.memory()
     assert "took at most 602 MB when it last ran" in finding.found
-    monkeypatch.setattr("gpt1.status.made_with.changed_since", lambda _: ["model.width: 128 → 768 (pretrain@transformer)"])
+    monkeypatch.setattr(
+        "gpt1.status.made_with.changed_since",
+        lambda _: ["model.width: 128 → 768 (pretrain@transformer)"],
+    )
     assert "reckoned with caution" in machine.memory()[0].found
 
 
@@ -229,4 +319,7 @@ def test_while_a_run_is_at_work_the_last_line_says_so(capsys):
         fcntl.flock(lock, fcntl.LOCK_EX)
         print_findings(Console(width=80), [Finding("git", "ok", "a clone")])
     said = " ".join(capsys.readouterr().out.split())
-    assert said.endswith(f"nothing to do: gpt1 run (process {os.getpid()}) is at work, and gpt1 status says how far it is")
+    assert said.endswith(
+        f"nothing to do: gpt1 run (process {os.getpid()}) is at work, and gpt1 status says how far"
+        " it is"
+    )

@@ -1,4 +1,6 @@
-"""Books and documents of every form through the stages: cleaned, held out by their names alone, in token files."""
+"""Books and documents of every form through the stages: cleaned, held out by their names alone, in
+token files.
+"""
 
 import gzip
 import json
@@ -45,7 +47,9 @@ def mixed_corpus(folder: Path) -> dict[str, list[str]]:
         if name == "b.parquet":
             texts[20] = None
         FORMS[f"a.{name.split('.', 1)[1]}"](source / name, texts)
-        many[name.removesuffix(".zst")] = [(text or "").replace(HEADER, "").replace(f"\n{FOOTER}", "") for text in texts]
+        many[name.removesuffix(".zst")] = [
+            (text or "").replace(HEADER, "").replace(f"\n{FOOTER}", "") for text in texts
+        ]
     return books | packed | many
 
 
@@ -55,7 +59,9 @@ def cleaner() -> Cleaner:
 
 
 @pytest.fixture(scope="module")
-def mixed(tmp_path_factory: pytest.TempPathFactory, cleaner: Cleaner) -> tuple[Path, dict[str, list[str]]]:
+def mixed(
+    tmp_path_factory: pytest.TempPathFactory, cleaner: Cleaner
+) -> tuple[Path, dict[str, list[str]]]:
     folder = tmp_path_factory.mktemp("mixed")
     texts = mixed_corpus(folder)
     write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
@@ -73,17 +79,28 @@ def test_documents_are_counted(mixed: tuple[Path, dict[str, list[str]]], cleaner
     folder, texts = mixed
     counts = read_json(folder / "data/clean/counts.json")
     assert list(counts["books"]) == sorted(name for name in texts if name.endswith(".txt"))
-    found = {name: (row["documents"], row["empty"], row["unreadable"], row["licensed"]) for name, row in counts["documents"].items()}
-    assert found == {"a.jsonl": (150, 1, 0, 1), "b.parquet": (150, 1, 1, 1), "c.arrow": (150, 1, 0, 1)}
+    found = {
+        name: (row["documents"], row["empty"], row["unreadable"], row["licensed"])
+        for name, row in counts["documents"].items()
+    }
+    assert found == {
+        "a.jsonl": (150, 1, 0, 1),
+        "b.parquet": (150, 1, 1, 1),
+        "c.arrow": (150, 1, 0, 1),
+    }
     assert counts["totals"]["documents"] == 450
-    assert counts["totals"]["words"] == sum(row["words"] for kind in ("books", "documents") for row in counts[kind].values())
+    assert counts["totals"]["words"] == sum(
+        row["words"] for kind in ("books", "documents") for row in counts[kind].values()
+    )
     for name in ("a.jsonl", "b.parquet", "c.arrow"):
         written = (folder / "data/clean/documents" / name).read_text(encoding="utf-8")
         expected = [" ".join(cleaner.words(text)) for text in texts[name]]
         assert [document.strip(" ") for document in written.split(DOCUMENT_END)] == [*expected, ""]
 
 
-def test_documents_reach_their_split_by_their_names_alone(mixed: tuple[Path, dict[str, list[str]]], cleaner: Cleaner) -> None:
+def test_documents_reach_their_split_by_their_names_alone(
+    mixed: tuple[Path, dict[str, list[str]]], cleaner: Cleaner
+) -> None:
     folder, texts = mixed
     hold_out = HoldOut(0, 0.3)
     vocabulary, opened = Vocabulary.load(folder / "data/bpe"), Shards.open(folder / "data/shard")
@@ -93,12 +110,18 @@ def test_documents_reach_their_split_by_their_names_alone(mixed: tuple[Path, dic
     for name, of_file in sorted(texts.items()):
         short_before = dict.fromkeys(expected, False)
         for row, text in enumerate(of_file):
-            split = "heldout" if hold_out.holds(f"{name}#{row}" if len(of_file) > 1 else name) else "train"
+            split = (
+                "heldout"
+                if hold_out.holds(f"{name}#{row}" if len(of_file) > 1 else name)
+                else "train"
+            )
             words = cleaner.words(text)
             if not words:
                 continue
             long = len(of_file) == 1 or len(words) - words.count("\n") >= 150
-            expected[split] += (line_end if short_before[split] and not long else []) + vocabulary.encode_words(words)
+            expected[split] += (
+                line_end if short_before[split] and not long else []
+            ) + vocabulary.encode_words(words)
             short_before[split] = not long
             units[split] += len(of_file) > 1
     for split, ids in expected.items():
@@ -107,13 +130,17 @@ def test_documents_reach_their_split_by_their_names_alone(mixed: tuple[Path, dic
         facts = opened.index["splits"][split]
         assert facts["documents"] == units[split] > 50
         books = facts["books"]
-        assert [book["offset"] for book in books] == [0, *np.cumsum([book["tokens"] for book in books])[:-1].tolist()]
+        assert [book["offset"] for book in books] == [
+            0,
+            *np.cumsum([book["tokens"] for book in books])[:-1].tolist(),
+        ]
         assert len(books) < 20, "short documents stand together"
         assert len({book["name"] for book in books}) == len(books)
 
 
-def test_held_out_documents_never_reach_the_byte_pairs(mixed: tuple[Path, dict[str, list[str]]], tmp_path: Path,
-                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_out_documents_never_reach_the_byte_pairs(
+    mixed: tuple[Path, dict[str, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, _ = mixed
     meta = read_json(folder / "data/bpe/meta.json")
     before = (folder / "data/bpe/merges.txt").read_bytes()
@@ -121,7 +148,10 @@ def test_held_out_documents_never_reach_the_byte_pairs(mixed: tuple[Path, dict[s
     subprocess.run(["cp", "-r", folder / "data/clean", tmp_path / "data/clean"], check=True)
     path = tmp_path / "data/clean/documents/a.jsonl"
     parts = path.read_text(encoding="utf-8").split(DOCUMENT_END)
-    changed = [" qqq qqq qqq " if HoldOut(0, 0.3).holds(f"a.jsonl#{row}") else part for row, part in enumerate(parts[:-1])]
+    changed = [
+        " qqq qqq qqq " if HoldOut(0, 0.3).holds(f"a.jsonl#{row}") else part
+        for row, part in enumerate(parts[:-1])
+    ]
     assert 20 < sum(part == " qqq qqq qqq " for part in changed) < 80
     path.write_text(DOCUMENT_END.join([*changed, parts[-1]]).lstrip(" "), encoding="utf-8")
     write_params(tmp_path, bpe={"merges": 40})
@@ -130,12 +160,33 @@ def test_held_out_documents_never_reach_the_byte_pairs(mixed: tuple[Path, dict[s
     assert read_json(tmp_path / "data/bpe/meta.json")["word_types"] == meta["word_types"]
 
 
-@pytest.mark.parametrize(("rows", "message"), [
-    ([{"story": "a b"}] * 3, r"a\.jsonl: 3 of 3 rows have no text in 'text' .*first is row 0, .*found fields story; name the field"),
-    ([{"text": "a b"}] * 50 + [{}], r"1 of 51 rows have no text in 'text' .*first is row 50, counted from 0; found fields text;"),
-    ([{"text": ""}] * 50, "expected words in the books of .*, found none in any of 1")])
-def test_a_corpus_without_texts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cleaner: Cleaner, rows: list[dict[str, Any]],
-                                           message: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [{"story": "a b"}] * 3,
+            (
+                r"a\.jsonl: 3 of 3 rows have no text in 'text' .*first is row 0, .*found fields"
+                r" story; name the field"
+            ),
+        ),
+        (
+            [{"text": "a b"}] * 50 + [{}],
+            (
+                r"1 of 51 rows have no text in 'text' .*first is row 50, counted from 0; found"
+                r" fields text;"
+            ),
+        ),
+        ([{"text": ""}] * 50, "expected words in the books of .*, found none in any of 1"),
+    ],
+)
+def test_a_corpus_without_texts_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cleaner: Cleaner,
+    rows: list[dict[str, Any]],
+    message: str,
+) -> None:
     monkeypatch.setattr("gpt1.stages.clean.Cleaner", lambda: cleaner)
     folder = tmp_path / "data/acquire/corpus/books"
     folder.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""The stage `download` and what comes before and after it: profile, acquire, full disk, Ctrl-C, the import of the released weights."""
+"""The stage `download` and what comes before and after it: profile, acquire, full disk, Ctrl-C, the
+import of the released weights.
+"""
 
 import hashlib
 import io
@@ -54,7 +56,15 @@ ARCHIVE = rte_zip()
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with books and the profiles, a cache of its own."""
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "GPT1_OFFLINE"):
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "GPT1_OFFLINE",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GPT1_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -67,11 +77,18 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def profile(name: str, downloads: str, tasks: str | None = None, from_cache: bool = False) -> None:
-    compose_profile(name, [], None, tasks.split(",") if tasks else None, downloads.split(","), from_cache)
+    compose_profile(
+        name, [], None, tasks.split(",") if tasks else None, downloads.split(","), from_cache
+    )
 
 
 def remote(server: Server, body: bytes = ARCHIVE, name: str = "RTE.zip") -> Remote:
-    return Remote(name, (server.address(name),), len(body), Checksum("sha256", hashlib.sha256(body).hexdigest(), "a page of theirs"))
+    return Remote(
+        name,
+        (server.address(name),),
+        len(body),
+        Checksum("sha256", hashlib.sha256(body).hexdigest(), "a page of theirs"),
+    )
 
 
 SCRIPT = """
@@ -88,47 +105,75 @@ run_stage(lambda: download.main("rte"))
 def start(server: Server, before: Callable[[], None] | None = None) -> "subprocess.Popen[str]":
     """The stage in a process of its own."""
     words = [server.address("RTE.zip"), str(len(ARCHIVE)), hashlib.sha256(ARCHIVE).hexdigest()]
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, *words], stderr=subprocess.PIPE, text=True, preexec_fn=before,
-                            env=os.environ | {"PYTHONPATH": str(ROOT)})
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=before,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
 
 
-def test_from_the_profile_to_the_official_files(checkout: Path, monkeypatch: pytest.MonkeyPatch,
-                                                capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_the_profile_to_the_official_files(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     profile("small", "rte")
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if "RTE.zip" in line)
-    assert all(word in row for word in ("0.70 MB", "dl.fbaipublicfiles.com", "Hugging Face datasets", "research")), row
+    assert all(
+        word in row
+        for word in ("0.70 MB", "dl.fbaipublicfiles.com", "Hugging Face datasets", "research")
+    ), row
     params = read_params()
-    assert (list(params.download), params.sources["rte"].folder, list(params.tasks)) == (["rte"], "download", ["rte"])
+    assert (list(params.download), params.sources["rte"].folder, list(params.tasks)) == (
+        ["rte"],
+        "download",
+        ["rte"],
+    )
     assert ",qqp,dprd (or --download all) brings these" in out
     with serving(replace(File(ARCHIVE), cut_after=70_000), File(ARCHIVE)) as server:
         monkeypatch.setitem(DOWNLOADS, "rte", (remote(server),))
-        monkeypatch.setattr(download, "PATIENCE", replace(download.PATIENCE, first_wait_seconds=0.01))
+        monkeypatch.setattr(
+            download, "PATIENCE", replace(download.PATIENCE, first_wait_seconds=0.01)
+        )
         download.main("rte")
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "rte: licence research; origin GLUE (https://gluebenchmark.com)", "the licence comes before the first byte"
+    assert said[0] == "rte: licence research; origin GLUE (https://gluebenchmark.com)", (
+        "the licence comes before the first byte"
+    )
     assert said[2] == "rte: RTE.zip: the connection broke at 70,000 bytes; again in 0.01 s"
     acquire.main("rte")
     manifest = json.loads((checkout / "data/acquire/tasks/rte/manifest.json").read_text())
-    assert (manifest["licence"], sorted(manifest["files"])) == ("research", ["dev.tsv", "train.tsv"])
+    assert (manifest["licence"], sorted(manifest["files"])) == (
+        "research",
+        ["dev.tsv", "train.tsv"],
+    )
     assert manifest["origin"] == TASKS["rte"].origin
     assert manifest["downloaded"]["RTE.zip"]["checked"].startswith("sha256 ")
     assert (checkout / "data/acquire/tasks/rte/train.tsv").read_text() == ROWS
     monkeypatch.setenv("GPT1_OFFLINE", "1")
     first = (checkout / "data/download/rte/download.json").read_bytes()
     download.main("rte")
-    assert (checkout / "data/download/rte/download.json").read_bytes() == first, "from the cache, without the network, the same"
+    assert (checkout / "data/download/rte/download.json").read_bytes() == first, (
+        "from the cache, without the network, the same"
+    )
 
 
 def test_the_diagnostic_set_lies_beside_the_archive(checkout: Path) -> None:
-    source = replace(TASKS["mnli"].source, layouts=(Layout(("train.tsv",), ("diagnostic.tsv",)), Layout(("x",), ("AX.tsv",))))
+    source = replace(
+        TASKS["mnli"].source,
+        layouts=(Layout(("train.tsv",), ("diagnostic.tsv",)), Layout(("x",), ("AX.tsv",))),
+    )
     raw = checkout / "mnli"
     raw.mkdir()
     (raw / "AX.tsv").write_text("x")
     with zipfile.ZipFile(raw / "MNLI.zip", "w") as archive:
         archive.writestr("MNLI/train.tsv", "x")
     found = acquire.locate(source, raw, checkout / "spare", 1000)
-    assert found == {"diagnostic.tsv": raw / "AX.tsv", "train.tsv": checkout / "spare/MNLI.zip/MNLI/train.tsv"}
+    assert found == {
+        "diagnostic.tsv": raw / "AX.tsv",
+        "train.tsv": checkout / "spare/MNLI.zip/MNLI/train.tsv",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -137,24 +182,48 @@ def small() -> dict[str, Any]:
         return compose("small", [])
 
 
-@pytest.mark.parametrize(("name", "line"), [
-    ("race", "--download race: no program may download it: ask for RACE.tar.gz at https://www.cs.cmu.edu/~glai1/data/race"),
-    ("books", "BooksCorpus itself is given by its authors on request (https://yknzhu.wixsite.com/mbweb)"),
-    ("story_cloze", "fill in the form at https://cs.rochester.edu/nlp/rocstories"),
-    ("snil", "--download snil: this run wants no such source; did you mean snli?"),
-    ("official", "--download official: this run wants no such source"),
-])
-def test_what_may_not_be_downloaded_says_what_to_do(small: dict[str, Any], name: str, line: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (
+            "race",
+            (
+                "--download race: no program may download it: ask for RACE.tar.gz at"
+                " https://www.cs.cmu.edu/~glai1/data/race"
+            ),
+        ),
+        (
+            "books",
+            (
+                "BooksCorpus itself is given by its authors on request"
+                " (https://yknzhu.wixsite.com/mbweb)"
+            ),
+        ),
+        ("story_cloze", "fill in the form at https://cs.rochester.edu/nlp/rocstories"),
+        ("snil", "--download snil: this run wants no such source; did you mean snli?"),
+        ("official", "--download official: this run wants no such source"),
+    ],
+)
+def test_what_may_not_be_downloaded_says_what_to_do(
+    small: dict[str, Any], name: str, line: str
+) -> None:
     with pytest.raises(UserError) as error:
         with_downloads(small, [name], set())
     assert line in str(error.value)
 
 
-def test_without_the_network_the_cache_has_to_have_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_network_the_cache_has_to_have_it(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = checkout / "cache/downloads/rte/RTE.zip"
     for from_cache, setting in ((True, "0"), (False, "1")):
         monkeypatch.setenv("GPT1_OFFLINE", setting)
-        with pytest.raises(UserError, match=f"^without the network nothing can be downloaded, and the cache lacks {place}; put"):
+        with pytest.raises(
+            UserError,
+            match=(
+                f"^without the network nothing can be downloaded, and the cache lacks {place}; put"
+            ),
+        ):
             profile("small", "rte", from_cache=from_cache)
     assert not (checkout / "params.yaml").exists()
     place.parent.mkdir(parents=True)
@@ -163,15 +232,30 @@ def test_without_the_network_the_cache_has_to_have_it(checkout: Path, monkeypatc
     assert list(read_params().download) == ["rte"]
 
 
-def test_all_is_what_is_allowed_and_not_there(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_is_what_is_allowed_and_not_there(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (checkout / "data/raw/rte").mkdir()
     for name in ("train.tsv", "dev.tsv"):
         (checkout / "data/raw/rte" / name).write_text(ROWS)
     profile("small", "all")
     params = read_params()
     assert params.sources["rte"].folder == "raw"
-    assert {"snli", "mnli", "qnli", "scitail", "mrpc", "qqp", "stsb", "sst2", "cola", "dprd"} <= set(params.download)
-    assert not {"rte", "race", "story_cloze", "books", "openai_bpe", "official"} & set(params.download)
+    assert {
+        "snli",
+        "mnli",
+        "qnli",
+        "scitail",
+        "mrpc",
+        "qqp",
+        "stsb",
+        "sst2",
+        "cola",
+        "dprd",
+    } <= set(params.download)
+    assert not {"rte", "race", "story_cloze", "books", "openai_bpe", "official"} & set(
+        params.download
+    )
     assert "fill in the form at" in capsys.readouterr().out
     profile("official", "official,rte")
     assert list(read_params().download) == ["official"]
@@ -181,26 +265,46 @@ def test_the_command_line_has_it(checkout: Path) -> None:
     done = CliRunner().invoke(app, ["profile", "small", "--download", "snli, rte"])
     assert done.exit_code == 0, done.output
     assert list(read_params().download) == ["snli", "rte"]
-    assert (checkout / "params.yaml").read_text().startswith("# Composed by: gpt1 profile small --download snli,rte\n")
+    assert (
+        (checkout / "params.yaml")
+        .read_text()
+        .startswith("# Composed by: gpt1 profile small --download snli,rte\n")
+    )
 
 
 def test_every_download_is_of_a_source_and_addresses_are_whole() -> None:
     assert set(DOWNLOADS) <= {*SOURCES, *TASKS}
-    assert {one.name for one in DOWNLOADS["official"]} == {authors.SHAPES, *authors.ARRAYS, *AUTHORS_FILES}
+    assert {one.name for one in DOWNLOADS["official"]} == {
+        authors.SHAPES,
+        *authors.ARRAYS,
+        *AUTHORS_FILES,
+    }
     for name, remotes in DOWNLOADS.items():
         assert len({one.name for one in remotes}) == len(remotes), name
         for one in remotes:
             assert Path(one.name).name == one.name
-            assert all(address.startswith(("https://", "http://")) and " " not in address for address in one.addresses)
-            assert one.checksum is None or len(one.checksum.value) == {"sha256": 64, "md5": 32, "git": 40}[one.checksum.kind]
+            assert all(
+                address.startswith(("https://", "http://")) and " " not in address
+                for address in one.addresses
+            )
+            assert (
+                one.checksum is None
+                or len(one.checksum.value)
+                == {"sha256": 64, "md5": 32, "git": 40}[one.checksum.kind]
+            )
 
 
 def test_downloads_run_side_by_side_beside_whatever_else_runs() -> None:
-    graph = {name: Stage(name, frozenset()) for name in ("download@snli", "download@rte", "acquire@cola")}
+    graph = {
+        name: Stage(name, frozenset()) for name in ("download@snli", "download@rte", "acquire@cola")
+    }
     share = shares(graph, Slots(1), 4)
     ready = ["download@snli", "acquire@cola", "download@rte"]
     assert [name for name, _ in startable(ready, share, Slots(1))] == ready
-    assert [name for name, _ in startable(ready, share, Slots(0))] == ["download@snli", "download@rte"]
+    assert [name for name, _ in startable(ready, share, Slots(0))] == [
+        "download@snli",
+        "download@rte",
+    ]
 
 
 @pytest.mark.slow
@@ -217,7 +321,10 @@ def test_an_end_in_the_middle_is_gone_on_from(checkout: Path, signals: signal.Si
         said = process.communicate()[1]
         if signals == signal.SIGINT:
             assert process.returncode == 130
-            assert said.splitlines()[-1] == "interrupted: nothing finished was lost; run the same command again to go on"
+            assert (
+                said.splitlines()[-1]
+                == "interrupted: nothing finished was lost; run the same command again to go on"
+            )
         assert "Traceback" not in said
         assert not (checkout / "cache/downloads/rte/RTE.zip").exists()
         assert not (checkout / "data/download").exists()
@@ -236,8 +343,11 @@ def test_a_full_disk_is_one_line_and_what_came_is_kept(checkout: Path) -> None:
         said = full.communicate()[1]
         partial = checkout / "cache/downloads/rte/.RTE.zip.partial"
         assert full.returncode == 2
-        assert said.splitlines()[-1] == (f"error: {partial} cannot be written (File too large); make room, or set GPT1_CACHE to a folder "
-                                         "on another disk; what came is kept")
+        assert (
+            said.splitlines()[-1]
+            == f"error: {partial} cannot be written (File too large); make room, or set GPT1_CACHE"
+            " to a folder on another disk; what came is kept"
+        )
         assert "Traceback" not in said
         assert partial.stat().st_size == 100_000
         roomy = start(server)
@@ -245,32 +355,50 @@ def test_a_full_disk_is_one_line_and_what_came_is_kept(checkout: Path) -> None:
     assert (roomy.returncode, "on from byte 100,000" in said) == (0, True), said
 
 
-def test_a_stage_that_waits_in_vain_may_be_tried_again(checkout: Path, monkeypatch: pytest.MonkeyPatch,
-                                                       capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stage_that_waits_in_vain_may_be_tried_again(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     profile("small", "rte")
     with serving(status(429, Retry_After="7200")) as server:
         monkeypatch.setitem(DOWNLOADS, "rte", (remote(server),))
         with pytest.raises(SystemExit) as end:
             run_stage(lambda: download.main("rte"))
     assert end.value.code == 75
-    assert "429 Too Many Requests, and asks to wait 7,200 s): try again later" in capsys.readouterr().err.splitlines()[-1]
+    assert (
+        "429 Too Many Requests, and asks to wait 7,200 s): try again later"
+        in capsys.readouterr().err.splitlines()[-1]
+    )
 
 
 @pytest.mark.slow
-def test_weights_are_imported_on_the_way(checkout: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A made model in the form of the authors' files: what `gpt1 import` makes of them is what acquire takes."""
-    write_authors(tmp_path / "model", authors_shapes(8, 64, 1, 128, vocabulary().size), vocabulary())
+def test_weights_are_imported_on_the_way(
+    checkout: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A made model in the form of the authors' files: what `gpt1 import` makes of them is what
+    acquire takes.
+    """
+    write_authors(
+        tmp_path / "model", authors_shapes(8, 64, 1, 128, vocabulary().size), vocabulary()
+    )
     (tmp_path / "made").mkdir()
     download.import_weights(tmp_path / "model", tmp_path / "made")
-    assert {"import.json", "merges.txt", "vocab.json", "weights.safetensors"} <= {path.name for path in (tmp_path / "made").iterdir()}
+    assert {"import.json", "merges.txt", "vocab.json", "weights.safetensors"} <= {
+        path.name for path in (tmp_path / "made").iterdir()
+    }
     assert "1 layers of width 64" in capfd.readouterr().err
     assert find_files(SOURCES["official"], tmp_path / "made") is not None
 
 
-def test_weights_that_the_import_refuses_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_the_import_refuses_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refuses = tmp_path / "refuses"
-    refuses.write_text("#!/bin/sh\necho a warning >&2\necho error: params_3.npy is damaged >&2\nexit 2\n")
+    refuses.write_text(
+        "#!/bin/sh\necho a warning >&2\necho error: params_3.npy is damaged >&2\nexit 2\n"
+    )
     refuses.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(refuses))
-    with pytest.raises(UserError, match=r"^the downloaded weights could not be imported: params_3\.npy is damaged$"):
+    with pytest.raises(
+        UserError, match=r"^the downloaded weights could not be imported: params_3\.npy is damaged$"
+    ):
         download.import_weights(tmp_path, tmp_path / "other")

@@ -1,4 +1,6 @@
-"""Counter-based dropout: rates, independence, and that a mask follows its sequence wherever that lies."""
+"""Counter-based dropout: rates, independence, and that a mask follows its sequence wherever that
+lies.
+"""
 
 import itertools
 import shutil
@@ -15,8 +17,16 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 
-SIZES = Model(context=12, width=16, layers=2, heads=2, feed_forward=32, embedding_deviation=0.3, weight_deviation=0.3,
-              layer_norm_epsilon=1e-5)
+SIZES = Model(
+    context=12,
+    width=16,
+    layers=2,
+    heads=2,
+    feed_forward=32,
+    embedding_deviation=0.3,
+    weight_deviation=0.3,
+    layer_norm_epsilon=1e-5,
+)
 RATE, WIDTH = 0.1, 768
 
 
@@ -27,7 +37,9 @@ def seeded(seed):
 def mask(key=1, place=BLOCKS, row=0, positions=2048, rate=RATE):
     """[positions, WIDTH] decisions of one sequence."""
     keys = Dropout(rate, key, np.array([row])).keys(place, np.array([row]))
-    return keep(keys, torch.arange(positions, dtype=torch.int32), WIDTH, WIDTH, threshold(rate)).numpy()
+    return keep(
+        keys, torch.arange(positions, dtype=torch.int32), WIDTH, WIDTH, threshold(rate)
+    ).numpy()
 
 
 def correlation(one, other):
@@ -42,7 +54,8 @@ def test_the_rate_is_met(rate):
     assert abs(kept.mean() - expected) < 4 * np.sqrt(rate * (1 - rate) / kept.size)
     assert abs(expected - (1 - rate)) < 1e-5
     assert scale(rate) == pytest.approx(1 / expected)
-    for axis in (0, 1):  # no row and no column is favoured: chi-squared of the counts, within five standard deviations
+    # No row and no column is favoured: chi-squared of the counts, within five deviations.
+    for axis in (0, 1):
         counts = kept.sum(axis)
         variance = kept.shape[axis] * rate * (1 - rate)
         statistic = ((counts - counts.mean()) ** 2 / variance).sum()
@@ -51,7 +64,19 @@ def test_the_rate_is_met(rate):
 
 def test_neighbours_are_independent():
     kept = mask()
-    for down, right in [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 0), (4, 0), (0, 16), (0, 100), (16, 0), (1, -1)]:
+    for down, right in [
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (4, 0),
+        (0, 16),
+        (0, 100),
+        (16, 0),
+        (1, -1),
+    ]:
         shifted = np.roll(kept, (down, right), (0, 1))
         assert correlation(kept, shifted) < 4.5, (down, right)
 
@@ -64,26 +89,49 @@ def test_pairs_triples_and_quadruples_of_neighbours_have_their_frequencies():
     assert abs(((counts - expected) ** 2 / expected).sum() - 255) < 5 * np.sqrt(2 * 255)
 
 
-@pytest.mark.parametrize("changes", [{"key": 2}, {"key": 1 + (1 << 32)}, {"key": 1 + (1 << 62)}, {"row": 1}, {"row": 63},
-                                     {"place": BLOCKS + 1}, {"place": BLOCKS + 35}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": 2},
+        {"key": 1 + (1 << 32)},
+        {"key": 1 + (1 << 62)},
+        {"row": 1},
+        {"row": 63},
+        {"place": BLOCKS + 1},
+        {"place": BLOCKS + 35},
+    ],
+)
 def test_updates_sequences_and_places_are_independent(changes):
     assert correlation(mask(), mask(**changes)) < 4.5
 
 
 def test_one_key_is_no_permutation_of_another():
-    """A counter under one key alone would give the same masks in another order: sorted rows of bits would be equal."""
+    """A counter under one key alone would give the same masks in another order: sorted rows of bits
+    would be equal.
+    """
     assert len({mask(key=key, positions=64).sum() for key in range(50)}) > 20
 
 
 def test_the_embedding_matrix_is_dropped_as_a_whole_and_like_plain_dropout():
     network = Decoder(SIZES, 5000, seeded(0))
     dropout = Dropout(RATE, 3, np.arange(2))
-    rows_vd = network(torch.zeros(2, 4, dtype=torch.long), dropout).embeddings.all_rows_vd().detach()
-    plain = torch.nn.functional.dropout(torch.cat([network.tokens, network.positions]), RATE).detach()
-    assert abs(float((rows_vd == 0).float().mean() - (plain == 0).float().mean())) < 4 * np.sqrt(2 * 0.09 / rows_vd.numel())
-    for found, expected in zip(rows_vd.flatten().quantile(torch.linspace(0, 1, 41)), plain.flatten().quantile(torch.linspace(0, 1, 41)),
-                               strict=True):
-        assert float(found) == pytest.approx(float(expected), abs=0.03) or abs(float(expected)) > 0.8  # the tails are few
+    rows_vd = (
+        network(torch.zeros(2, 4, dtype=torch.long), dropout).embeddings.all_rows_vd().detach()
+    )
+    plain = torch.nn.functional.dropout(
+        torch.cat([network.tokens, network.positions]), RATE
+    ).detach()
+    assert abs(float((rows_vd == 0).float().mean() - (plain == 0).float().mean())) < 4 * np.sqrt(
+        2 * 0.09 / rows_vd.numel()
+    )
+    for found, expected in zip(
+        rows_vd.flatten().quantile(torch.linspace(0, 1, 41)),
+        plain.flatten().quantile(torch.linspace(0, 1, 41)),
+        strict=True,
+    ):
+        assert (
+            float(found) == pytest.approx(float(expected), abs=0.03) or abs(float(expected)) > 0.8
+        )  # the tails are few
 
 
 def test_cut_keeps_the_expectation():
@@ -91,21 +139,33 @@ def test_cut_keeps_the_expectation():
     assert cut(x, torch.from_numpy(mask()), RATE).mean().item() == pytest.approx(2.0, abs=0.002)
 
 
-@pytest.mark.parametrize("network", [Decoder(SIZES, 20, seeded(0)), Lstm(SIZES, 16, 20, seeded(0))], ids=["transformer", "lstm"])
+@pytest.mark.parametrize(
+    "network",
+    [Decoder(SIZES, 20, seeded(0)), Lstm(SIZES, 16, 20, seeded(0))],
+    ids=["transformer", "lstm"],
+)
 def test_a_sequence_has_its_masks_wherever_it_stands(network):
-    """Alone or among others, in any order and however padded: its number in the global batch is what counts."""
+    """Alone or among others, in any order and however padded: its number in the global batch is
+    what counts.
+    """
     tokens_bt = torch.randint(0, 20, (4, 7), generator=seeded(1))
     together = network(tokens_bt, Dropout(0.3, 5, np.arange(4))).hidden_btd
     for row in range(4):
-        alone = network(tokens_bt[row:row + 1], Dropout(0.3, 5, np.array([row]))).hidden_btd
+        alone = network(tokens_bt[row : row + 1], Dropout(0.3, 5, np.array([row]))).hidden_btd
         torch.testing.assert_close(alone[0], together[row])
     turned = network(tokens_bt.flip(0), Dropout(0.3, 5, np.arange(4)[::-1].copy())).hidden_btd
     torch.testing.assert_close(turned.flip(0), together)
     real_bt = torch.arange(11) < torch.tensor([7, 7, 7, 7])[:, None]
-    padded = network(torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_bt).hidden_btd
+    padded = network(
+        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_bt
+    ).hidden_btd
     torch.testing.assert_close(padded[:, :7], together)
-    assert not torch.allclose(together, network(tokens_bt, Dropout(0.3, 5, np.arange(1, 5))).hidden_btd)
-    assert not torch.allclose(together, network(tokens_bt, Dropout(0.3, 6, np.arange(4))).hidden_btd)
+    assert not torch.allclose(
+        together, network(tokens_bt, Dropout(0.3, 5, np.arange(1, 5))).hidden_btd
+    )
+    assert not torch.allclose(
+        together, network(tokens_bt, Dropout(0.3, 6, np.arange(4))).hidden_btd
+    )
 
 
 def test_the_sequences_of_an_example_have_masks_of_their_own_but_one_at_the_classifier():
@@ -132,7 +192,10 @@ def test_the_global_generator_has_no_say_and_stays_as_it_was():
 
 def test_no_dropout_is_none():
     network, tokens_bt = Decoder(SIZES, 20, seeded(0)), torch.arange(8)[None]
-    assert torch.equal(network(tokens_bt, NO_DROPOUT).hidden_btd, network(tokens_bt, Dropout(0.0, 5, np.array([6]))).hidden_btd)
+    assert torch.equal(
+        network(tokens_bt, NO_DROPOUT).hidden_btd,
+        network(tokens_bt, Dropout(0.0, 5, np.array([6]))).hidden_btd,
+    )
 
 
 COMPILED = """
@@ -150,4 +213,8 @@ def test_a_compiled_mask_has_the_same_bits(tmp_path):
     """In a process of its own: what is compiled stays."""
     if shutil.which("g++") is None:
         pytest.skip("no compiler here")
-    subprocess.run([sys.executable, "-c", COMPILED], check=True, env={"PATH": "/usr/bin:/bin", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)})
+    subprocess.run(
+        [sys.executable, "-c", COMPILED],
+        check=True,
+        env={"PATH": "/usr/bin:/bin", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)},
+    )

@@ -1,4 +1,6 @@
-"""Batches, accumulation, the two engines, checkpoints: however the global batch is shared out, the numbers are the same."""
+"""Batches, accumulation, the two engines, checkpoints: however the global batch is shared out, the
+numbers are the same.
+"""
 
 import json
 import os
@@ -23,29 +25,56 @@ from gpt1.train.loop import MicroBatch, Stop, seed_for, take_update
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.yaml_files import read_yaml
 
-TINY = Model(context=24, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.02, weight_deviation=0.02,
-             layer_norm_epsilon=1e-5)
+TINY = Model(
+    context=24,
+    width=16,
+    layers=2,
+    heads=4,
+    feed_forward=64,
+    embedding_deviation=0.02,
+    weight_deviation=0.02,
+    layer_norm_epsilon=1e-5,
+)
 ROWS, UPDATES, BATCH = 30, 20, 8
 NOISE = 1e-6  # a gradient below it is rounding, of which Adam makes a whole step
 
 
 def machine(**changes):
-    return Machine(**({"device": "cpu", "processes": 1, "rank": 0, "local_rank": 0, "threads": 1, "micro_batch": None, "launched": False,
-                       "accept_checkpoint": False} | changes))
+    return Machine(
+        **(
+            {
+                "device": "cpu",
+                "processes": 1,
+                "rank": 0,
+                "local_rank": 0,
+                "threads": 1,
+                "micro_batch": None,
+                "launched": False,
+                "accept_checkpoint": False,
+            }
+            | changes
+        )
+    )
 
 
 @pytest.fixture
 def recipe(request):
     pretrain = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
-    return pretrain.model_copy(update={"dropout": 0.0, "precision": "fp32", "batch_size": BATCH, "learning_rate": 1e-3})
+    return pretrain.model_copy(
+        update={"dropout": 0.0, "precision": "fp32", "batch_size": BATCH, "learning_rate": 1e-3}
+    )
 
 
 def pair_examples(count, sequences=2, seed=0):
     generator = np.random.default_rng(seed)
     lengths = generator.integers(3, 20, size=count * sequences)
     parts = [np.concatenate([[27], generator.integers(0, 27, size=n - 2), [29]]) for n in lengths]
-    return Examples(np.concatenate(parts).astype(np.uint16), np.concatenate([[0], np.cumsum(lengths)]),
-                    generator.integers(0, 3, size=count), sequences)
+    return Examples(
+        np.concatenate(parts).astype(np.uint16),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        generator.integers(0, 3, size=count),
+        sequences,
+    )
 
 
 def classifier(seed=0, combine="sum"):
@@ -58,12 +87,20 @@ def windows(update):
 
 
 def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0):
-    """Losses and final weights of a few updates on made windows, and where gradients were never just rounding."""
+    """Losses and final weights of a few updates on made windows, and where gradients were never
+    just rounding.
+    """
     this = this or machine()
     decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
     parts = len(batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch))
     engine = make_engine(Pretraining(decoder), recipe, this, parts)
-    losses, loud = [], {name: torch.ones_like(value, dtype=torch.bool) for name, value in decoder.named_parameters()}
+    losses, loud = (
+        [],
+        {
+            name: torch.ones_like(value, dtype=torch.bool)
+            for name, value in decoder.named_parameters()
+        },
+    )
     step = engine.step
 
     def watched(rates):
@@ -74,10 +111,26 @@ def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0
     engine.step = watched
     for update in range(1, updates + 1):
         rows = windows(update)
-        shared = [MicroBatch(part, len(part) / BATCH, torch.from_numpy(rows[part]))
-                  for part in batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch)]
-        losses.append(take_update(engine, shared, dropout, 5, update, optim.rates(recipe, update, updates, 0.1), Stop())["loss"])
-    return losses, {name: value.detach().clone() for name, value in decoder.named_parameters()}, loud
+        shared = [
+            MicroBatch(part, len(part) / BATCH, torch.from_numpy(rows[part]))
+            for part in batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch)
+        ]
+        losses.append(
+            take_update(
+                engine,
+                shared,
+                dropout,
+                5,
+                update,
+                optim.rates(recipe, update, updates, 0.1),
+                Stop(),
+            )["loss"]
+        )
+    return (
+        losses,
+        {name: value.detach().clone() for name, value in decoder.named_parameters()},
+        loud,
+    )
 
 
 def test_accumulated_micro_batches_are_one_batch(recipe):
@@ -90,7 +143,9 @@ def test_accumulated_micro_batches_are_one_batch(recipe):
 
 
 def test_uneven_micro_batches_are_one_batch(recipe):
-    np.testing.assert_allclose(run_pretraining(recipe, 3)[0], run_pretraining(recipe, 8)[0], rtol=1e-6)
+    np.testing.assert_allclose(
+        run_pretraining(recipe, 3)[0], run_pretraining(recipe, 8)[0], rtol=1e-6
+    )
 
 
 def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
@@ -98,8 +153,13 @@ def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
         decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
         engine, rows = PlainEngine(Pretraining(decoder), recipe), torch.from_numpy(windows(1))
         batch = [MicroBatch(np.arange(BATCH), 1.0, rows)]
-        return [take_update(engine, batch, 0.0, 0, update, optim.rates(recipe, update, 100, 0.1), Stop())["loss"]
-                for update in range(1, 61)]
+        return [
+            take_update(
+                engine, batch, 0.0, 0, update, optim.rates(recipe, update, 100, 0.1), Stop()
+            )["loss"]
+            for update in range(1, 61)
+        ]
+
     losses = same(recipe.model_copy(update={"learning_rate": 1e-2}))
     assert losses[0] == pytest.approx(np.log(ROWS), abs=0.1)
     assert losses[-1] < 0.8 * losses[0]
@@ -126,11 +186,27 @@ if machine.rank == 0:
 
 def run_deepspeed(tmp_path, request, processes):
     root, out = request.config.rootpath, tmp_path / f"{processes}.json"
-    program = PROGRAM.format(tests=str(root / "tests"), conf=str(root / "conf/paper.yaml"), out=str(out))
-    shared = os.environ | {"WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GPT1_THREADS": "1",
-                           "GPT1_DEVICE": "cpu", "PYTHONPATH": str(root)}
-    children = [subprocess.Popen([sys.executable, "-c", program], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-                                 cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(processes)]
+    program = PROGRAM.format(
+        tests=str(root / "tests"), conf=str(root / "conf/paper.yaml"), out=str(out)
+    )
+    shared = os.environ | {
+        "WORLD_SIZE": str(processes),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "GPT1_THREADS": "1",
+        "GPT1_DEVICE": "cpu",
+        "PYTHONPATH": str(root),
+    }
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for rank in range(processes)
+    ]
     output = [child.communicate(timeout=200)[0].decode() for child in children]
     assert all(child.returncode == 0 for child in children), output
     return json.loads(out.read_text())
@@ -146,7 +222,9 @@ def test_plain_and_deepspeed_of_one_and_two_processes_agree(recipe, tmp_path, re
         np.testing.assert_allclose(their_losses, losses, rtol=0, atol=1e-5)
         for name, value in weights.items():
             mask = loud[name].flatten()
-            np.testing.assert_allclose(np.array(their_weights[name])[mask], value.flatten()[mask], atol=5e-5)
+            np.testing.assert_allclose(
+                np.array(their_weights[name])[mask], value.flatten()[mask], atol=5e-5
+            )
 
 
 def test_every_epoch_shows_each_row_once_in_another_order():
@@ -160,20 +238,37 @@ def test_every_epoch_shows_each_row_once_in_another_order():
 
 @pytest.mark.parametrize(("processes", "micro_batch"), [(1, 8), (1, 3), (2, 4), (4, 1)])
 def test_shares_make_up_the_batch(processes, micro_batch):
-    parts = [part for rank in range(processes) for part in batches.shares(np.arange(8), rank, processes, micro_batch)]
+    parts = [
+        part
+        for rank in range(processes)
+        for part in batches.shares(np.arange(8), rank, processes, micro_batch)
+    ]
     assert sorted(np.concatenate(parts).tolist()) == list(range(8))
     assert max(map(len, parts)) <= micro_batch
 
 
 def test_a_batch_that_cannot_be_shared_and_too_few_rows():
-    with pytest.raises(UserError, match="expected a number of processes that divides the batch of 8, found 3"):
+    with pytest.raises(
+        UserError, match="expected a number of processes that divides the batch of 8, found 3"
+    ):
         batches.shares(np.arange(8), 0, 3, 4)
-    with pytest.raises(UserError, match=r"expected at least one batch of 32 training rows, found 5 rows; lower finetune\.batch_size"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"expected at least one batch of 32 training rows, found 5 rows; lower"
+            r" finetune\.batch_size"
+        ),
+    ):
         batches.updates_in_epoch(5, 32, "data/encode/glue/cola")
 
 
 def test_padding_is_on_the_right_and_lengths_tell_of_it():
-    examples = Examples(np.array([9, 1, 7, 9, 7, 9, 1, 2, 3, 7], dtype=np.uint16), np.array([0, 3, 5, 10]), np.array([1, 0, 2]), 1)
+    examples = Examples(
+        np.array([9, 1, 7, 9, 7, 9, 1, 2, 3, 7], dtype=np.uint16),
+        np.array([0, 3, 5, 10]),
+        np.array([1, 0, 2]),
+        1,
+    )
     batch = batches.pad(examples, np.array([2, 1]))
     assert batch.tokens_bkt.tolist() == [[[9, 1, 2, 3, 7]], [[9, 7, 0, 0, 0]]]
     assert batch.lengths_bk.tolist() == [[5], [2]]
@@ -186,28 +281,43 @@ def test_losses_and_logits_do_not_depend_on_the_company(recipe):
     together = objective.parts(batches.pad(examples, np.arange(12)), NO_DROPOUT)
     for row in range(12):
         alone = objective.parts(batches.pad(examples, np.array([row])), NO_DROPOUT)
-        torch.testing.assert_close(together.logits_bo[row:row + 1], alone.logits_bo)
-        torch.testing.assert_close(together.lm_loss.losses_n[2 * row:2 * row + 2], alone.lm_loss.losses_n)
-        torch.testing.assert_close(together.task_losses_b[row:row + 1], alone.task_losses_b)
+        torch.testing.assert_close(together.logits_bo[row : row + 1], alone.logits_bo)
+        torch.testing.assert_close(
+            together.lm_loss.losses_n[2 * row : 2 * row + 2], alone.lm_loss.losses_n
+        )
+        torch.testing.assert_close(together.task_losses_b[row : row + 1], alone.task_losses_b)
 
 
 def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
     model, examples = classifier(), pair_examples(11)
     engine = PlainEngine(Finetuning(model, 0.0, 0.5), recipe)
-    expected = model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0).logits_bo.detach().numpy()
+    expected = (
+        model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0)
+        .logits_bo.detach()
+        .numpy()
+    )
     for most_tokens in (1, 100, 1000):
-        np.testing.assert_allclose(logits_of(engine, model, recipe, examples, most_tokens, Stop()), expected, atol=1e-6)
+        np.testing.assert_allclose(
+            logits_of(engine, model, recipe, examples, most_tokens, Stop()), expected, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
 @pytest.mark.parametrize("most_tokens", [1, 30, 90, 10_000])
-def test_evaluation_batches_hold_every_row_once_and_no_more_tokens_than_said(processes, most_tokens):
+def test_evaluation_batches_hold_every_row_once_and_no_more_tokens_than_said(
+    processes, most_tokens
+):
     examples = pair_examples(23)
-    shared = [batches.evaluation_batches(examples, rank, processes, most_tokens) for rank in range(processes)]
+    shared = [
+        batches.evaluation_batches(examples, rank, processes, most_tokens)
+        for rank in range(processes)
+    ]
     assert len({len(own) for own in shared}) == 1, "processes would wait for one another"
     assert sorted(np.concatenate([rows for own in shared for rows in own])) == list(range(23))
     for rows in (rows for own in shared for rows in own if len(rows) > 1):
-        assert len(rows) * examples.lengths(rows).max() * 2 <= most_tokens + 40, "a share may have one row more than its part"
+        assert len(rows) * examples.lengths(rows).max() * 2 <= most_tokens + 40, (
+            "a share may have one row more than its part"
+        )
 
 
 def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
@@ -215,26 +325,43 @@ def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
     for micro_batch in (8, 3):
         engine = PlainEngine(Finetuning(classifier(), 0.0, 0.5), recipe)
         rows = batches.by_length(examples, np.arange(8))
-        parts = [MicroBatch(part, len(part) / 8, batches.pad(examples, rows[part]))
-                 for part in batches.shares(np.arange(8), 0, 1, micro_batch)]
-        found.append([take_update(engine, parts, 0.0, 0, update, optim.rates(recipe, update, 5, 0.2), Stop()) for update in range(1, 5)])
+        parts = [
+            MicroBatch(part, len(part) / 8, batches.pad(examples, rows[part]))
+            for part in batches.shares(np.arange(8), 0, 1, micro_batch)
+        ]
+        found.append(
+            [
+                take_update(
+                    engine, parts, 0.0, 0, update, optim.rates(recipe, update, 5, 0.2), Stop()
+                )
+                for update in range(1, 5)
+            ]
+        )
     for whole, accumulated in zip(*found, strict=True):
         assert whole.keys() == {"loss", "task_loss", "lm_loss", "learning_rate", "gradient_norm"}
-        assert all(accumulated[name] == pytest.approx(value, rel=2e-6) for name, value in whole.items())
+        assert all(
+            accumulated[name] == pytest.approx(value, rel=2e-6) for name, value in whole.items()
+        )
 
 
 def test_without_lambda_there_is_no_language_model_loss(recipe):
-    losses = Finetuning(classifier(), 0.0, 0.0)(batches.pad(pair_examples(4), np.arange(4)), NO_DROPOUT)
+    losses = Finetuning(classifier(), 0.0, 0.0)(
+        batches.pad(pair_examples(4), np.arange(4)), NO_DROPOUT
+    )
     assert losses.keys() == {"loss", "task_loss"}
     assert losses["loss"] == losses["task_loss"]
 
 
 def test_seeds_of_the_matrix_and_of_micro_batches_differ():
-    micro_batches = [seed_for(3, 1, rank + 1, number + 1) for rank in range(3) for number in range(3)]
+    micro_batches = [
+        seed_for(3, 1, rank + 1, number + 1) for rank in range(3) for number in range(3)
+    ]
     seeds = [seed_for(3, 1), seed_for(3, 2), seed_for(4, 1), *micro_batches]
     assert len(set(seeds)) == len(seeds)
 
 
 def test_a_loss_that_is_not_finite_names_its_update():
-    with pytest.raises(UserError, match="training: loss is nan at update 17, expected a finite number"):
+    with pytest.raises(
+        UserError, match="training: loss is nan at update 17, expected a finite number"
+    ):
         finite({"loss": float("nan")}, 17, "training")

@@ -1,4 +1,6 @@
-"""Exports: what transformers makes of the folder, the same ids, the way back bit for bit, and a task's own loader."""
+"""Exports: what transformers makes of the folder, the same ids, the way back bit for bit, and a
+task's own loader.
+"""
 
 import json
 from pathlib import Path
@@ -40,7 +42,10 @@ def ids_of(exported):
     """Raw text to ids as the model card says it."""
     from transformers import AutoTokenizer
 
-    tokenizer, cleaner = AutoTokenizer.from_pretrained(str(exported)), shipped(exported, "preprocessing").Cleaner()
+    tokenizer, cleaner = (
+        AutoTokenizer.from_pretrained(str(exported)),
+        shipped(exported, "preprocessing").Cleaner(),
+    )
     return lambda text: tokenizer(" ".join(cleaner.words(text))).input_ids
 
 
@@ -75,7 +80,7 @@ def test_the_same_logits_on_50_texts(model, exported, ids_of):
     theirs = AutoModelForCausalLM.from_pretrained(str(exported)).eval()
     assert theirs.lm_head.weight is theirs.transformer.tokens_embed.weight, "the softmax is tied"
     for text in paragraphs(50):
-        tokens_bt = torch.tensor([ids_of(text)[:SIZES.context] or [0]])
+        tokens_bt = torch.tensor([ids_of(text)[: SIZES.context] or [0]])
         with torch.inference_mode():
             hidden_btd, embeddings = model[1](tokens_bt, NO_DROPOUT)
             logits_btv = hidden_btd @ embeddings.tokens_vd.T
@@ -84,28 +89,36 @@ def test_the_same_logits_on_50_texts(model, exported, ids_of):
 
 def test_the_way_back_is_bit_for_bit(model, exported, tmp_path):
     about = write_import(read_model(exported, None), tmp_path / "back")
-    (description, tensors), (found_description, found) = (read_weights(folder / "weights.safetensors")
-                                                          for folder in (model[0], tmp_path / "back"))
+    (description, tensors), (found_description, found) = (
+        read_weights(folder / "weights.safetensors") for folder in (model[0], tmp_path / "back")
+    )
     assert found_description == description
     assert found.keys() == tensors.keys()
     assert all(torch.equal(found[name], tensors[name]) for name in tensors)
     for name in ("vocab.json", "merges.txt"):
         assert (tmp_path / "back" / name).read_bytes() == (model[0] / name).read_bytes()
-    assert about["files"]["model.safetensors"]["sha256"] == sha256_file(exported / "model.safetensors")
+    assert about["files"]["model.safetensors"]["sha256"] == sha256_file(
+        exported / "model.safetensors"
+    )
 
 
 def test_the_manifest_has_every_file(exported):
     about = json.loads((exported / "export.json").read_text())
     assert set(about["files"]) == {path.name for path in exported.iterdir()} - {"export.json"}
-    assert all(row == {"bytes": (exported / name).stat().st_size, "sha256": sha256_file(exported / name)}
-               for name, row in about["files"].items())
+    assert all(
+        row == {"bytes": (exported / name).stat().st_size, "sha256": sha256_file(exported / name)}
+        for name, row in about["files"].items()
+    )
 
 
 def test_equal_weights_give_an_equal_folder(model, exported, tmp_path):
     for _ in range(2):  # the second replaces the first
-        export_language_model(read_outgoing(model[0] / "weights.safetensors", model[0]), tmp_path / "again")
-    assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == \
-        {path.name: path.read_bytes() for path in exported.iterdir()}
+        export_language_model(
+            read_outgoing(model[0] / "weights.safetensors", model[0]), tmp_path / "again"
+        )
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == {
+        path.name: path.read_bytes() for path in exported.iterdir()
+    }
 
 
 def test_the_card_of_weights_from_nowhere_claims_nothing(exported):
@@ -118,13 +131,28 @@ def test_the_card_of_weights_from_nowhere_claims_nothing(exported):
 
 def test_a_card_of_imported_weights_says_whence(model, tmp_path):
     run_with_results(tmp_path / "data", "cola")
-    weights, official = tmp_path / "data/pretrain/transformer/weights.safetensors", tmp_path / "data/acquire/weights/official"
+    weights, official = (
+        tmp_path / "data/pretrain/transformer/weights.safetensors",
+        tmp_path / "data/acquire/weights/official",
+    )
     weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
-    (weights.parent / "summary.json").write_text(json.dumps({"updates": 0, "tokens": 0, "source": "official", "heldout_perplexity": 18.4,
-                                                             "heldout_word_perplexity": 30.0}))
+    (weights.parent / "summary.json").write_text(
+        json.dumps(
+            {
+                "updates": 0,
+                "tokens": 0,
+                "source": "official",
+                "heldout_perplexity": 18.4,
+                "heldout_word_perplexity": 30.0,
+            }
+        )
+    )
     official.mkdir(parents=True)
-    (official / "import.json").write_text(json.dumps({"form": "authors", "released": True,
-                                                      "files": {"params_0.npy": {"sha256": 64 * "a"}}}))
+    (official / "import.json").write_text(
+        json.dumps(
+            {"form": "authors", "released": True, "files": {"params_0.npy": {"sha256": 64 * "a"}}}
+        )
+    )
     export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")
     card = (tmp_path / "out/README.md").read_text()
     assert "imported from the authors' released files (`params_0.npy` sha256 aaaaaaaaaaaa…)" in card
@@ -135,20 +163,39 @@ def test_a_card_of_imported_weights_says_whence(model, tmp_path):
 def run_with_results(data, name):
     """The files of a run that a card is made from."""
     (data / "shard").mkdir(parents=True)
-    (data / "shard/index.json").write_text(json.dumps({"corpus_name": "ten \x1b[31mbooks", "splits": {"train": {
-        "tokens": 5_000_000, "words": 4_000_000, "books": [{}] * 9}}}))
+    (data / "shard/index.json").write_text(
+        json.dumps(
+            {
+                "corpus_name": "ten \x1b[31mbooks",
+                "splits": {"train": {"tokens": 5_000_000, "words": 4_000_000, "books": [{}] * 9}},
+            }
+        )
+    )
     (data / "pretrain/transformer").mkdir(parents=True)
-    (data / "pretrain/transformer/summary.json").write_text(json.dumps({
-        "updates": 1234, "tokens": 7_000_000, "heldout_perplexity": 21.234, "heldout_word_perplexity": 40.5}))
+    (data / "pretrain/transformer/summary.json").write_text(
+        json.dumps(
+            {
+                "updates": 1234,
+                "tokens": 7_000_000,
+                "heldout_perplexity": 21.234,
+                "heldout_word_perplexity": 40.5,
+            }
+        )
+    )
     (data / "acquire/corpus/books").mkdir(parents=True)
-    (data / "acquire/corpus/books/manifest.json").write_text(json.dumps({"source": "books", "origin": "a shelf", "licence": "ours"}))
+    (data / "acquire/corpus/books/manifest.json").write_text(
+        json.dumps({"source": "books", "origin": "a shelf", "licence": "ours"})
+    )
     (data / "acquire/tasks/sst2").mkdir(parents=True)
-    (data / "acquire/tasks/sst2/manifest.json").write_text(json.dumps({"origin": "made up by gpt1.demo"}))
+    (data / "acquire/tasks/sst2/manifest.json").write_text(
+        json.dumps({"origin": "made up by gpt1.demo"})
+    )
     (data / "report/table4").mkdir(parents=True)
     (data / "report/table4/table4.csv").write_text(
         "row,column,task,metric,split,examples,seeds,score,low,high,sd,compared_with\n"
         f"paper,CoLA,,matthews,,,,45.4,,,,\nours,CoLA,{name},matthews,dev,1043,2,40.0000,36.1000,43.9000,1.5000,45.4000\n"
-        "ours,SST-2,sst2,accuracy,dev,872,1,90.0000,88.0000,92.0000,,91.3000\nours,MRPC,mrpc,f1,,,,,,,,\n")
+        "ours,SST-2,sst2,accuracy,dev,872,1,90.0000,88.0000,92.0000,,91.3000\nours,MRPC,mrpc,f1,,,,,,,,\n"
+    )
 
 
 def test_a_card_says_what_the_run_says(model, tmp_path):
@@ -158,10 +205,15 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
     (tmp_path / "params.yaml").write_text("# Composed by: gpt1 profile small finetune.epochs=2\n")
     export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")
     card = (tmp_path / "out/README.md").read_text()
-    for fact in ("**ten [31mbooks**: 9 books, 4.0 M words, 5.0 M tokens", "1,234 updates, 7.0 M tokens", "perplexity **21.23** a token",
-                 "| books | a shelf | ours |", "| CoLA | matthews | dev | 1043 | 40.0 | 36.1 to 43.9 | 1.5 (2 seeds) | 45.4 |",
-                 "| SST-2 | accuracy | dev | 872 | 90.0 | 88.0 to 92.0 | one seed | made up |",
-                 "gpt1 profile small finetune.epochs=2\ngpt1 run\n"):
+    for fact in (
+        "**ten [31mbooks**: 9 books, 4.0 M words, 5.0 M tokens",
+        "1,234 updates, 7.0 M tokens",
+        "perplexity **21.23** a token",
+        "| books | a shelf | ours |",
+        "| CoLA | matthews | dev | 1043 | 40.0 | 36.1 to 43.9 | 1.5 (2 seeds) | 45.4 |",
+        "| SST-2 | accuracy | dev | 872 | 90.0 | 88.0 to 92.0 | one seed | made up |",
+        "gpt1 profile small finetune.epochs=2\ngpt1 run\n",
+    ):
         assert fact in card, f"no {fact!r} in\n{card}"
     assert "MRPC" not in card
     assert MADE_UP == facts.MADE_UP, "what acquire writes"
@@ -171,10 +223,23 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
 def change(folder: Path, what: str) -> None:
     """Something that cannot be exported."""
     description, tensors = read_weights(folder / "weights.safetensors")
-    changed = {"lstm": Description("lstm", description.config, description.vocabulary_size, description.vocabulary_fingerprint),
-               "vocabulary": Description(description.kind, description.config, description.vocabulary_size, "0" * 16),
-               "inner": Description(description.kind, description.config | {"feed_forward": 50}, description.vocabulary_size,
-                                    description.vocabulary_fingerprint)}.get(what, description)
+    changed = {
+        "lstm": Description(
+            "lstm",
+            description.config,
+            description.vocabulary_size,
+            description.vocabulary_fingerprint,
+        ),
+        "vocabulary": Description(
+            description.kind, description.config, description.vocabulary_size, "0" * 16
+        ),
+        "inner": Description(
+            description.kind,
+            description.config | {"feed_forward": 50},
+            description.vocabulary_size,
+            description.vocabulary_fingerprint,
+        ),
+    }.get(what, description)
     decoder = Decoder(SIZES, description.vocabulary_size, torch.Generator())
     decoder.load_state_dict(tensors)
     if what == "nan":
@@ -182,14 +247,22 @@ def change(folder: Path, what: str) -> None:
     save_weights(folder / "weights.safetensors", decoder, changed)
 
 
-@pytest.mark.parametrize(("what", "line"), [
-    ("lstm", "expected a Transformer, found 'lstm'"), ("vocabulary", "expected the vocabulary of .*, found another"),
-    ("inner", r"expected model\.feed_forward 4 x model\.width"), ("nan", r"finite numbers in tensor blocks\.1\.qkv\.weight, found 1 that")])
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("lstm", "expected a Transformer, found 'lstm'"),
+        ("vocabulary", "expected the vocabulary of .*, found another"),
+        ("inner", r"expected model\.feed_forward 4 x model\.width"),
+        ("nan", r"finite numbers in tensor blocks\.1\.qkv\.weight, found 1 that"),
+    ],
+)
 def test_what_cannot_be_exported_is_refused_in_a_line(tmp_path, what, line):
     saved_model(tmp_path)
     change(tmp_path, what)
     with pytest.raises(UserError, match=line):
-        export_language_model(read_outgoing(tmp_path / "weights.safetensors", tmp_path), tmp_path / "out")
+        export_language_model(
+            read_outgoing(tmp_path / "weights.safetensors", tmp_path), tmp_path / "out"
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -198,7 +271,11 @@ def test_a_folder_of_someone_else_is_never_replaced(model, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
-    for name, word in (("mine", "holds other files"), ("link", "is a link"), ("mine/thesis.txt", "is a file")):
+    for name, word in (
+        ("mine", "holds other files"),
+        ("link", "is a link"),
+        ("mine/thesis.txt", "is a file"),
+    ):
         with pytest.raises(UserError, match=word):
             export_language_model(outgoing, tmp_path / name)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"

@@ -43,7 +43,9 @@ def test_a_failed_folder_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in folder.iterdir()] == ["a"]
     with writing_folder(folder) as temporary:
         (temporary / "b").write_text("2")
-    assert [entry.name for entry in folder.iterdir()] == ["b"], "a new result replaces the whole folder"
+    assert [entry.name for entry in folder.iterdir()] == ["b"], (
+        "a new result replaces the whole folder"
+    )
     assert [entry.name for entry in tmp_path.iterdir()] == ["stage"]
 
 
@@ -64,13 +66,24 @@ def test_hashes(tmp_path: Path) -> None:
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
 
 
-@pytest.mark.parametrize(("raised", "status", "line"), [
-    ("UserError('expected a,\\n  found b')", 2, "error: expected a, found b\n"),
-    ("KeyboardInterrupt()", 130, "interrupted: nothing finished was lost; run the same command again to go on\n"),
-])
+@pytest.mark.parametrize(
+    ("raised", "status", "line"),
+    [
+        ("UserError('expected a,\\n  found b')", 2, "error: expected a, found b\n"),
+        (
+            "KeyboardInterrupt()",
+            130,
+            "interrupted: nothing finished was lost; run the same command again to go on\n",
+        ),
+    ],
+)
 def test_a_stage_ends_with_one_line(raised: str, status: int, line: str) -> None:
-    program = f"from gpt1.errors import UserError, run_stage\ndef main(): raise {raised}\nrun_stage(main)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    program = (
+        f"from gpt1.errors import UserError, run_stage\ndef main(): raise {raised}\nrun_stage(main)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr, done.stdout) == (status, line, "")
 
 

@@ -1,7 +1,8 @@
-"""Bad inputs that once ended with a traceback, a hang or a full memory, or were made to: each gives one line, or is rightly left out.
+"""Bad inputs that once ended with a traceback, a hang or a full memory, or were made to: each gives
+one line, or is rightly left out.
 
-tests/finds/<surface>/<case>/ holds the files that differ from the surface's valid ones (made_surfaces*.py); benchmarks/fuzz.py looks
-for more.
+tests/finds/<surface>/<case>/ holds the files that differ from the surface's valid ones
+(made_surfaces*.py); benchmarks/fuzz.py looks for more.
 """
 
 import resource
@@ -22,7 +23,11 @@ FINDS = Path(__file__).parent / "finds"
 CASES = sorted(path for path in FINDS.glob("*/*"))
 QUICK = {surface.name: surface for surface in (*SURFACES, *SURFACES_OF_CORPORA)}
 SLOW = {"corpus", "lines", "text"}  # spaCy and pyarrow are loaded
-LEFT_OUT = {"status", "checkpoint", "served rows"}  # what is damaged there is passed over, and what is whole is used
+LEFT_OUT = {
+    "status",
+    "checkpoint",
+    "served rows",
+}  # what is damaged there is passed over, and what is whole is used
 WITH_WORDS = ("task", "text", "lines", "corpus")
 SECONDS, BYTES = 5.0, 1 << 30
 
@@ -36,7 +41,11 @@ def surface_of(name: str) -> Surface:
 
 
 def is_slow(case: Path) -> bool:
-    return case.parent.name not in QUICK or case.parent.name in SLOW or case.parent.name.startswith("task")
+    return (
+        case.parent.name not in QUICK
+        or case.parent.name in SLOW
+        or case.parent.name.startswith("task")
+    )
 
 
 def label(case: Path) -> str:
@@ -47,9 +56,16 @@ def memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=label(case), marks=pytest.mark.slow if is_slow(case) else ())
-                                  for case in CASES])
-def test_a_find_stays_mended(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=label(case), marks=pytest.mark.slow if is_slow(case) else ())
+        for case in CASES
+    ],
+)
+def test_a_find_stays_mended(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     surface = surface_of(case.parent.name)
     inside = tmp_path / "in"
     inside.mkdir()
@@ -81,7 +97,9 @@ def test_there_are_finds_of_most_surfaces() -> None:
 
 
 @settings(max_examples=60)
-@given(st.text(alphabet=st.sampled_from("[]{}:,-&*!?|>'\"#%@` \n\tab1.~\x07\u2028\ud800"), max_size=60))
+@given(
+    st.text(alphabet=st.sampled_from("[]{}:,-&*!?|>'\"#%@` \n\tab1.~\x07\u2028\ud800"), max_size=60)
+)
 def test_any_text_is_yaml_or_not(text: str) -> None:
     with suppress(UserError):
         parse_yaml(text)

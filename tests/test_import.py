@@ -1,4 +1,6 @@
-"""Imports: the authors' files and Hugging Face folders, against tensors loaded by hand; what is not whole is refused in one line."""
+"""Imports: the authors' files and Hugging Face folders, against tensors loaded by hand; what is not
+whole is refused in one line.
+"""
 
 import json
 import shutil
@@ -38,29 +40,52 @@ def copy(released, tmp_path):
 
 
 def by_hand(numbers, shapes):
-    """What the authors' loader makes of the numbers: cut at the offsets, the last cut left out, reshaped."""
+    """What the authors' loader makes of the numbers: cut at the offsets, the last cut left out,
+    reshaped.
+    """
     offsets = np.cumsum([np.prod(shape) for shape in shapes])
-    return [part.reshape(shape) for part, shape in zip(np.split(numbers, offsets)[:-1], shapes, strict=True)]
+    return [
+        part.reshape(shape)
+        for part, shape in zip(np.split(numbers, offsets)[:-1], shapes, strict=True)
+    ]
 
 
 def logits_by_hand(arrays, tokens, heads):
-    """Logits [t, v] of the authors' graph in float64: 1x1 convolutions, attention head by head, post-norm blocks, the tied softmax."""
-    def norm(x, gain, bias):
-        return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gain + bias
+    """Logits [t, v] of the authors' graph in float64: 1x1 convolutions, attention head by head,
+    post-norm blocks, the tied softmax.
+    """
 
-    positions, we, *rest = (array.astype(np.float64).squeeze(0) if array.ndim == 3 else array.astype(np.float64) for array in arrays)
-    h = we[tokens] + positions[:len(tokens)]
+    def norm(x, gain, bias):
+        return (x - x.mean(-1, keepdims=True)) / np.sqrt(
+            x.var(-1, keepdims=True) + 1e-5
+        ) * gain + bias
+
+    positions, we, *rest = (
+        array.astype(np.float64).squeeze(0) if array.ndim == 3 else array.astype(np.float64)
+        for array in arrays
+    )
+    h = we[tokens] + positions[: len(tokens)]
     future = np.triu(np.full((len(tokens), len(tokens)), -np.inf), 1)
     for start in range(0, len(rest), 12):
-        qkv_w, qkv_b, out_w, out_b, g1, b1, fc_w, fc_b, proj_w, proj_b, g2, b2 = rest[start:start + 12]
+        qkv_w, qkv_b, out_w, out_b, g1, b1, fc_w, fc_b, proj_w, proj_b, g2, b2 = rest[
+            start : start + 12
+        ]
         query, key, value = np.split(h @ qkv_w + qkv_b, 3, axis=1)
         mixed = []
-        for q, k, v in zip(*(np.split(part, heads, axis=1) for part in (query, key, value)), strict=True):
+        for q, k, v in zip(
+            *(np.split(part, heads, axis=1) for part in (query, key, value)), strict=True
+        ):
             scores = np.exp(q @ k.T / np.sqrt(q.shape[1]) + future)
             mixed.append(scores / scores.sum(1, keepdims=True) @ v)
         n = norm(h + np.concatenate(mixed, 1) @ out_w + out_b, g1, b1)
         x = n @ fc_w + fc_b
-        h = norm(n + 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) @ proj_w + proj_b, g2, b2)
+        h = norm(
+            n
+            + 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) @ proj_w
+            + proj_b,
+            g2,
+            b2,
+        )
     return h @ we.T
 
 
@@ -75,10 +100,18 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
     assert description.vocabulary_fingerprint == WORDS.fingerprint
     assert about["parameters"] == len(numbers) == sum(tensor.numel() for tensor in tensors.values())
     assert about["released"] is False
-    assert about["files"]["params_7.npy"] == {"bytes": (folder / "params_7.npy").stat().st_size,
-                                              "sha256": sha256_file(folder / "params_7.npy")}
+    assert about["files"]["params_7.npy"] == {
+        "bytes": (folder / "params_7.npy").stat().st_size,
+        "sha256": sha256_file(folder / "params_7.npy"),
+    }
     sizes = read_model(folder, HEADS).sizes
-    assert (sizes.context, sizes.width, sizes.layers, sizes.heads, sizes.feed_forward) == (CONTEXT, WIDTH, LAYERS, HEADS, INNER)
+    assert (sizes.context, sizes.width, sizes.layers, sizes.heads, sizes.feed_forward) == (
+        CONTEXT,
+        WIDTH,
+        LAYERS,
+        HEADS,
+        INNER,
+    )
     decoder = Decoder(sizes, WORDS.size, torch.Generator())
     load_weights(tmp_path / "official/weights.safetensors", description, decoder)
     tokens = np.random.default_rng(3).integers(0, WORDS.size, CONTEXT)
@@ -101,31 +134,38 @@ def test_released_files_are_known_by_their_checksums(copy, monkeypatch):
     damaged = np.load(copy / "params_3.npy")
     damaged[5] += 1e-3
     np.save(copy / "params_3.npy", damaged)
-    with pytest.raises(UserError, match=r"of which some are here, but params_3\.npy differs from them"):
+    with pytest.raises(
+        UserError, match=r"of which some are here, but params_3\.npy differs from them"
+    ):
         read_model(copy, HEADS)
 
 
 def test_the_checksum_is_gits(tmp_path):
     (tmp_path / "hello").write_bytes(b"hello\n")
-    assert authors.git_name(tmp_path / "hello") == "ce013625030ba8dba906f756967f9e9ca394464a", "as `git hash-object` prints it"
+    assert authors.git_name(tmp_path / "hello") == "ce013625030ba8dba906f756967f9e9ca394464a", (
+        "as `git hash-object` prints it"
+    )
 
 
 def spoil_array(number, change):
     def spoil(folder):
         path = folder / f"params_{number}.npy"
         np.save(path, change(np.load(path)))
+
     return spoil
 
 
 def cut(name):
     def spoil(folder):
         (folder / name).write_bytes((folder / name).read_bytes()[:-9])
+
     return spoil
 
 
 def rewrite(name, change):
     def spoil(folder):
         (folder / name).write_text(json.dumps(change(json.loads((folder / name).read_text()))))
+
     return spoil
 
 
@@ -136,22 +176,60 @@ def swapped(value, first, second):
 
 BAD_AUTHORS = {
     "no array": (lambda folder: (folder / "params_4.npy").unlink(), r"found no params_4\.npy"),
-    "no vocabulary": (lambda folder: (folder / "vocab_40000.bpe").unlink(), r"found no vocab_40000\.bpe"),
+    "no vocabulary": (
+        lambda folder: (folder / "vocab_40000.bpe").unlink(),
+        r"found no vocab_40000\.bpe",
+    ),
     "cut": (cut("params_2.npy"), r"params_2\.npy: expected an array"),
-    "text": (lambda folder: (folder / "params_2.npy").write_text("404: not found"), r"params_2\.npy: expected an array"),
-    "objects": (lambda folder: np.save(folder / "params_1.npy", np.array([{}], dtype=object), allow_pickle=True),
-                r"params_1\.npy: expected an array"),
-    "short": (spoil_array(9, lambda array: array[:-1]), r"expected [\d,]+ numbers in params_0\.npy to params_9\.npy"),
-    "square": (spoil_array(0, lambda array: array[:64].reshape(8, 8)), r"in one row, found float32 in shape \[8, 8\]"),
+    "text": (
+        lambda folder: (folder / "params_2.npy").write_text("404: not found"),
+        r"params_2\.npy: expected an array",
+    ),
+    "objects": (
+        lambda folder: np.save(
+            folder / "params_1.npy", np.array([{}], dtype=object), allow_pickle=True
+        ),
+        r"params_1\.npy: expected an array",
+    ),
+    "short": (
+        spoil_array(9, lambda array: array[:-1]),
+        r"expected [\d,]+ numbers in params_0\.npy to params_9\.npy",
+    ),
+    "square": (
+        spoil_array(0, lambda array: array[:64].reshape(8, 8)),
+        r"in one row, found float32 in shape \[8, 8\]",
+    ),
     "integers": (spoil_array(0, lambda array: array.astype(np.int32)), "in one row, found int32"),
-    "not finite": (spoil_array(0, lambda array: np.where(np.arange(len(array)) == 3, np.inf, array).astype(np.float32)),
-                   "finite numbers in tensor positions, found 1 that are not"),
-    "shapes no JSON": (lambda folder: (folder / "params_shapes.json").write_text("[["), r"params_shapes\.json: expected JSON"),
-    "shapes of another kind": (rewrite("params_shapes.json", lambda shapes: {"we": shapes}), "expected a list of shapes"),
-    "a shape too few": (rewrite("params_shapes.json", lambda shapes: shapes[:-1]), "twelve variables a block, found 25 shapes"),
-    "tokens first": (rewrite("params_shapes.json", lambda shapes: swapped(shapes, 0, 1)), "expected 128 token embeddings, .* found 20"),
-    "another order": (rewrite("params_shapes.json", lambda shapes: swapped(shapes, 8, 10)), r"expected shape \[1, 16, 16\] in place 8"),
-    "another vocabulary": (rewrite("encoder_bpe_40000.json", lambda table: dict(list(table.items())[:-1])), "do not fit together"),
+    "not finite": (
+        spoil_array(
+            0, lambda array: np.where(np.arange(len(array)) == 3, np.inf, array).astype(np.float32)
+        ),
+        "finite numbers in tensor positions, found 1 that are not",
+    ),
+    "shapes no JSON": (
+        lambda folder: (folder / "params_shapes.json").write_text("[["),
+        r"params_shapes\.json: expected JSON",
+    ),
+    "shapes of another kind": (
+        rewrite("params_shapes.json", lambda shapes: {"we": shapes}),
+        "expected a list of shapes",
+    ),
+    "a shape too few": (
+        rewrite("params_shapes.json", lambda shapes: shapes[:-1]),
+        "twelve variables a block, found 25 shapes",
+    ),
+    "tokens first": (
+        rewrite("params_shapes.json", lambda shapes: swapped(shapes, 0, 1)),
+        "expected 128 token embeddings, .* found 20",
+    ),
+    "another order": (
+        rewrite("params_shapes.json", lambda shapes: swapped(shapes, 8, 10)),
+        r"expected shape \[1, 16, 16\] in place 8",
+    ),
+    "another vocabulary": (
+        rewrite("encoder_bpe_40000.json", lambda table: dict(list(table.items())[:-1])),
+        "do not fit together",
+    ),
 }
 
 
@@ -170,14 +248,21 @@ def test_heads_that_the_files_do_not_say(released):
         read_model(released[0], None)
     with pytest.raises(UserError, match=r"model\.heads 3 must divide model\.width 16"):
         read_model(released[0], 3)
-    assert authors.sizes_of([tuple(shape) for shape in authors_shapes(512, 768, 12, 3072, 40478)], None, released[0]).heads == 12
+    assert (
+        authors.sizes_of(
+            [tuple(shape) for shape in authors_shapes(512, 768, 12, 3072, 40478)], None, released[0]
+        ).heads
+        == 12
+    )
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     saved_model(folder / "model")
-    export_language_model(read_outgoing(folder / "model/weights.safetensors", folder / "model"), folder / "gpt")
+    export_language_model(
+        read_outgoing(folder / "model/weights.safetensors", folder / "model"), folder / "gpt"
+    )
     return folder / "gpt"
 
 
@@ -188,13 +273,22 @@ def folder(exported, tmp_path):
 
 def same_model(found, exported):
     ours = read_model(exported, None)
-    return found.sizes == ours.sizes and found.vocabulary.pieces == ours.vocabulary.pieces and \
-        found.tensors.keys() == ours.tensors.keys() and all(torch.equal(found.tensors[name], ours.tensors[name]) for name in ours.tensors)
+    return (
+        found.sizes == ours.sizes
+        and found.vocabulary.pieces == ours.vocabulary.pieces
+        and found.tensors.keys() == ours.tensors.keys()
+        and all(torch.equal(found.tensors[name], ours.tensors[name]) for name in ours.tensors)
+    )
 
 
 def test_a_pickled_folder_with_old_names_and_buffers(folder, exported):
-    """As the first uploads were: no prefix, causal masks among the weights, the tied matrix written out."""
-    tensors = {name.removeprefix("transformer."): tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+    """As the first uploads were: no prefix, causal masks among the weights, the tied matrix written
+    out.
+    """
+    tensors = {
+        name.removeprefix("transformer."): tensor
+        for name, tensor in load_file(folder / "model.safetensors").items()
+    }
     mask = torch.ones(SIZES.context, SIZES.context).tril()[None, None]
     old = tensors | {f"h.{layer}.attn.bias": mask for layer in range(SIZES.layers)}
     old["lm_head.weight"] = tensors["tokens_embed.weight"].clone()
@@ -211,7 +305,9 @@ def test_a_folder_with_tokenizer_json_alone(folder, exported):
 
 
 def test_half_precision_is_kept_as_numbers(folder, tmp_path):
-    tensors = {name: tensor.bfloat16() for name, tensor in load_file(folder / "model.safetensors").items()}
+    tensors = {
+        name: tensor.bfloat16() for name, tensor in load_file(folder / "model.safetensors").items()
+    }
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     write_import(read_model(folder, None), tmp_path / "to")
     found = read_weights(tmp_path / "to/weights.safetensors")[1]
@@ -226,7 +322,12 @@ class Dangerous:
 
 def with_tensors(change):
     def spoil(folder):
-        save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors", {"format": "pt"})
+        save_file(
+            change(load_file(folder / "model.safetensors")),
+            folder / "model.safetensors",
+            {"format": "pt"},
+        )
+
     return spoil
 
 
@@ -234,6 +335,7 @@ def pickled(value):
     def spoil(folder):
         (folder / "model.safetensors").unlink()
         torch.save(value, folder / "pytorch_model.bin")
+
     return spoil
 
 
@@ -243,23 +345,68 @@ def without(tensors, name):
 
 TOKENS = "transformer.tokens_embed.weight"
 BAD_FOLDERS = {
-    "another kind": (rewrite("config.json", lambda config: config | {"model_type": "gpt2"}), "model_type openai-gpt, found 'gpt2'"),
-    "another activation": (rewrite("config.json", lambda config: config | {"afn": "relu"}), "expected afn gelu"),
-    "no size": (rewrite("config.json", lambda config: without(config, "n_head")), "found no n_head"),
-    "a size that is none": (rewrite("config.json", lambda config: config | {"n_layer": "3"}), "expected n_layer to be a whole number"),
-    "fewer layers": (rewrite("config.json", lambda config: config | {"n_layer": 2}), r"model alone, found 'h\.2\.attn\.c_attn\.bias'"),
-    "more layers": (rewrite("config.json", lambda config: config | {"n_layer": 4}), r"expected tensor h\.3\.attn\.c_attn\.weight"),
-    "another width": (rewrite("config.json", lambda config: config | {"n_embd": 28}), "expected tensor .* found float32 in"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"expected model\.safetensors \(or pytorch_model\.bin\)"),
+    "another kind": (
+        rewrite("config.json", lambda config: config | {"model_type": "gpt2"}),
+        "model_type openai-gpt, found 'gpt2'",
+    ),
+    "another activation": (
+        rewrite("config.json", lambda config: config | {"afn": "relu"}),
+        "expected afn gelu",
+    ),
+    "no size": (
+        rewrite("config.json", lambda config: without(config, "n_head")),
+        "found no n_head",
+    ),
+    "a size that is none": (
+        rewrite("config.json", lambda config: config | {"n_layer": "3"}),
+        "expected n_layer to be a whole number",
+    ),
+    "fewer layers": (
+        rewrite("config.json", lambda config: config | {"n_layer": 2}),
+        r"model alone, found 'h\.2\.attn\.c_attn\.bias'",
+    ),
+    "more layers": (
+        rewrite("config.json", lambda config: config | {"n_layer": 4}),
+        r"expected tensor h\.3\.attn\.c_attn\.weight",
+    ),
+    "another width": (
+        rewrite("config.json", lambda config: config | {"n_embd": 28}),
+        "expected tensor .* found float32 in",
+    ),
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        r"expected model\.safetensors \(or pytorch_model\.bin\)",
+    ),
     "cut": (cut("model.safetensors"), "whole safetensors file"),
-    "a head": (with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}), r"found 'score\.weight'"),
-    "not tied": (with_tensors(lambda tensors: tensors | {"lm_head.weight": tensors[TOKENS] + 1}), r"lm_head\.weight to be the token"),
-    "not finite": (with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS] * float("nan")}), "finite numbers in tensor tokens"),
-    "integers": (with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS].int()}), "found int32 in"),
-    "code": (pickled({"tokens": Dangerous()}), r"one that would run code .*bring model\.safetensors"),
+    "a head": (
+        with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}),
+        r"found 'score\.weight'",
+    ),
+    "not tied": (
+        with_tensors(lambda tensors: tensors | {"lm_head.weight": tensors[TOKENS] + 1}),
+        r"lm_head\.weight to be the token",
+    ),
+    "not finite": (
+        with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS] * float("nan")}),
+        "finite numbers in tensor tokens",
+    ),
+    "integers": (
+        with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS].int()}),
+        "found int32 in",
+    ),
+    "code": (
+        pickled({"tokens": Dangerous()}),
+        r"one that would run code .*bring model\.safetensors",
+    ),
     "no tensors": (pickled({"epoch": 3}), "expected tensors by name"),
-    "no vocabulary": (lambda folder: [(folder / name).unlink() for name in ("vocab.json", "tokenizer.json")], "vocab.json and merges.txt"),
-    "fewer merges": (lambda folder: (folder / "merges.txt").write_text("#version: 0.2\nt h\n"), "do not fit together"),
+    "no vocabulary": (
+        lambda folder: [(folder / name).unlink() for name in ("vocab.json", "tokenizer.json")],
+        "vocab.json and merges.txt",
+    ),
+    "fewer merges": (
+        lambda folder: (folder / "merges.txt").write_text("#version: 0.2\nt h\n"),
+        "do not fit together",
+    ),
 }
 
 

@@ -16,42 +16,65 @@ from gpt1.profile import compose, without_absent
 from gpt1.stages import pretrain
 from gpt1.text.shards import Shards
 
-SIZES = Model(context=CONTEXT, width=16, layers=2, heads=2, feed_forward=32, embedding_deviation=0.02, weight_deviation=0.02,
-              layer_norm_epsilon=1e-5)
+SIZES = Model(
+    context=CONTEXT,
+    width=16,
+    layers=2,
+    heads=2,
+    feed_forward=32,
+    embedding_deviation=0.02,
+    weight_deviation=0.02,
+    layer_norm_epsilon=1e-5,
+)
 TASKS = {"cola", "mnli", "rte"}
 
 
 @pytest.fixture
 def imported(tmp_path, monkeypatch):
-    """Shards, parameters and imported weights in the current directory; the weights' description."""
+    """Shards, parameters and imported weights in the current directory; the weights'
+    description.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPT1_DEVICE", "cpu")
     write_params(tmp_path, pretrain__source="official", pretrain__precision="fp32")
     write_shards(tmp_path / "data/shard")
     description = Description("transformer", SIZES.model_dump(), VOCABULARY, "f" * 16)
     (tmp_path / "data/acquire/weights/official").mkdir(parents=True)
-    save_weights(tmp_path / "data/acquire/weights/official/weights.safetensors",
-                 Decoder(SIZES, VOCABULARY, torch.Generator().manual_seed(5)), description)
+    save_weights(
+        tmp_path / "data/acquire/weights/official/weights.safetensors",
+        Decoder(SIZES, VOCABULARY, torch.Generator().manual_seed(5)),
+        description,
+    )
     return description
 
 
 def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
     pretrain.main("transformer")
-    out, source = tmp_path / "data/pretrain/transformer", tmp_path / "data/acquire/weights/official/weights.safetensors"
+    out, source = (
+        tmp_path / "data/pretrain/transformer",
+        tmp_path / "data/acquire/weights/official/weights.safetensors",
+    )
     assert (out / "weights.safetensors").read_bytes() == source.read_bytes()
     assert (out / "curve.jsonl").read_text() == ""
     assert list((out / "snapshots").iterdir()) == []
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["updates"], summary["tokens"], summary["source"]) == (0, 0, "official")
-    assert summary["parameters"]["total"] == sum(tensor.numel() for tensor in read_weights(source)[1].values())
+    assert summary["parameters"]["total"] == sum(
+        tensor.numel() for tensor in read_weights(source)[1].values()
+    )
     decoder = Decoder(SIZES, VOCABULARY, torch.Generator())
     load_weights(source, imported, decoder)
     nats = []
-    for window in torch.from_numpy(Shards.open(tmp_path / "data/shard").heldout_windows(6, CONTEXT)):
+    for window in torch.from_numpy(
+        Shards.open(tmp_path / "data/shard").heldout_windows(6, CONTEXT)
+    ):
         with torch.inference_mode():
             hidden_btd, embeddings = decoder(window[None, :-1], NO_DROPOUT)
             logits_tv = (hidden_btd @ embeddings.tokens_vd.T)[0].double()
-        nats += [float(logits_tv[place].logsumexp(0) - logits_tv[place, token]) for place, token in enumerate(window[1:].tolist())]
+        nats += [
+            float(logits_tv[place].logsumexp(0) - logits_tv[place, token])
+            for place, token in enumerate(window[1:].tolist())
+        ]
     mean = math.fsum(nats) / len(nats)
     assert summary["heldout_loss"] == pytest.approx(mean, abs=1e-5)
     assert summary["heldout_word_perplexity"] == pytest.approx(math.exp(mean / WORDS), rel=1e-4)
@@ -59,12 +82,19 @@ def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
 
 def test_of_the_lstm_there_are_no_weights(imported, tmp_path):
     pretrain.main("lstm")
-    assert sorted(path.name for path in (tmp_path / "data/pretrain/lstm").iterdir()) == ["curve.jsonl", "snapshots", "summary.json"]
+    assert sorted(path.name for path in (tmp_path / "data/pretrain/lstm").iterdir()) == [
+        "curve.jsonl",
+        "snapshots",
+        "summary.json",
+    ]
 
 
 def test_weights_of_other_sizes_are_refused(imported, tmp_path):
     write_params(tmp_path, pretrain__source="official", model__layers=3)
-    with pytest.raises(UserError, match=r"expected model\.layers 3, found 2; set model in params\.yaml as the weights say"):
+    with pytest.raises(
+        UserError,
+        match=r"expected model\.layers 3, found 2; set model in params\.yaml as the weights say",
+    ):
         pretrain.main("transformer")
     assert not (tmp_path / "data/pretrain/transformer").exists()
 
@@ -81,6 +111,15 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
 
 
 def test_the_profile_says_what_it_misses_and_others_do_not_take_it():
-    with pytest.raises(UserError, match=r"nothing is in data/raw/official, and profile official cannot run .* gpt1 import FOLDER"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"nothing is in data/raw/official, and profile official cannot run .* gpt1 import"
+            r" FOLDER"
+        ),
+    ):
         without_absent(compose("official", []), {"books", *TASKS})
-    assert "official" not in without_absent(compose("small", []), {"books", "official", *TASKS})["sources"]
+    assert (
+        "official"
+        not in without_absent(compose("small", []), {"books", "official", *TASKS})["sources"]
+    )

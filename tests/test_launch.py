@@ -1,4 +1,6 @@
-"""Launching: what the environment says, and processes that are killed, stopped, asked to end or left alone: all end, none is left."""
+"""Launching: what the environment says, and processes that are killed, stopped, asked to end or
+left alone: all end, none is left.
+"""
 
 import json
 import os
@@ -15,12 +17,32 @@ from gpt1.errors import UserError
 from gpt1.train.launch import decide
 from gpt1.train.launchers import first_host, read_hostfile, tasks_by_node, torch_variables
 
-TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "GROUP_WORLD_SIZE": "2",
-            "MASTER_ADDR": "n1", "MASTER_PORT": "29500"}
-SRUN = {"SLURM_STEP_NUM_TASKS": "7", "SLURM_PROCID": "6", "SLURM_LOCALID": "0", "SLURM_NODEID": "3", "SLURM_JOB_ID": "1234567",
-        "SLURM_STEP_TASKS_PER_NODE": "2(x3),1", "SLURM_STEP_NODELIST": "gpu[003-006]", "SLURM_NTASKS": "7"}
-MPIRUN = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
-          "MASTER_ADDR": "n1"}
+TORCHRUN = {
+    "RANK": "5",
+    "WORLD_SIZE": "8",
+    "LOCAL_RANK": "1",
+    "LOCAL_WORLD_SIZE": "4",
+    "GROUP_WORLD_SIZE": "2",
+    "MASTER_ADDR": "n1",
+    "MASTER_PORT": "29500",
+}
+SRUN = {
+    "SLURM_STEP_NUM_TASKS": "7",
+    "SLURM_PROCID": "6",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "3",
+    "SLURM_JOB_ID": "1234567",
+    "SLURM_STEP_TASKS_PER_NODE": "2(x3),1",
+    "SLURM_STEP_NODELIST": "gpu[003-006]",
+    "SLURM_NTASKS": "7",
+}
+MPIRUN = {
+    "OMPI_COMM_WORLD_RANK": "1",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+    "MASTER_ADDR": "n1",
+}
 
 
 def on_cpu(settings, launcher=None, cores=8):
@@ -32,41 +54,82 @@ def on_cpu(settings, launcher=None, cores=8):
 
 def test_one_process_on_a_cpu_and_one_for_each_gpu():
     alone = on_cpu({})
-    assert (alone.processes, alone.rank, alone.threads, alone.launched, alone.hosts) == (1, 0, 8, False, 1)
+    assert (alone.processes, alone.rank, alone.threads, alone.launched, alone.hosts) == (
+        1,
+        0,
+        8,
+        False,
+        1,
+    )
     assert on_cpu({"GPT1_PROCESSES": "2"}).threads == 4
     gpus = decide({}, {}, "cuda", 4, 16)
     assert (gpus.processes, gpus.threads, gpus.zero_stage) == (4, 4, None)
-    assert decide({"GPT1_PROCESSES": "2", "GPT1_ZERO_STAGE": "1"}, {}, "cuda", 4, 16).zero_stage == 1
+    assert (
+        decide({"GPT1_PROCESSES": "2", "GPT1_ZERO_STAGE": "1"}, {}, "cuda", 4, 16).zero_stage == 1
+    )
 
 
-@pytest.mark.parametrize(("environment", "expected"), [
-    pytest.param(TORCHRUN, (8, 5, 1, 2, "n1", "29500"), id="torchrun"),
-    pytest.param({key: value for key, value in TORCHRUN.items() if "L_WORLD" not in key and "P_WORLD" not in key}
-                 | {"LOCAL_SIZE": "4", "CROSS_SIZE": "2"},
-                 (8, 5, 1, 2, "n1", "29500"), id="DeepSpeed"),
-    pytest.param(SRUN, (7, 6, 0, 4, "gpu003", str(20000 + 1234567 % 20000)), id="srun"),
-    pytest.param(MPIRUN, (4, 1, 1, 2, "n1", "20000"), id="mpirun"),
-    pytest.param(SRUN | TORCHRUN, (8, 5, 1, 2, "n1", "29500"), id="torchrun within srun"),
-    pytest.param(SRUN | MPIRUN, (4, 1, 1, 2, "n1", "20000"), id="mpirun within srun")])
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        pytest.param(TORCHRUN, (8, 5, 1, 2, "n1", "29500"), id="torchrun"),
+        pytest.param(
+            {
+                key: value
+                for key, value in TORCHRUN.items()
+                if "L_WORLD" not in key and "P_WORLD" not in key
+            }
+            | {"LOCAL_SIZE": "4", "CROSS_SIZE": "2"},
+            (8, 5, 1, 2, "n1", "29500"),
+            id="DeepSpeed",
+        ),
+        pytest.param(SRUN, (7, 6, 0, 4, "gpu003", str(20000 + 1234567 % 20000)), id="srun"),
+        pytest.param(MPIRUN, (4, 1, 1, 2, "n1", "20000"), id="mpirun"),
+        pytest.param(SRUN | TORCHRUN, (8, 5, 1, 2, "n1", "29500"), id="torchrun within srun"),
+        pytest.param(SRUN | MPIRUN, (4, 1, 1, 2, "n1", "20000"), id="mpirun within srun"),
+    ],
+)
 def test_launchers_are_understood(environment, expected):
     said = torch_variables(environment)
     machine = on_cpu({"GPT1_PROCESSES": "3", "GPT1_HOSTFILE": "not read"}, said)
     assert machine.launched
-    assert (machine.processes, machine.rank, machine.local_rank, machine.hosts, said["MASTER_ADDR"], said["MASTER_PORT"]) == expected
+    assert (
+        machine.processes,
+        machine.rank,
+        machine.local_rank,
+        machine.hosts,
+        said["MASTER_ADDR"],
+        said["MASTER_PORT"],
+    ) == expected
 
 
 def test_a_batch_script_of_slurm_is_no_task_of_many():
-    script = {"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]"}
+    script = {
+        "SLURM_NTASKS": "8",
+        "SLURM_PROCID": "0",
+        "SLURM_LOCALID": "0",
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_NODELIST": "n[1-2]",
+    }
     assert torch_variables(script) == {}
-    assert torch_variables(script | {"SLURM_STEP_NUM_TASKS": "1"}) == {}, "srun of a single task, as of a shell"
+    assert torch_variables(script | {"SLURM_STEP_NUM_TASKS": "1"}) == {}, (
+        "srun of a single task, as of a shell"
+    )
 
 
 def test_a_task_that_sees_but_its_own_gpu_takes_it():
     assert decide({}, torch_variables(SRUN | {"SLURM_LOCALID": "1"}), "cuda", 1, 4).local_rank == 0
 
 
-@pytest.mark.parametrize(("nodes", "first"), [("gpu[003-006,010],login1", "gpu003"), ("n1,n2", "n1"), ("n7", "n7"),
-                                              ("rack[2,4]-n[01-16]", "rack2-n01")])
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("gpu[003-006,010],login1", "gpu003"),
+        ("n1,n2", "n1"),
+        ("n7", "n7"),
+        ("rack[2,4]-n[01-16]", "rack2-n01"),
+    ],
+)
 def test_the_first_node_of_a_list(nodes, first):
     assert first_host(nodes) == first
 
@@ -77,29 +140,62 @@ def test_tasks_by_node():
         tasks_by_node("many")
 
 
-@pytest.mark.parametrize(("environment", "match"), [
-    ({"RANK": "0"}, "WORLD_SIZE: expected it beside the launcher's other variables, found none"),
-    ({"WORLD_SIZE": "2"}, "RANK: expected it"),
-    ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}, "LOCAL_RANK: expected it"),
-    ({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}, "MASTER_ADDR: expected it"),
-    (TORCHRUN | {"RANK": "8"}, "RANK: expected a number below WORLD_SIZE, 8, found 8"),
-    (TORCHRUN | {"WORLD_SIZE": "two"}, "WORLD_SIZE: expected a whole number, found 'two'"),
-    (TORCHRUN | {"LOCAL_RANK": "one"}, "LOCAL_RANK: expected a whole number, found 'one'"),
-    (TORCHRUN | {"LOCAL_WORLD_SIZE": "0"}, "LOCAL_WORLD_SIZE: expected a number above 0, found 0"),
-    (MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "0"}, "LOCAL_WORLD_SIZE: expected a number above 0, found 0"),
-    ({name: value for name, value in MPIRUN.items() if name != "MASTER_ADDR"}, "MASTER_ADDR: expected it"),
-    (SRUN | {"SLURM_NODEID": "4"}, "SLURM_NODEID: expected one of the 4 nodes")])
+@pytest.mark.parametrize(
+    ("environment", "match"),
+    [
+        (
+            {"RANK": "0"},
+            "WORLD_SIZE: expected it beside the launcher's other variables, found none",
+        ),
+        ({"WORLD_SIZE": "2"}, "RANK: expected it"),
+        (
+            {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "1"},
+            "LOCAL_RANK: expected it",
+        ),
+        ({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}, "MASTER_ADDR: expected it"),
+        (TORCHRUN | {"RANK": "8"}, "RANK: expected a number below WORLD_SIZE, 8, found 8"),
+        (TORCHRUN | {"WORLD_SIZE": "two"}, "WORLD_SIZE: expected a whole number, found 'two'"),
+        (TORCHRUN | {"LOCAL_RANK": "one"}, "LOCAL_RANK: expected a whole number, found 'one'"),
+        (
+            TORCHRUN | {"LOCAL_WORLD_SIZE": "0"},
+            "LOCAL_WORLD_SIZE: expected a number above 0, found 0",
+        ),
+        (
+            MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "0"},
+            "LOCAL_WORLD_SIZE: expected a number above 0, found 0",
+        ),
+        (
+            {name: value for name, value in MPIRUN.items() if name != "MASTER_ADDR"},
+            "MASTER_ADDR: expected it",
+        ),
+        (SRUN | {"SLURM_NODEID": "4"}, "SLURM_NODEID: expected one of the 4 nodes"),
+    ],
+)
 def test_half_of_a_launcher_is_named(environment, match):
     with pytest.raises(UserError, match=match):
         torch_variables(environment)
 
 
-@pytest.mark.parametrize(("settings", "device", "devices", "match"), [
-    ({}, "tpu", 1, "GPT1_DEVICE: expected cpu or cuda, found 'tpu'"),
-    ({}, "cuda", 0, "GPT1_DEVICE: expected a GPU that torch can use, found none"),
-    ({"GPT1_PROCESSES": "3"}, "cuda", 2, "GPT1_PROCESSES: expected at most one process for each of the 2 GPUs, found 3"),
-    ({"GPT1_PROCESSES": "0"}, "cpu", 1, "GPT1_PROCESSES: expected a whole number above 0, found '0'"),
-    ({"GPT1_ZERO_STAGE": "4"}, "cpu", 1, "GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found '4'")])
+@pytest.mark.parametrize(
+    ("settings", "device", "devices", "match"),
+    [
+        ({}, "tpu", 1, "GPT1_DEVICE: expected cpu or cuda, found 'tpu'"),
+        ({}, "cuda", 0, "GPT1_DEVICE: expected a GPU that torch can use, found none"),
+        (
+            {"GPT1_PROCESSES": "3"},
+            "cuda",
+            2,
+            "GPT1_PROCESSES: expected at most one process for each of the 2 GPUs, found 3",
+        ),
+        (
+            {"GPT1_PROCESSES": "0"},
+            "cpu",
+            1,
+            "GPT1_PROCESSES: expected a whole number above 0, found '0'",
+        ),
+        ({"GPT1_ZERO_STAGE": "4"}, "cpu", 1, "GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found '4'"),
+    ],
+)
 def test_settings_that_make_no_sense(settings, device, devices, match):
     with pytest.raises(UserError, match=match):
         decide(settings, {}, device, devices, 4)
@@ -115,10 +211,19 @@ def test_a_hostfile_counts_hosts_and_processes(tmp_path):
     assert (here.processes, here.hostfile) == (4, None), "this host is reached without ssh"
 
 
-@pytest.mark.parametrize(("text", "match"), [
-    (None, "expected a file with lines as `host slots=8`, found no"), ("# none\n", "expected lines as `host slots=8`, found none"),
-    ("n1 slots=2\nn2\n", "line 2: expected `host slots=N`, each host once, N above 0, found 'n2'"),
-    ("n1 slots=0\n", "line 1"), ("n1 slots=2\nn1 slots=2\n", "line 2")])
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (None, "expected a file with lines as `host slots=8`, found no"),
+        ("# none\n", "expected lines as `host slots=8`, found none"),
+        (
+            "n1 slots=2\nn2\n",
+            "line 2: expected `host slots=N`, each host once, N above 0, found 'n2'",
+        ),
+        ("n1 slots=0\n", "line 1"),
+        ("n1 slots=2\nn1 slots=2\n", "line 2"),
+    ],
+)
 def test_a_bad_hostfile_is_one_line(tmp_path, text, match):
     if text is not None:
         (tmp_path / "hosts").write_text(text)
@@ -148,24 +253,41 @@ Path(f"{machine.rank}.json").write_text(json.dumps([machine.local_rank, machine.
 @pytest.mark.slow
 @pytest.mark.long
 def test_deepspeed_starts_the_processes_of_a_hostfile(tmp_path):
-    """Its launcher in earnest; pdsh and ssh, which would reach other hosts, reach this one twice."""
+    """Its launcher in earnest; pdsh and ssh, which would reach other hosts, reach this one
+    twice.
+    """
     for name, text in (("pdsh", PDSH), ("ssh", "#!/bin/sh\necho 127.0.0.1\n")):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     (tmp_path / "hosts").write_text("n1 slots=2\nn2 slots=1\n")
     (tmp_path / "report.py").write_text(REPORT)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": f"{Path(__file__).parents[1]}:{tmp_path}",
-                   "GPT1_DEVICE": "cpu", "GPT1_HOSTFILE": "hosts", "GPT1_MICRO_BATCH": "3", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", SPREAD], cwd=tmp_path, env=os.environ | environment, capture_output=True, text=True,
-                          timeout=200)
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{Path(__file__).parents[1]}:{tmp_path}",
+        "GPT1_DEVICE": "cpu",
+        "GPT1_HOSTFILE": "hosts",
+        "GPT1_MICRO_BATCH": "3",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SPREAD],
+        cwd=tmp_path,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
     assert done.returncode == 0, done.stderr
     assert "done True" in done.stdout
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(3)]
-    assert [(local_rank, facts["processes"], facts["hosts"]) for local_rank, _, facts, _ in found] == [(0, 3, 2), (1, 3, 2), (0, 3, 2)]
+    assert [
+        (local_rank, facts["processes"], facts["hosts"]) for local_rank, _, facts, _ in found
+    ] == [(0, 3, 2), (1, 3, 2), (0, 3, 2)]
     assert all(micro_batch == 3 and arguments == ["word"] for _, micro_batch, _, arguments in found)
 
 
-# Processes: `WORKER` does one thing in each of three of them; without torch where it exchanges nothing
+# Processes: `WORKER` does one thing in each of three of them; without torch where it exchanges
+# nothing
 
 LAUNCHER = """
 import os, sys
@@ -183,7 +305,9 @@ def there():
     Path(f"{rank}.part").write_text(str(os.getpid()))
     Path(f"{rank}.part").rename(f"{rank}.pid")
 """
-EXCHANGE = WORKER + """
+EXCHANGE = (
+    WORKER
+    + """
 import torch
 torch.distributed.init_process_group("gloo", init_method=Path("meet").absolute().as_uri(), rank=rank, world_size=3)
 torch.distributed.barrier()
@@ -192,8 +316,11 @@ while True:
     torch.distributed.all_reduce(torch.ones(10))
     time.sleep(0.02)
 """
+)
 WAIT = WORKER + "there()\ntime.sleep(300)\n"
-INTERRUPTED = WORKER + """
+INTERRUPTED = (
+    WORKER
+    + """
 def ask(number, frame):
     time.sleep(1.6 if rank == 0 else 0)  # it has a checkpoint to write
     print("interrupted, saved", file=sys.stderr)
@@ -202,12 +329,16 @@ signal.signal(signal.SIGTERM, ask)
 there()
 time.sleep(300)
 """
-FAILING = WORKER + """
+)
+FAILING = (
+    WORKER
+    + """
 if rank == 1:
     there()
     FAILURE
 time.sleep(300)
 """
+)
 
 
 class Launched:
@@ -215,24 +346,41 @@ class Launched:
 
     def __init__(self, folder, worker, silent_seconds=100.0):
         self.folder = folder
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
-        self.launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER, worker, str(silent_seconds)], cwd=folder, env=environment,
-                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = os.environ | {
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "OMP_NUM_THREADS": "1",
+        }
+        self.launcher = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER, worker, str(silent_seconds)],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def pids(self):
         """Of the three processes, once all are at work."""
         deadline = time.monotonic() + 100
         while len(list(self.folder.glob("*.pid"))) < 3:
-            assert self.launcher.poll() is None, f"the launcher has ended: {self.launcher.communicate()}"
+            assert self.launcher.poll() is None, (
+                f"the launcher has ended: {self.launcher.communicate()}"
+            )
             assert time.monotonic() < deadline, "the processes did not come to work"
             time.sleep(0.02)
         return [int((self.folder / f"{rank}.pid").read_text()) for rank in range(3)]
 
     def ended(self, pids, within):
-        """The launcher's status and what was said on stderr; all must have ended within so many seconds."""
+        """The launcher's status and what was said on stderr; all must have ended within so many
+        seconds.
+        """
         began = time.monotonic()
         _, said = self.launcher.communicate(timeout=100)
-        while left := [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]:
+        while left := [
+            pid
+            for pid in pids
+            if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        ]:
             assert time.monotonic() - began < within, f"processes are left: {left}"
             time.sleep(0.05)
         assert time.monotonic() - began < within
@@ -246,8 +394,13 @@ def test_a_killed_process_is_named_and_ends_all(tmp_path, rank):
     pids = launched.pids()
     os.kill(pids[rank], signal.SIGKILL)
     status, said = launched.ended(pids, 30)
-    assert (status, said) == (137, f"error: process {rank} of 3 (the first is 0) was ended by SIGKILL, and the others with it; "
-                                   "SIGKILL is often want of memory\n")
+    assert (status, said) == (
+        137,
+        (
+            f"error: process {rank} of 3 (the first is 0) was ended by SIGKILL, and the others with"
+            " it; SIGKILL is often want of memory\n"
+        ),
+    )
 
 
 @pytest.mark.slow
@@ -255,18 +408,34 @@ def test_a_stopped_process_is_named_and_ends_all(tmp_path):
     launched = Launched(tmp_path, EXCHANGE, silent_seconds=4.0)
     pids = launched.pids()
     time.sleep(5.0)
-    assert launched.launcher.poll() is None, f"what works has been taken for dead: {launched.launcher.communicate()}"
+    assert launched.launcher.poll() is None, (
+        f"what works has been taken for dead: {launched.launcher.communicate()}"
+    )
     os.kill(pids[2], signal.SIGSTOP)
     status, said = launched.ended(pids, 30)
     assert status == 1
-    assert said.startswith("error: process 2 of 3 (the first is 0) has stood still for 4 s and all have been ended; "), said
+    assert said.startswith(
+        "error: process 2 of 3 (the first is 0) has stood still for 4 s and all have been ended; "
+    ), said
     assert said.count("\n") == 1, said
 
 
-@pytest.mark.parametrize(("failure", "status", "words"), [
-    ("raise ValueError('a bad window')", 1, "error: process 1 of 3 (the first is 0): ValueError: a bad window\n"),
-    ("sys.exit('error: loss is nan')", 1, "error: loss is nan\n"),
-    ("os._exit(7)", 7, "error: process 1 of 3 (the first is 0): ended with status 7 and without a word\n")])
+@pytest.mark.parametrize(
+    ("failure", "status", "words"),
+    [
+        (
+            "raise ValueError('a bad window')",
+            1,
+            "error: process 1 of 3 (the first is 0): ValueError: a bad window\n",
+        ),
+        ("sys.exit('error: loss is nan')", 1, "error: loss is nan\n"),
+        (
+            "os._exit(7)",
+            7,
+            "error: process 1 of 3 (the first is 0): ended with status 7 and without a word\n",
+        ),
+    ],
+)
 def test_a_process_that_fails_speaks_for_itself(tmp_path, failure, status, words):
     launched = Launched(tmp_path, FAILING.replace("FAILURE", failure))
     assert launched.ended([], 30) == (status, words)

@@ -19,13 +19,23 @@ def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
         logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
         expected.append(-np.mean([logs[t, targets[n, t]] for t in range(length)]))
     real = torch.arange(5) < torch.tensor(lengths)[:, None]
-    found = losses.language_model(torch.from_numpy(hidden).float(), torch.from_numpy(embeddings).float(), torch.from_numpy(targets), real)
+    found = losses.language_model(
+        torch.from_numpy(hidden).float(),
+        torch.from_numpy(embeddings).float(),
+        torch.from_numpy(targets),
+        real,
+    )
     np.testing.assert_allclose(found.losses_n.numpy(), expected, rtol=1e-5)
     assert found.mean.item() == pytest.approx(np.mean(expected), rel=1e-5)
 
 
 def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
-    found = losses.language_model(torch.zeros(2, 3, 4), torch.randn(11, 4), torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3) > 0)
+    found = losses.language_model(
+        torch.zeros(2, 3, 4),
+        torch.randn(11, 4),
+        torch.ones(2, 3, dtype=torch.long),
+        torch.ones(2, 3) > 0,
+    )
     torch.testing.assert_close(found.losses_n, torch.full((2,), math.log(11)))
 
 
@@ -34,26 +44,46 @@ def test_the_softmax_in_blocks_is_torchs_with_its_gradients(rows, elements, monk
     monkeypatch.setattr(softmax, "ROWS", rows)
     monkeypatch.setattr(softmax, "CACHED_ELEMENTS", elements)
     generator = torch.Generator().manual_seed(0)
-    hidden, embeddings = (torch.randn(count, 4, generator=generator, requires_grad=True) for count in (11, 7))
-    targets, weights = torch.randint(0, 7, (11,), generator=generator), torch.rand(11, generator=generator)
+    hidden, embeddings = (
+        torch.randn(count, 4, generator=generator, requires_grad=True) for count in (11, 7)
+    )
+    targets, weights = (
+        torch.randint(0, 7, (11,), generator=generator),
+        torch.rand(11, generator=generator),
+    )
     total, found = softmax.tied_softmax(hidden, embeddings, targets, weights)
     expected = torch.nn.functional.cross_entropy(hidden @ embeddings.T, targets, reduction="none")
     torch.testing.assert_close(found, expected.detach())
     torch.testing.assert_close(total, (expected * weights).sum())
     gradients = torch.autograd.grad(3 * total, (hidden, embeddings))
-    torch.testing.assert_close(gradients, torch.autograd.grad(3 * (expected * weights).sum(), (hidden, embeddings)))
+    torch.testing.assert_close(
+        gradients, torch.autograd.grad(3 * (expected * weights).sum(), (hidden, embeddings))
+    )
 
 
 def test_classification_by_hand():
-    found = losses.classification(torch.tensor([[0.0, math.log(3)], [0.0, 0.0]]), torch.tensor([1, 0]))
+    found = losses.classification(
+        torch.tensor([[0.0, math.log(3)], [0.0, 0.0]]), torch.tensor([1, 0])
+    )
     torch.testing.assert_close(found, torch.tensor([-math.log(3 / 4), math.log(2)]))
 
 
-@pytest.mark.parametrize(("score", "expected"), [
-    (0.0, [1, 0, 0, 0, 0, 0]), (5.0, [0, 0, 0, 0, 0, 1]), (3.0, [0, 0, 0, 1, 0, 0]), (3.2, [0, 0, 0, 0.8, 0.2, 0]),
-    (0.5, [0.5, 0.5, 0, 0, 0, 0]), (4.75, [0, 0, 0, 0, 0.25, 0.75])])
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (0.0, [1, 0, 0, 0, 0, 0]),
+        (5.0, [0, 0, 0, 0, 0, 1]),
+        (3.0, [0, 0, 0, 1, 0, 0]),
+        (3.2, [0, 0, 0, 0.8, 0.2, 0]),
+        (0.5, [0.5, 0.5, 0, 0, 0, 0]),
+        (4.75, [0, 0, 0, 0, 0.25, 0.75]),
+    ],
+)
 def test_soft_labels(score, expected):
-    torch.testing.assert_close(losses.score_distribution(torch.tensor([score])), torch.tensor([expected], dtype=torch.float32))
+    torch.testing.assert_close(
+        losses.score_distribution(torch.tensor([score])),
+        torch.tensor([expected], dtype=torch.float32),
+    )
 
 
 def test_soft_labels_keep_the_score_as_expected_value():
@@ -65,8 +95,10 @@ def test_soft_labels_keep_the_score_as_expected_value():
 
 def test_soft_classification_of_a_whole_score_is_classification():
     logits = torch.randn(6, 6)
-    torch.testing.assert_close(losses.soft_classification(logits, losses.score_distribution(torch.arange(6.0))),
-                               losses.classification(logits, torch.arange(6)))
+    torch.testing.assert_close(
+        losses.soft_classification(logits, losses.score_distribution(torch.arange(6.0))),
+        losses.classification(logits, torch.arange(6)),
+    )
 
 
 def test_equation_5():

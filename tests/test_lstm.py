@@ -1,4 +1,6 @@
-"""The LSTM baseline: its size, its arithmetic against NumPy in float64, what it may see, and that it serves wherever the decoder does."""
+"""The LSTM baseline: its size, its arithmetic against NumPy in float64, what it may see, and that
+it serves wherever the decoder does.
+"""
 
 import json
 
@@ -19,8 +21,16 @@ from gpt1.train.batches import Batch
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.yaml_files import read_yaml
 
-TINY = Model(context=12, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.3, weight_deviation=0.3,
-             layer_norm_epsilon=1e-5)
+TINY = Model(
+    context=12,
+    width=16,
+    layers=2,
+    heads=4,
+    feed_forward=64,
+    embedding_deviation=0.3,
+    weight_deviation=0.3,
+    layer_norm_epsilon=1e-5,
+)
 ROWS, UNITS = 20, 24
 
 
@@ -46,24 +56,37 @@ def test_parameters_at_the_papers_size(paper):
     with torch.device("meta"):
         parts = parameters_by_component(make_network("lstm", paper, 40478, torch.Generator()))
     recurrent = 4 * 2048 * (768 + 2048) + 2 * 4 * 2048
-    assert parts == {"token_embeddings": 31_087_104, "recurrent": recurrent, "projection": 2048 * 768 + 768,
-                     "total": 31_087_104 + recurrent + 2048 * 768 + 768}
+    assert parts == {
+        "token_embeddings": 31_087_104,
+        "recurrent": recurrent,
+        "projection": 2048 * 768 + 768,
+        "total": 31_087_104 + recurrent + 2048 * 768 + 768,
+    }
 
 
 def test_the_start_is_drawn_as_the_decoders_and_by_its_generator():
-    sizes = TINY.model_copy(update={"width": 64, "embedding_deviation": 0.02, "weight_deviation": 0.05})
+    sizes = TINY.model_copy(
+        update={"width": 64, "embedding_deviation": 0.02, "weight_deviation": 0.05}
+    )
     one, same, other = (Lstm(sizes, 128, 500, seeded(seed)) for seed in (1, 1, 2))
     assert one.tokens.std().item() == pytest.approx(0.02, rel=0.05)
     for matrix in (one.recurrent.weight_ih_l0, one.recurrent.weight_hh_l0, one.projection.weight):
         assert matrix.std().item() == pytest.approx(0.05, rel=0.05)
     bias = one.recurrent.bias_ih_l0 + one.recurrent.bias_hh_l0
-    assert torch.equal(bias, torch.cat([torch.zeros(128), torch.ones(128), torch.zeros(256)])), "only the forget gate starts open"
-    assert all(torch.equal(left, right) for left, right in zip(one.parameters(), same.parameters(), strict=True))
+    assert torch.equal(bias, torch.cat([torch.zeros(128), torch.ones(128), torch.zeros(256)])), (
+        "only the forget gate starts open"
+    )
+    assert all(
+        torch.equal(left, right)
+        for left, right in zip(one.parameters(), same.parameters(), strict=True)
+    )
     assert not torch.equal(one.recurrent.weight_hh_l0, other.recurrent.weight_hh_l0)
 
 
 def by_hand(lstm, tokens):
-    return lstm_states({name: value.detach().double().numpy() for name, value in lstm.state_dict().items()}, tokens)
+    return lstm_states(
+        {name: value.detach().double().numpy() for name, value in lstm.state_dict().items()}, tokens
+    )
 
 
 def test_arithmetic_against_numpy(lstm):
@@ -78,51 +101,75 @@ def test_going_on_from_a_state_is_reading_on(lstm):
     later_btd = lstm.resume(second, state)[0].hidden_btd
     for row, text in enumerate(([3, 19, 0, 7], [5, 6])):
         whole = by_hand(lstm, [*text, *second[row].tolist()])
-        np.testing.assert_allclose(hidden_btd[row, :len(text)].detach().numpy(), whole[:len(text)], atol=1e-5)
-        np.testing.assert_allclose(later_btd[row].detach().numpy(), whole[len(text):], atol=1e-5)
+        np.testing.assert_allclose(
+            hidden_btd[row, : len(text)].detach().numpy(), whole[: len(text)], atol=1e-5
+        )
+        np.testing.assert_allclose(later_btd[row].detach().numpy(), whole[len(text) :], atol=1e-5)
 
 
 @pytest.mark.parametrize("network", networks(), ids=["transformer", "lstm"])
 def test_a_tokens_loss_has_no_gradient_to_a_later_position(network):
     tokens_bt, place = torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8]]), 4
     hidden_btd, embeddings = network(tokens_bt, NO_DROPOUT)
-    loss = F.cross_entropy(F.linear(hidden_btd[0, place], embeddings.tokens_vd.detach())[None], torch.tensor([9]))
+    loss = F.cross_entropy(
+        F.linear(hidden_btd[0, place], embeddings.tokens_vd.detach())[None], torch.tensor([9])
+    )
     loss.backward()
     seen = network.tokens.grad.abs().sum(1) > 0
-    assert seen[1:place + 2].all(), "every token up to the position counts"
-    assert not seen[place + 2:].any(), "no later one does"
+    assert seen[1 : place + 2].all(), "every token up to the position counts"
+    assert not seen[place + 2 :].any(), "no later one does"
 
 
 @pytest.mark.parametrize("network", networks(), ids=["transformer", "lstm"])
 def test_both_orders_of_a_similarity_give_equal_logits(network):
     classifier = Classifier(network, Head(16, 3, "sum", 0.3, seeded(3)))
-    pairs_bkt = torch.tensor([[[1, 4, 5, 18, 6, 19], [1, 6, 18, 4, 5, 19]], [[1, 7, 18, 8, 19, 0], [1, 8, 18, 7, 19, 0]]])
+    pairs_bkt = torch.tensor(
+        [[[1, 4, 5, 18, 6, 19], [1, 6, 18, 4, 5, 19]], [[1, 7, 18, 8, 19, 0], [1, 8, 18, 7, 19, 0]]]
+    )
     logits_bo = classifier(pairs_bkt, NO_DROPOUT, 0.0).logits_bo
-    torch.testing.assert_close(logits_bo, classifier(pairs_bkt.flip(1), NO_DROPOUT, 0.0).logits_bo, atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        logits_bo, classifier(pairs_bkt.flip(1), NO_DROPOUT, 0.0).logits_bo, atol=1e-6, rtol=0
+    )
 
 
 def test_padding_changes_nothing(lstm):
     classifier = Classifier(lstm, Head(16, 2, "single", 0.3, seeded(3)))
     short = torch.tensor([[[1, 4, 5, 19]]])
     padded = F.pad(short, (0, 5), value=7)
-    torch.testing.assert_close(classifier(short, NO_DROPOUT, 0.0).logits_bo, classifier(padded, NO_DROPOUT, 0.0).logits_bo)
+    torch.testing.assert_close(
+        classifier(short, NO_DROPOUT, 0.0).logits_bo, classifier(padded, NO_DROPOUT, 0.0).logits_bo
+    )
 
 
 def test_losses_learn_and_dropout_is_seeded(lstm):
     windows_bt = torch.randint(0, ROWS, (4, 9), generator=seeded(5))
     pretraining = Pretraining(lstm)
-    one, same, other = (pretraining(windows_bt, Dropout(0.5, seed, np.arange(4)))["loss"] for seed in (1, 1, 2))
+    one, same, other = (
+        pretraining(windows_bt, Dropout(0.5, seed, np.arange(4)))["loss"] for seed in (1, 1, 2)
+    )
     assert one == same != other
     batch = Batch(torch.tensor([[[1, 4, 5, 19]]]), torch.tensor([[4]]), torch.tensor([1]))
-    values = Finetuning(Classifier(lstm, Head(16, 2, "single", 0.3, seeded(3))), 0.0, 0.5)(batch, NO_DROPOUT)
+    values = Finetuning(Classifier(lstm, Head(16, 2, "single", 0.3, seeded(3))), 0.0, 0.5)(
+        batch, NO_DROPOUT
+    )
     values["loss"].backward()
-    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in lstm.parameters())
-    assert values["loss"].item() == pytest.approx(values["task_loss"].item() + 0.5 * values["lm_loss"].item())
+    assert all(
+        parameter.grad is not None and parameter.grad.abs().sum() > 0
+        for parameter in lstm.parameters()
+    )
+    assert values["loss"].item() == pytest.approx(
+        values["task_loss"].item() + 0.5 * values["lm_loss"].item()
+    )
 
 
 def test_weights_say_how_many_units_they_have(tmp_path, paper):
-    params = paper.model_copy(update={"model": TINY, "lstm": paper.lstm.model_copy(update={"units": UNITS})})
-    saved, wanted = Lstm(TINY, UNITS, ROWS - 3, seeded(1)), describe("lstm", params, ROWS - 3, "abc")
+    params = paper.model_copy(
+        update={"model": TINY, "lstm": paper.lstm.model_copy(update={"units": UNITS})}
+    )
+    saved, wanted = (
+        Lstm(TINY, UNITS, ROWS - 3, seeded(1)),
+        describe("lstm", params, ROWS - 3, "abc"),
+    )
     save_weights(tmp_path / "weights.safetensors", saved, wanted)
     assert read_weights(tmp_path / "weights.safetensors")[0].config["lstm_units"] == UNITS
     assert "lstm_units" not in json.dumps(describe("transformer", params, 1, "abc").config)
@@ -131,11 +178,17 @@ def test_weights_say_how_many_units_they_have(tmp_path, paper):
     transfer_weights(tmp_path / "weights.safetensors", wanted, network, "all")
     assert torch.equal(network.tokens[:-3], saved.tokens)
     assert torch.equal(network.tokens[-3:], fresh)
-    assert all(torch.equal(value, saved.state_dict()[name]) for name, value in network.state_dict().items() if name != "tokens")
+    assert all(
+        torch.equal(value, saved.state_dict()[name])
+        for name, value in network.state_dict().items()
+        if name != "tokens"
+    )
 
 
 def test_a_tree_of_texts_is_each_text_alone():
-    """Two continuations beside one another after a shared beginning, each seeing the beginning and itself."""
+    """Two continuations beside one another after a shared beginning, each seeing the beginning and
+    itself.
+    """
     decoder = Decoder(TINY, ROWS, seeded())
     prefix, one, other = [3, 1, 4], [1, 5], [9, 2, 6]
     tokens = torch.tensor([[*prefix, *one, *other]])
@@ -145,4 +198,9 @@ def test_a_tree_of_texts_is_each_text_alone():
     hidden_td = decoder(tokens, NO_DROPOUT, None, Tree(allowed[None], positions)).hidden_btd[0]
     alone_td = decoder(torch.tensor([[*prefix, *other]]), NO_DROPOUT).hidden_btd[0]
     torch.testing.assert_close(hidden_td[[0, 1, 2, 5, 6, 7]], alone_td, atol=1e-5, rtol=0)
-    torch.testing.assert_close(hidden_td[:5], decoder(torch.tensor([[*prefix, *one]]), NO_DROPOUT).hidden_btd[0], atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        hidden_td[:5],
+        decoder(torch.tensor([[*prefix, *one]]), NO_DROPOUT).hidden_btd[0],
+        atol=1e-5,
+        rtol=0,
+    )

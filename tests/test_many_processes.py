@@ -1,4 +1,6 @@
-"""One training, whoever does it: one process or two, ZeRO at any stage, any micro-batches, and each goes on from another's state."""
+"""One training, whoever does it: one process or two, ZeRO at any stage, any micro-batches, and each
+goes on from another's state.
+"""
 
 import json
 import os
@@ -15,15 +17,31 @@ from safetensors.numpy import load_file
 from gpt1.train.launch import read_machine
 
 pytestmark = pytest.mark.slow
-STAGES = (0, pytest.param(1, marks=pytest.mark.long), 3)  # 2 shares out gradients too, between the two
+STAGES = (
+    0,
+    pytest.param(1, marks=pytest.mark.long),
+    3,
+)  # 2 shares out gradients too, between the two
 
 
 def run(folder, **settings):
     folder.mkdir()
     root = Path(__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": f"{root}:{root / 'tests'}", "GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-m", "many_processes", str(folder)], cwd=folder, env=environment | settings, timeout=400,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    environment = os.environ | {
+        "PYTHONPATH": f"{root}:{root / 'tests'}",
+        "GPT1_DEVICE": "cpu",
+        "GPT1_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "many_processes", str(folder)],
+        cwd=folder,
+        env=environment | settings,
+        timeout=400,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout
     return json.loads((folder / "found.json").read_text()) | {"said": done.stdout}
 
@@ -57,7 +75,9 @@ def test_losses_are_those_of_one_process_with_dropout_on(plain, two):
     assert len(found["losses"]) == UPDATES
     np.testing.assert_allclose(found["losses"], plain["losses"], rtol=1e-5)
     np.testing.assert_allclose(found["norms"], plain["norms"], rtol=1e-5)
-    assert max(plain["norms"]) > many_processes.recipe().max_gradient_norm, "no gradient was clipped: the test does not look at clipping"
+    assert max(plain["norms"]) > many_processes.recipe().max_gradient_norm, (
+        "no gradient was clipped: the test does not look at clipping"
+    )
 
 
 def test_the_state_is_whole_and_that_of_one_process(place, two):
@@ -77,7 +97,9 @@ def test_one_process_goes_on_from_two(plain, two, monkeypatch):
     engine = many_processes.engine_of(read_machine())
     many_processes.load(engine, two[1] / "half.safetensors", HALF)
     updates = range(HALF + 1, HALF + 6)
-    np.testing.assert_allclose(many_processes.train(engine, updates, 2)[0], plain["losses"][HALF:HALF + 5], rtol=1e-5)
+    np.testing.assert_allclose(
+        many_processes.train(engine, updates, 2)[0], plain["losses"][HALF : HALF + 5], rtol=1e-5
+    )
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing(two):

@@ -8,18 +8,28 @@ import numpy as np
 import pytest
 
 from gpt1.tasks import table
-from gpt1.tasks.metrics import METRICS, is_one_class, majority_score, predictions, score, standard_error
+from gpt1.tasks.metrics import (
+    METRICS,
+    is_one_class,
+    majority_score,
+    predictions,
+    score,
+    standard_error,
+)
 
 # ten rows: 3 true positives, 1 false positive, 2 false negatives, 4 true negatives
 LABELS = np.array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
 ANSWERS = np.array([1, 1, 1, 0, 0, 1, 0, 0, 0, 0])
 
 
-@pytest.mark.parametrize(("metric", "value"), [
-    ("accuracy", 0.7),
-    ("f1", 2 * 3 / (2 * 3 + 1 + 2)),
-    ("matthews", (3 * 4 - 1 * 2) / math.sqrt((3 + 1) * (3 + 2) * (4 + 1) * (4 + 2))),
-])
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("accuracy", 0.7),
+        ("f1", 2 * 3 / (2 * 3 + 1 + 2)),
+        ("matthews", (3 * 4 - 1 * 2) / math.sqrt((3 + 1) * (3 + 2) * (4 + 1) * (4 + 2))),
+    ],
+)
 def test_scores_of_a_table_of_four_cells(metric: str, value: float) -> None:
     assert score(metric, LABELS, ANSWERS) == pytest.approx(value, abs=1e-12)
 
@@ -32,7 +42,9 @@ def test_f1_is_that_of_class_1_only() -> None:
 def test_pearson_by_hand_and_spearman_of_a_monotone_curve() -> None:
     labels, answers = np.array([1.0, 2.0, 3.0], dtype=np.float32), np.array([1.0, 2.0, 4.0])
     assert score("pearson", labels, answers) == pytest.approx(3 / math.sqrt(2 * 14 / 3))
-    assert score("spearman", np.array([0.0, 1, 2, 3, 4]), np.exp([0.0, 1, 2, 3, 4])) == pytest.approx(1.0)
+    assert score(
+        "spearman", np.array([0.0, 1, 2, 3, 4]), np.exp([0.0, 1, 2, 3, 4])
+    ) == pytest.approx(1.0)
     assert score("pearson", np.array([0.0, 1, 2]), np.array([4.0, 3, 2])) == pytest.approx(-1.0)
 
 
@@ -45,11 +57,14 @@ def test_answers_of_one_kind_have_no_correlation_and_no_warning(metric: str) -> 
         assert standard_error(metric, LABELS, np.ones(10, dtype=np.int64)) == 0.0
 
 
-@pytest.mark.parametrize(("labels", "answers", "words"), [
-    (LABELS, ANSWERS[:9], "as many predictions as labels"),
-    (LABELS[:0], ANSWERS[:0], "at least one"),
-    (np.array([1, -1]), np.array([1, 1]), "1 of 2 rows are unlabelled"),
-])
+@pytest.mark.parametrize(
+    ("labels", "answers", "words"),
+    [
+        (LABELS, ANSWERS[:9], "as many predictions as labels"),
+        (LABELS[:0], ANSWERS[:0], "at least one"),
+        (np.array([1, -1]), np.array([1, 1]), "1 of 2 rows are unlabelled"),
+    ],
+)
 def test_what_has_no_score_is_refused(labels: np.ndarray, answers: np.ndarray, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         score("accuracy", labels, answers)
@@ -69,11 +84,25 @@ def test_predictions_are_the_best_class_or_the_expected_score() -> None:
         predictions(logits, "rank")
 
 
-@pytest.mark.parametrize(("rows", "rate", "points"), [
-    (1871, 0.865, 0.8), (277, 0.56, 3.0), (408, 0.80, 2.0), (872, 0.913, 0.95), (4934, 0.59, 0.7), (9815, 0.82, 0.39), (9824, 0.899, 0.30)])
-def test_sampling_errors_that_the_paper_s_sizes_imply(rows: int, rate: float, points: float) -> None:
+@pytest.mark.parametrize(
+    ("rows", "rate", "points"),
+    [
+        (1871, 0.865, 0.8),
+        (277, 0.56, 3.0),
+        (408, 0.80, 2.0),
+        (872, 0.913, 0.95),
+        (4934, 0.59, 0.7),
+        (9815, 0.82, 0.39),
+        (9824, 0.899, 0.30),
+    ],
+)
+def test_sampling_errors_that_the_paper_s_sizes_imply(
+    rows: int, rate: float, points: float
+) -> None:
     answers = (np.arange(rows) < round(rate * rows)).astype(np.int64)
-    assert 100 * standard_error("accuracy", np.ones(rows, dtype=np.int64), answers) == pytest.approx(points, rel=0.04)
+    assert 100 * standard_error(
+        "accuracy", np.ones(rows, dtype=np.int64), answers
+    ) == pytest.approx(points, rel=0.04)
 
 
 @pytest.mark.parametrize("metric", ["f1", "matthews"])
@@ -84,7 +113,9 @@ def test_bootstrap_of_cells_agrees_with_drawing_rows(metric: str) -> None:
     drawn = [generator.integers(300, size=300) for _ in range(600)]
     by_rows = np.std([score(metric, labels[rows], answers[rows]) for rows in drawn])
     assert standard_error(metric, labels, answers) == pytest.approx(by_rows, rel=0.12)
-    assert standard_error(metric, labels, answers) == standard_error(metric, labels, answers), "equal calls, equal bits"
+    assert standard_error(metric, labels, answers) == standard_error(metric, labels, answers), (
+        "equal calls, equal bits"
+    )
 
 
 def test_pearson_s_error_agrees_with_the_formula_for_normal_data() -> None:
@@ -92,7 +123,9 @@ def test_pearson_s_error_agrees_with_the_formula_for_normal_data() -> None:
     labels = generator.normal(size=800) + 10
     answers = 0.8 * labels + 0.6 * generator.normal(size=800)
     correlation = score("pearson", labels, answers)
-    assert standard_error("pearson", labels, answers) == pytest.approx((1 - correlation**2) / math.sqrt(799), rel=0.15)
+    assert standard_error("pearson", labels, answers) == pytest.approx(
+        (1 - correlation**2) / math.sqrt(799), rel=0.15
+    )
 
 
 def test_constant_answers_are_recognised() -> None:
@@ -102,7 +135,10 @@ def test_constant_answers_are_recognised() -> None:
     assert not is_one_class(np.array([2.5, 2.6]))
 
 
-@pytest.mark.parametrize(("metric", "value"), [("accuracy", 0.6), ("f1", 2 * 4 / (2 * 4 + 6)), ("matthews", 0.0), ("pearson", 0.0)])
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [("accuracy", 0.6), ("f1", 2 * 4 / (2 * 4 + 6)), ("matthews", 0.0), ("pearson", 0.0)],
+)
 def test_best_constant_answer(metric: str, value: float) -> None:
     assert majority_score(metric, np.array([0] * 6 + [1] * 4)) == pytest.approx(value)
 

@@ -1,4 +1,6 @@
-"""The network against facts of the paper, section 4.1, and against an independent forward pass in numpy."""
+"""The network against facts of the paper, section 4.1, and against an independent forward pass in
+numpy.
+"""
 
 import math
 
@@ -13,8 +15,16 @@ from gpt1.model.heads import Classifier, Head, first_extract
 from gpt1.model.networks import parameters_by_component
 from gpt1.yaml_files import read_yaml
 
-TINY = Model(context=12, width=16, layers=2, heads=4, feed_forward=64, embedding_deviation=0.3, weight_deviation=0.3,
-             layer_norm_epsilon=1e-5)
+TINY = Model(
+    context=12,
+    width=16,
+    layers=2,
+    heads=4,
+    feed_forward=64,
+    embedding_deviation=0.3,
+    weight_deviation=0.3,
+    layer_norm_epsilon=1e-5,
+)
 
 
 def seeded(seed=0):
@@ -29,8 +39,14 @@ def test_parameters_at_the_papers_size(root):
     paper = validate(read_yaml(root / "conf/paper.yaml"))
     with torch.device("meta"):
         parts = parameters_by_component(Decoder(paper.model, 40478, torch.Generator()))
-    assert parts == {"token_embeddings": 31_087_104, "position_embeddings": 393_216, "attention": 28_348_416,
-                     "feed_forward": 56_669_184, "layer_norms": 36_864, "total": 116_534_784}
+    assert parts == {
+        "token_embeddings": 31_087_104,
+        "position_embeddings": 393_216,
+        "attention": 28_348_416,
+        "feed_forward": 56_669_184,
+        "layer_norms": 36_864,
+        "total": 116_534_784,
+    }
 
 
 @pytest.fixture
@@ -46,7 +62,14 @@ def test_a_block_of_the_paper_has_7_087_872_parameters(root):
 
 
 def test_start_of_training():
-    sizes = TINY.model_copy(update={"width": 128, "feed_forward": 512, "embedding_deviation": 0.02, "weight_deviation": 0.05})
+    sizes = TINY.model_copy(
+        update={
+            "width": 128,
+            "feed_forward": 512,
+            "embedding_deviation": 0.02,
+            "weight_deviation": 0.05,
+        }
+    )
     model = Decoder(sizes, 500, seeded())
     assert model.tokens.std().item() == pytest.approx(0.02, rel=0.05)
     assert model.positions.std().item() == pytest.approx(0.02, rel=0.1)
@@ -54,7 +77,9 @@ def test_start_of_training():
         if parameter.ndim == 2:
             assert parameter.std().item() == pytest.approx(0.05, rel=0.05)
         else:
-            assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("norm.weight"))))
+            assert torch.equal(
+                parameter, torch.full_like(parameter, float(name.endswith("norm.weight")))
+            )
 
 
 def numpy_forward(model, tokens):
@@ -69,17 +94,19 @@ def numpy_forward(model, tokens):
     def linear(x, place):
         return x @ weights[f"{place}.weight"].T + weights[f"{place}.bias"]
 
-    x = weights["tokens"][tokens] + weights["positions"][:len(tokens)]
+    x = weights["tokens"][tokens] + weights["positions"][: len(tokens)]
     d, head = TINY.width, TINY.width // TINY.heads
     for layer in range(TINY.layers):
         block = f"blocks.{layer}"
         qkv, mixed = linear(x, f"{block}.qkv"), []
         for h in range(TINY.heads):
-            q, k, v = (qkv[:, part * d + h * head:part * d + (h + 1) * head] for part in range(3))
+            q, k, v = (qkv[:, part * d + h * head : part * d + (h + 1) * head] for part in range(3))
             scores = np.where(np.tri(len(tokens)) == 1, q @ k.T / math.sqrt(head), -np.inf)
             weights_tt = np.exp(scores - scores.max(1, keepdims=True))
             mixed.append(weights_tt / weights_tt.sum(1, keepdims=True) @ v)
-        n = norm(x + linear(np.concatenate(mixed, 1), f"{block}.projection"), f"{block}.attention_norm")
+        n = norm(
+            x + linear(np.concatenate(mixed, 1), f"{block}.projection"), f"{block}.attention_norm"
+        )
         inner = linear(n, f"{block}.expand")
         gelu = 0.5 * inner * (1 + np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3)))
         x = norm(n + linear(gelu, f"{block}.contract"), f"{block}.feed_forward_norm")
@@ -93,7 +120,9 @@ def test_forward_is_the_papers():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1)))
     tokens = np.array([3, 1, 4, 1, 5, 9, 2, 6])
     hidden_btd = model(torch.from_numpy(tokens)[None], NO_DROPOUT).hidden_btd
-    np.testing.assert_allclose(hidden_btd[0].detach().numpy(), numpy_forward(model, tokens), atol=2e-5)
+    np.testing.assert_allclose(
+        hidden_btd[0].detach().numpy(), numpy_forward(model, tokens), atol=2e-5
+    )
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2])
@@ -101,20 +130,29 @@ def test_no_state_depends_on_what_comes_after(rate):
     model, tokens_bt = decoder(), torch.arange(10)[None]
     for position in (0, 4, 8):
         model.zero_grad()
-        model(tokens_bt, Dropout(rate, 1, np.array([2]))).hidden_btd[0, position].square().sum().backward()
-        assert model.positions.grad[position + 1:].abs().max() == 0
-        assert model.tokens.grad[position + 1:].abs().max() == 0
-        assert model.positions.grad[:position + 1].abs().sum(1).min() > 0 or rate
+        model(tokens_bt, Dropout(rate, 1, np.array([2]))).hidden_btd[
+            0, position
+        ].square().sum().backward()
+        assert model.positions.grad[position + 1 :].abs().max() == 0
+        assert model.tokens.grad[position + 1 :].abs().max() == 0
+        assert model.positions.grad[: position + 1].abs().sum(1).min() > 0 or rate
 
 
 def test_padding_changes_nothing():
     model, tokens_bt = decoder(), torch.arange(6)[None]
     padded_bt = torch.cat([tokens_bt, torch.zeros(1, 5, dtype=torch.long)], 1)
-    torch.testing.assert_close(model(padded_bt, NO_DROPOUT).hidden_btd[:, :6], model(tokens_bt, NO_DROPOUT).hidden_btd, rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        model(padded_bt, NO_DROPOUT).hidden_btd[:, :6],
+        model(tokens_bt, NO_DROPOUT).hidden_btd,
+        rtol=0,
+        atol=1e-6,
+    )
 
 
 def test_nothing_is_computed_for_padding():
-    """States and gradients of ragged sequences are those of each sequence alone; padded places hold 0."""
+    """States and gradients of ragged sequences are those of each sequence alone; padded places hold
+    0.
+    """
     model, lengths = decoder(), (6, 1, 12)
     tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
     real_bt = torch.arange(12) < torch.tensor(lengths)[:, None]
@@ -123,7 +161,7 @@ def test_nothing_is_computed_for_padding():
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
     for row, length in enumerate(lengths):
-        alone_td = model(tokens_bt[row:row + 1, :length], NO_DROPOUT).hidden_btd[0]
+        alone_td = model(tokens_bt[row : row + 1, :length], NO_DROPOUT).hidden_btd[0]
         alone_td.square().sum().backward()
         torch.testing.assert_close(together_btd[row, :length], alone_td, rtol=0, atol=1e-6)
         assert (together_btd[row, length:] == 0).all()
@@ -137,9 +175,13 @@ def test_one_dropped_matrix_for_input_and_output():
     first, again = (model(tokens_bt, Dropout(0.5, 7, np.array([row]))) for row in (1, 2))
     rows_vd = first.embeddings.all_rows_vd()
     assert rows_vd.shape == (20 + 12, 16)
-    assert torch.equal(rows_vd, again.embeddings.all_rows_vd()), "the matrix is drawn once an update, not for each micro-batch"
+    assert torch.equal(rows_vd, again.embeddings.all_rows_vd()), (
+        "the matrix is drawn once an update, not for each micro-batch"
+    )
     assert not torch.equal(first.hidden_btd, again.hidden_btd)
-    assert not torch.equal(rows_vd, model(tokens_bt, Dropout(0.5, 8, np.array([1]))).embeddings.all_rows_vd())
+    assert not torch.equal(
+        rows_vd, model(tokens_bt, Dropout(0.5, 8, np.array([1]))).embeddings.all_rows_vd()
+    )
     assert 0.3 < (rows_vd == 0).float().mean() < 0.7
     kept = rows_vd != 0
     torch.testing.assert_close(rows_vd[kept], 2 * torch.cat([model.tokens, model.positions])[kept])
@@ -153,7 +195,10 @@ def test_dropout_depends_on_its_seeds_only():
 
 
 def test_classifier_dropout_alone_is_seeded_too():
-    model, tokens_bkt = Classifier(decoder(), head("single")), torch.tensor([[[1, 2, 19]], [[3, 4, 19]]])
+    model, tokens_bkt = (
+        Classifier(decoder(), head("single")),
+        torch.tensor([[[1, 2, 19]], [[3, 4, 19]]]),
+    )
     first = model(tokens_bkt, Dropout(0.0, 5, np.array([6, 7])), 0.5).logits_bo
     torch.manual_seed(99)
     assert torch.equal(first, model(tokens_bkt, Dropout(0.0, 5, np.array([6, 7])), 0.5).logits_bo)
@@ -178,7 +223,9 @@ def test_shapes_of_heads():
 def test_similarity_is_symmetric():
     model = Classifier(decoder(), head("sum"))
     a, b = [17, 1, 2, 18, 3, 4, 19], [17, 3, 4, 18, 1, 2, 19]
-    one, other = (model(torch.tensor([pair]), NO_DROPOUT, 0.0).logits_bo for pair in ([a, b], [b, a]))
+    one, other = (
+        model(torch.tensor([pair]), NO_DROPOUT, 0.0).logits_bo for pair in ([a, b], [b, a])
+    )
     torch.testing.assert_close(one, other)
     assert not torch.allclose(one, model(torch.tensor([[a, a]]), NO_DROPOUT, 0.0).logits_bo)
 
@@ -191,7 +238,9 @@ def test_choices_share_one_dropout_mask():
 
 def test_classifier_dropout_is_applied_once_and_scaled():
     classifier = head("single")
-    logits = torch.stack([classifier(torch.ones(500, 1, 16), Dropout(0.3, key, np.arange(500))) for key in range(20)]).view(-1, 3)
+    logits = torch.stack(
+        [classifier(torch.ones(500, 1, 16), Dropout(0.3, key, np.arange(500))) for key in range(20)]
+    ).view(-1, 3)
     torch.testing.assert_close(logits.mean(0), classifier.linear.weight.sum(1), atol=0.05, rtol=0)
 
 

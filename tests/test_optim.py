@@ -1,4 +1,6 @@
-"""Schedules by hand; the authors' Adam, decay and clipping against a float64 version of their formulas."""
+"""Schedules by hand; the authors' Adam, decay and clipping against a float64 version of their
+formulas.
+"""
 
 import math
 
@@ -14,16 +16,30 @@ from gpt1.train.schedules import schedule
 from gpt1.yaml_files import read_yaml
 
 
-@pytest.mark.parametrize(("name", "x", "expected"), [
-    ("warmup_linear", 0.1, 0.5 * 0.9), ("warmup_linear", 0.2, 0.8), ("warmup_linear", 0.6, 0.4), ("warmup_linear", 1.0, 0.0),
-    ("warmup_cosine", 0.1, 0.5), ("warmup_cosine", 0.2, 1.0), ("warmup_cosine", 0.5, 0.5), ("warmup_cosine", 1.0, 0.0),
-    ("warmup_constant", 0.1, 0.5), ("warmup_constant", 0.2, 1.0), ("warmup_constant", 0.9, 1.0)])
+@pytest.mark.parametrize(
+    ("name", "x", "expected"),
+    [
+        ("warmup_linear", 0.1, 0.5 * 0.9),
+        ("warmup_linear", 0.2, 0.8),
+        ("warmup_linear", 0.6, 0.4),
+        ("warmup_linear", 1.0, 0.0),
+        ("warmup_cosine", 0.1, 0.5),
+        ("warmup_cosine", 0.2, 1.0),
+        ("warmup_cosine", 0.5, 0.5),
+        ("warmup_cosine", 1.0, 0.0),
+        ("warmup_constant", 0.1, 0.5),
+        ("warmup_constant", 0.2, 1.0),
+        ("warmup_constant", 0.9, 1.0),
+    ],
+)
 def test_schedules_by_hand(name, x, expected):
     assert schedule(name, round(10 * x), 10, 0.2) == pytest.approx(expected, abs=1e-12)
 
 
 def test_papers_pretraining_rate_peaks_after_2000_updates():
-    factors = [schedule("warmup_cosine", update, 100_000, 2000 / 100_000) for update in range(1, 100_001)]
+    factors = [
+        schedule("warmup_cosine", update, 100_000, 2000 / 100_000) for update in range(1, 100_001)
+    ]
     assert int(np.argmax(factors)) + 1 == 2000
     assert factors[0] == 1 / 2000
     assert factors[1999] == 1
@@ -31,8 +47,12 @@ def test_papers_pretraining_rate_peaks_after_2000_updates():
     assert np.all(np.diff(factors[1999:]) < 0)
 
 
-@given(st.sampled_from(["warmup_linear", "warmup_cosine", "warmup_constant"]), st.integers(1, 10**6), st.integers(1, 10**6),
-       st.floats(0, 0.999))
+@given(
+    st.sampled_from(["warmup_linear", "warmup_cosine", "warmup_constant"]),
+    st.integers(1, 10**6),
+    st.integers(1, 10**6),
+    st.floats(0, 0.999),
+)
 def test_schedules_stay_between_0_and_1(name, update, updates, warmup):
     assert 0 <= schedule(name, update, updates, warmup) <= 1
 
@@ -44,11 +64,20 @@ def test_beyond_the_end_the_rate_stays():
 @pytest.fixture
 def recipe(request):
     finetune = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).finetune
-    return finetune.model_copy(update={"learning_rate": 0.02, "weight_decay": 0.1, "max_gradient_norm": 1.0, "warmup_fraction": 0.3})
+    return finetune.model_copy(
+        update={
+            "learning_rate": 0.02,
+            "weight_decay": 0.1,
+            "max_gradient_norm": 1.0,
+            "warmup_fraction": 0.3,
+        }
+    )
 
 
 def authors_update(values, moments, gradients, recipe, t, updates):
-    """One update of the authors' code in float64, in place: clipping, Adam, decoupled decay on matrices."""
+    """One update of the authors' code in float64, in place: clipping, Adam, decoupled decay on
+    matrices.
+    """
     norm = math.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
     scale = recipe.max_gradient_norm / max(norm, recipe.max_gradient_norm)
     x = t / updates
@@ -63,15 +92,21 @@ def authors_update(values, moments, gradients, recipe, t, updates):
         value[...] = value - rate * (m / (np.sqrt(v) + recipe.epsilon) + decay)
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0])  # at 1e-9 epsilon against sqrt(v) decides, at 1 clipping does
+@pytest.mark.parametrize(
+    "scale", [1e-9, 1e-3, 1.0]
+)  # at 1e-9 epsilon against sqrt(v) decides, at 1 clipping does
 def test_adam_is_the_authors(recipe, scale):
     generator, updates = np.random.default_rng(3), 12
     model = torch.nn.Linear(5, 4).double()
-    values = {name: parameter.detach().numpy().copy() for name, parameter in model.named_parameters()}
+    values = {
+        name: parameter.detach().numpy().copy() for name, parameter in model.named_parameters()
+    }
     moments = {name: (np.zeros_like(value), np.zeros_like(value)) for name, value in values.items()}
     optimizer = optim.adam(model, recipe)
     for t in range(1, updates + 1):
-        gradients = {name: scale * generator.normal(size=value.shape) for name, value in values.items()}
+        gradients = {
+            name: scale * generator.normal(size=value.shape) for name, value in values.items()
+        }
         for name, parameter in model.named_parameters():
             parameter.grad = torch.from_numpy(gradients[name].copy())
         optim.clip_gradients(model.parameters(), recipe.max_gradient_norm)
@@ -79,11 +114,15 @@ def test_adam_is_the_authors(recipe, scale):
         optimizer.step()
         authors_update(values, moments, gradients, recipe, t, updates)
         for name, parameter in model.named_parameters():
-            np.testing.assert_allclose(parameter.detach().numpy(), values[name], rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(
+                parameter.detach().numpy(), values[name], rtol=1e-6, atol=1e-9
+            )
 
 
 def test_decay_on_matrices_only(recipe):
-    model = torch.nn.Sequential(torch.nn.Embedding(3, 4), torch.nn.Linear(4, 4), torch.nn.LayerNorm(4))
+    model = torch.nn.Sequential(
+        torch.nn.Embedding(3, 4), torch.nn.Linear(4, 4), torch.nn.LayerNorm(4)
+    )
     decayed, spared = optim.adam(model, recipe).param_groups
     assert [tuple(parameter.shape) for parameter in decayed["params"]] == [(3, 4), (4, 4)]
     assert all(parameter.ndim == 1 for parameter in spared["params"])

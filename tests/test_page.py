@@ -1,4 +1,6 @@
-"""The report page: numbers by hand, what is missing named, self-contained and readable by whoever cannot see it."""
+"""The report page: numbers by hand, what is missing named, self-contained and readable by whoever
+cannot see it.
+"""
 
 import json
 import re
@@ -21,9 +23,17 @@ from gpt1.show.table import show_table
 from gpt1.stages import report as stage
 from gpt1.status.made_with import changed_since
 
-COMPONENTS = {"attention": 300, "feed_forward": 500, "layer_norms": 20, "position_embeddings": 30, "token_embeddings": 150}
-CURVE = [{"update": update, "loss": 8.0 - update / 10, "learning_rate": 1e-4, "gradient_norm": 2.0} for update in (10, 20, 30, 40)] + [
-    {"update": 20, "heldout_loss": 7.0}, {"update": 40, "heldout_loss": 5.0}]
+COMPONENTS = {
+    "attention": 300,
+    "feed_forward": 500,
+    "layer_norms": 20,
+    "position_embeddings": 30,
+    "token_embeddings": 150,
+}
+CURVE = [
+    {"update": update, "loss": 8.0 - update / 10, "learning_rate": 1e-4, "gradient_norm": 2.0}
+    for update in (10, 20, 30, 40)
+] + [{"update": 20, "heldout_loss": 7.0}, {"update": 40, "heldout_loss": 5.0}]
 VOID = {"meta", "link", "img", "br", "hr"}
 
 
@@ -65,7 +75,9 @@ def bare(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of three tasks, one made up, with Table 2 and the curves; no other table, figure or claim."""
+    """A run of three tasks, one made up, with Table 2 and the curves; no other table, figure or
+    claim.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder := tmp_path_factory.mktemp("run"))
         bare(folder)
@@ -79,10 +91,22 @@ def run(tmp_path_factory):
         made_results.simple("rte", 90, 100)
         labels = [i % 2 for i in range(400)]
         for task in ("scitail", "snli"):
-            made_results.write_task(task, {"dev": labels, "test": labels}, {0: {
-                f"{split}/{weights}": [1 - label if i % 3 == 0 else label for i, label in enumerate(labels)]
-                for split in ("dev", "test") for weights in ("last", "best")}})
-        patch.setattr(drawing, "png", lambda draw, points: b"")  # seconds of drawing that the page has no use for
+            made_results.write_task(
+                task,
+                {"dev": labels, "test": labels},
+                {
+                    0: {
+                        f"{split}/{weights}": [
+                            1 - label if i % 3 == 0 else label for i, label in enumerate(labels)
+                        ]
+                        for split in ("dev", "test")
+                        for weights in ("last", "best")
+                    }
+                },
+            )
+        patch.setattr(
+            drawing, "png", lambda draw, points: b""
+        )  # seconds of drawing that the page has no use for
         for name in ("table2", "curves"):
             stage.main(name)
         yield folder
@@ -102,27 +126,50 @@ def made(price: float | None = None) -> str:
 
 
 def row_of(text: str, table: str, column: str) -> str:
-    section = text[text.index(f'<section id="{table}">'):]
-    return next(row for row in re.findall(r'<tr role="row">.*?</tr>', section, re.DOTALL)
-                if re.search(rf'role="rowheader">\s*{re.escape(column)}\s', row))
+    section = text[text.index(f'<section id="{table}">') :]
+    return next(
+        row
+        for row in re.findall(r'<tr role="row">.*?</tr>', section, re.DOTALL)
+        if re.search(rf'role="rowheader">\s*{re.escape(column)}\s', row)
+    )
 
 
 def test_an_interval_and_a_difference_by_hand(here):
     text = made()
-    rte = row_of(text, "table2", "RTE")  # 90 of 100 right: one standard error is 100 sqrt(0.9 0.1 / 100) = 3; the paper has 56.0
+    rte = row_of(
+        text, "table2", "RTE"
+    )  # 90 of 100 right: one standard error is 100 sqrt(0.9 0.1 / 100) = 3; the paper has 56.0
     low, high = map(float, re.search(r"(\d+\.\d) to (\d+\.\d)", rte).groups())
-    assert (low, high) == (pytest.approx(90 - 1.96 * 3, abs=1.2), pytest.approx(90 + 1.96 * 3, abs=1.2))
-    written = next(one for one in read_records(Path("data/report/table2/table2.csv")) if one["row"] == "ours" and one["column"] == "RTE")
-    assert (f"{float(written['low']):.1f}", f"{float(written['high']):.1f}") == (f"{low:.1f}", f"{high:.1f}"), "as the report wrote it"
+    assert (low, high) == (
+        pytest.approx(90 - 1.96 * 3, abs=1.2),
+        pytest.approx(90 + 1.96 * 3, abs=1.2),
+    )
+    written = next(
+        one
+        for one in read_records(Path("data/report/table2/table2.csv"))
+        if one["row"] == "ours" and one["column"] == "RTE"
+    )
+    assert (f"{float(written['low']):.1f}", f"{float(written['high']):.1f}") == (
+        f"{low:.1f}",
+        f"{high:.1f}",
+    ), "as the report wrote it"
     assert "percentile bootstrap interval" in text
-    assert re.search(r'<td role="cell" data-name="difference" class="good">\s*<span aria-hidden="true">▲</span>'
-                     r'<span class="unseen">above:</span> \+34.0', rte)
+    assert re.search(
+        r'<td role="cell" data-name="difference" class="good">\s*<span aria-hidden="true">▲</span>'
+        r'<span class="unseen">above:</span> \+34.0',
+        rte,
+    )
     assert re.search(r'data-name="over the majority" class="good">.*?\+40.0', rte, re.DOTALL)
     scitail = row_of(text, "table2", "SciTail")
-    assert re.search(r'class="bad">\s*<span aria-hidden="true">▼</span><span class="unseen">below:</span> −', scitail)
+    assert re.search(
+        r'class="bad">\s*<span aria-hidden="true">▼</span><span class="unseen">below:</span> −',
+        scitail,
+    )
     snli = row_of(text, "table2", "SNLI")
     assert "§" in snli
-    assert not re.search(r'data-name="difference" class="(good|bad|even)"', snli), "made-up tasks compare with nothing of the paper"
+    assert not re.search(r'data-name="difference" class="(good|bad|even)"', snli), (
+        "made-up tasks compare with nothing of the paper"
+    )
     assert "left out" in row_of(text, "table2", "QNLI")
 
 
@@ -131,7 +178,15 @@ def test_a_bare_clone_has_a_page_that_names_what_to_run(tmp_path, monkeypatch, c
     bare(tmp_path)
     command.report(as_json=True)
     told = json.loads(capsys.readouterr().out)
-    assert told["parts_missing"] == ["table2", "table3", "table4", "table5", "claims", "figure2", "curves"]
+    assert told["parts_missing"] == [
+        "table2",
+        "table3",
+        "table4",
+        "table5",
+        "claims",
+        "figure2",
+        "curves",
+    ]
     assert "table2" in told["stages_missing"]
     assert "finetune@rte" in told["stages_missing"]
     text = Read(page.INDEX.read_text()).text
@@ -154,11 +209,34 @@ def test_equal_results_give_equal_bytes_and_nothing_is_fetched(here):
 
 def test_who_cannot_see_it_can_read_it(here):
     Path("data/generate").mkdir()
-    Path("data/generate/samples.json").write_text(json.dumps({
-        "network": "transformer", "tokens": 9, "decodings": {"greedy": "the likeliest"}, "signatures": {"bleu": "v1"},
-        "perplexity": {"books": 1, "tokens": 10, "per_token": 2.0, "per_word": 3.0}, "scores": {"greedy": {"bleu": 1.25}},
-        "prompts": [{"origin": "params.yaml", "prompt": "once", "reference": None, "samples": [
-            {"decoding": "greedy", "text": "<script>x</script> & y", "tokens": 9, "log_probability": -1.0, "stopped": True}]}]}))
+    Path("data/generate/samples.json").write_text(
+        json.dumps(
+            {
+                "network": "transformer",
+                "tokens": 9,
+                "decodings": {"greedy": "the likeliest"},
+                "signatures": {"bleu": "v1"},
+                "perplexity": {"books": 1, "tokens": 10, "per_token": 2.0, "per_word": 3.0},
+                "scores": {"greedy": {"bleu": 1.25}},
+                "prompts": [
+                    {
+                        "origin": "params.yaml",
+                        "prompt": "once",
+                        "reference": None,
+                        "samples": [
+                            {
+                                "decoding": "greedy",
+                                "text": "<script>x</script> & y",
+                                "tokens": 9,
+                                "log_probability": -1.0,
+                                "stopped": True,
+                            }
+                        ],
+                    }
+                ],
+            }
+        )
+    )
     read = Read(text := made(2.0))
     assert "&lt;script&gt;x&lt;/script&gt; &amp; y" in text
     ids = Counter(attributes["id"] for _, attributes, _ in read.tags if "id" in attributes)
@@ -181,24 +259,34 @@ def test_who_cannot_see_it_can_read_it(here):
     assert sum(tag == "svg" for tag, _, _ in read.tags) >= 5
     levels = [int(tag[1]) for tag, _, _ in read.tags if re.fullmatch("h[1-6]", tag)]
     assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels)), "no level of headings is skipped"
+    assert all(after <= before + 1 for before, after in pairwise(levels)), (
+        "no level of headings is skipped"
+    )
 
 
 def test_a_page_says_so_where_params_have_changed_since(here, capsys):
     assert "changed after this run" not in made()
-    Path("dvc.lock").write_text("schema: '2.0'\nstages:\n  table2:\n    params:\n      params.yaml:\n        profile: <b>old</b>\n"
-                                "        clean.corpus_name: other books\n  table3:\n    params:\n      params.yaml:\n"
-                                "        profile: oldest\n")  # of table3 there are no results
+    Path("dvc.lock").write_text(
+        "schema: '2.0'\nstages:\n  table2:\n    params:\n      params.yaml:\n        profile:"
+        " <b>old</b>\n        clean.corpus_name: other books\n  table3:\n    params:\n     "
+        " params.yaml:\n        profile: oldest\n"
+    )  # of table3 there are no results
     read = Read(text := made())
     assert "params.yaml was changed after this run." in read.text
-    assert "profile: <b>old</b> → made_up (table2) clean.corpus_name: other books → BooksCorpus (table2)" in read.text
+    assert (
+        "profile: <b>old</b> → made_up (table2) clean.corpus_name: other books → BooksCorpus"
+        " (table2)" in read.text
+    )
     assert "<b>old" not in text
     assert "oldest" not in text
     command.report()
     assert "other values than these results were made with, 2 of them" in capsys.readouterr().out
     show_table("table2", "csv", None, changed_since("table2"))
     said = capsys.readouterr()
-    assert said.err.startswith("note: params.yaml has other values than table2 was made with: profile: <b>old</b> → made_up (table2); ")
+    assert said.err.startswith(
+        "note: params.yaml has other values than table2 was made with: profile: <b>old</b> →"
+        " made_up (table2); "
+    )
     assert said.out == Path("data/report/table2/table2.csv").read_text()
     show_table("table2", "json", None, changed_since("table2"))
     assert len(json.loads(capsys.readouterr().out)["params_changed"]) == 2
@@ -210,9 +298,29 @@ def test_what_the_corpus_has_of_the_tasks_stands_on_the_page(here):
     assert "gpt1 run contamination" in made()
     counted = {"split": "test", "examples": 2000, "long_enough": 1000, "runs": 9, "runs_found": 1}
     Path("data/contamination").mkdir()
-    Path("data/contamination/table.json").write_text(json.dumps({"ngram": 13, "corpus": "<i>books</i>", "corpus_words": 12345, "rows": [
-        counted | {"task": "RTE", "scored": True, "overlapping": 5, "share": 0.005}], "worst": [
-            {"task": "RTE", "split": "test", "example": 7, "runs": 8, "runs_found": 3, "words": "<script>a b", "book": "one.txt"}]}))
+    Path("data/contamination/table.json").write_text(
+        json.dumps(
+            {
+                "ngram": 13,
+                "corpus": "<i>books</i>",
+                "corpus_words": 12345,
+                "rows": [
+                    counted | {"task": "RTE", "scored": True, "overlapping": 5, "share": 0.005}
+                ],
+                "worst": [
+                    {
+                        "task": "RTE",
+                        "split": "test",
+                        "example": 7,
+                        "runs": 8,
+                        "runs_found": 3,
+                        "words": "<script>a b",
+                        "book": "one.txt",
+                    }
+                ],
+            }
+        )
+    )
     read = Read(text := made())
     assert "Runs of 13 words" in read.text
     assert "12,345 words" in read.text
@@ -227,18 +335,32 @@ def test_what_the_corpus_has_of_the_tasks_stands_on_the_page(here):
 def test_time_and_cost_come_from_the_logs_of_the_run(here):
     logs = Path("data/logs/run")
     logs.mkdir(parents=True)
-    (logs / "seconds.json").write_text(json.dumps({"table2": 1800.0, "curves": 1800.0, "bpe": 10.0}))
-    for name, said in (("table2", "Running stage 'table2'"), ("curves", "Running stage 'curves'"), ("bpe", "Stage didn't change")):
+    (logs / "seconds.json").write_text(
+        json.dumps({"table2": 1800.0, "curves": 1800.0, "bpe": 10.0})
+    )
+    for name, said in (
+        ("table2", "Running stage 'table2'"),
+        ("curves", "Running stage 'curves'"),
+        ("bpe", "Stage didn't change"),
+    ):
         (logs / f"{name}.log").write_text(said)
     text = Read(made(3.0)).text
-    assert "At work for 30.0 min; the stages' own times add up to 60.2 min" in text, "two side by side; of the third only the length"
+    assert "At work for 30.0 min; the stages' own times add up to 60.2 min" in text, (
+        "two side by side; of the third only the length"
+    )
     assert "Cost: 1.50 at 3 an hour" in text
     assert re.search(r"\d finished stages? without a time", text)
 
 
-@pytest.mark.parametrize(("file", "text"), [("data/report/curves/pretraining.svg", "<svg"), ("data/pretrain/transformer/summary.json", "{"),
-                                            ("data/report/table2/table2.csv", "table,row\ntable2,ours\n"),
-                                            ("data/generate/samples.json", '{"prompts": [{}]}')])
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("data/report/curves/pretraining.svg", "<svg"),
+        ("data/pretrain/transformer/summary.json", "{"),
+        ("data/report/table2/table2.csv", "table,row\ntable2,ours\n"),
+        ("data/generate/samples.json", '{"prompts": [{}]}'),
+    ],
+)
 def test_a_broken_result_is_one_line(here, file, text):
     Path(file).parent.mkdir(exist_ok=True)
     Path(file).write_text(text)

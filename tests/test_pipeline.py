@@ -1,4 +1,5 @@
-"""The whole pipeline through its real command lines: `gpt1 profile`, `dvc repro`, `gpt1 run`, in a checkout of its own.
+"""The whole pipeline through its real command lines: `gpt1 profile`, `dvc repro`, `gpt1 run`, in a
+checkout of its own.
 
 The tests share one checkout and go on from one another's state, in the order in which they stand.
 """
@@ -32,8 +33,17 @@ class Brought(Checkout):
         made_corpus.write(self.brought)
 
     def profile(self, *overrides: str) -> None:
-        self.gpt1("profile", "small", "--data", str(self.brought), "~variants.no_pretraining", "~variants.no_aux_lm",
-                  "+transfer.cola={group: glue, layers: [0], seeds: null}", *made_corpus.OVERRIDES, *overrides)
+        self.gpt1(
+            "profile",
+            "small",
+            "--data",
+            str(self.brought),
+            "~variants.no_pretraining",
+            "~variants.no_aux_lm",
+            "+transfer.cola={group: glue, layers: [0], seeds: null}",
+            *made_corpus.OVERRIDES,
+            *overrides,
+        )
 
     def twin(self) -> Checkout:
         """A copy of the checkout as it is now, with the same data beside it."""
@@ -52,19 +62,43 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Brought:
 
 def test_from_raw_files_to_tables(checkout: Brought) -> None:
     ran = checkout.repro()
-    expected = {"check", "acquire@books", "clean", "contamination", "bpe", "shard", "prompt@cola", *TABLES, *ANALYSES, "curves", "generate",
-                *ABLATED, "transfer@cola"}
-    expected |= {f"{stage}@{network}" for stage in ("pretrain", "zero_shot") for network in ("transformer", "lstm")}
-    assert ran == expected | {f"{stage}@{task}" for stage in ("acquire", "encode", "finetune") for task in TASKS}
-    for table, titles in (("table2", ["SciTail", "Finetuned Transformer LM", "82.1"]), ("table3", ["Story Cloze", "86.5"]),
-                          ("table4", ["CoLA", "45.4"])):
+    expected = {
+        "check",
+        "acquire@books",
+        "clean",
+        "contamination",
+        "bpe",
+        "shard",
+        "prompt@cola",
+        *TABLES,
+        *ANALYSES,
+        "curves",
+        "generate",
+        *ABLATED,
+        "transfer@cola",
+    }
+    expected |= {
+        f"{stage}@{network}"
+        for stage in ("pretrain", "zero_shot")
+        for network in ("transformer", "lstm")
+    }
+    assert ran == expected | {
+        f"{stage}@{task}" for stage in ("acquire", "encode", "finetune") for task in TASKS
+    }
+    for table, titles in (
+        ("table2", ["SciTail", "Finetuned Transformer LM", "82.1"]),
+        ("table3", ["Story Cloze", "86.5"]),
+        ("table4", ["CoLA", "45.4"]),
+    ):
         text = (checkout.folder / "data/report" / table / f"{table}.md").read_text()
         assert all(title in text for title in [*titles, "small", "own books", "Left out"]), text
     assert "MLflow is up to date" in checkout.gpt1("sync")
     with sqlite3.connect(checkout.folder / "mlflow.db") as database:
-        names = {name for name, in database.execute("SELECT name FROM runs")}
+        names = {name for (name,) in database.execute("SELECT name FROM runs")}
     assert any("pretrain" in name for name in names), f"no pre-training among MLflow's runs {names}"
-    assert all(any(task in name for name in names) for task in TASKS), f"a task is missing among MLflow's runs {names}"
+    assert all(any(task in name for name in names) for task in TASKS), (
+        f"a task is missing among MLflow's runs {names}"
+    )
 
 
 def test_a_second_run_runs_nothing(checkout: Brought) -> None:
@@ -72,21 +106,46 @@ def test_a_second_run_runs_nothing(checkout: Brought) -> None:
 
 
 @pytest.mark.long
-def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(checkout: Brought) -> None:
+def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
+    checkout: Brought,
+) -> None:
     checkout.profile("tasks.story_cloze.finetune.epochs=2", "variants.lstm.finetune.epochs=2")
-    assert checkout.repro() == {"check", "contamination", "finetune@story_cloze", *ABLATED, "table3", "curves", *ANALYSES}
+    assert checkout.repro() == {
+        "check",
+        "contamination",
+        "finetune@story_cloze",
+        *ABLATED,
+        "table3",
+        "curves",
+        *ANALYSES,
+    }
 
 
 @pytest.mark.long
-def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_by_side_with_equal_bytes(checkout: Brought) -> None:
+def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_by_side_with_equal_bytes(
+    checkout: Brought,
+) -> None:
     with (checkout.brought / "CoLA" / "train.tsv").open("a") as file:
         file.write("aa01\t1\t\tOne more sentence.\n" * 4)
     with (checkout.folder / "gpt1/tasks/readers.py").open("a") as file:
         file.write("# edited\n")
     twin = checkout.twin()
-    encoded, trained = {f"encode@{task}" for task in TASKS}, {"finetune@cola", *ABLATED, "transfer@cola"}
-    expected = {"acquire@cola", "contamination", *encoded, "prompt@cola", *trained, "zero_shot@transformer", "zero_shot@lstm", "curves",
-                *TABLES, *ANALYSES}
+    encoded, trained = (
+        {f"encode@{task}" for task in TASKS},
+        {"finetune@cola", *ABLATED, "transfer@cola"},
+    )
+    expected = {
+        "acquire@cola",
+        "contamination",
+        *encoded,
+        "prompt@cola",
+        *trained,
+        "zero_shot@transformer",
+        "zero_shot@lstm",
+        "curves",
+        *TABLES,
+        *ANALYSES,
+    }
     assert checkout.repro() == expected
     lines = twin.gpt1("run", "-j", "2").splitlines()
     assert lines[-1].startswith(f"{len(expected)} stages run in "), lines
@@ -101,14 +160,22 @@ def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:
     lines = checkout.run("dvc", "repro", "check", status=255).splitlines()
     params.write_text(good)
     error = next(number for number, line in enumerate(lines) if line.startswith("error:"))
-    assert lines[error] == "error: params.yaml: unknown key finetune.lamda_lm (found 0.5); did you mean finetune.lambda_lm? (and 1 more)"
+    assert (
+        lines[error]
+        == "error: params.yaml: unknown key finetune.lamda_lm (found 0.5); did you mean"
+        " finetune.lambda_lm? (and 1 more)"
+    )
     assert lines[error + 1].startswith("ERROR: failed to reproduce 'check'")
     assert "Traceback" not in "\n".join(lines)
 
 
 @pytest.mark.long
 def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Brought) -> None:
-    long = ("pretrain.updates=600", "pretrain.checkpoint_minutes=0.01", "pretrain.heldout_updates=600")
+    long = (
+        "pretrain.updates=600",
+        "pretrain.checkpoint_minutes=0.01",
+        "pretrain.heldout_updates=600",
+    )
     checkout.profile(*long)
     process = checkout.command("dvc", "repro", "pretrain@transformer")
     saved = checkout.folder / "data/checkpoints"
@@ -123,13 +190,25 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Br
 
     checkout.profile("pretrain.updates=6", "pretrain.learning_rate=1.0e-4")
     assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
-    assert json.loads((checkout.folder / "data/pretrain/transformer/summary.json").read_text())["updates"] == 6
-    assert {path.name for path in saved.glob("pretrain-*")} == killed, "a changed run leaves the other's checkpoint alone and drops its own"
+    assert (
+        json.loads((checkout.folder / "data/pretrain/transformer/summary.json").read_text())[
+            "updates"
+        ]
+        == 6
+    )
+    assert {path.name for path in saved.glob("pretrain-*")} == killed, (
+        "a changed run leaves the other's checkpoint alone and drops its own"
+    )
 
     checkout.profile(*long)
     assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
     assert not list(saved.glob("pretrain-*")), "a finished run drops its checkpoint"
-    curve = [json.loads(line) for line in (checkout.folder / "data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
+    curve = [
+        json.loads(line)
+        for line in (
+            (checkout.folder / "data/pretrain/transformer/curve.jsonl").read_text().splitlines()
+        )
+    ]
     assert [point["update"] for point in curve if "gradient_norm" in point] == list(range(1, 601))
 
 

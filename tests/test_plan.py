@@ -1,4 +1,6 @@
-"""`gpt1 plan`: its formulas on cases done by hand, its graph against DVC's own, its slots, what it counts, what it says."""
+"""`gpt1 plan`: its formulas on cases done by hand, its graph against DVC's own, its slots, what it
+counts, what it says.
+"""
 
 import io
 import json
@@ -48,7 +50,9 @@ def network_of(profile: str, units: int = 0, rows: int = 40_478) -> Network:
 
 
 def test_parameters_of_the_paper() -> None:
-    assert formulas.parameters(network_of("paper")) == 116_534_784, "paper.md, section 2; see gpt1/model/gpt.py if the network was changed"
+    assert formulas.parameters(network_of("paper")) == 116_534_784, (
+        "paper.md, section 2; see gpt1/model/gpt.py if the network was changed"
+    )
 
 
 @pytest.mark.parametrize("name", ["transformer", "lstm"])
@@ -56,23 +60,34 @@ def test_parameters_are_those_of_the_networks(name: str) -> None:
     params = params_of("demo")
     made = make_network(name, params, 50, torch.Generator())
     units = params.lstm.units if name == "lstm" else 0
-    assert formulas.parameters(Network(params.model, units, 50)) == sum(one.numel() for one in made.parameters())
+    assert formulas.parameters(Network(params.model, units, 50)) == sum(
+        one.numel() for one in made.parameters()
+    )
 
 
 def test_operations_of_a_token() -> None:
     network = network_of("paper")
-    assert formulas.training_flops(network, 512, with_softmax=True) == pytest.approx(724.4e6, rel=1e-3), "counted by a profiler at 8 x 512"
+    assert formulas.training_flops(network, 512, with_softmax=True) == pytest.approx(
+        724.4e6, rel=1e-3
+    ), "counted by a profiler at 8 x 512"
     weights = 12 * (4 * 768**2 + 2 * 768 * 3072)
     assert formulas.hidden_flops(network, 0) == 2 * weights
-    assert formulas.hidden_flops(network, 512) - 2 * weights == 12 * 2 * 768 * 512, "two products with half of 512 rows on average"
+    assert formulas.hidden_flops(network, 512) - 2 * weights == 12 * 2 * 768 * 512, (
+        "two products with half of 512 rows on average"
+    )
     lstm = network_of("paper", units=2048)
-    assert formulas.hidden_flops(lstm, 1) == formulas.hidden_flops(lstm, 512) == 2 * (4 * 2048 * (768 + 2048) + 2048 * 768)
+    assert (
+        formulas.hidden_flops(lstm, 1)
+        == formulas.hidden_flops(lstm, 512)
+        == 2 * (4 * 2048 * (768 + 2048) + 2048 * 768)
+    )
 
 
 def test_memory_and_exchange_by_hand() -> None:
     sizes = {"width": 2, "layers": 1, "heads": 1, "feed_forward": 4, "context": 8}
     tiny = Network(params_of("paper").model.model_copy(update=sizes), 0, 10)
-    # 36 of embeddings; a block: 32 in matrices, 18 + 4 in biases and norms. Kept a token of length 8: 12 * 2 + 2 * 4 + 2 * 8 = 48.
+    # 36 of embeddings; a block: 32 in matrices, 18 + 4 in biases and norms. Kept a token of length
+    # 8: 12 * 2 + 2 * 4 + 2 * 8 = 48.
     assert formulas.parameters(tiny) == 36 + 32 + 22
     assert formulas.training_bytes(tiny, 16, 8, "fp32", 16) == 90 * 28 + 16 * 48 * 4 + 16 * 10 * 12
     assert formulas.all_reduce_seconds(8e9, 8, 1e9) == 14
@@ -83,7 +98,9 @@ def test_memory_and_exchange_by_hand() -> None:
 def test_a_line_through_two_points_never_goes_below_zero() -> None:
     assert estimate.line({1.0: 3.0, 3.0: 7.0}) == (1.0, 2.0)
     assert estimate.line({2.0: 3.0}) == (0.0, 1.5)
-    assert estimate.line({1.0: 1.0, 2.0: 4.0}) == (0.0, 2.0), "through the larger: it is nearer to what a run does"
+    assert estimate.line({1.0: 1.0, 2.0: 4.0}) == (0.0, 2.0), (
+        "through the larger: it is nearer to what a run does"
+    )
     assert estimate.line({1.0: 5.0, 2.0: 4.0}) == (0.0, 2.0)
 
 
@@ -101,17 +118,22 @@ def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
     ours = expand(values)
     assert list(ours) == list(known)
     assert {name: (stage.needs, stage.trains) for name, stage in ours.items()} == {
-        name: (stage.needs, stage.trains) for name, stage in known.items()}, "gpt1/plan/graph.py must read dvc.yaml as DVC does"
+        name: (stage.needs, stage.trains) for name, stage in known.items()
+    }, "gpt1/plan/graph.py must read dvc.yaml as DVC does"
 
 
 def test_the_graph_of_each_profile_ends_in_reports() -> None:
     stages = expand(compose("paper", ()))
-    assert stages["pretrain@lstm"].needs == {"shard", "acquire@official"}, "imported weights are left out where there are none"
+    assert stages["pretrain@lstm"].needs == {"shard", "acquire@official"}, (
+        "imported weights are left out where there are none"
+    )
     assert stages["pretrain@lstm"].trains
     assert stages["ablate@no_pretraining-cola"].needs == {"encode@cola", "bpe"}
     assert "finetune@cola" in stages["table4"].needs
     assert "finetune@snli" not in stages["table4"].needs
-    assert not any(name.startswith("world") for name in stages), "the paper's profile makes no world"
+    assert not any(name.startswith("world") for name in stages), (
+        "the paper's profile makes no world"
+    )
 
 
 def chain(**seconds: float) -> dict[str, Stage]:
@@ -126,7 +148,9 @@ def test_time_side_by_side() -> None:
     assert wall_seconds(stages, seconds, Slots(2), share) == 1 + 5, "b beside c and then d"
     assert wall_seconds(stages, seconds, Slots(9), share) == 1 + 4
     whole = share | {"b": Share(2, 2)}
-    assert wall_seconds(stages, seconds, Slots(2), whole) == 1 + 4 + 3, "b has both lanes for itself"
+    assert wall_seconds(stages, seconds, Slots(2), whole) == 1 + 4 + 3, (
+        "b has both lanes for itself"
+    )
     on_gpus = {name: Share(0, 1, devices=1) for name in stages}
     assert wall_seconds(stages, seconds, Slots(1, ("0", "1")), on_gpus) == 1 + 5
 
@@ -137,15 +161,25 @@ def test_work_of_the_demo_by_hand() -> None:
     pretrain = work_of(stages["pretrain@transformer"], params, ())
     network = Network(params.model, 0, 2500 + 2 * 60 + 2)
     assert (pretrain.updates, pretrain.tokens, pretrain.network) == (2000, 2000 * 8 * 128, network)
-    assert pretrain.flops == pytest.approx(pretrain.tokens * formulas.training_flops(network, 128, with_softmax=True))
+    assert pretrain.flops == pytest.approx(
+        pretrain.tokens * formulas.training_flops(network, 128, with_softmax=True)
+    )
     cola = work_of(stages["finetune@cola"], params, ())
     assert (cola.updates, cola.networks) == (2 * 4 * (600 // 8), 2)
     race = work_of(stages["transfer@race"], params, ())
-    assert (race.updates, race.networks) == (2 * 4 * (400 // 8), 2), "0 and 2 layers of 4: all four are the ordinary fine-tuning"
-    no_lm, full = (work_of(stages[name], params, ()) for name in ("ablate@no_aux_lm-cola", "finetune@cola"))
+    assert (race.updates, race.networks) == (2 * 4 * (400 // 8), 2), (
+        "0 and 2 layers of 4: all four are the ordinary fine-tuning"
+    )
+    no_lm, full = (
+        work_of(stages[name], params, ()) for name in ("ablate@no_aux_lm-cola", "finetune@cola")
+    )
     assert no_lm.flops < full.flops, "without the auxiliary objective there is no softmax"
-    assert work_of(stages["ablate@lstm-cola"], params, ()).network == Network(params.model, 256, 2500 + 2 * 60 + 2 + 3)
-    assert evaluations_of(params.finetune, 3000) == 4 + 2, "after each of four epochs, and at updates 1000 and 2000 of the first"
+    assert work_of(stages["ablate@lstm-cola"], params, ()).network == Network(
+        params.model, 256, 2500 + 2 * 60 + 2 + 3
+    )
+    assert evaluations_of(params.finetune, 3000) == 4 + 2, (
+        "after each of four epochs, and at updates 1000 and 2000 of the first"
+    )
 
 
 def test_the_paper_trains_for_a_hundred_epochs() -> None:
@@ -154,15 +188,21 @@ def test_the_paper_trains_for_a_hundred_epochs() -> None:
     assert work.network.rows == 40_478
     assert not work.counted
     assert work.updates == pytest.approx(100 * 0.995 * 5e9 / 4.7 / (64 * 512), rel=1e-3)
-    assert 0.5 < formulas.petaflop_days(work.flops) < 1.5, "the authors give 0.96 petaflop-days; Figure 2's axis ends at 10^6 updates of it"
+    assert 0.5 < formulas.petaflop_days(work.flops) < 1.5, (
+        "the authors give 0.96 petaflop-days; Figure 2's axis ends at 10^6 updates of it"
+    )
 
 
 def test_rows_of_the_town_are_those_that_it_makes() -> None:
-    assert facts.TOWN.keys() == facts.OFFICIAL.keys() == TASKS.keys(), "a new task needs its rows in gpt1/plan/facts.py"
+    assert facts.TOWN.keys() == facts.OFFICIAL.keys() == TASKS.keys(), (
+        "a new task needs its rows in gpt1/plan/facts.py"
+    )
     for name, rows in facts.TOWN.items():
         train, dev, test = SIZES[name]
         made = rows.train + rows.dev + rows.labelled + rows.unlabelled
-        assert made == train + dev + (dev if name == "mnli" else test), f"{name}: facts.TOWN must follow SIZES of gpt1/demo/files.py"
+        assert made == train + dev + (dev if name == "mnli" else test), (
+            f"{name}: facts.TOWN must follow SIZES of gpt1/demo/files.py"
+        )
 
 
 def test_a_task_without_a_row_is_assumed_to_be_of_middling_size_and_named(monkeypatch) -> None:
@@ -172,7 +212,10 @@ def test_a_task_without_a_row_is_assumed_to_be_of_middling_size_and_named(monkey
     tuned, read = (work_of(stages[name], params, ()) for name in ("finetune@cola", "acquire@cola"))
     assert (tuned.counted, tuned.updates) == (False, 5 * 3 * (facts.ASSUMED.train // 32))
     assert (read.counted, read.disk_bytes) == (False, facts.ASSUMED_BYTES)
-    assert facts.unknown({"cola": "raw", "rte": "raw"}, ["cola", "dprd"]) == ["cola", "cola (zero-shot)"]
+    assert facts.unknown({"cola": "raw", "rte": "raw"}, ["cola", "dprd"]) == [
+        "cola",
+        "cola (zero-shot)",
+    ]
     assert facts.unknown({"cola": "world/town"}, []) == ["cola"]
     assert work_of(Stage("novel@cola", frozenset()), params, ()).kind == "text"
     assert estimate.seconds(work_of(Stage("novel", frozenset()), params, ()), None, 1.0, 2) >= 1
@@ -189,16 +232,42 @@ def test_what_is_on_disk_counts_more_than_tables() -> None:
     assert not known.counted
     assert seen.network
     assert seen.network.rows == made_data.VOCABULARY + 3
-    assert (seen.updates, known.updates) == (0, 5 * 3 * (8_551 // 32)), "18 rows make no batch of 32"
-    assert work_of(stages["pretrain@transformer"], params, fresh).updates == round(100 * 600 / (64 * 512)) or 1
+    assert (seen.updates, known.updates) == (0, 5 * 3 * (8_551 // 32)), (
+        "18 rows make no batch of 32"
+    )
+    assert (
+        work_of(stages["pretrain@transformer"], params, fresh).updates
+        == round(100 * 600 / (64 * 512))
+        or 1
+    )
 
 
 def test_measured_shapes_are_real_or_scaled_down() -> None:
     network = network_of("paper")
-    most = Work("finetune@race", "finetune", network=network, rows=32, sequences=4, length=350.0, updates=10, flops=10e12)
-    least = Work("finetune@cola", "finetune", network=network, rows=32, sequences=1, length=10.0, updates=10, flops=1e11)
+    most = Work(
+        "finetune@race",
+        "finetune",
+        network=network,
+        rows=32,
+        sequences=4,
+        length=350.0,
+        updates=10,
+        flops=10e12,
+    )
+    least = Work(
+        "finetune@cola",
+        "finetune",
+        network=network,
+        rows=32,
+        sequences=1,
+        length=10.0,
+        updates=10,
+        flops=1e11,
+    )
     assert here.shapes_of([most, least], 1e18) == [(32, 1, 10.0), (32, 4, 350.0)]
-    assert here.shapes_of([most], 1e18) == [(32, 4, 350.0)], "one size of update needs one measurement"
+    assert here.shapes_of([most], 1e18) == [(32, 4, 350.0)], (
+        "one size of update needs one measurement"
+    )
     assert here.shapes_of([most], 0.5e12) == [(8, 4, 350.0), (16, 4, 350.0)]
     rows, sequences, length = here.shapes_of([most], 1e10)[1]
     assert (rows, sequences) == (1, 4)
@@ -206,25 +275,61 @@ def test_measured_shapes_are_real_or_scaled_down() -> None:
 
 
 def planned(work: Work, memory: float) -> Planned:
-    return Planned(work, 60.0, True, memory, False, dict.fromkeys((one.name for one in machines.NAMED), 30.0))
+    return Planned(
+        work, 60.0, True, memory, False, dict.fromkeys((one.name for one in machines.NAMED), 30.0)
+    )
 
 
 def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9) -> Plan:
     network = network_of("paper")
-    work = Work("pretrain@transformer", "pretrain", True, "transformer", network, 64, 1, 512, 1, 100, 8.64e19, tokens=1e9, disk_bytes=disk)
+    work = Work(
+        "pretrain@transformer",
+        "pretrain",
+        True,
+        "transformer",
+        network,
+        64,
+        1,
+        512,
+        1,
+        100,
+        8.64e19,
+        tokens=1e9,
+        disk_bytes=disk,
+    )
     walls = {"": 3600.0} | {one.name: 1800.0 for one in machines.NAMED}
-    return Plan(profile, {work.stage: planned(work, memory)}, walls, None, 1e11, None, 2, "a processor",
-                machines.Room(8e9, 0.0, 1e11, 2), 1e9)
+    return Plan(
+        profile,
+        {work.stage: planned(work, memory)},
+        walls,
+        None,
+        1e11,
+        None,
+        2,
+        "a processor",
+        machines.Room(8e9, 0.0, 1e11, 2),
+        1e9,
+    )
 
 
 def test_the_table_keeps_measured_and_estimated_apart() -> None:
     lines = table.lines_of(plan_of("small"), read_prices(["2.5", "1 x H200=4"]))
     row = next(line for line in lines if line.startswith("pretrain@transformer"))
-    assert re.search(r" 60 s +~30 s +~30 s", row), "measured here without a mark, estimated with one"
-    assert next(line for line in lines if line.startswith("cost")).split()[1:] == ["~2.50", "~2.00", "~1.25", "~1.25", "~1.25"]
+    assert re.search(r" 60 s +~30 s +~30 s", row), (
+        "measured here without a mark, estimated with one"
+    )
+    assert next(line for line in lines if line.startswith("cost")).split()[1:] == [
+        "~2.50",
+        "~2.00",
+        "~1.25",
+        "~1.25",
+        "~1.25",
+    ]
     assert any("Energy here is unknown" in line for line in lines)
     assert not any("month on 8 GPUs" in line for line in lines)
-    assert any("1.00 petaflop-days" in line for line in table.lines_of(plan_of("paper"), {})), "beside the paper's own 0.96"
+    assert any("1.00 petaflop-days" in line for line in table.lines_of(plan_of("paper"), {})), (
+        "beside the paper's own 0.96"
+    )
 
 
 def test_what_does_not_fit_is_said() -> None:
@@ -254,7 +359,11 @@ def test_plan_beside_fact() -> None:
     write_json(SECONDS, {"pretrain@transformer": 75.0, "check": 1.0})
     log_of("pretrain@transformer").write_text("Running stage 'pretrain@transformer':\n")
     write_json(Path("data/logs/pretrain/transformer-speed.json"), {"peak_memory_bytes": 2e9})
-    row = next(line for line in after.lines_after(told, after.facts(told)) if line.startswith("pretrain@transformer"))
+    row = next(
+        line
+        for line in after.lines_after(told, after.facts(told))
+        if line.startswith("pretrain@transformer")
+    )
     assert row.split()[1:] == ["1", "60", "s", "75", "s", "1.25", "1", "GB", "2", "GB"]
 
 
@@ -263,9 +372,16 @@ def test_every_stage_has_a_time_on_every_machine(profile: str, hardware: int) ->
     values, named = compose(profile, ()), machines.NAMED[hardware]
     stages, params = expand(values), params_of(profile)
     share = shares(stages, named.slots, named.cores)
-    seconds = {name: estimate.data_sheet_seconds(work_of(stage, params, ()), named, share[name], 1.0) for name, stage in stages.items()}
+    seconds = {
+        name: estimate.data_sheet_seconds(work_of(stage, params, ()), named, share[name], 1.0)
+        for name, stage in stages.items()
+    }
     assert all(1 <= value < 1e8 for value in seconds.values())
-    assert max(seconds.values()) <= wall_seconds(stages, seconds, named.slots, share) <= sum(seconds.values())
+    assert (
+        max(seconds.values())
+        <= wall_seconds(stages, seconds, named.slots, share)
+        <= sum(seconds.values())
+    )
 
 
 def measured_here(job: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
@@ -279,13 +395,24 @@ def measured_here(job: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> di
 
 @pytest.mark.parametrize("kind", ["pretrain", "finetune"])
 def test_a_measurement_is_of_the_real_training(kind: str, monkeypatch) -> None:
-    params = params_of("demo", "model.width=16", "model.heads=2", "model.feed_forward=32", "model.context=16", "model.layers=1",
-                       "lstm.units=16", "pretrain.updates=300", "transfer.race.layers=[0]")
+    params = params_of(
+        "demo",
+        "model.width=16",
+        "model.heads=2",
+        "model.feed_forward=32",
+        "model.context=16",
+        "model.layers=1",
+        "lstm.units=16",
+        "pretrain.updates=300",
+        "transfer.race.layers=[0]",
+    )
     stages = expand(compose("demo", ()))
     names = ("pretrain@lstm",) if kind == "pretrain" else ("finetune@cola", "finetune@race")
     work = [work_of(stages[name], params, ()) for name in names]
     jobs = here.jobs_of(kind, work, params, 1e18)
-    found = here.measured(jobs[0], [measured_here(job, monkeypatch) for job in jobs], work[-1], params)
+    found = here.measured(
+        jobs[0], [measured_here(job, monkeypatch) for job in jobs], work[-1], params
+    )
     pace = here.pace_of(found)
     assert found.whole
     assert len(found.updates) == len(work)
@@ -296,5 +423,7 @@ def test_a_measurement_is_of_the_real_training(kind: str, monkeypatch) -> None:
 
 
 def test_a_measurement_that_fails_says_why() -> None:
-    with pytest.raises(UserError, match=r"the measurement ended with status 1: .*KeyError.*--no-measure"):
+    with pytest.raises(
+        UserError, match=r"the measurement ended with status 1: .*KeyError.*--no-measure"
+    ):
         here.in_processes([{"nothing": 0}], Share(1, 1), Slots(1), lambda: None)

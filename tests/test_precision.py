@@ -1,4 +1,6 @@
-"""What precision asks for: real bfloat16 products where the processor knows them, the same rounding in float32 where it does not."""
+"""What precision asks for: real bfloat16 products where the processor knows them, the same rounding
+in float32 where it does not.
+"""
 
 import numpy as np
 import pytest
@@ -14,8 +16,16 @@ from gpt1.train.launch import Machine
 from gpt1.train.objectives import Pretraining
 from gpt1.yaml_files import read_yaml
 
-SIZES = Model(context=12, width=32, layers=2, heads=2, feed_forward=64, embedding_deviation=0.3, weight_deviation=0.2,
-              layer_norm_epsilon=1e-5)
+SIZES = Model(
+    context=12,
+    width=32,
+    layers=2,
+    heads=2,
+    feed_forward=64,
+    embedding_deviation=0.3,
+    weight_deviation=0.2,
+    layer_norm_epsilon=1e-5,
+)
 CPU = torch.device("cpu")
 
 
@@ -33,11 +43,15 @@ def gradients(network, context):
     objective, windows_bt = Pretraining(network), torch.randint(0, 40, (4, 13), generator=seeded(2))
     with context:
         loss = objective(windows_bt, Dropout(0.1, 1, np.arange(4)))["loss"]
-    return loss.item(), torch.cat([gradient.flatten() for gradient in torch.autograd.grad(loss, list(objective.parameters()))])
+    return loss.item(), torch.cat(
+        [gradient.flatten() for gradient in torch.autograd.grad(loss, list(objective.parameters()))]
+    )
 
 
 def test_an_emulated_product_is_the_real_one():
-    """torch's own bfloat16 product, however slow, and its gradients; sums in another order may round differently once."""
+    """torch's own bfloat16 product, however slow, and its gradients; sums in another order may
+    round differently once.
+    """
     results = []
     for context in (precision.Bf16Emulation(), torch.autocast("cpu", dtype=torch.bfloat16)):
         layer, x = nn.Linear(64, 48), torch.randn(20, 64, generator=seeded(1), requires_grad=True)
@@ -50,48 +64,76 @@ def test_an_emulated_product_is_the_real_one():
         results.append([y.detach().float(), x.grad, layer.weight.grad])
     for emulated, real in zip(*results, strict=True):
         assert (emulated == emulated.bfloat16().float()).all(), "it is not rounded"
-        torch.testing.assert_close(emulated, real, rtol=2 ** -7, atol=1e-6)
+        torch.testing.assert_close(emulated, real, rtol=2**-7, atol=1e-6)
         assert (emulated == real).float().mean() > 0.9
 
 
 def test_emulation_is_as_far_from_float32_as_bfloat16_is():
     network = Decoder(SIZES, 40, seeded(0))
     _, exact = gradients(network, precision.nullcontext())
-    distances = [float((gradients(network, context)[1] - exact).norm() / exact.norm())
-                 for context in (precision.Bf16Emulation(), torch.autocast("cpu", dtype=torch.bfloat16))]
+    distances = [
+        float((gradients(network, context)[1] - exact).norm() / exact.norm())
+        for context in (precision.Bf16Emulation(), torch.autocast("cpu", dtype=torch.bfloat16))
+    ]
     assert distances[0] == pytest.approx(distances[1], rel=0.3)
     assert 1e-3 < distances[0] < 3e-2
 
 
 def test_the_lstm_runs_emulated():
     network = Lstm(SIZES, 48, 40, seeded(0))
-    (loss, found), (exact_loss, exact) = (gradients(network, context) for context in (precision.Bf16Emulation(), precision.nullcontext()))
+    (loss, found), (exact_loss, exact) = (
+        gradients(network, context)
+        for context in (precision.Bf16Emulation(), precision.nullcontext())
+    )
     assert loss == pytest.approx(exact_loss, rel=1e-3)
     assert 1e-3 < float((found - exact).norm() / exact.norm()) < 5e-2
 
 
-@pytest.mark.parametrize(("wanted", "native", "expected"), [
-    ("fp32", True, "fp32"), ("fp32", False, "fp32"), ("bf16", True, "bf16"), ("bf16", False, "bf16 emulated")])
+@pytest.mark.parametrize(
+    ("wanted", "native", "expected"),
+    [
+        ("fp32", True, "fp32"),
+        ("fp32", False, "fp32"),
+        ("bf16", True, "bf16"),
+        ("bf16", False, "bf16 emulated"),
+    ],
+)
 def test_the_processor_decides_how_not_what(recipe, wanted, native, expected, monkeypatch):
     monkeypatch.setattr(precision, "native_bf16", lambda: native)
     assert precision.arithmetic(CPU, recipe.model_copy(update={"precision": wanted})) == expected
-    assert precision.arithmetic(torch.device("cuda"), recipe.model_copy(update={"precision": wanted})) == wanted
+    assert (
+        precision.arithmetic(torch.device("cuda"), recipe.model_copy(update={"precision": wanted}))
+        == wanted
+    )
 
 
 def test_emulation_ends_with_its_block(recipe, monkeypatch):
     monkeypatch.setattr(precision, "native_bf16", lambda: False)
-    x = torch.full((1, 1), 1.0 + 2 ** -12)
+    x = torch.full((1, 1), 1.0 + 2**-12)
     with precision.in_precision(CPU, recipe):
         assert (x @ torch.ones(1, 1)).item() == 1.0
     assert (x @ torch.ones(1, 1)).item() > 1.0
 
 
-@pytest.mark.parametrize(("native", "tokens", "setting", "dropout", "compiled"), [
-    (True, 10 ** 12, None, 0.1, "blocks and masks"), (True, 1000, None, 0.1, "no"), (True, 1000, True, 0.1, "blocks and masks"),
-    (True, 10 ** 12, False, 0.1, "no"), (True, 0, True, 0.1, "no"), (False, 10 ** 12, None, 0.1, "masks"),
-    (False, 10 ** 12, None, 0.0, "no"), (False, 10 ** 12, True, 0.1, "masks"), (False, 10 ** 12, False, 0.1, "no"),
-    (False, 1000, None, 0.1, "no"), (False, 0, True, 0.1, "no")])
-def test_compiled_where_it_pays(recipe, native, tokens, setting, dropout, compiled, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("native", "tokens", "setting", "dropout", "compiled"),
+    [
+        (True, 10**12, None, 0.1, "blocks and masks"),
+        (True, 1000, None, 0.1, "no"),
+        (True, 1000, True, 0.1, "blocks and masks"),
+        (True, 10**12, False, 0.1, "no"),
+        (True, 0, True, 0.1, "no"),
+        (False, 10**12, None, 0.1, "masks"),
+        (False, 10**12, None, 0.0, "no"),
+        (False, 10**12, True, 0.1, "masks"),
+        (False, 10**12, False, 0.1, "no"),
+        (False, 1000, None, 0.1, "no"),
+        (False, 0, True, 0.1, "no"),
+    ],
+)
+def test_compiled_where_it_pays(
+    recipe, native, tokens, setting, dropout, compiled, monkeypatch, capsys
+):
     recipe = recipe.model_copy(update={"dropout": dropout})
     monkeypatch.setattr(precision, "native_bf16", lambda: native)
     monkeypatch.setattr(speed, "can_compile", lambda: True)
@@ -101,4 +143,6 @@ def test_compiled_where_it_pays(recipe, native, tokens, setting, dropout, compil
     assert chosen["compiled"] == compiled
     assert ("emulated" in capsys.readouterr().err) == (not native and tokens > 1000)
     monkeypatch.setattr(speed, "can_compile", lambda: False)
-    assert speed.speed_up(network, recipe, machine, tokens)["compiled"] == "no", "without a compiler it runs all the same"
+    assert speed.speed_up(network, recipe, machine, tokens)["compiled"] == "no", (
+        "without a compiler it runs all the same"
+    )

@@ -28,17 +28,37 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def gpt1(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", "from gpt1.cli import main; main()", *arguments],
-                          cwd=checkout, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", "from gpt1.cli import main; main()", *arguments],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_small_runs_on_what_is_there(checkout: Path) -> None:
-    done = gpt1(checkout, "profile", "small", "--data", "brought", "finetune.epochs=2", "finetune.seeds=[3]", "tasks.cola.train_rows=1")
+    done = gpt1(
+        checkout,
+        "profile",
+        "small",
+        "--data",
+        "brought",
+        "finetune.epochs=2",
+        "finetune.seeds=[3]",
+        "tasks.cola.train_rows=1",
+    )
     assert done.returncode == 0, done.stderr
     params = read_params(checkout / "params.yaml")
     assert params.profile == "small"
-    assert (params.finetune.epochs, params.finetune.seeds, params.tasks["cola"].train_rows) == (2, (3,), 1)
-    assert params.finetune.beta2 == read_yaml(ROOT / "conf" / "paper.yaml")["finetune"]["beta2"], "small says only what differs"
+    assert (params.finetune.epochs, params.finetune.seeds, params.tasks["cola"].train_rows) == (
+        2,
+        (3,),
+        1,
+    )
+    assert params.finetune.beta2 == read_yaml(ROOT / "conf" / "paper.yaml")["finetune"]["beta2"], (
+        "small says only what differs"
+    )
     assert (list(params.tasks), list(params.sources)) == (["cola"], ["books", "cola"])
     assert (checkout / "data/raw/books/one.txt").read_text() == "A book.\n"
     assert "Story Cloze" in done.stdout, "what was left out is listed"
@@ -46,12 +66,30 @@ def test_small_runs_on_what_is_there(checkout: Path) -> None:
 
 def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None:
     row = "+variants.mine={network: transformer, seeds: null, finetune: {dropout: 0.0}}"
-    done = gpt1(checkout, "profile", "small", "--data", "brought", row, "variants.no_aux_lm.finetune.epochs=1")
+    done = gpt1(
+        checkout,
+        "profile",
+        "small",
+        "--data",
+        "brought",
+        row,
+        "variants.no_aux_lm.finetune.epochs=1",
+    )
     assert done.returncode == 0, done.stderr
     params = read_params(checkout / "params.yaml")
-    assert list(params.ablate) == ["no_pretraining-cola", "no_aux_lm-cola", "lstm-cola", "mine-cola"]
-    assert [row.reads for row in params.ablate.values()] == ["bpe", *(f"pretrain/{network}/weights.safetensors" for network in
-                                                                     ("transformer", "lstm", "transformer"))]
+    assert list(params.ablate) == [
+        "no_pretraining-cola",
+        "no_aux_lm-cola",
+        "lstm-cola",
+        "mine-cola",
+    ]
+    assert [row.reads for row in params.ablate.values()] == [
+        "bpe",
+        *(
+            f"pretrain/{network}/weights.safetensors"
+            for network in ("transformer", "lstm", "transformer")
+        ),
+    ]
     assert params.finetune_for("cola", "mine").dropout == 0.0
     assert params.finetune_for("cola", "no_aux_lm").epochs == 1
     assert (list(params.transfer), list(params.zero_shot)) == ([], ["cola"])
@@ -75,48 +113,105 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
     assert done.stderr.startswith("error: nothing is in data/raw/cola: put the files there")
 
 
-@pytest.mark.parametrize(("arguments", "line"), [
-    (["profile", "smal"], "error: no profile 'smal'; expected one of demo, official, paper, small"),
-    (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
-    (["profile", "small", "finetune.epochs"], "error: Error parsing override 'finetune.epochs'"),
-    (["profile", "small", "finetune.epochs=two"], "error: params.yaml: finetune.epochs: found 'two', expected an integer"),
-    (["profile", "small", "+variants.x={network: gru, seeds: null, finetune: {}}"],
-     "error: params.yaml: variants.x.network: found 'gru', expected 'transformer' or 'lstm'"),
-    (["profile", "small", "+variants.x={network: lstm, finetune: {}}"], "error: params.yaml: variants.x.seeds is missing"),
-    (["profile", "small", "tasks.cola.train_rows=many"], "error: params.yaml: tasks.cola.train_rows: found 'many', expected an integer"),
-    (["profile", "small", "model.heads=3"], "error: params.yaml: model.heads 3 must divide model.width 256"),
-    (["profile", "small"], "error: nothing is in data/raw/books, and profile small cannot run without it"),
-    (["profile", "small", "--data", "nowhere"], "error: --data nowhere is not a folder"),
-    (["profile", "small", "--data", "conf"], "error: --data conf holds no folder of a known name"),
-    (["profile", "paper", "--data", "brought"], "error: nothing is in data/raw/openai_bpe, and profile paper cannot run without it"),
-])
-def test_a_mistake_is_one_line_and_status_2(checkout: Path, arguments: list[str], line: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["profile", "smal"],
+            "error: no profile 'smal'; expected one of demo, official, paper, small",
+        ),
+        (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
+        (
+            ["profile", "small", "finetune.epochs"],
+            "error: Error parsing override 'finetune.epochs'",
+        ),
+        (
+            ["profile", "small", "finetune.epochs=two"],
+            "error: params.yaml: finetune.epochs: found 'two', expected an integer",
+        ),
+        (
+            ["profile", "small", "+variants.x={network: gru, seeds: null, finetune: {}}"],
+            "error: params.yaml: variants.x.network: found 'gru', expected 'transformer' or 'lstm'",
+        ),
+        (
+            ["profile", "small", "+variants.x={network: lstm, finetune: {}}"],
+            "error: params.yaml: variants.x.seeds is missing",
+        ),
+        (
+            ["profile", "small", "tasks.cola.train_rows=many"],
+            "error: params.yaml: tasks.cola.train_rows: found 'many', expected an integer",
+        ),
+        (
+            ["profile", "small", "model.heads=3"],
+            "error: params.yaml: model.heads 3 must divide model.width 256",
+        ),
+        (
+            ["profile", "small"],
+            "error: nothing is in data/raw/books, and profile small cannot run without it",
+        ),
+        (["profile", "small", "--data", "nowhere"], "error: --data nowhere is not a folder"),
+        (
+            ["profile", "small", "--data", "conf"],
+            "error: --data conf holds no folder of a known name",
+        ),
+        (
+            ["profile", "paper", "--data", "brought"],
+            "error: nothing is in data/raw/openai_bpe, and profile paper cannot run without it",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(
+    checkout: Path, arguments: list[str], line: str
+) -> None:
     done = gpt1(checkout, *arguments)
     assert done.returncode == 2
     assert line in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
-    assert not (checkout / "params.yaml").exists(), "a refused profile must leave params.yaml as it was"
+    assert not (checkout / "params.yaml").exists(), (
+        "a refused profile must leave params.yaml as it was"
+    )
 
 
 def test_only_some_tasks(checkout: Path) -> None:
     done = gpt1(checkout, "profile", "demo", "--tasks", "race,rte,", "tasks.cola.train_rows=3")
     assert done.returncode == 0, done.stderr
     params = read_params(checkout / "params.yaml")
-    assert (list(params.tasks), list(params.transfer), list(params.zero_shot)) == (["rte", "race"], ["race"], ["race"])
+    assert (list(params.tasks), list(params.transfer), list(params.zero_shot)) == (
+        ["rte", "race"],
+        ["race"],
+        ["race"],
+    )
     assert list(params.ablate) == ["no_pretraining-rte", "no_aux_lm-rte", "lstm-rte"]
     assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
-    assert (checkout / "params.yaml").read_text().startswith("# Composed by: gpt1 profile demo tasks.cola.train_rows=3 --tasks race,rte\n")
+    assert (
+        (checkout / "params.yaml")
+        .read_text()
+        .startswith("# Composed by: gpt1 profile demo tasks.cola.train_rows=3 --tasks race,rte\n")
+    )
     assert "left out" not in done.stdout, "what was not asked for is no loss"
 
 
-@pytest.mark.parametrize(("profile", "tasks", "line"), [
-    ("demo", "snil", "error: no task 'snil' here; did you mean snli? (expected some of snli, "),
-    ("demo", ",", "error: no task is named; expected some of snli, "),
-    ("small", "cola,rte", "error: nothing is in data/raw/rte, and a run on cola,rte cannot run without it: "),
-])
-def test_tasks_that_cannot_run_are_one_line(checkout: Path, profile: str, tasks: str, line: str) -> None:
+@pytest.mark.parametrize(
+    ("profile", "tasks", "line"),
+    [
+        ("demo", "snil", "error: no task 'snil' here; did you mean snli? (expected some of snli, "),
+        ("demo", ",", "error: no task is named; expected some of snli, "),
+        (
+            "small",
+            "cola,rte",
+            "error: nothing is in data/raw/rte, and a run on cola,rte cannot run without it: ",
+        ),
+    ],
+)
+def test_tasks_that_cannot_run_are_one_line(
+    checkout: Path, profile: str, tasks: str, line: str
+) -> None:
     done = gpt1(checkout, "profile", profile, "--data", "brought", "--tasks", tasks)
-    assert (done.returncode, done.stderr.startswith(line), done.stderr.count("\n")) == (2, True, 1), done.stderr
+    assert (done.returncode, done.stderr.startswith(line), done.stderr.count("\n")) == (
+        2,
+        True,
+        1,
+    ), done.stderr
     assert not (checkout / "params.yaml").exists()
 
 

@@ -1,4 +1,6 @@
-"""The committed params.yaml's own pipeline, at a fraction of its size, and what the README says one can type then."""
+"""The committed params.yaml's own pipeline, at a fraction of its size, and what the README says one
+can type then.
+"""
 
 import json
 import re
@@ -18,17 +20,35 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]
 PARAMS = read_yaml(ROOT / "params.yaml")
 KEPT = ("scitail", "rte", "race", "cola")
-# A third of the tasks, a sixth of the books, a hundredth of the updates, a tenth of the rows, a small network: no score means anything.
-FRACTION = ["model.width=32", "model.layers=2", "model.feed_forward=128", "lstm.units=32", "transfer.race.layers=[0,2]",
-            "~variants.no_pretraining", "~variants.no_aux_lm",
-            "world.town.books=10", "shard.heldout_fraction=0.3", "bpe.merges=300", "pretrain.updates=20", "pretrain.warmup_updates=2",
-            "pretrain.heldout_updates=10", "finetune.seeds=[0]", "finetune.epochs=1", "pretrain.snapshots_per_decade=1",
-            *(f"zero_shot.{name}.rows=40" for name in PARAMS["zero_shot"] if name in (*KEPT, "dprd")), "zero_shot.cola.train_rows=40",
-            *(f"tasks.{task}.train_rows=40" for task in KEPT)]
+# A third of the tasks, a sixth of the books, a hundredth of the updates, a tenth of the rows, a
+# small network: no score means anything.
+FRACTION = [
+    "model.width=32",
+    "model.layers=2",
+    "model.feed_forward=128",
+    "lstm.units=32",
+    "transfer.race.layers=[0,2]",
+    "~variants.no_pretraining",
+    "~variants.no_aux_lm",
+    "world.town.books=10",
+    "shard.heldout_fraction=0.3",
+    "bpe.merges=300",
+    "pretrain.updates=20",
+    "pretrain.warmup_updates=2",
+    "pretrain.heldout_updates=10",
+    "finetune.seeds=[0]",
+    "finetune.epochs=1",
+    "pretrain.snapshots_per_decade=1",
+    *(f"zero_shot.{name}.rows=40" for name in PARAMS["zero_shot"] if name in (*KEPT, "dprd")),
+    "zero_shot.cola.train_rows=40",
+    *(f"tasks.{task}.train_rows=40" for task in KEPT),
+]
 
 
 class Block(NamedTuple):
-    """Commands of the README, the line on which they start, and whether they are to be run; if not, why."""
+    """Commands of the README, the line on which they start, and whether they are to be run; if not,
+    why.
+    """
 
     line: int
     commands: str
@@ -40,7 +60,7 @@ def blocks(text: str) -> list[Block]:
     found = []
     for match in re.finditer(r"(?:<!-- ([^\n]*?) -->\n)?```(\w*)\n(.*?)```", text, re.DOTALL):
         if match[2] != "mermaid":
-            found.append(Block(text[:match.start(3)].count("\n") + 1, match[3], match[1] or ""))
+            found.append(Block(text[: match.start(3)].count("\n") + 1, match[3], match[1] or ""))
     return found
 
 
@@ -51,13 +71,23 @@ def to_run() -> list[Block]:
 
 @pytest.mark.parametrize("block", blocks(README), ids=lambda block: f"line-{block.line}")
 def test_every_block_says_whether_it_is_run(block: Block) -> None:
-    assert re.fullmatch(r"run|not run: \w.+", block.mark), f"README.md, line {block.line}: expected <!-- run --> or <!-- not run: … -->"
+    assert re.fullmatch(r"run|not run: \w.+", block.mark), (
+        f"README.md, line {block.line}: expected <!-- run --> or <!-- not run: … -->"
+    )
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The whole graph of the demo, run by `gpt1 run`."""
-    checkout = Checkout(tmp_path_factory.mktemp("readme"), "params.yaml", "Makefile", "README.md", "flows", "prefect.toml", "prefect.yaml")
+    checkout = Checkout(
+        tmp_path_factory.mktemp("readme"),
+        "params.yaml",
+        "Makefile",
+        "README.md",
+        "flows",
+        "prefect.toml",
+        "prefect.yaml",
+    )
     (checkout.folder / ".venv").symlink_to(sys.prefix)
     checkout.gpt1("profile", "demo", "--tasks", ",".join(KEPT), *FRACTION)
     checkout.gpt1("run")
@@ -74,7 +104,9 @@ def served(made: Checkout) -> Iterator[Checkout]:
 
 def asked(checkout: Checkout, what: str) -> list[dict[str, Any]]:
     """What Prefect's server knows: `artifacts`, `flow_runs` or `task_runs`."""
-    request = urllib.request.Request(f"{checkout.prefect}/{what}/filter", b"{}", {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{checkout.prefect}/{what}/filter", b"{}", {"Content-Type": "application/json"}
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return list(json.load(answer))
 
@@ -87,9 +119,18 @@ def test_the_demo_runs_end_to_end(made: Checkout) -> None:
         assert "made up" in text
         ours = next(line for line in text.splitlines() if "**this run" in line)
         assert len(re.findall(r"\d+\.\d", ours)) >= scored, f"{table}: a task is left out: {ours}"
-    for report, words in (("table5", "LSTM"), ("figure2", "layers transferred"), ("claims", "undecided"), ("curves", "Parameters")):
+    for report, words in (
+        ("table5", "LSTM"),
+        ("figure2", "layers transferred"),
+        ("claims", "undecided"),
+        ("curves", "Parameters"),
+    ):
         assert words in (made.folder / f"data/report/{report}/{report}.md").read_text(), report
-    trained = {folder.name for folder in (made.folder / "data/finetune").glob("*/*") if (folder / "seed-0/weights.safetensors").exists()}
+    trained = {
+        folder.name
+        for folder in (made.folder / "data/finetune").glob("*/*")
+        if (folder / "seed-0/weights.safetensors").exists()
+    }
     assert trained == set(KEPT)
 
 
@@ -103,29 +144,51 @@ def test_prefects_pages_show_the_run(served: Checkout) -> None:
     assert re.fullmatch(r"all checkout at \w+\+?", run["name"]), run["name"]
     assert "profile:checkout" in run["tags"]
     stages = {task["name"]: task["state_name"] for task in asked(made, "task_runs")}
-    assert stages == dict.fromkeys(made.hashes(), "Cached"), "a task for each stage of DVC's graph, and all of them are up to date"
+    assert stages == dict.fromkeys(made.hashes(), "Cached"), (
+        "a task for each stage of DVC's graph, and all of them are up to date"
+    )
     shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
-    assert {"table2", "table3", "table4", "table5", "figure2", "claims", "curves", "mlflow"} <= set(shown)
+    assert {"table2", "table3", "table4", "table5", "figure2", "claims", "curves", "mlflow"} <= set(
+        shown
+    )
     assert "data:image/png;base64," in shown["figure2"]
     assert f"[pretrain transformer]({made.mlflow}/#/experiments/" in shown["mlflow"]
     with sqlite3.connect(made.folder / "mlflow.db") as database:
-        pages = {value for value, in database.execute("SELECT value FROM tags WHERE key = 'flow_run'")}
-    assert pages == {f"{made.prefect.removesuffix('/api')}/runs/flow-run/{run['id']}"}, "MLflow's runs lead back to the flow run"
+        pages = {
+            value for (value,) in database.execute("SELECT value FROM tags WHERE key = 'flow_run'")
+        }
+    assert pages == {f"{made.prefect.removesuffix('/api')}/runs/flow-run/{run['id']}"}, (
+        "MLflow's runs lead back to the flow run"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.timeout(600)
 @pytest.mark.long
-def test_a_flow_with_parameters_leaves_the_checkout_alone_and_takes_what_is_known_from_the_cache(served: Checkout) -> None:
+def test_a_flow_with_parameters_leaves_the_checkout_alone_and_takes_what_is_known_from_the_cache(
+    served: Checkout,
+) -> None:
     made = served
     params = (made.folder / "params.yaml").read_bytes()
-    made.run("prefect", "deployment", "run", "reproduce-table2", "-p", 'tasks=["rte"]', "-p", "overrides=[]", "--watch")
+    made.run(
+        "prefect",
+        "deployment",
+        "run",
+        "reproduce-table2",
+        "-p",
+        'tasks=["rte"]',
+        "-p",
+        "overrides=[]",
+        "--watch",
+    )
     (tree,) = (made.folder / ".worktrees").iterdir()
     text = (tree / "data/report/table2/table2.md").read_text()
     assert "RTE" in text
     assert "SciTail" in text.partition("Left out")[2], text
-    assert "Running stage" not in (tree / "data/logs/run/pretrain@transformer.log").read_text(), "DVC's cache has it"
+    assert "Running stage" not in (tree / "data/logs/run/pretrain@transformer.log").read_text(), (
+        "DVC's cache has it"
+    )
     assert (made.folder / "params.yaml").read_bytes() == params
     made.gpt1("worktrees", "--remove", "all")
 
@@ -139,5 +202,7 @@ def test_a_block_runs_as_it_stands(made: Checkout, block: Block) -> None:
 
 def test_the_readme_names_what_is_there() -> None:
     """Paths in the README exist in the repository, or are made by a run."""
-    for name in re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r"`((?:gpt1|tests|conf|benchmarks)/[\w/.]+)`", README):
+    for name in re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(
+        r"`((?:gpt1|tests|conf|benchmarks)/[\w/.]+)`", README
+    ):
         assert Path(ROOT, name).exists(), f"README.md names {name}, which is not there"

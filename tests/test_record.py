@@ -29,9 +29,16 @@ def test_a_log_holds_header_times_and_points():
     tracker.log(20, {"loss": float("nan")})
     tracker.close()
     header, points = read_log(CURVE)
-    assert (header["fingerprint"], header["stage"], header["name"], header["profile"]) == ("f1", "pretrain", "transformer", "made_up")
+    assert (header["fingerprint"], header["stage"], header["name"], header["profile"]) == (
+        "f1",
+        "pretrain",
+        "transformer",
+        "made_up",
+    )
     assert [{key: value for key, value in point.items() if key != "time"} for point in points] == [
-        {"update": 10, "loss": 2.5, "learning_rate": 1e-3}, {"update": 20, "loss": None}]
+        {"update": 10, "loss": 2.5, "learning_rate": 1e-3},
+        {"update": 20, "loss": None},
+    ]
     assert before - 1 < points[0]["time"] <= points[1]["time"] < time.time() + 1
     facts = json.loads(CURVE.with_suffix(".run.json").read_text())
     assert facts["status"] == "finished"
@@ -50,8 +57,10 @@ def test_a_resumed_run_repeats_no_point_and_a_cut_line_is_dropped():
         tracker.log(update, {"loss": -1.0})
     tracker.log(30, {"heldout_loss": 5.0})  # the kill came between two lines of one update
     tracker.close()
-    assert [(point["update"], point.get("loss"), point.get("heldout_loss")) for point in read_log(CURVE)[1]] == [
-        (10, 10.0, None), (20, 20.0, None), (30, 30.0, None), (40, -1.0, None), (30, None, 5.0)]
+    assert [
+        (point["update"], point.get("loss"), point.get("heldout_loss"))
+        for point in read_log(CURVE)[1]
+    ] == [(10, 10.0, None), (20, 20.0, None), (30, 30.0, None), (40, -1.0, None), (30, None, 5.0)]
 
 
 def test_another_fingerprint_and_a_finished_run_begin_anew():
@@ -82,8 +91,16 @@ def test_a_log_that_cannot_be_written_warns_once(capfd):
 
 
 def test_mlflow_is_not_imported_at_the_start():
-    program = "import sys, gpt1.tracking; print([name for name in ('mlflow', 'torch', 'pandas') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    program = (
+        "import sys, gpt1.tracking; print([name for name in ('mlflow', 'torch', 'pandas') if name"
+        " in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
@@ -105,6 +122,10 @@ def test_results_and_signs_of_one_task_keep_its_own_parameters():
     values["tasks"]["rte"]["finetune"] = {"epochs": 9}
     Path("params.yaml").write_text(json.dumps(values))
     given = stage_params(read_params(), "finetune", "rte/seed-1")
-    assert (given["finetune.epochs"], given["task.group"], given["finetune.seeds"]) == ("9", "glue_nli", "[0, 1]")
+    assert (given["finetune.epochs"], given["task.group"], given["finetune.seeds"]) == (
+        "9",
+        "glue_nli",
+        "[0, 1]",
+    )
     assert stage_params(read_params(), "pretrain", "transformer")["finetune.epochs"] == "3"
     assert dotted({"a": {"b": None, "c": {}}, "d": "x"}) == {"a.b": "null", "a.c": "{}", "d": "x"}

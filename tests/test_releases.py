@@ -1,4 +1,6 @@
-"""Tables name the release of the files they were made from, and leave out what the files do not hold."""
+"""Tables name the release of the files they were made from, and leave out what the files do not
+hold.
+"""
 
 import json
 from pathlib import Path
@@ -32,13 +34,30 @@ def describe(task: str, release: str, subsets: dict[str, int] | None = None) -> 
 def laid_out(table: str) -> tuple[dict[str, Cell], str]:
     params = read_params()
     cells = table_cells(params, table)
-    return {cell.title: cell for cell in cells if cell.first}, markdown(page(params, TABLES[table], cells, None))
+    return {cell.title: cell for cell in cells if cell.first}, markdown(
+        page(params, TABLES[table], cells, None)
+    )
 
 
-@pytest.mark.parametrize(("release", "compared", "said"), [
-    ("v1", 88.1, "QNLI: version 1, the paper's."),
-    ("v2", 87.4, "these files are QNLI v2, drawn anew after the paper; the paper's model scores 87.4"),
-    ("not recognised", 87.4, "these files' rows are of neither version of QNLI, and v2 is likelier: the paper's model scores 87.4")])
+@pytest.mark.parametrize(
+    ("release", "compared", "said"),
+    [
+        ("v1", 88.1, "QNLI: version 1, the paper's."),
+        (
+            "v2",
+            87.4,
+            "these files are QNLI v2, drawn anew after the paper; the paper's model scores 87.4",
+        ),
+        (
+            "not recognised",
+            87.4,
+            (
+                "these files' rows are of neither version of QNLI, and v2 is likelier: the paper's"
+                " model scores 87.4"
+            ),
+        ),
+    ],
+)
 def test_qnli_is_named_by_its_version(release: str, compared: float, said: str) -> None:
     made_results.write_params(["qnli"], [0])
     made_results.simple("qnli", right=90, of=100)
@@ -50,18 +69,29 @@ def test_qnli_is_named_by_its_version(release: str, compared: float, said: str) 
     assert "QNLI: version not recognised" in text or release != "not recognised"
 
 
-@pytest.mark.parametrize(("release", "said"), [("2016", "the 2016 set, the paper's"),
-                                              ("2018", "the 2018 set, not the paper's 2016; its test")])
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("2016", "the 2016 set, the paper's"),
+        ("2018", "the 2018 set, not the paper's 2016; its test"),
+    ],
+)
 def test_story_cloze_is_named_by_its_set_and_2018_is_scored_on_dev(release: str, said: str) -> None:
     made_results.write_params(["story_cloze"], [0])
-    answers = {f"{split}/{weights}": [0, 1, 1] for split in ("dev", "test") for weights in ("best", "last")}
+    answers = {
+        f"{split}/{weights}": [0, 1, 1] for split in ("dev", "test") for weights in ("best", "last")
+    }
     labels: dict[str, list[float]] = {"dev": [0, 1, 1], "test": [0, 1, 0]}
-    made_results.write_task("story_cloze", labels if release == "2016" else {"dev": labels["dev"]}, {0: answers})
+    made_results.write_task(
+        "story_cloze", labels if release == "2016" else {"dev": labels["dev"]}, {0: answers}
+    )
     describe("story_cloze", release)
     cells, text = laid_out("table3")
     measured = cells["Story Cloze"].measured
     assert measured
-    assert (measured.split, measured.mean) == (("test", pytest.approx(200 / 3)) if release == "2016" else ("dev", 100.0))
+    assert (measured.split, measured.mean) == (
+        ("test", pytest.approx(200 / 3)) if release == "2016" else ("dev", 100.0)
+    )
     assert f"Story Cloze: {said}" in text
 
 
@@ -70,7 +100,9 @@ def test_race_with_one_level_is_scored_on_that_alone(level: str) -> None:
     made_results.write_params(["race"], [0])
     number = ("middle", "high").index(level)
     labels: list[float] = [0, 1, 2, 3]
-    made_results.write_task("race", {"test": labels}, {0: {"test/best": [0, 1, 2, 0]}}, subset=[number] * 4)
+    made_results.write_task(
+        "race", {"test": labels}, {0: {"test/best": [0, 1, 2, 0]}}, subset=[number] * 4
+    )
     describe("race", "", {name: 4 if name == level else 0 for name in ("middle", "high")})
     cells, text = laid_out("table3")
     there, absent = ("RACE-m", "RACE-h") if level == "middle" else ("RACE-h", "RACE-m")
@@ -80,6 +112,10 @@ def test_race_with_one_level_is_scored_on_that_alone(level: str) -> None:
     assert cells[absent].measured is None
     assert cells["RACE"].measured is None, "the paper's number is of both levels"
     other = "high" if level == "middle" else "middle"
-    said = [f"{title} (the files have no {other} questions)" for title in ("RACE-m", "RACE-h", "RACE") if title != there]
+    said = [
+        f"{title} (the files have no {other} questions)"
+        for title in ("RACE-m", "RACE-h", "RACE")
+        if title != there
+    ]
     assert f"Not scored: {', '.join(said)}." in text
     assert "Left out: Story Cloze, not among" in text

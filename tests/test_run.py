@@ -1,4 +1,6 @@
-"""`gpt1 run` over real DVC repositories of tiny stages: order, lanes, threads, failures, Ctrl-C, a run that was killed."""
+"""`gpt1 run` over real DVC repositories of tiny stages: order, lanes, threads, failures, Ctrl-C, a
+run that was killed.
+"""
 
 import json
 import os
@@ -91,9 +93,14 @@ class Repository:
 
     def start(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
         inherited = {name: value for name, value in os.environ.items() if name != "GPT1_THREADS"}
-        return subprocess.Popen([sys.executable, "-c", "from gpt1.cli import main; main()", "run", *words], cwd=self.folder, text=True,
-                                env={**inherited, "PYTHONPATH": str(ROOT), "GPT1_DEVICE": "cpu", **environment},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            [sys.executable, "-c", "from gpt1.cli import main; main()", "run", *words],
+            cwd=self.folder,
+            text=True,
+            env={**inherited, "PYTHONPATH": str(ROOT), "GPT1_DEVICE": "cpu", **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def run(self, *words: str, status: int = 0, **environment: str) -> tuple[str, str]:
         process = self.start(*words, **environment)
@@ -102,7 +109,9 @@ class Repository:
         return output, errors
 
     def journal(self) -> dict[str, tuple[float, float, str | None, str]]:
-        """What ran since the last call: when it began, when it ended, its GPT1_THREADS and python."""
+        """What ran since the last call: when it began, when it ended, its GPT1_THREADS and
+        python.
+        """
         path = self.folder / "journal"
         rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         path.unlink(missing_ok=True)
@@ -141,17 +150,35 @@ def test_order_lanes_threads_and_what_is_up_to_date(repository: Repository) -> N
     journal = repository.journal()
     assert list(journal)[:3] == ["first", "quiet", "pretrain"]
     assert set(journal) == {"first", "quiet", "pretrain", "finetune@cola", "finetune@rte", "table"}
-    for before, after in (("first", "quiet"), ("quiet", "pretrain"), ("pretrain", "finetune@cola"), ("finetune@rte", "table")):
+    for before, after in (
+        ("first", "quiet"),
+        ("quiet", "pretrain"),
+        ("pretrain", "finetune@cola"),
+        ("finetune@rte", "table"),
+    ):
         assert journal[before][1] < journal[after][0]
     cores = len(os.sched_getaffinity(0))
-    assert {name: facts[2] for name, facts in journal.items() if name.startswith(("pre", "fine"))} == {
-        "pretrain": str(cores), "finetune@cola": str(max(1, cores // 2)), "finetune@rte": str(max(1, cores // 2))}
+    assert {
+        name: facts[2] for name, facts in journal.items() if name.startswith(("pre", "fine"))
+    } == {
+        "pretrain": str(cores),
+        "finetune@cola": str(max(1, cores // 2)),
+        "finetune@rte": str(max(1, cores // 2)),
+    }
     assert {facts[3] for facts in journal.values()} == {sys.executable}
     assert re.fullmatch(r"6 stages run in \d+ s\n", output)
-    lines = [re.fullmatch(r"(\S+): \d+ s \((\d) of 6(?:, about [\d ]+(?:s|min) left)?\)", line) for line in errors.splitlines()]
+    lines = [
+        re.fullmatch(r"(\S+): \d+ s \((\d) of 6(?:, about [\d ]+(?:s|min) left)?\)", line)
+        for line in errors.splitlines()
+    ]
     ended = sorted(journal, key=lambda name: journal[name][1])
-    assert sorted((line[1], line[2]) for line in lines if line if not line[1].startswith("finetune")) == sorted(
-        (name, number) for name, number in zip(ended, "123456", strict=True) if not name.startswith("finetune"))
+    assert sorted(
+        (line[1], line[2]) for line in lines if line if not line[1].startswith("finetune")
+    ) == sorted(
+        (name, number)
+        for name, number in zip(ended, "123456", strict=True)
+        if not name.startswith("finetune")
+    )
     assert [line[2] for line in lines if line] == list("123456")
     assert "at work on table" in (repository.folder / "data/logs/run/table.log").read_text()
 
@@ -162,7 +189,10 @@ def test_order_lanes_threads_and_what_is_up_to_date(repository: Repository) -> N
 
     (repository.folder / "word").write_text("two")
     repository.run()
-    assert set(repository.journal()) == {"first", "quiet"}, "what quiet writes is what it wrote before: nothing after it is tried"
+    assert set(repository.journal()) == {
+        "first",
+        "quiet",
+    }, "what quiet writes is what it wrote before: nothing after it is tried"
     assert not (repository.folder / "data/logs/run/pretrain.log").read_text().count("didn't change")
 
 
@@ -185,7 +215,10 @@ def test_a_failure_is_one_line_and_what_runs_may_end(repository: Repository) -> 
     (repository.folder / "fail-finetune@cola").touch()
     (repository.folder / "await-finetune@rte").write_text("pid-finetune@cola")
     output, errors = repository.run("-j", "2", status=2)
-    assert errors.splitlines()[-1] == "error: finetune@cola: made to fail (log: data/logs/run/finetune@cola.log)"
+    assert (
+        errors.splitlines()[-1]
+        == "error: finetune@cola: made to fail (log: data/logs/run/finetune@cola.log)"
+    )
     assert "Traceback" not in errors + output
     assert set(repository.journal()) == {"first", "quiet", "pretrain", "finetune@rte"}
     (repository.folder / "fail-finetune@cola").unlink()
@@ -195,7 +228,9 @@ def test_a_failure_is_one_line_and_what_runs_may_end(repository: Repository) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-def test_an_interrupted_run_ends_its_stages_and_goes_on(repository: Repository, number: signal.Signals) -> None:
+def test_an_interrupted_run_ends_its_stages_and_goes_on(
+    repository: Repository, number: signal.Signals
+) -> None:
     (repository.folder / "await-quiet").write_text("never")
     process = repository.start()
     repository.wait_for("pid-quiet")
@@ -204,11 +239,17 @@ def test_an_interrupted_run_ends_its_stages_and_goes_on(repository: Repository, 
     assert process.returncode == 130
     said = errors.splitlines()
     assert [re.sub(r"\d+ s", "N s", said[0]), *said[1:]] == [
-        "first: N s (1 of 6)", "ending: quiet stops, and what is finished is kept (Ctrl-C again ends at once)",
-        "interrupted: nothing finished was lost; run the same command again to go on"]
-    assert (repository.folder / "checkpoint-quiet").exists(), "the stage was not asked to end by itself"
+        "first: N s (1 of 6)",
+        "ending: quiet stops, and what is finished is kept (Ctrl-C again ends at once)",
+        "interrupted: nothing finished was lost; run the same command again to go on",
+    ]
+    assert (repository.folder / "checkpoint-quiet").exists(), (
+        "the stage was not asked to end by itself"
+    )
     last = (repository.folder / "data/logs/run/quiet.log").read_text().splitlines()[-1]
-    assert re.search("exited with (130|-2)$", last), f"DVC was disturbed, which can spoil dvc.lock: {last}"  # -2: a shell in between
+    assert re.search("exited with (130|-2)$", last), (
+        f"DVC was disturbed, which can spoil dvc.lock: {last}"
+    )  # -2: a shell in between
     assert repository.processes() == []
     (repository.folder / "await-quiet").unlink()
     repository.run("quiet")
@@ -234,7 +275,9 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
     (repository.folder / "await-first").write_text("never")
     process = repository.start("first")
     stage = psutil.Process(int(repository.wait_for("pid-first").read_text()))
-    dvc = next(parent for parent in stage.parents() if parent.cmdline()[1:3] == ["-m", "dvc"])  # some shells stand in between
+    dvc = next(
+        parent for parent in stage.parents() if parent.cmdline()[1:3] == ["-m", "dvc"]
+    )  # some shells stand in between
     dvc.kill()
     _, errors = process.communicate(timeout=120)
     assert errors == "error: first: it was ended by signal 9 (log: data/logs/run/first.log)\n"
@@ -243,7 +286,9 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
 
 
 @pytest.mark.slow
-def test_a_stage_that_dvc_had_no_time_to_record_is_recorded_not_run_again(repository: Repository) -> None:
+def test_a_stage_that_dvc_had_no_time_to_record_is_recorded_not_run_again(
+    repository: Repository,
+) -> None:
     (repository.folder / "kill-after-first").write_text("dvc")
     _, errors = repository.run("first")
     assert errors == "first: recorded (1 of 1)\n"
@@ -267,7 +312,9 @@ def test_what_ended_on_other_inputs_runs_again(repository: Repository) -> None:
 
 
 @pytest.mark.slow
-def test_claims_that_a_killed_dvc_left_half_written_are_no_hindrance(repository: Repository) -> None:
+def test_claims_that_a_killed_dvc_left_half_written_are_no_hindrance(
+    repository: Repository,
+) -> None:
     (repository.folder / ".dvc/tmp").mkdir()
     (repository.folder / ".dvc/tmp/rwlock").write_text('{"write": {"')
     repository.run("first")
@@ -281,7 +328,10 @@ def test_a_second_run_waits_for_the_first(repository: Repository) -> None:
     repository.wait_for("pid-quiet")
     second = repository.start("quiet")
     assert second.stderr is not None
-    assert second.stderr.readline() == f"gpt1 run (process {first.pid}) is at work here; waiting for it to end\n"
+    assert (
+        second.stderr.readline()
+        == f"gpt1 run (process {first.pid}) is at work here; waiting for it to end\n"
+    )
     (repository.folder / "go").touch()
     assert second.communicate(timeout=120) == ("everything is up to date\n", "")
     first.communicate(timeout=120)
@@ -289,11 +339,18 @@ def test_a_second_run_waits_for_the_first(repository: Repository) -> None:
     assert set(repository.journal()) == {"first", "quiet"}
 
 
-def test_mistakes_are_one_line(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_mistakes_are_one_line(
+    repository: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     _, errors = repository.run("finetune@coal", status=2)
-    assert errors == ("error: no stage 'finetune@coal'; did you mean finetune@cola? (expected one of first, quiet, pretrain, finetune, "
-                      "table, or one item of a group, as finetune@cola)\n")
-    (repository.folder / "dvc.yaml").write_text(GRAPH.replace("foreach: [cola, rte]", "foreach: ${tasks}"))
+    assert (
+        errors
+        == "error: no stage 'finetune@coal'; did you mean finetune@cola? (expected one of first,"
+        " quiet, pretrain, finetune, table, or one item of a group, as finetune@cola)\n"
+    )
+    (repository.folder / "dvc.yaml").write_text(
+        GRAPH.replace("foreach: [cola, rte]", "foreach: ${tasks}")
+    )
     _, errors = repository.run(status=2)
     assert len(errors.splitlines()) == 1, errors
     assert errors.startswith("error: DVC cannot tell what is out of date: "), errors

@@ -1,4 +1,6 @@
-"""What the code never does, held over its sources; and what a terminal, a log and MLflow never get to see."""
+"""What the code never does, held over its sources; and what a terminal, a log and MLflow never get
+to see.
+"""
 
 import ast
 import json
@@ -17,11 +19,40 @@ from gpt1.errors import LINE_END, LINE_START, UserError, printable, run_stage
 from gpt1.files import read_arrays
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted([*(ROOT / "gpt1").rglob("*.py"), *(ROOT / "flows").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
-STARTED = [*SOURCES, ROOT / "Makefile", ROOT / "prefect.yaml", ROOT / "dvc.yaml", *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
-PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}
+SOURCES = sorted(
+    [
+        *(ROOT / "gpt1").rglob("*.py"),
+        *(ROOT / "flows").rglob("*.py"),
+        *(ROOT / "benchmarks").rglob("*.py"),
+    ]
+)
+STARTED = [
+    *SOURCES,
+    ROOT / "Makefile",
+    ROOT / "prefect.yaml",
+    ROOT / "dvc.yaml",
+    *(ROOT / "docs").glob("*.md"),
+    ROOT / "README.md",
+]
+PICKLES = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "joblib",
+    "shelve",
+    "marshal",
+    "jsonpickle",
+}
 RUNS_CODE = {"eval", "exec", "compile", "__import__", "execfile"}
-SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput"}
+SHELLS = {
+    "os.system",
+    "os.popen",
+    "subprocess.getoutput",
+    "subprocess.getstatusoutput",
+    "commands.getoutput",
+}
 TOKEN = "hf_aVeryPrivateToken0123456789"
 
 
@@ -41,8 +72,14 @@ def nodes(path: Path) -> list[ast.AST]:
 @cache
 def calls() -> list[Call]:
     found = [(path, node) for path in SOURCES for node in nodes(path) if isinstance(node, ast.Call)]
-    return [Call(dotted(node.func), {keyword.arg or "**": keyword.value for keyword in node.keywords},
-                 f"{path.relative_to(ROOT)}:{node.lineno}") for path, node in found]
+    return [
+        Call(
+            dotted(node.func),
+            {keyword.arg or "**": keyword.value for keyword in node.keywords},
+            f"{path.relative_to(ROOT)}:{node.lineno}",
+        )
+        for path, node in found
+    ]
 
 
 def dotted(node: ast.expr) -> str:
@@ -60,12 +97,21 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_nothing_pickles() -> None:
-    assert [f"{path}: {name}" for path in SOURCES for name in imported(path) if name.split(".")[0] in PICKLES] == []
+    assert [
+        f"{path}: {name}"
+        for path in SOURCES
+        for name in imported(path)
+        if name.split(".")[0] in PICKLES
+    ] == []
 
 
 def test_nothing_runs_text_as_code() -> None:
-    found = [where for name, named, where in calls()
-             if name in RUNS_CODE | SHELLS or (isinstance(shell := named.get("shell"), ast.Constant) and shell.value)]
+    found = [
+        where
+        for name, named, where in calls()
+        if name in RUNS_CODE | SHELLS
+        or (isinstance(shell := named.get("shell"), ast.Constant) and shell.value)
+    ]
     assert found == []
 
 
@@ -75,9 +121,16 @@ def test_every_load_of_torch_and_numpy_is_of_numbers_alone() -> None:
     numpy = [(named, where) for name, named, where in loads if name in ("np.load", "numpy.load")]
     assert torch, "there is one, for Hugging Face's pytorch_model.bin"
     assert [where for named, where in torch if not _is(named.get("weights_only"), True)] == []
-    assert [where for named, where in numpy if not _is(named.get("allow_pickle"), False)] == [], "read_arrays of gpt1/files.py is for that"
-    assert [where for name, named, where in loads if _is(named.get("allow_pickle"), True) or _is(named.get("weights_only"), False)
-            or _is(named.get("trust_remote_code"), True)] == []
+    assert [where for named, where in numpy if not _is(named.get("allow_pickle"), False)] == [], (
+        "read_arrays of gpt1/files.py is for that"
+    )
+    assert [
+        where
+        for name, named, where in loads
+        if _is(named.get("allow_pickle"), True)
+        or _is(named.get("weights_only"), False)
+        or _is(named.get("trust_remote_code"), True)
+    ] == []
 
 
 def _is(value: ast.expr | None, wanted: bool) -> bool:
@@ -85,7 +138,9 @@ def _is(value: ast.expr | None, wanted: bool) -> bool:
 
 
 def test_yaml_is_read_by_the_safe_reader_alone() -> None:
-    found = [where for name, _, where in calls() if re.search(r"\byaml\.(unsafe_|full_)?load", name)]
+    found = [
+        where for name, _, where in calls() if re.search(r"\byaml\.(unsafe_|full_)?load", name)
+    ]
     made = [(named, where) for name, named, where in calls() if name == "YAML"]
     assert found == []
     for named, where in made:
@@ -95,25 +150,55 @@ def test_yaml_is_read_by_the_safe_reader_alone() -> None:
 
 
 def test_no_description_of_a_parquet_column_is_asked_for() -> None:
-    """pyarrow ends the process over a damaged one (an exception of C++ that nothing catches); those of whole row groups are safe."""
+    """pyarrow ends the process over a damaged one (an exception of C++ that nothing catches); those
+    of whole row groups are safe.
+    """
     asked = re.compile(r"group\w*(\([^()]*\))?\.column\(")
     assert [path for path in SOURCES if asked.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_servers_listen_on_this_machine_alone() -> None:
-    everywhere = re.compile(r"0\.0\.0\.0|--host[ =,\"']+(?!127\.0\.0\.1|localhost)[\d*:\[]|[\"']::[\"']|host=[\"'][\"']|INADDR_ANY")
-    found = [f"{path.relative_to(ROOT)}: {line.strip()}" for path in STARTED
-             for line in path.read_text(encoding="utf-8").splitlines() if everywhere.search(line)]
+    everywhere = re.compile(
+        r"0\.0\.0\.0|--host["
+        r" =,\"']+(?!127\.0\.0\.1|localhost)[\d*:\[]|[\"']::[\"']|host=[\"'][\"']|INADDR_ANY"
+    )
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in STARTED
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if everywhere.search(line)
+    ]
     assert found == []
-    started = [line for path in STARTED for line in path.read_text(encoding="utf-8").splitlines()
-               if re.search(r"(mlflow (server|models serve)|prefect server start)", line) and path.suffix != ".md" and "--host" in line]
+    started = [
+        line
+        for path in STARTED
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"(mlflow (server|models serve)|prefect server start)", line)
+        and path.suffix != ".md"
+        and "--host" in line
+    ]
     assert started
     assert all("127.0.0.1" in line for line in started)
 
 
-@pytest.mark.parametrize("text", ["\x1b[2J\x1b]0;owned\x07", "\x9b31m", "a\rb", "a\bb", "\u202egnp.exe", "\u2066x", "\ud800", "x\x00y",
-                                  "\x7f", "\u200b"])
-def test_a_line_of_ours_cannot_steer_a_terminal(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[2J\x1b]0;owned\x07",
+        "\x9b31m",
+        "a\rb",
+        "a\bb",
+        "\u202egnp.exe",
+        "\u2066x",
+        "\ud800",
+        "x\x00y",
+        "\x7f",
+        "\u200b",
+    ],
+)
+def test_a_line_of_ours_cannot_steer_a_terminal(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert printable(text).isprintable()
     assert str(UserError(f"expected a name, found {text}!")).isprintable()
 
@@ -144,8 +229,12 @@ def test_every_package_may_be_used_and_says_so(monkeypatch: pytest.MonkeyPatch) 
 
     found = packages()
     assert {"torch", "dvc", "numpy", "pydantic-core"} <= {one.name for one in found}
-    assert [f"{one.name}: {one.licence!r}" for one in found if not FREE.search(one.licence)] == [], (
-        "look into the package's own LICENSE: where it is free, add it to READ or FREE in docs/tables_of_licences.py")
+    assert [
+        f"{one.name}: {one.licence!r}" for one in found if not FREE.search(one.licence)
+    ] == [], (
+        "look into the package's own LICENSE: where it is free, add it to READ or FREE in"
+        " docs/tables_of_licences.py"
+    )
     assert licences().count("\n") == len(found) + 1
 
 
@@ -154,8 +243,13 @@ def test_arrays_take_no_more_memory_than_their_file(tmp_path: Path) -> None:
 
     import numpy as np
 
-    np.savez(tmp_path / "good.npz", a=np.arange(6).reshape(2, 3), b=np.asfortranarray(np.eye(3)), c=np.array(["x", "yz"]),
-             d=np.zeros((0, 4)))
+    np.savez(
+        tmp_path / "good.npz",
+        a=np.arange(6).reshape(2, 3),
+        b=np.asfortranarray(np.eye(3)),
+        c=np.array(["x", "yz"]),
+        d=np.zeros((0, 4)),
+    )
     found = read_arrays(tmp_path / "good.npz", ("a", "b", "c", "d"))
     assert found["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert found["b"].tolist() == np.eye(3).tolist()
@@ -163,13 +257,24 @@ def test_arrays_take_no_more_memory_than_their_file(tmp_path: Path) -> None:
     assert found["d"].shape == (0, 4)
     found["a"][0, 0] = 9  # one's own
     np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(10**6))
-    header = b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117) + b"\n"
-    objects = b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n" + b"cos\nsystem\n"
+    header = (
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117)
+        + b"\n"
+    )
+    objects = (
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(117)
+        + b"\n"
+        + b"cos\nsystem\n"
+    )
     for name, member in (("promise.npz", header), ("objects.npz", objects)):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("a.npy", member)
     for name in ("bomb.npz", "promise.npz", "objects.npz"):
-        with pytest.raises(ValueError, match=r"compressed|not of numbers or not in the file|no array"):
+        with pytest.raises(
+            ValueError, match=r"compressed|not of numbers or not in the file|no array"
+        ):
             read_arrays(tmp_path / name, ("a",))
     with pytest.raises(KeyError):
         read_arrays(tmp_path / "good.npz", ("z",))
@@ -177,21 +282,51 @@ def test_arrays_take_no_more_memory_than_their_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_tokens_are_written_nowhere(tmp_path: Path) -> None:
-    """Private settings in .env and in the environment: no output, log, table of parameters or database holds them afterwards."""
+    """Private settings in .env and in the environment: no output, log, table of parameters or
+    database holds them afterwards.
+    """
     for name in ("conf", "dvc.yaml"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / ".env").write_text(f"HF_TOKEN={TOKEN}\nMLFLOW_TRACKING_PASSWORD={TOKEN}\nGPT1_DEVICE=cpu\n")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("GPT1_", "MLFLOW_"))} | {
-        "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home/cache"), "AWS_SECRET_ACCESS_KEY": TOKEN,
-        "HTTPS_PROXY": f"http://me:{TOKEN}@127.0.0.1:9", "MLFLOW_TRACKING_URI": f"http://me:{TOKEN}@127.0.0.1:9", "GPT1_OFFLINE": "1"}
+    (tmp_path / ".env").write_text(
+        f"HF_TOKEN={TOKEN}\nMLFLOW_TRACKING_PASSWORD={TOKEN}\nGPT1_DEVICE=cpu\n"
+    )
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GPT1_", "MLFLOW_"))
+    } | {
+        "HOME": str(tmp_path / "home"),
+        "XDG_CACHE_HOME": str(tmp_path / "home/cache"),
+        "AWS_SECRET_ACCESS_KEY": TOKEN,
+        "HTTPS_PROXY": f"http://me:{TOKEN}@127.0.0.1:9",
+        "MLFLOW_TRACKING_URI": f"http://me:{TOKEN}@127.0.0.1:9",
+        "GPT1_OFFLINE": "1",
+    }
     said = ""
-    for command in (["gpt1.cli", "profile", "demo"], ["gpt1.stages", "acquire", "rte"], ["gpt1.cli", "doctor", "--json"]):
-        done = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    for command in (
+        ["gpt1.cli", "profile", "demo"],
+        ["gpt1.stages", "acquire", "rte"],
+        ["gpt1.cli", "doctor", "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert "Traceback" not in done.stderr, done.stderr
         said += done.stdout + done.stderr
     assert TOKEN not in said
-    holding = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".env" and not path.is_symlink()
-               and TOKEN.encode() in path.read_bytes()]
+    holding = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+        and path.name != ".env"
+        and not path.is_symlink()
+        and TOKEN.encode() in path.read_bytes()
+    ]
     assert holding == []
     assert (tmp_path / "params.yaml").is_file(), said
     assert json.loads(json.dumps(said)), "something was said"

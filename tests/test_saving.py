@@ -1,4 +1,6 @@
-"""Checkpoints written while training goes on: on slow disks, on full ones, and what is left when a run ends."""
+"""Checkpoints written while training goes on: on slow disks, on full ones, and what is left when a
+run ends.
+"""
 
 import json
 import os
@@ -44,7 +46,9 @@ def small_disk(tmp_path):
     """A disk of 2 MB of its own, and a function that fills what is left of it by a file."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], capture_output=True, check=False
+    ).returncode:
         pytest.skip("this machine lets nobody mount a small disk here")
 
     def fill():
@@ -68,7 +72,9 @@ def files_of_at_most(bytes_):
 
 @contextmanager
 def saver(folder, minutes=0.0):
-    engine = PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), made_recipe())
+    engine = PlainEngine(
+        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), made_recipe()
+    )
     writer = Saver(engine, folder, {}, {}, minutes, 0, lambda: None)
     try:
         yield engine, writer
@@ -90,7 +96,9 @@ def checkpoints(folder):
 @pytest.fixture
 def slow_disk(monkeypatch):
     sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (time.sleep(SLOW_SECONDS), sync(descriptor)))
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: (time.sleep(SLOW_SECONDS), sync(descriptor))
+    )
 
 
 def test_training_goes_on_while_a_slow_disk_takes_a_checkpoint(tmp_path, slow_disk, capsys):
@@ -106,11 +114,17 @@ def test_training_goes_on_while_a_slow_disk_takes_a_checkpoint(tmp_path, slow_di
     told = capsys.readouterr().err
     assert told == "the checkpoint due at update 2 waits: that of update 1 is still being written\n"
     found = load_file(tmp_path / "update-00000001/weights.safetensors")
-    assert all(np.array_equal(found[name], weights) for name, weights in expected.items()), "later updates got into the checkpoint"
-    assert not any(torch.equal(expected[name], weights) for name, weights in engine.state()[0].items()), "training stood still"
+    assert all(np.array_equal(found[name], weights) for name, weights in expected.items()), (
+        "later updates got into the checkpoint"
+    )
+    assert not any(
+        torch.equal(expected[name], weights) for name, weights in engine.state()[0].items()
+    ), "training stood still"
 
 
-def test_the_end_of_a_run_waits_for_the_checkpoint_in_progress_and_saves_the_last_update(tmp_path, slow_disk):
+def test_the_end_of_a_run_waits_for_the_checkpoint_in_progress_and_saves_the_last_update(
+    tmp_path, slow_disk
+):
     with saver(tmp_path) as (engine, writer):
         writer.offer(step(engine, 1))
         assert writer.finish(step(engine, 2)) == "checkpoint saved"
@@ -133,7 +147,9 @@ def test_no_thread_is_left_when_an_error_ends_the_run(often, tmp_path):
 
     with pytest.raises(LookupError):
         Run(tmp_path, often).go(fail)
-    assert [thread for thread in threading.enumerate() if not thread.daemon] == [threading.main_thread()]
+    assert [thread for thread in threading.enumerate() if not thread.daemon] == [
+        threading.main_thread()
+    ]
     assert checkpoints(tmp_path), "a checkpoint that was begun before the error is whole"
     assert not list(tmp_path.glob(".update-*"))
 
@@ -163,11 +179,16 @@ def test_weights_that_are_no_numbers_are_never_the_last_word(tmp_path):
         assert writer.finish(step(engine, 1)) == "checkpoint saved"
         position = step(engine, 2)
         next(iter(engine.state()[0].values())).data.fill_(float("inf"))
-        assert writer.finish(position) == "no checkpoint of it (weights that are not finite), the last one is of update 1"
+        assert (
+            writer.finish(position)
+            == "no checkpoint of it (weights that are not finite), the last one is of update 1"
+        )
     assert checkpoints(tmp_path) == [1]
 
 
-def test_a_pretraining_on_a_full_disk_goes_on_and_ends_right_once_there_is_room(often, undisturbed, small_disk, capsys):
+def test_a_pretraining_on_a_full_disk_goes_on_and_ends_right_once_there_is_room(
+    often, undisturbed, small_disk, capsys
+):
     folder, fill = small_disk
 
     def at(call, _):
@@ -180,7 +201,10 @@ def test_a_pretraining_on_a_full_disk_goes_on_and_ends_right_once_there_is_room(
     run.go(at)
     assert run.results() == undisturbed
     told = capsys.readouterr().err
-    assert "not written: No space left on device; training goes on" in told or "cannot be written (No space left on device)" in told
+    assert (
+        "not written: No space left on device; training goes on" in told
+        or "cannot be written (No space left on device)" in told
+    )
     assert checkpoints(folder)[-1] >= 8, "no checkpoint came once there was room"
 
 
@@ -190,8 +214,14 @@ def test_a_pretraining_on_a_disk_that_stays_full_ends_with_one_line(often, small
     with pytest.raises(SystemExit) as ended:
         run_stage(lambda: run.go(lambda call, _: fill() if call == 3 * BATCH + 9 else None))
     assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith(
-        "cannot be written (No space left on device): make room on the disk and run the same command again; nothing finished was lost")
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith(
+            "cannot be written (No space left on device): make room on the disk and run the same"
+            " command again; nothing finished was lost"
+        )
+    )
     assert run.update == UPDATES, "training did not go on"
 
 
@@ -205,10 +235,14 @@ def test_lines_of_a_curve_wait_for_room_and_none_is_cut_or_double(small_disk, ca
             (folder / "filler").unlink()
         curve.add({"update": update, "loss": 1 / (update + 1)})
     assert [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()] == [
-        {"update": update, "loss": 1 / (update + 1)} for update in range(400)]
+        {"update": update, "loss": 1 / (update + 1)} for update in range(400)
+    ]
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "cannot be written (No space left on device): its lines wait in memory, training goes on" in told
+    assert (
+        "cannot be written (No space left on device): its lines wait in memory, training goes on"
+        in told
+    )
 
 
 def test_an_error_in_the_writer_that_is_no_full_disk_is_not_hidden(tmp_path, monkeypatch):

@@ -1,4 +1,6 @@
-"""Scores, flags and means of Tables 2, 3 and 4 from made-up labels and logits whose scores are known by hand."""
+"""Scores, flags and means of Tables 2, 3 and 4 from made-up labels and logits whose scores are
+known by hand.
+"""
 
 import csv
 import json
@@ -33,21 +35,43 @@ def cells(table: str) -> dict[tuple[str, str], object]:
 def laid_out(table: str):
     params = read_params()
     found = table_cells(params, table)
-    return page(params, TABLES[table], found, our_glue_mean(glue_cells(params)) if table == "table4" else None)
+    return page(
+        params,
+        TABLES[table],
+        found,
+        our_glue_mean(glue_cells(params)) if table == "table4" else None,
+    )
 
 
 def test_test_by_the_best_weights_and_dev_by_the_last():
     made_results.write_params(["snli", "rte"], [0, 1])
     labels, wrong = [0, 1, 2, 0], [1, 1, 2, 0]  # `wrong` has 3 of 4
-    made_results.write_task("snli", {"dev": labels, "test": labels}, {
-        seed: {"dev/best": wrong, "dev/last": wrong, "test/best": labels if seed else wrong, "test/last": [2, 2, 1, 1]} for seed in (0, 1)})
-    made_results.write_task("rte", {"dev": [0, 1, 1, 1, 0]}, {
-        0: {"dev/best": [0, 1, 1, 1, 0], "dev/last": [1, 0, 1, 1, 0]}, 1: {"dev/best": [0, 1, 1, 1, 1], "dev/last": [0, 0, 1, 1, 0]}})
+    made_results.write_task(
+        "snli",
+        {"dev": labels, "test": labels},
+        {
+            seed: {
+                "dev/best": wrong,
+                "dev/last": wrong,
+                "test/best": labels if seed else wrong,
+                "test/last": [2, 2, 1, 1],
+            }
+            for seed in (0, 1)
+        },
+    )
+    made_results.write_task(
+        "rte",
+        {"dev": [0, 1, 1, 1, 0]},
+        {
+            0: {"dev/best": [0, 1, 1, 1, 0], "dev/last": [1, 0, 1, 1, 0]},
+            1: {"dev/best": [0, 1, 1, 1, 1], "dev/last": [0, 0, 1, 1, 0]},
+        },
+    )
     found = cells("table2")
     snli, rte = found["SNLI", "accuracy"].measured, found["RTE", "accuracy"].measured
     assert (snli.split, snli.chosen, snli.scores) == ("test", "best on dev", {0: 75.0, 1: 100.0})
     assert (snli.mean, snli.best, snli.median, snli.selected) == (87.5, 100.0, 87.5, {})
-    assert snli.deviation == pytest.approx(math.sqrt((12.5 ** 2 + 12.5 ** 2) / 1))  # ddof 1
+    assert snli.deviation == pytest.approx(math.sqrt((12.5**2 + 12.5**2) / 1))  # ddof 1
     assert found["SNLI", "accuracy"].difference == pytest.approx(87.5 - 89.9)
     assert (rte.split, rte.chosen, rte.scores) == ("dev", "last update", {0: 60.0, 1: 80.0})
     assert rte.selected == {0: 100.0, 1: 80.0}
@@ -66,14 +90,36 @@ def test_one_seed_has_no_deviation():
 
 def test_mnli_and_race_parts_are_scored_on_their_own_rows():
     made_results.write_params(["mnli", "race"], [0])
-    made_results.write_task("mnli", {"dev": [0, 1], "dev_mismatched": [2, 2, 1, 0]}, {0: {
-        "dev/last": [0, 0], "dev/best": [0, 0], "dev_mismatched/last": [2, 2, 1, 1], "dev_mismatched/best": [2, 2, 1, 0]}})
+    made_results.write_task(
+        "mnli",
+        {"dev": [0, 1], "dev_mismatched": [2, 2, 1, 0]},
+        {
+            0: {
+                "dev/last": [0, 0],
+                "dev/best": [0, 0],
+                "dev_mismatched/last": [2, 2, 1, 1],
+                "dev_mismatched/best": [2, 2, 1, 0],
+            }
+        },
+    )
     labels = [0, 1, 2, 3, 0]
-    made_results.write_task("race", {"dev": labels, "test": labels}, {0: {
-        f"{split}/{weights}": [0, 1, 0, 0, 0] for split in ("dev", "test") for weights in ("best", "last")}}, subset=[0, 0, 1, 1, 1])
+    made_results.write_task(
+        "race",
+        {"dev": labels, "test": labels},
+        {
+            0: {
+                f"{split}/{weights}": [0, 1, 0, 0, 0]
+                for split in ("dev", "test")
+                for weights in ("best", "last")
+            }
+        },
+        subset=[0, 0, 1, 1, 1],
+    )
     found = cells("table2") | cells("table3")
     scores = {title: cell.measured.mean for (title, _), cell in found.items() if cell.measured}
-    assert scores == pytest.approx({"MNLI-m": 50.0, "MNLI-mm": 75.0, "RACE-m": 100.0, "RACE-h": 100 / 3, "RACE": 60.0})
+    assert scores == pytest.approx(
+        {"MNLI-m": 50.0, "MNLI-mm": 75.0, "RACE-m": 100.0, "RACE-h": 100 / 3, "RACE": 60.0}
+    )
     assert found["RACE-h", "accuracy"].measured.examples == 3
     assert found["RACE-m", "accuracy"].key == "race_m"
 
@@ -84,33 +130,55 @@ def test_table4_metrics_by_hand():
     labels = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
     answers = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
     for task in ("cola", "mrpc"):
-        made_results.write_task(task, {"dev": labels}, {0: {"dev/last": answers, "dev/best": answers}})
+        made_results.write_task(
+            task, {"dev": labels}, {0: {"dev/last": answers, "dev/best": answers}}
+        )
     scores, guesses = [0.0, 2.5, 5.0, 1.0], [0, 1, 4, 2]
-    made_results.write_task("stsb", {"dev": scores}, {0: {"dev/last": guesses, "dev/best": guesses}})
+    made_results.write_task(
+        "stsb", {"dev": scores}, {0: {"dev/last": guesses, "dev/best": guesses}}
+    )
     mean = {name: cell.measured.mean for name, cell in cells("table4").items() if cell.measured}
-    assert mean["CoLA", "matthews"] == pytest.approx(100 * (3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
+    assert mean["CoLA", "matthews"] == pytest.approx(
+        100 * (3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6)
+    )
     assert mean["MRPC", "f1"] == pytest.approx(100 * 2 * 3 / (2 * 3 + 1 + 2))
     assert mean["MRPC", "accuracy"] == pytest.approx(70.0)
-    assert mean["STS-B", "pearson"] == pytest.approx(100 * np.corrcoef(scores, guesses)[0, 1], abs=1e-4)
-    assert mean["STS-B", "spearman"] == pytest.approx(100 * 0.8, abs=1e-4)  # ranks 1 3 4 2 against 1 2 4 3: 1 - 6 * 2 / (4 * 15)
+    assert mean["STS-B", "pearson"] == pytest.approx(
+        100 * np.corrcoef(scores, guesses)[0, 1], abs=1e-4
+    )
+    assert mean["STS-B", "spearman"] == pytest.approx(
+        100 * 0.8, abs=1e-4
+    )  # ranks 1 3 4 2 against 1 2 4 3: 1 - 6 * 2 / (4 * 15)
 
 
 def test_chance_and_one_class_are_flagged_by_seed():
     made_results.write_params(["rte"], [0, 1, 2])
     labels = [0] * 50 + [1] * 50
     good, constant, coin = labels[:45] + [1] * 5 + labels[50:], [0] * 100, [0, 1] * 50
-    made_results.write_task("rte", {"dev": labels},
-                       {seed: {"dev/last": row, "dev/best": row} for seed, row in enumerate((good, constant, coin))})
+    made_results.write_task(
+        "rte",
+        {"dev": labels},
+        {
+            seed: {"dev/last": row, "dev/best": row}
+            for seed, row in enumerate((good, constant, coin))
+        },
+    )
     measured = cells("table2")["RTE", "accuracy"].measured
     assert measured.scores == {0: 95.0, 1: 50.0, 2: 50.0}
     assert (measured.one_class, measured.flagged, measured.at_chance) == ((1,), (1, 2), False)
     text = markdown(laid_out("table2"))
     assert "65.0 ± 26.0†‡" in text
-    assert re.search(r"^- † .*RTE acc, seeds 1, 2 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE)
-    assert re.search(r"^- ‡ .*RTE acc, seed 1 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE)
+    assert re.search(
+        r"^- † .*RTE acc, seeds 1, 2 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE
+    )
+    assert re.search(
+        r"^- ‡ .*RTE acc, seed 1 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE
+    )
     lines = text.splitlines()
     begin = next(place for place, line in enumerate(lines) if line.startswith("| split")) + 1
-    assert [line[:4] for line in lines[begin:begin + 5]] == ["", "- † ", "- ‡ ", "", "| co"], "a legend directly under the scores"
+    assert [line[:4] for line in lines[begin : begin + 5]] == ["", "- † ", "- ‡ ", "", "| co"], (
+        "a legend directly under the scores"
+    )
 
 
 def test_no_legend_where_no_sign_stands():
@@ -127,33 +195,63 @@ def test_intervals_are_the_same_in_every_table_and_cover_both_metrics_of_glue():
     made_results.write_drawn(tasks, {"full": 1.5}, (0, 1), 200)
     params = read_params()
     cells4 = table_cells(params, "table4")
-    found = {(cell.title, cell.metric): cell for cell in [*cells4, *table_cells(params, "table2")] if cell.measured}
+    found = {
+        (cell.title, cell.metric): cell
+        for cell in [*cells4, *table_cells(params, "table2")]
+        if cell.measured
+    }
     table5 = ablation(params)
     for title, metric in (("MRPC", "f1"), ("STS-B", "pearson")):
-        assert found[title, metric].estimate.interval == table5.results["full", title].estimate.interval
+        assert (
+            found[title, metric].estimate.interval
+            == table5.results["full", title].estimate.interval
+        )
     for cell in found.values():
         low, high = cell.estimate.interval
         assert cell.measured.mean == pytest.approx(cell.estimate.value)
         assert low < cell.measured.mean < high
-    matched, mismatched = (found[title, "accuracy"].estimate.replicates for title in ("MNLI-m", "MNLI-mm"))
-    assert abs(np.corrcoef(matched, mismatched)[0, 1]) < 0.9, "their rows are drawn apart, only their seeds together"
+    matched, mismatched = (
+        found[title, "accuracy"].estimate.replicates for title in ("MNLI-m", "MNLI-mm")
+    )
+    assert abs(np.corrcoef(matched, mismatched)[0, 1]) < 0.9, (
+        "their rows are drawn apart, only their seeds together"
+    )
     glue = our_glue_mean(glue_cells(params, cells4))
-    by_hand = np.mean([np.mean([found[name].estimate.replicates for name in names], axis=0) for names in (
-        [("MRPC", "f1"), ("MRPC", "accuracy")], [("STS-B", "pearson"), ("STS-B", "spearman")],
-        [("MNLI-m", "accuracy"), ("MNLI-mm", "accuracy")])], axis=0)
+    by_hand = np.mean(
+        [
+            np.mean([found[name].estimate.replicates for name in names], axis=0)
+            for names in (
+                [("MRPC", "f1"), ("MRPC", "accuracy")],
+                [("STS-B", "pearson"), ("STS-B", "spearman")],
+                [("MNLI-m", "accuracy"), ("MNLI-mm", "accuracy")],
+            )
+        ],
+        axis=0,
+    )
     assert glue.estimate.replicates == pytest.approx(by_hand)
     assert glue.mean == pytest.approx(glue.estimate.value)
-    records = list(csv.DictReader(as_csv(records_of(params, TABLES["table4"], cells4, glue, ""), CSV_COLUMNS).splitlines()))
+    records = list(
+        csv.DictReader(
+            as_csv(records_of(params, TABLES["table4"], cells4, glue, ""), CSV_COLUMNS).splitlines()
+        )
+    )
     mean = next(one for one in records if one["row"] == "ours" and one["metric"] == "mean")
     low, high = glue.estimate.interval
-    assert (float(mean["low"]), float(mean["high"])) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
-    assert metrics(TABLES["table4"], cells4, glue)["table4"]["glue_tasks_there"]["low"] == pytest.approx(low, abs=1e-4)
+    assert (float(mean["low"]), float(mean["high"])) == (
+        pytest.approx(low, abs=1e-4),
+        pytest.approx(high, abs=1e-4),
+    )
+    assert metrics(TABLES["table4"], cells4, glue)["table4"]["glue_tasks_there"][
+        "low"
+    ] == pytest.approx(low, abs=1e-4)
     assert f"[{low:.1f}, {high:.1f}]" in markdown(page(params, TABLES["table4"], cells4, glue))
 
 
 @pytest.mark.parametrize(("right", "flagged"), [(50, True), (59, True), (60, False), (40, True)])
 def test_chance_is_two_standard_errors_above_the_majority_or_lower(right, flagged):
-    """100 even labels: majority 50; one standard error at 59 is 4.92 (50 + 9.84 >= 59), at 60 it is 4.90 (59.80 < 60)."""
+    """100 even labels: majority 50; one standard error at 59 is 4.92 (50 + 9.84 >= 59), at 60 it is
+    4.90 (59.80 < 60).
+    """
     made_results.write_params(["rte"], [0])
     made_results.simple("rte", right=right, of=100)
     assert cells("table2")["RTE", "accuracy"].measured.at_chance is flagged
@@ -174,7 +272,11 @@ def test_qnli_v2_is_compared_with_its_own_number():
         description["splits"]["train"]["rows_read"] = rows
         path.write_text(json.dumps(description))
         cell = cells("table2")["QNLI", "accuracy"]
-        assert (cell.published, cell.compared, cell.difference) == (88.1, compared, pytest.approx(90.0 - compared))
+        assert (cell.published, cell.compared, cell.difference) == (
+            88.1,
+            compared,
+            pytest.approx(90.0 - compared),
+        )
         assert ("¶" in markdown(laid_out("table2"))) is marked
 
 
@@ -182,7 +284,11 @@ def write_glue(tasks: list[str], right: int) -> None:
     made_results.write_params(tasks, [0])
     for task in tasks:
         if task == "stsb":
-            made_results.write_task("stsb", {"dev": [0, 1, 2, 3]}, {0: {"dev/last": [0, 1, 2, 3], "dev/best": [0, 1, 2, 3]}})
+            made_results.write_task(
+                "stsb",
+                {"dev": [0, 1, 2, 3]},
+                {0: {"dev/last": [0, 1, 2, 3], "dev/best": [0, 1, 2, 3]}},
+            )
         else:
             made_results.simple(task, right, 100)
 

@@ -1,4 +1,6 @@
-"""Perplexity against plain forwards and by hand; BLEU, ROUGE and METEOR equal to the libraries called directly."""
+"""Perplexity against plain forwards and by hand; BLEU, ROUGE and METEOR equal to the libraries
+called directly.
+"""
 
 import math
 import shutil
@@ -19,11 +21,27 @@ from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 
-SIZES = Model(context=10, width=16, layers=2, heads=2, feed_forward=32, embedding_deviation=0.5, weight_deviation=0.3,
-              layer_norm_epsilon=1e-5)
+SIZES = Model(
+    context=10,
+    width=16,
+    layers=2,
+    heads=2,
+    feed_forward=32,
+    embedding_deviation=0.5,
+    weight_deviation=0.3,
+    layer_norm_epsilon=1e-5,
+)
 ROWS = 23
-TEXTS = ["the cat sat on the mat .", "a dog ran quickly over the hills and far away", "nothing at all"]
-REFERENCES = [["the cat sat upon the rug .", "cats sit on mats ."], ["the hound ran very fast over hills", "a dog ran"], ["something else"]]
+TEXTS = [
+    "the cat sat on the mat .",
+    "a dog ran quickly over the hills and far away",
+    "nothing at all",
+]
+REFERENCES = [
+    ["the cat sat upon the rug .", "cats sit on mats ."],
+    ["the hound ran very fast over hills", "a dog ran"],
+    ["something else"],
+]
 
 
 @pytest.mark.parametrize("kind", ["transformer", "lstm"])
@@ -31,28 +49,40 @@ REFERENCES = [["the cat sat upon the rug .", "cats sit on mats ."], ["the hound 
 def test_every_token_is_foretold_from_its_window(kind, length):
     """Each by a plain forward of its own, from what generation would see there."""
     generator = torch.Generator().manual_seed(2)
-    network = (Lstm(SIZES, 12, ROWS + 2, generator) if kind == "lstm" else Decoder(SIZES, ROWS + 2, generator)).eval()
+    network = (
+        Lstm(SIZES, 12, ROWS + 2, generator)
+        if kind == "lstm"
+        else Decoder(SIZES, ROWS + 2, generator)
+    ).eval()
     ids = np.random.default_rng(length).integers(ROWS, size=length).tolist()
     wanted = []
     for place in range(1, length):
-        seen = ids[:place] if kind == "lstm" else ids[window_start(place, SIZES.context):place]
+        seen = ids[:place] if kind == "lstm" else ids[window_start(place, SIZES.context) : place]
         with torch.no_grad():
             hidden_d = network(torch.tensor([seen]), NO_DROPOUT).hidden_btd[0, -1]
-            wanted.append(float((hidden_d @ network.tokens[:ROWS].T).double().log_softmax(0)[ids[place]]))
+            wanted.append(
+                float((hidden_d @ network.tokens[:ROWS].T).double().log_softmax(0)[ids[place]])
+            )
     for rows_at_once in (1, 3):
-        np.testing.assert_allclose(log_probabilities(network, ids, ROWS, rows_at_once), wanted, atol=2e-5)
+        np.testing.assert_allclose(
+            log_probabilities(network, ids, ROWS, rows_at_once), wanted, atol=2e-5
+        )
 
 
 def test_windows_foretell_each_token_once():
     for context in (8, 9, 512):
         for length in (2, context, context + 1, context + 2, 3 * context + 5):
             cut = windows(length, context)
-            assert [place for one in cut for place in range(one.first, one.stop + 1)] == list(range(1, length))
+            assert [place for one in cut for place in range(one.first, one.stop + 1)] == list(
+                range(1, length)
+            )
             assert all(one.stop - one.start <= context for one in cut)
 
 
 def test_perplexity_by_hand():
-    """Four tokens of probability 1/2, 1/4, 1/8, 1/8, which make two words: 2^(9/4) a token, 2^(9/2) a word."""
+    """Four tokens of probability 1/2, 1/4, 1/8, 1/8, which make two words: 2^(9/4) a token, 2^(9/2)
+    a word.
+    """
     found = foretold(np.log([1 / 2, 1 / 4, 1 / 8, 1 / 8]), 0.5)
     assert found.tokens == 4
     assert found.loss == pytest.approx(9 / 4 * math.log(2))
@@ -63,11 +93,17 @@ def test_perplexity_by_hand():
 
 def test_scores_are_the_libraries():
     found = scores.score(TEXTS, REFERENCES, None)
-    streams = [[own[0] for own in REFERENCES], [own[1] if len(own) > 1 else None for own in REFERENCES]]
+    streams = [
+        [own[0] for own in REFERENCES],
+        [own[1] if len(own) > 1 else None for own in REFERENCES],
+    ]
     assert found.values["bleu"] == sacrebleu.corpus_bleu(TEXTS, streams, lowercase=True).score
     scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
     for name in ("rouge1", "rouge2", "rougeL"):
-        best = [max(scorer.score(one, text)[name].fmeasure for one in own) for text, own in zip(TEXTS, REFERENCES, strict=True)]
+        best = [
+            max(scorer.score(one, text)[name].fmeasure for one in own)
+            for text, own in zip(TEXTS, REFERENCES, strict=True)
+        ]
         assert found.values[name] == pytest.approx(100 * np.mean(best))
     assert set(found.values) == {"bleu", "rouge1", "rouge2", "rougeL", "meteor_exact_stem"}
     assert "version:2" in found.signatures["bleu"]
@@ -76,20 +112,34 @@ def test_scores_are_the_libraries():
 
 
 def test_meteor_of_words_and_stems_by_hand():
-    """`cats` and `cat` meet by their stem; one chunk. P = R = 1, and a penalty of 0.5 / 3^3 for one chunk of three words."""
-    assert scores.meteor(["the cats sleep"], [["the cat sleeps"]], None).values["meteor_exact_stem"] == pytest.approx(100 * (1 - 0.5 / 27))
+    """`cats` and `cat` meet by their stem; one chunk. P = R = 1, and a penalty of 0.5 / 3^3 for one
+    chunk of three words.
+    """
+    assert scores.meteor(["the cats sleep"], [["the cat sleeps"]], None).values[
+        "meteor_exact_stem"
+    ] == pytest.approx(100 * (1 - 0.5 / 27))
     assert scores.meteor(["no word"], [["of all that"]], None).values["meteor_exact_stem"] == 0
 
 
 def made_wordnet(folder):
-    """WordNet's files with two nouns of one meaning, auto and car (stemming leaves them alone: nltk looks up stems), without lexnames."""
+    """WordNet's files with two nouns of one meaning, auto and car (stemming leaves them alone: nltk
+    looks up stems), without lexnames.
+    """
     folder.mkdir()
     licence = "  1 WordNet 3.0 Copyright 2006 by Princeton University.\n"
     for part in ("noun", "verb", "adj", "adv"):
-        meaning = f"{len(licence):08d} 06 n 02 car 0 auto 0 000 | a motor vehicle\n" if part == "noun" else ""
+        meaning = (
+            f"{len(licence):08d} 06 n 02 car 0 auto 0 000 | a motor vehicle\n"
+            if part == "noun"
+            else ""
+        )
         (folder / f"data.{part}").write_text(licence + meaning)
         (folder / f"index.{part}").write_text(
-            licence + "".join(f"{word} n 1 0 1 0 {len(licence):08d}\n" for word in ("auto", "car") if meaning))
+            licence
+            + "".join(
+                f"{word} n 1 0 1 0 {len(licence):08d}\n" for word in ("auto", "car") if meaning
+            )
+        )
         (folder / f"{part}.exc").write_text("")
     return folder
 
@@ -99,8 +149,9 @@ def test_meteor_with_synonyms_of_a_folder(tmp_path):
     assert scores.find_wordnet(folder) == folder
     found = scores.score(["my car stops"], [["my auto stops"]], folder)
     opened = scores.open_wordnet(folder)
-    assert found.values["meteor"] == 100 * nltk_meteor.single_meteor_score(["my", "auto", "stops"], ["my", "car", "stops"],
-                                                                          wordnet=opened)
+    assert found.values["meteor"] == 100 * nltk_meteor.single_meteor_score(
+        ["my", "auto", "stops"], ["my", "car", "stops"], wordnet=opened
+    )
     assert found.values["meteor"] == pytest.approx(100 * (1 - 0.5 / 27))
     assert found.values["meteor_exact_stem"] < found.values["meteor"]
     assert "synonyms:WordNet 3.0" in found.signatures["meteor"]

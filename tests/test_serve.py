@@ -1,4 +1,6 @@
-"""The service as people use it: a real server, pool, worker and MLflow, in a copy whose flow only sleeps; Ctrl-C and SIGKILL."""
+"""The service as people use it: a real server, pool, worker and MLflow, in a copy whose flow only
+sleeps; Ctrl-C and SIGKILL.
+"""
 
 import os
 import shutil
@@ -15,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 START_SECONDS, END_SECONDS, GONE_SECONDS = 120, 45, 45
-STAND_IN = '''
+STAND_IN = """
 import subprocess
 import sys
 from pathlib import Path
@@ -41,8 +43,8 @@ def made(name):
 
 reproduce_table2, reproduce_table3 = made("table2"), made("table3")
 reproduce_table4 = reproduce_table5 = reproduce_figure2 = reproduce_all = reproduce_table3
-'''
-DEPLOYMENTS = '''
+"""
+DEPLOYMENTS = """
 name: gpt1
 pull: []
 definitions:
@@ -50,7 +52,7 @@ definitions:
 deployments:
   - {name: checkout, entrypoint: flows.reproduce.reproduce_table2, work_pool: *process}
   - {name: small, entrypoint: flows.reproduce.reproduce_table2, work_pool: *process, parameters: {profile: small}}
-'''
+"""
 
 
 def free_port() -> int:
@@ -65,26 +67,49 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "a copy"
         for name in ("gpt1", "flows"):
-            shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         shutil.copy(ROOT / "prefect.toml", self.folder)
         (self.folder / "flows/reproduce.py").write_text(STAND_IN)
         (self.folder / "prefect.yaml").write_text(DEPLOYMENTS)
-        information = self.folder / "gpt1-0.1.0.dist-info"  # the copy's own, so that Prefect finds the copy's plug-in
+        information = (
+            self.folder / "gpt1-0.1.0.dist-info"
+        )  # the copy's own, so that Prefect finds the copy's plug-in
         information.mkdir()
         (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gpt1\nVersion: 0.1.0\n")
         (information / "entry_points.txt").write_text("[prefect.plugins]\ngpt1 = flows.names\n")
         self.mlflow = free_port()
-        (self.folder / ".env").write_text(f"PREFECT_API_URL=http://127.0.0.1:{free_port()}/api\nGPT1_MLFLOW_PORT={self.mlflow}\n")
+        (self.folder / ".env").write_text(
+            f"PREFECT_API_URL=http://127.0.0.1:{free_port()}/api\nGPT1_MLFLOW_PORT={self.mlflow}\n"
+        )
         self.said = self.folder / "said"
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT", "MLFLOW", "GPT1_MLFLOW"))}
-        self.environment = {**kept, "PYTHONPATH": str(self.folder), "PREFECT_HOME": str(self.folder / ".prefect")}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PREFECT", "MLFLOW", "GPT1_MLFLOW"))
+        }
+        self.environment = {
+            **kept,
+            "PYTHONPATH": str(self.folder),
+            "PREFECT_HOME": str(self.folder / ".prefect"),
+        }
 
     def start(self, **variables: str) -> "subprocess.Popen[bytes]":
         """Start the service and wait until it says what to type next."""
         with self.said.open("wb") as said:
-            process = subprocess.Popen([sys.executable, "-m", "flows.serve"], cwd=self.folder, env=self.environment | variables,
-                                       stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
-        self.until(lambda: "prefect deployment run" in self.said.read_text() or process.poll() is not None, START_SECONDS)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "flows.serve"],
+                cwd=self.folder,
+                env=self.environment | variables,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.until(
+            lambda: "prefect deployment run" in self.said.read_text() or process.poll() is not None,
+            START_SECONDS,
+        )
         assert process.poll() is None, f"the service ended: {self.said.read_text()}"
         return process
 
@@ -93,18 +118,29 @@ class Copy:
         assert callable(done)
         limit = time.monotonic() + seconds
         while not done():
-            assert time.monotonic() < limit, f"not within {seconds:.0f} s; the service said: {self.said.read_text()}"
+            assert time.monotonic() < limit, (
+                f"not within {seconds:.0f} s; the service said: {self.said.read_text()}"
+            )
             time.sleep(0.2)
 
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([sys.executable, "-m", *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
-                              check=False, timeout=100)
+        return subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
 
     def run_at_work(self, seconds: int) -> None:
         """A flow run that has begun and sleeps."""
         (self.folder / "table2.began").unlink(missing_ok=True)
         (self.folder / "table2.ended").unlink(missing_ok=True)
-        asked = self.command("prefect", "deployment", "run", "reproduce-table2", "-p", f"seconds={seconds}")
+        asked = self.command(
+            "prefect", "deployment", "run", "reproduce-table2", "-p", f"seconds={seconds}"
+        )
         assert asked.returncode == 0, asked.stdout + asked.stderr
         self.until((self.folder / "table2.began").exists, START_SECONDS)
 
@@ -113,7 +149,10 @@ class Copy:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("PYTHONPATH", "").startswith(str(self.folder)) and process.status() != psutil.STATUS_ZOMBIE:
+                if (
+                    process.environ().get("PYTHONPATH", "").startswith(str(self.folder))
+                    and process.status() != psutil.STATUS_ZOMBIE
+                ):
                     found.append(" ".join(process.cmdline()))
             except (psutil.Error, OSError):
                 continue
@@ -147,7 +186,9 @@ def test_service(copy: Copy) -> None:
     assert "warning" not in ran.stderr, "a worker is there, of the same version"
     assert (copy.folder / "table2.ended").exists(), "a flow run is to work in the root of the clone"
 
-    refused = copy.command("prefect", "deployment", "run", "reproduce-table2/small", "-p", 'tasks=["nope"]')
+    refused = copy.command(
+        "prefect", "deployment", "run", "reproduce-table2/small", "-p", 'tasks=["nope"]'
+    )
     assert refused.returncode == 1
     assert "'nope' is not one of ['snli', 'rte']" in " ".join(refused.stdout.split())
     assert "Created flow run" not in refused.stdout
@@ -157,13 +198,17 @@ def test_service(copy: Copy) -> None:
     assert "did you mean reproduce-table2 " in unknown.stderr
 
     second = copy.command("flows.serve")
-    assert (second.returncode, second.stdout.count("\n"), second.stderr) == (0, 1, ""), second.stdout + second.stderr
+    assert (second.returncode, second.stdout.count("\n"), second.stderr) == (0, 1, ""), (
+        second.stdout + second.stderr
+    )
     assert f"process {service.pid}, Prefect at http://127.0.0.1:" in second.stdout
 
     copy.run_at_work(300)
     os.kill(service.pid, signal.SIGINT)
     assert service.wait(END_SECONDS) == 0, copy.said.read_text()
-    assert (copy.folder / "table2.ended").exists(), "the flow run was killed before it could end its stages"
+    assert (copy.folder / "table2.ended").exists(), (
+        "the flow run was killed before it could end its stages"
+    )
     assert copy.processes() == []
 
     service = copy.start(GPT1_MLFLOW="off")
@@ -171,4 +216,6 @@ def test_service(copy: Copy) -> None:
     os.kill(service.pid, signal.SIGKILL)
     service.wait()
     copy.until(lambda: not copy.processes(), GONE_SECONDS)
-    assert (copy.folder / "table2.ended").exists(), "the flow run was killed before it could end its stages"
+    assert (copy.folder / "table2.ended").exists(), (
+        "the flow run was killed before it could end its stages"
+    )

@@ -1,4 +1,6 @@
-"""A model of MLflow's registry as people use it: registered twice, loaded as a python_function, served and asked over HTTP."""
+"""A model of MLflow's registry as people use it: registered twice, loaded as a python_function,
+served and asked over HTTP.
+"""
 
 import json
 import os
@@ -39,7 +41,9 @@ def checkout(tmp_path_factory):
             patch.delenv(name, raising=False)
         write_models(folder, "rte", "race")
         shutil.copy(empty_mlflow(tmp_path_factory), "mlflow.db")
-        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")  # for MLflow's own functions, asked in the tests
+        patch.setenv(
+            "MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db"
+        )  # for MLflow's own functions, asked in the tests
         register(read_params(), ["rte"])
         yield folder
 
@@ -48,7 +52,9 @@ def predicted(fields: dict[str, str]) -> dict[str, object]:
     """What `gpt1 predict rte --json` answers."""
     app = typer.Typer()
     app.command()(predict)
-    answer: dict[str, object] = json.loads(CliRunner().invoke(app, ["rte", "--json"], input=json.dumps(fields)).stdout)
+    answer: dict[str, object] = json.loads(
+        CliRunner().invoke(app, ["rte", "--json"], input=json.dumps(fields)).stdout
+    )
     return answer
 
 
@@ -58,9 +64,16 @@ def test_the_best_seed_is_registered_once(checkout):
 
     client = MlflowClient()
     version = client.get_model_version_by_alias(NAME, "best")
-    assert (str(version.version), version.tags["seed"], version.tags["metric"]) == ("1", "1", "accuracy")
+    assert (str(version.version), version.tags["seed"], version.tags["metric"]) == (
+        "1",
+        "1",
+        "accuracy",
+    )
     assert client.get_run(version.run_id).info.run_name == "2 rte seed 1"
-    assert "mlflow models serve -m models:/gpt1-paper-rte@best \\\n  --env-manager local" in client.get_registered_model(NAME).description
+    assert (
+        "mlflow models serve -m models:/gpt1-paper-rte@best \\\n  --env-manager local"
+        in client.get_registered_model(NAME).description
+    )
     assert [one.new for one in register(read_params(), ["rte"])] == [False]
     assert len(client.search_model_versions(f"name = '{NAME}'")) == 1
     info = get_model_info(f"models:/{NAME}@best")
@@ -71,10 +84,18 @@ def test_the_best_seed_is_registered_once(checkout):
     assert [path.name for path in files if path.suffix in (".pkl", ".pickle", ".bin", ".pt")] == []
     assert len([path for path in files if path.name == "weights.safetensors"]) == 1
 
-    write_model("rte", {0: 0.9, 1: 0.75}, read_params())  # another seed is best now: the alias moves, the old version stays
-    assert [(one.version, one.seed, one.new) for one in register(read_params(), ["rte"])] == [("2", 0, True)]
-    write_model("rte", {0: 0.5, 1: 0.75}, read_params())  # and back again, to the version that is there
-    assert [(one.version, one.seed, one.new) for one in register(read_params(), ["rte"])] == [("1", 1, False)]
+    write_model(
+        "rte", {0: 0.9, 1: 0.75}, read_params()
+    )  # another seed is best now: the alias moves, the old version stays
+    assert [(one.version, one.seed, one.new) for one in register(read_params(), ["rte"])] == [
+        ("2", 0, True)
+    ]
+    write_model(
+        "rte", {0: 0.5, 1: 0.75}, read_params()
+    )  # and back again, to the version that is there
+    assert [(one.version, one.seed, one.new) for one in register(read_params(), ["rte"])] == [
+        ("1", 1, False)
+    ]
     assert str(client.get_model_version_by_alias(NAME, "best").version) == "1"
 
 
@@ -83,7 +104,7 @@ def test_choices_come_as_a_list(checkout):
 
     register(read_params(), ["race"])
     model = mlflow.pyfunc.load_model("models:/gpt1-paper-race@best")
-    answer, = model.predict([{"first": "p", "second": "q", "choices": ["a", "b", "c", "d"]}])
+    (answer,) = model.predict([{"first": "p", "second": "q", "choices": ["a", "b", "c", "d"]}])
     assert answer["choice"] == "abcd"["ABCD".index(answer["label"])]
     assert sum(answer["probabilities"].values()) == pytest.approx(1)
 
@@ -92,14 +113,19 @@ def test_what_cannot_be_registered_is_one_line(checkout, monkeypatch):
     with pytest.raises(UserError, match="mnli is not fine-tuned; run gpt1 run finetune@mnli"):
         register(read_params(), ["mnli"])
     monkeypatch.setenv("GPT1_MLFLOW", "off")
-    with pytest.raises(UserError, match="expected MLflow, found it switched off; unset GPT1_MLFLOW"):
+    with pytest.raises(
+        UserError, match="expected MLflow, found it switched off; unset GPT1_MLFLOW"
+    ):
         register(read_params(), ["rte"])
 
 
 def ask(port: int, records: list[dict[str, str]]) -> tuple[int, dict[str, object]]:
     """Status and answer of the served model."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/invocations", json.dumps({"dataframe_records": records}).encode(),
-                                     {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/invocations",
+        json.dumps({"dataframe_records": records}).encode(),
+        {"Content-Type": "application/json"},
+    )
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
             return response.status, json.load(response)
@@ -114,8 +140,14 @@ def test_a_served_model_answers_as_predict_does(checkout):
     _, module, *arguments = serve_command(NAME).split()
     arguments[-1] = str(port)
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    with subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd="/", start_new_session=True,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as server:
         try:
             end = time.monotonic() + 120
             while True:
@@ -127,9 +159,13 @@ def test_a_served_model_answers_as_predict_does(checkout):
                     assert time.monotonic() < end
                     time.sleep(0.2)
             assert status == 200
-            assert answer == {"predictions": [predicted(PAIR), predicted({"first": "b", "second": "c d e f g"})]}
+            assert answer == {
+                "predictions": [predicted(PAIR), predicted({"first": "b", "second": "c d e f g"})]
+            }
             status, refused = ask(port, [{"first": "a", "second": " "}])
             assert status == 400
-            assert "row 0: expected text in every field, found empty text (second)" in str(refused["message"])
+            assert "row 0: expected text in every field, found empty text (second)" in str(
+                refused["message"]
+            )
         finally:
             os.killpg(server.pid, signal.SIGTERM)

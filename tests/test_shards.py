@@ -1,4 +1,6 @@
-"""Shards: windows that depend on (seed, update) alone, inside books, uniform; files that must agree with their index."""
+"""Shards: windows that depend on (seed, update) alone, inside books, uniform; files that must agree
+with their index.
+"""
 
 import json
 from itertools import pairwise
@@ -9,7 +11,15 @@ import pytest
 
 from gpt1.errors import UserError
 from gpt1.text import shards as shards_module
-from gpt1.text.shards import Part, Shards, SplitWriter, parts_of, read_words, token_type, write_index
+from gpt1.text.shards import (
+    Part,
+    Shards,
+    SplitWriter,
+    parts_of,
+    read_words,
+    token_type,
+    write_index,
+)
 
 CONTEXT = 8
 LENGTHS = {"train": (40, 5, 8, 9, 100), "heldout": (30, 3)}
@@ -23,7 +33,12 @@ def make(folder: Path, vocabulary_size: int = 1000) -> Path:
         for number, length in enumerate(lengths):
             writer.begin(f"book {number}")
             for start, stop in ((0, length // 2), (length // 2, length)):
-                writer.append(np.arange(position + start, position + stop).astype(token_type(vocabulary_size)), stop - start)
+                writer.append(
+                    np.arange(position + start, position + stop).astype(
+                        token_type(vocabulary_size)
+                    ),
+                    stop - start,
+                )
             position += length
         splits[split] = writer.close()
     write_index(folder, splits, vocabulary_size, "f" * 16, "made")
@@ -33,10 +48,16 @@ def make(folder: Path, vocabulary_size: int = 1000) -> Path:
 def valid_starts(split: str) -> list[int]:
     """Every position at which a window lies inside one book."""
     offsets = np.cumsum((0, *LENGTHS[split]))
-    return [int(offset) + start for offset, length in zip(offsets, LENGTHS[split], strict=False) for start in range(length - CONTEXT)]
+    return [
+        int(offset) + start
+        for offset, length in zip(offsets, LENGTHS[split], strict=False)
+        for start in range(length - CONTEXT)
+    ]
 
 
-@pytest.mark.parametrize(("vocabulary_size", "dtype", "bytes_"), [(65_536, "uint16", 2), (65_537, "uint32", 4)])
+@pytest.mark.parametrize(
+    ("vocabulary_size", "dtype", "bytes_"), [(65_536, "uint16", 2), (65_537, "uint32", 4)]
+)
 def test_type_and_index(tmp_path: Path, vocabulary_size: int, dtype: str, bytes_: int) -> None:
     shards = Shards.open(make(tmp_path, vocabulary_size))
     assert shards.index["dtype"] == dtype
@@ -58,7 +79,9 @@ def test_windows_lie_inside_books_and_every_start_comes(tmp_path: Path) -> None:
     counts = np.bincount(found[:, 0], minlength=162)
     assert set(np.flatnonzero(counts)) == set(starts)
     expected = len(found) / len(starts)
-    assert ((counts[starts] - expected) ** 2 / expected).sum() < 180  # chi-square with 124 degrees of freedom: p < 0.001 above
+    assert (
+        (counts[starts] - expected) ** 2 / expected
+    ).sum() < 180  # chi-square with 124 degrees of freedom: p < 0.001 above
 
 
 def test_windows_depend_on_seed_and_update_alone(tmp_path: Path) -> None:
@@ -74,7 +97,10 @@ def test_windows_depend_on_seed_and_update_alone(tmp_path: Path) -> None:
 def test_readers_together_read_the_one_batch(tmp_path: Path, readers: int) -> None:
     shards = Shards.open(make(tmp_path))
     edges = [32 * reader // readers for reader in range(readers + 1)]
-    shares = [shards.windows("train", 1, 5, 32, CONTEXT, slice(start, stop)) for start, stop in pairwise(edges)]
+    shares = [
+        shards.windows("train", 1, 5, 32, CONTEXT, slice(start, stop))
+        for start, stop in pairwise(edges)
+    ]
     assert (np.concatenate(shares) == shards.windows("train", 1, 5, 32, CONTEXT)).all()
 
 
@@ -89,20 +115,34 @@ def test_heldout_windows_are_fixed_and_spread(tmp_path: Path) -> None:
 def test_no_book_is_as_long_as_a_window(tmp_path: Path) -> None:
     shards = Shards.open(make(tmp_path))
     assert shards.heldout_windows(1, 29).tolist() == [list(range(30))]
-    with pytest.raises(UserError, match=r"no heldout book is as long as a window of 31 tokens \(the longest has 30\); lower model.context"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"no heldout book is as long as a window of 31 tokens \(the longest has 30\); lower"
+            r" model.context"
+        ),
+    ):
         shards.heldout_windows(1, 30)
 
 
-@pytest.mark.parametrize(("harm", "message"), [
-    (lambda folder: (folder / "train.bin").write_bytes(b"12"), "train.bin: the index says 162 tokens of uint16, 324 bytes; found 2 bytes"),
-    (lambda folder: (folder / "heldout.bin").unlink(), "heldout.bin cannot be read"),
-    (lambda folder: (folder / "index.json").unlink(), "index.json cannot be read"),
-    (lambda folder: (folder / "index.json").write_text("{"), "index.json is damaged"),
-    (lambda folder: (folder / "index.json").write_text("{}"), "index.json is damaged"),
-    (lambda folder: change(folder, "dtype", "uint32"), "wants uint16, found uint32"),
-    (lambda folder: change(folder, "vocabulary_size", 70_000), "wants uint32, found uint16"),
-])
-def test_shards_that_do_not_agree_with_their_index(tmp_path: Path, harm: object, message: str) -> None:
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (
+            lambda folder: (folder / "train.bin").write_bytes(b"12"),
+            "train.bin: the index says 162 tokens of uint16, 324 bytes; found 2 bytes",
+        ),
+        (lambda folder: (folder / "heldout.bin").unlink(), "heldout.bin cannot be read"),
+        (lambda folder: (folder / "index.json").unlink(), "index.json cannot be read"),
+        (lambda folder: (folder / "index.json").write_text("{"), "index.json is damaged"),
+        (lambda folder: (folder / "index.json").write_text("{}"), "index.json is damaged"),
+        (lambda folder: change(folder, "dtype", "uint32"), "wants uint16, found uint32"),
+        (lambda folder: change(folder, "vocabulary_size", 70_000), "wants uint32, found uint16"),
+    ],
+)
+def test_shards_that_do_not_agree_with_their_index(
+    tmp_path: Path, harm: object, message: str
+) -> None:
     make(tmp_path)
     harm(tmp_path)  # type: ignore[operator]
     with pytest.raises(UserError, match=rf"{message}.*dvc repro shard"):
@@ -115,7 +155,9 @@ def change(folder: Path, key: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("part_bytes", [1, 7, 64, 10**6])
-def test_parts_of_a_book_are_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int) -> None:
+def test_parts_of_a_book_are_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int
+) -> None:
     monkeypatch.setattr(shards_module, "PART_BYTES", part_bytes)
     monkeypatch.setattr(shards_module, "BLOCK_BYTES", 5)
     words = ["é", "longerthananyblock", "\n", "漢字", "a", "b", "\n", "an", "end"] * 3

@@ -1,4 +1,6 @@
-"""gpt1.runs.shared over real DVC repositories: two clones and a folder as their remote; gpt1.runs.lent with real processes."""
+"""gpt1.runs.shared over real DVC repositories: two clones and a folder as their remote;
+gpt1.runs.lent with real processes.
+"""
 
 import fcntl
 import os
@@ -45,14 +47,25 @@ stages:
 
 
 class Clone:
-    """A git clone with a DVC graph of four tiny stages; stages run in a process of their own, the rest where the test stands."""
+    """A git clone with a DVC graph of four tiny stages; stages run in a process of their own, the
+    rest where the test stands.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def dvc(self, *words: str) -> str:
-        done = subprocess.run([sys.executable, "-m", "dvc", *words], cwd=self.folder, check=False, capture_output=True, text=True,
-                              env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
+        done = subprocess.run(
+            [sys.executable, "-m", "dvc", *words],
+            cwd=self.folder,
+            check=False,
+            capture_output=True,
+            text=True,
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            },
+        )
         assert done.returncode == 0, f"dvc {' '.join(words)} failed:\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -65,7 +78,12 @@ class Clone:
 
 
 def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@localhost", *words], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@localhost", *words],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
 
 @pytest.fixture
@@ -75,9 +93,17 @@ def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Clone, Clon
     for name in (".dvc", "gpt1/model", "out"):
         (first / name).mkdir(parents=True)
     (first / ".dvc/config").write_text(
-        f"[core]\n    analytics = false\n    remote = store\n['remote \"store\"']\n    url = {tmp_path}/store\n")
-    for name, text in {"work.py": WORK, "dvc.yaml": GRAPH, "word": "one", "params.yaml": "a: 1\n", "gpt1/model/code": "code",
-                       ".gitignore": "/out/\n/journal\n/.dvc/tmp\n/.dvc/cache\n"}.items():
+        "[core]\n    analytics = false\n    remote = store\n['remote \"store\"']\n    url ="
+        f" {tmp_path}/store\n"
+    )
+    for name, text in {
+        "work.py": WORK,
+        "dvc.yaml": GRAPH,
+        "word": "one",
+        "params.yaml": "a: 1\n",
+        "gpt1/model/code": "code",
+        ".gitignore": "/out/\n/journal\n/.dvc/tmp\n/.dvc/cache\n",
+    }.items():
         (first / name).write_text(text)
     git(first, "init", "-q")
     git(first, "add", "-A")
@@ -89,7 +115,9 @@ def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Clone, Clon
 
 
 @pytest.mark.slow
-def test_a_stage_finished_in_one_clone_is_fetched_by_the_other(clones: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_finished_in_one_clone_is_fetched_by_the_other(
+    clones: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = clones
     first.repro("first")
     shared.push(["first"])
@@ -111,7 +139,9 @@ def test_a_stage_finished_in_one_clone_is_fetched_by_the_other(clones: tuple[Clo
     assert "didn't change, skipping" in first.repro("pretrain")
     assert (first.journal(), second.journal()) == (["first"], ["pretrain"])
     assert (first.folder / "dvc.lock").read_bytes() == (second.folder / "dvc.lock").read_bytes()
-    assert (first.folder / "out/pretrain/one").read_bytes() == (second.folder / "out/pretrain/one").read_bytes()
+    assert (first.folder / "out/pretrain/one").read_bytes() == (
+        second.folder / "out/pretrain/one"
+    ).read_bytes()
 
     (first.folder / "gpt1/model/code").write_text("edited")
     assert not shared.restore("pretrain"), "other inputs, another result"
@@ -135,7 +165,9 @@ def test_what_is_on_the_remote_serves_dvc_itself(clones: tuple[Clone, Clone]) ->
 
 
 @pytest.mark.slow
-def test_an_older_result_makes_room(clones: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_result_makes_room(
+    clones: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = clones
     (second.folder / "word").write_text("two")
     second.repro("first")
@@ -149,17 +181,25 @@ def test_an_older_result_makes_room(clones: tuple[Clone, Clone], monkeypatch: py
 
 
 @pytest.mark.slow
-def test_a_remote_out_of_reach_is_one_line_and_heals(clones: tuple[Clone, Clone], tmp_path: Path) -> None:
+def test_a_remote_out_of_reach_is_one_line_and_heals(
+    clones: tuple[Clone, Clone], tmp_path: Path
+) -> None:
     first, _ = clones
     first.repro("first")
     store = tmp_path / "store"
     store.write_text("a file where a folder should be")
-    with pytest.raises(UserError, match=r"DVC cannot push to its remote 'store': .*nothing finished is lost") as told:
+    with pytest.raises(
+        UserError, match=r"DVC cannot push to its remote 'store': .*nothing finished is lost"
+    ) as told:
         shared.push(["first"])
     assert "\n" not in str(told.value)
     store.unlink()
     shared.push(["first"])
-    for path in [*(store / "files").rglob("*"), *(first.folder / ".dvc/cache/files").rglob("*"), *(first.folder / "out/first").iterdir()]:
+    for path in [
+        *(store / "files").rglob("*"),
+        *(first.folder / ".dvc/cache/files").rglob("*"),
+        *(first.folder / "out/first").iterdir(),
+    ]:
         if path.is_file():
             path.unlink()
     with pytest.raises(UserError, match="DVC cannot pull from its remote 'store'"):
@@ -167,14 +207,19 @@ def test_a_remote_out_of_reach_is_one_line_and_heals(clones: tuple[Clone, Clone]
 
 
 @pytest.mark.slow
-def test_mistakes_are_one_line(clones: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_one_line(
+    clones: tuple[Clone, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, second = clones
     ours = shared.digest()
     monkeypatch.chdir(second.folder)
     shared.refuse_other_code(ours)
     (second.folder / "gpt1/new.py").touch()
     (second.folder / "params.yaml").write_text("a: 2\n")
-    with pytest.raises(UserError, match=r"^gpt1 and params\.yaml in .* are not what the checkout that sent the stage has: "):
+    with pytest.raises(
+        UserError,
+        match=r"^gpt1 and params\.yaml in .* are not what the checkout that sent the stage has: ",
+    ):
         shared.refuse_other_code(ours)
     with pytest.raises(UserError, match="says nothing of first"):
         shared.lock_entries(["first"])
@@ -185,7 +230,13 @@ def test_mistakes_are_one_line(clones: tuple[Clone, Clone], monkeypatch: pytest.
     with pytest.raises(UserError, match="DVC cannot do its part here"):
         shared.find_stage("finetune@coal")
     assert shared.find_stage("finetune@cola") == Stage(
-        "finetune@cola", frozenset(), ("out/pretrain/one", "gpt1/model"), ("out/finetune/cola",), trains=True, stale=True)
+        "finetune@cola",
+        frozenset(),
+        ("out/pretrain/one", "gpt1/model"),
+        ("out/finetune/cola",),
+        trains=True,
+        stale=True,
+    )
 
 
 @pytest.mark.slow
@@ -195,14 +246,18 @@ def test_entries_are_laid_while_stages_run(clones: tuple[Clone, Clone]) -> None:
     first.repro("pretrain")
     entries = shared.lock_entries(["first", "pretrain"])
     made_up = {f"other-{number}": entries["first"] for number in range(10)}
-    stages = [threading.Thread(target=first.repro, args=[f"finetune@{task}"]) for task in ("cola", "rte")]
+    stages = [
+        threading.Thread(target=first.repro, args=[f"finetune@{task}"]) for task in ("cola", "rte")
+    ]
     for stage in stages:
         stage.start()
     for name, entry in made_up.items():
         shared.lay_entries({name: entry})
     for stage in stages:
         stage.join()
-    assert set(shared.lock_entries([*made_up, "first", "pretrain", "finetune@cola", "finetune@rte"])), "an entry was lost"
+    assert set(
+        shared.lock_entries([*made_up, "first", "pretrain", "finetune@cola", "finetune@rte"])
+    ), "an entry was lost"
 
 
 def test_an_error_is_told_by_its_cause_and_without_credentials() -> None:
@@ -216,16 +271,25 @@ def test_which_stages_travel() -> None:
         return Stage("any", frozenset(needs), reads)
 
     assert shared.can_travel(stage("data/shard", "gpt1/model"))
-    assert not shared.can_travel(stage("data/raw/books", "gpt1/sources")), "only this machine has data/raw"
+    assert not shared.can_travel(stage("data/raw/books", "gpt1/sources")), (
+        "only this machine has data/raw"
+    )
     assert shared.can_be_fetched(stage("data/raw/books", "gpt1/sources"))
     assert not shared.can_travel(stage("data/finetune", "gpt1/report"))
-    assert not shared.can_be_fetched(stage(needs=())), "DVC keeps no run-cache entry of a stage without deps"
+    assert not shared.can_be_fetched(stage(needs=())), (
+        "DVC keeps no run-cache entry of a stage without deps"
+    )
 
 
-def test_a_checkout_is_lent_to_one_sender_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_is_lent_to_one_sender_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     told: list[str] = []
-    with lent.lent_to("a:/b (1)", told.append, lambda: True), lent.lent_to("a:/b (1)", told.append, lambda: True):
+    with (
+        lent.lent_to("a:/b (1)", told.append, lambda: True),
+        lent.lent_to("a:/b (1)", told.append, lambda: True),
+    ):
         assert told == []
         with pytest.raises(KeyboardInterrupt), lent.lent_to("c:/d (2)", told.append, lambda: False):
             pass
@@ -238,7 +302,9 @@ def test_a_checkout_is_lent_to_one_sender_at_a_time(tmp_path: Path, monkeypatch:
         fcntl.flock(own, fcntl.LOCK_EX)
         with lent.lent_to(lent.this_checkout(), told.append, lambda: False):
             assert len(told) == 1, "what this checkout sends to itself does not wait for it"
-    assert lent.is_this(lent.this_checkout().replace("/", "/mounted/elsewhere/", 1)), "a shared disk shows it under another path"
+    assert lent.is_this(lent.this_checkout().replace("/", "/mounted/elsewhere/", 1)), (
+        "a shared disk shows it under another path"
+    )
     copied = tmp_path / "copy"
     shutil.copytree(tmp_path / ".dvc", copied / ".dvc")
     before = lent.this_checkout()
@@ -246,10 +312,15 @@ def test_a_checkout_is_lent_to_one_sender_at_a_time(tmp_path: Path, monkeypatch:
     assert not lent.is_this(before), "a copy is another checkout"
 
 
-def test_a_gpu_is_lent_to_one_stage_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_is_lent_to_one_stage_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     devices = ("0", "1", "GPU-ab/c")
-    with lent.lent_devices(devices, 1, lambda: False) as one, lent.lent_devices(devices, 2, lambda: False) as two:
+    with (
+        lent.lent_devices(devices, 1, lambda: False) as one,
+        lent.lent_devices(devices, 2, lambda: False) as two,
+    ):
         assert sorted(one + two) == sorted(devices)
         with pytest.raises(KeyboardInterrupt), lent.lent_devices(devices, 1, lambda: False):
             pass

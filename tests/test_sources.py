@@ -1,4 +1,6 @@
-"""Sources: found by the names people have them under, taken through `acquire`'s own command line, refused in one line."""
+"""Sources: found by the names people have them under, taken through `acquire`'s own command line,
+refused in one line.
+"""
 
 import hashlib
 import json
@@ -20,8 +22,13 @@ from gpt1.tasks.table import TASKS
 from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
-PASSAGE = {"article": "A cat sat.", "id": "high1.txt", "answers": ["A"], "questions": ["Who sat _ ?"],
-           "options": [["cat", "dog", "hen", "cow"]]}
+PASSAGE = {
+    "article": "A cat sat.",
+    "id": "high1.txt",
+    "answers": ["A"],
+    "questions": ["Who sat _ ?"],
+    "options": [["cat", "dog", "hen", "cow"]],
+}
 
 
 @pytest.fixture
@@ -35,8 +42,13 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def acquire(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "gpt1.stages", "acquire", *arguments], env=os.environ | {"PYTHONPATH": str(ROOT)},
-                          capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "gpt1.stages", "acquire", *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def put(name: str, content: str | bytes = "x\n") -> Path:
@@ -71,19 +83,33 @@ def test_find_sources_knows_the_names_people_have(tmp_path: Path) -> None:
     (tmp_path / "MRPC").touch()
     found = find_sources(tmp_path, [*SOURCES.values(), *(task.source for task in TASKS.values())])
     assert list(found) == [*SOURCES, *TASKS]
-    assert {name: path.relative_to(tmp_path).as_posix() for name, path in found.items() if path} == {
-        "books": "books", "snli": "SNLI", "cola": "glue_data/CoLA", "scitail": "SciTailV1.1", "stsb": "STS-B"}
+    assert {
+        name: path.relative_to(tmp_path).as_posix() for name, path in found.items() if path
+    } == {
+        "books": "books",
+        "snli": "SNLI",
+        "cola": "glue_data/CoLA",
+        "scitail": "SciTailV1.1",
+        "stsb": "STS-B",
+    }
 
 
 def test_the_better_layout_of_two_is_taken(tmp_path: Path) -> None:
     source = TASKS["mrpc"].source
     for name in ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt"):
         (tmp_path / name).touch()
-    assert set(find_files(source, tmp_path) or ()) == {"msr_paraphrase_train.txt", "msr_paraphrase_test.txt"}
+    assert set(find_files(source, tmp_path) or ()) == {
+        "msr_paraphrase_train.txt",
+        "msr_paraphrase_test.txt",
+    }
     for name in ("train.tsv", "dev.tsv", "test.tsv"):
         (tmp_path / name).touch()
     found = find_files(source, tmp_path)
-    assert set(found or ()) == {"train.tsv", "dev.tsv", "msr_paraphrase_test.txt"}, "GLUE's own dev rows, and the labelled test"
+    assert set(found or ()) == {
+        "train.tsv",
+        "dev.tsv",
+        "msr_paraphrase_test.txt",
+    }, "GLUE's own dev rows, and the labelled test"
     (tmp_path / "msr_paraphrase_test.txt").unlink()
     assert set(find_files(source, tmp_path) or ()) == {"train.tsv", "dev.tsv", "test.tsv"}
 
@@ -95,7 +121,11 @@ def test_acquire_copies_the_official_files_and_describes_them(checkout: Path) ->
     done = acquire("cola")
     assert done.returncode == 0, done.stderr
     folder = checkout / "data/acquire/tasks/cola"
-    assert sorted(path.name for path in folder.iterdir()) == ["dev.tsv", "manifest.json", "train.tsv"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "dev.tsv",
+        "manifest.json",
+        "train.tsv",
+    ]
     manifest = read_json(folder / "manifest.json")
     digest = hashlib.sha256(b"gj04\t1\t\tOne.\ngj04\t1\t\tTwo.").hexdigest()
     assert manifest["files"]["train.tsv"] == {"bytes": 25, "rows": 2, "sha256": digest}
@@ -119,7 +149,11 @@ def test_acquire_looks_into_folders_and_archives(checkout: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert len(list(Path("data/acquire/tasks/scitail").iterdir())) == 4
     assert sorted(path.name for path in Path("data/acquire/tasks/snli").iterdir()) == [
-        "manifest.json", "snli_1.0_dev.jsonl", "snli_1.0_test.jsonl", "snli_1.0_train.jsonl"]
+        "manifest.json",
+        "snli_1.0_dev.jsonl",
+        "snli_1.0_test.jsonl",
+        "snli_1.0_train.jsonl",
+    ]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -135,9 +169,14 @@ def test_race_becomes_one_file_a_split_and_level(checkout: Path, packed: bool) -
     done = acquire("race")
     assert done.returncode == 0, done.stderr
     folder = checkout / "data/acquire/tasks/race"
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*TASKS["race"].combined, "manifest.json"])
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [*TASKS["race"].combined, "manifest.json"]
+    )
     lines = [json.loads(line) for line in (folder / "test_high.jsonl").read_text().splitlines()]
-    assert lines == [{"file": "test/high/10.txt", "unreadable": "not JSON"}, PASSAGE | {"file": "test/high/2.txt"}]
+    assert lines == [
+        {"file": "test/high/10.txt", "unreadable": "not JSON"},
+        PASSAGE | {"file": "test/high/2.txt"},
+    ]
     assert read_json(folder / "manifest.json")["files"]["test_high.jsonl"]["rows"] == 2
 
 
@@ -160,21 +199,30 @@ def test_two_runs_write_the_same_bytes(checkout: Path) -> None:
     acquire("cola")
     first = {path.name: path.read_bytes() for path in Path("data/acquire/tasks/cola").iterdir()}
     acquire("cola")
-    assert {path.name: path.read_bytes() for path in Path("data/acquire/tasks/cola").iterdir()} == first
+    assert {
+        path.name: path.read_bytes() for path in Path("data/acquire/tasks/cola").iterdir()
+    } == first
 
 
 def test_missing_files_are_named(checkout: Path) -> None:
     put("cola/train.tsv")
-    assert refused("cola") == (
-        "data/raw/cola: expected train.tsv, dev.tsv or in_domain_train.tsv, in_domain_dev.tsv, out_of_domain_dev.tsv "
-        "or a Hugging Face export; found train.tsv; "
-        "put https://nyu-mll.github.io/CoLA/cola_public_1.1.zip or https://dl.fbaipublicfiles.com/glue/data/CoLA.zip into data/raw/cola "
-        "(the zip, or what it holds)")
+    assert (
+        refused("cola")
+        == "data/raw/cola: expected train.tsv, dev.tsv or in_domain_train.tsv, in_domain_dev.tsv,"
+        " out_of_domain_dev.tsv or a Hugging Face export; found train.tsv; put"
+        " https://nyu-mll.github.io/CoLA/cola_public_1.1.zip or"
+        " https://dl.fbaipublicfiles.com/glue/data/CoLA.zip into data/raw/cola (the zip, or what"
+        " it holds)"
+    )
 
 
 def test_a_missing_and_an_empty_corpus_stop(checkout: Path) -> None:
     how = SOURCES["books"].how_to_get
-    assert refused("books") == f"data/raw/books is not there; expected a folder, or a link to one, with *.txt files: {how}"
+    assert (
+        refused("books")
+        == "data/raw/books is not there; expected a folder, or a link to one, with *.txt files:"
+        f" {how}"
+    )
     Path("data/raw/books").mkdir(parents=True)
     assert refused("books") == f"data/raw/books: expected *.txt files; found nothing; {how}"
     put("books/book.pdf")
@@ -184,18 +232,29 @@ def test_a_missing_and_an_empty_corpus_stop(checkout: Path) -> None:
 def test_a_linked_folder_and_an_unprintable_name_are_named(checkout: Path) -> None:
     put("books/one.txt")
     Path("data/raw/books/again").symlink_to("/tmp")
-    assert refused("books") == "data/raw/books/again is a link to a folder; put that folder itself there, so that none counts twice"
+    assert (
+        refused("books")
+        == "data/raw/books/again is a link to a folder; put that folder itself there, so that none"
+        " counts twice"
+    )
     Path("data/raw/books/again").unlink()
     put("books/a\nb.txt")
-    assert refused("books") == "data/raw/books holds a file whose name is not plain text: 'a\\nb.txt'; rename it"
+    assert (
+        refused("books")
+        == "data/raw/books holds a file whose name is not plain text: 'a\\nb.txt'; rename it"
+    )
 
 
 def test_an_unreadable_corpus_stops(checkout: Path) -> None:
-    """Root may read everything, so there the stage becomes nobody, in a folder of nobody's, once Python has started."""
+    """Root may read everything, so there the stage becomes nobody, in a folder of nobody's, once
+    Python has started.
+    """
     book = put("books/one.txt")
     user = os.geteuid() or 65534
-    as_user = (f"import os; from gpt1.errors import run_stage; from gpt1.stages.acquire import main; os.setuid({user}); "
-               "run_stage(lambda: main('books'))")
+    as_user = (
+        "import os; from gpt1.errors import run_stage; from gpt1.stages.acquire import main;"
+        f" os.setuid({user}); run_stage(lambda: main('books'))"
+    )
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(checkout, folder, dirs_exist_ok=True)
         for path in (Path(folder), *Path(folder).rglob("*")):
@@ -203,22 +262,40 @@ def test_an_unreadable_corpus_stops(checkout: Path) -> None:
         unreadable = Path(folder) / "data/raw/books"
 
         def line() -> str:
-            done = subprocess.run([sys.executable, "-c", as_user], env=os.environ | {"PYTHONPATH": str(ROOT)},
-                                  capture_output=True, text=True, check=False, cwd=folder)
+            done = subprocess.run(
+                [sys.executable, "-c", as_user],
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=folder,
+            )
             assert done.returncode == 2, done.stderr
             return done.stderr
 
         (unreadable / book.name).chmod(0)
-        assert line() == "error: data/raw/books/one.txt cannot be read (Permission denied); make it readable to you, or take it away\n"
+        assert (
+            line()
+            == "error: data/raw/books/one.txt cannot be read (Permission denied); make it readable"
+            " to you, or take it away\n"
+        )
         unreadable.chmod(0)
-        assert line() == "error: data/raw/books cannot be read (Permission denied); make it readable to you, or take it away\n"
+        assert (
+            line()
+            == "error: data/raw/books cannot be read (Permission denied); make it readable to you,"
+            " or take it away\n"
+        )
         unreadable.chmod(0o700)
 
 
 def test_a_link_to_nothing_is_named(checkout: Path) -> None:
     put("books/one.txt")
     Path("data/raw/books/two.txt").symlink_to("nowhere.txt")
-    assert refused("books") == "data/raw/books/two.txt is a link to nothing; put the file itself there, or take the link away"
+    assert (
+        refused("books")
+        == "data/raw/books/two.txt is a link to nothing; put the file itself there, or take the"
+        " link away"
+    )
 
 
 def test_bad_archives_and_bad_arguments_stop(checkout: Path) -> None:
@@ -226,10 +303,14 @@ def test_bad_archives_and_bad_arguments_stop(checkout: Path) -> None:
     assert refused("race").startswith("data/raw/race/RACE.tar.gz cannot be unpacked (")
     with tarfile.open(archive, "w:gz") as tar:
         tar.addfile(tarfile.TarInfo("../x"))
-    assert refused("race").startswith("data/raw/race/RACE.tar.gz holds '../x', which would leave the folder")
+    assert refused("race").startswith(
+        "data/raw/race/RACE.tar.gz holds '../x', which would leave the folder"
+    )
     assert not Path("data/raw/x").exists()
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(ROOT / "conf", "conf")
-    assert refused("race").startswith("data/raw/race: expected train/middle/*.txt, train/high/*.txt, dev/middle/*.txt")
+    assert refused("race").startswith(
+        "data/raw/race: expected train/middle/*.txt, train/high/*.txt, dev/middle/*.txt"
+    )
     assert refused("rase") == f"expected one source of {', '.join([*SOURCES, *TASKS])}; found rase"
     assert refused() == "expected acquire SOURCE; found acquire"

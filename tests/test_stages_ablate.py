@@ -1,4 +1,6 @@
-"""The verbs ablate and transfer on tiny made data: what each variant takes from pre-training, and that nothing is computed twice."""
+"""The verbs ablate and transfer on tiny made data: what each variant takes from pre-training, and
+that nothing is computed twice.
+"""
 
 import importlib
 import json
@@ -20,8 +22,12 @@ from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
-READS = {"no_pretraining": "bpe", "no_aux_lm": "pretrain/transformer/weights.safetensors", "lstm": "pretrain/lstm/weights.safetensors",
-         "no_dropout": "pretrain/transformer/weights.safetensors"}
+READS = {
+    "no_pretraining": "bpe",
+    "no_aux_lm": "pretrain/transformer/weights.safetensors",
+    "lstm": "pretrain/lstm/weights.safetensors",
+    "no_dropout": "pretrain/transformer/weights.safetensors",
+}
 LAYERS = 2
 
 
@@ -31,10 +37,23 @@ def row(variant, task="cola"):
 
 def write_all_params(folder, **changes):
     """Tiny parameters with every variant on CoLA, a fourth one added, and a transfer of CoLA."""
-    write_params(folder, **({
-        "lstm__units": 20, "variants__no_dropout": {"network": "transformer", "seeds": None, "finetune": {"dropout": 0.0}},
-        "finetune__seeds": [0], "transfer__cola": {"group": "glue", "layers": None, "seeds": None},
-        **{f"ablate__{variant}-cola": row(variant) for variant in READS}} | changes))
+    write_params(
+        folder,
+        **(
+            {
+                "lstm__units": 20,
+                "variants__no_dropout": {
+                    "network": "transformer",
+                    "seeds": None,
+                    "finetune": {"dropout": 0.0},
+                },
+                "finetune__seeds": [0],
+                "transfer__cola": {"group": "glue", "layers": None, "seeds": None},
+                **{f"ablate__{variant}-cola": row(variant) for variant in READS},
+            }
+            | changes
+        ),
+    )
 
 
 @pytest.fixture
@@ -52,6 +71,7 @@ def run_here(monkeypatch, tmp_path):
     def run_verb(verb, name):
         module = importlib.import_module("gpt1.stages.finetune")
         run_stage(lambda: getattr(module, "main" if verb == "finetune" else verb)(name))
+
     return run_verb
 
 
@@ -75,13 +95,22 @@ def test_each_variant_writes_what_the_report_reads(run_here):
     for variant in READS:
         run_here("ablate", f"{variant}-cola")
         out = Path("data/ablate", f"{variant}-cola")
-        assert sorted(path.name for path in (out / "seed-0").iterdir()) == ["curve.jsonl", "logits.npz"], "no weights are kept"
+        assert sorted(path.name for path in (out / "seed-0").iterdir()) == [
+            "curve.jsonl",
+            "logits.npz",
+        ], "no weights are kept"
         assert json.loads((out / "summary.json").read_text())["task"] == "cola"
         found = arrays(out)
-        assert {name: value.shape for name, value in found.items()} == {name: value.shape for name, value in full.items()}
-        assert any(not np.array_equal(found[name], full[name]) for name in full), f"{variant} changes nothing"
+        assert {name: value.shape for name, value in found.items()} == {
+            name: value.shape for name, value in full.items()
+        }
+        assert any(not np.array_equal(found[name], full[name]) for name in full), (
+            f"{variant} changes nothing"
+        )
     assert "lm_loss" not in points(Path("data/ablate/no_aux_lm-cola"))[0]
-    assert "lm_loss" in points(Path("data/ablate/lstm-cola"))[0], "the LSTM has the auxiliary language model"
+    assert "lm_loss" in points(Path("data/ablate/lstm-cola"))[0], (
+        "the LSTM has the auxiliary language model"
+    )
     assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
 
 
@@ -104,11 +133,16 @@ def test_transfer_runs_every_number_of_layers_but_the_last(run_here):
 @pytest.mark.parametrize("layers", [0, 1, 2])
 def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
     params, about = read_params(), {"outputs": 2, "combine": "single"}
-    wanted, recipe = describe("transformer", params, VOCABULARY, "f" * 16), params.finetune_for("cola")
+    wanted, recipe = (
+        describe("transformer", params, VOCABULARY, "f" * 16),
+        params.finetune_for("cola"),
+    )
 
     def start(transfer):
         moved = recipe.model_copy(update={"transfer": transfer})
-        return finetune.make_classifier(params, moved, about, wanted, weights_of("transformer"), 3).state_dict()
+        return finetune.make_classifier(
+            params, moved, about, wanted, weights_of("transformer"), 3
+        ).state_dict()
 
     _, pretrained = read_weights(weights_of("transformer"))
     fresh, found = start("none"), start(layers)
@@ -116,9 +150,13 @@ def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
         inner = name.removeprefix("decoder.")
         if inner == "tokens":
             assert torch.equal(value[:VOCABULARY], pretrained[inner])
-            assert torch.equal(value[VOCABULARY:], fresh[name][VOCABULARY:]), "special symbols are always fresh"
+            assert torch.equal(value[VOCABULARY:], fresh[name][VOCABULARY:]), (
+                "special symbols are always fresh"
+            )
             continue
-        comes = inner == "positions" or (inner.startswith("blocks.") and int(inner.split(".")[1]) < layers)
+        comes = inner == "positions" or (
+            inner.startswith("blocks.") and int(inner.split(".")[1]) < layers
+        )
         assert torch.equal(value, pretrained[inner] if comes else fresh[name]), name
 
 
@@ -128,7 +166,12 @@ def test_all_layers_are_the_ordinary_finetuning_bit_for_bit(run_here, tmp_path):
     for transfer in ("all", LAYERS):
         write_params(tmp_path, finetune__transfer=transfer, finetune__seeds=[0])
         run_here("finetune", "cola")
-        results.append({path.name: path.read_bytes() for path in Path("data/finetune/glue/cola/seed-0").iterdir()})
+        results.append(
+            {
+                path.name: path.read_bytes()
+                for path in Path("data/finetune/glue/cola/seed-0").iterdir()
+            }
+        )
     assert results[0] == results[1]
 
 
@@ -141,7 +184,9 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
     about, task = finetune.read_task(Path("data/encode/glue/cola"), params)
     wanted = describe("transformer", params, VOCABULARY, "f" * 16)
     recipe = params.finetune_for("cola")
-    classifier = finetune.make_classifier(params, recipe, about, wanted, weights_of("transformer"), 0)
+    classifier = finetune.make_classifier(
+        params, recipe, about, wanted, weights_of("transformer"), 0
+    )
     classifier.load_state_dict(read_weights(folder / "seed-0/weights.safetensors")[1])
     engine = PlainEngine(Finetuning(classifier, 0.0, 0.0), recipe)
     for split in ("dev", "test"):
@@ -166,7 +211,11 @@ def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
         run_here("transfer", "cola")
     assert not Path("data/transfer/cola").exists()
     run_here("transfer", "cola")
-    assert calls == ["transfer cola/layers-0/seed-0", "transfer cola/layers-1/seed-0", "transfer cola/layers-1/seed-0"]
+    assert calls == [
+        "transfer cola/layers-0/seed-0",
+        "transfer cola/layers-1/seed-0",
+        "transfer cola/layers-1/seed-0",
+    ]
 
 
 def test_what_is_refused(run_here, capsys, tmp_path):
@@ -179,8 +228,13 @@ def test_what_is_refused(run_here, capsys, tmp_path):
         return error
 
     write_task("cola")
-    assert "expected one of the rows of ablate in params.yaml: no_pretraining-cola, " in refused("ablate", "lstm-mrpc")
-    assert "expected one of the rows of transfer in params.yaml: mnli, race, cola; found sst2" in refused("transfer", "sst2")
+    assert "expected one of the rows of ablate in params.yaml: no_pretraining-cola, " in refused(
+        "ablate", "lstm-mrpc"
+    )
+    assert (
+        "expected one of the rows of transfer in params.yaml: mnli, race, cola; found sst2"
+        in refused("transfer", "sst2")
+    )
     write_all_params(tmp_path, lstm__units=21)
     assert "expected lstm.units 21, found 20" in refused("ablate", "lstm-cola")
     weights_of("lstm").unlink()

@@ -1,4 +1,6 @@
-"""`python -m gpt1.stages`: command lines that name no stage, Ctrl-C while a stage is still being imported, every stage there is."""
+"""`python -m gpt1.stages`: command lines that name no stage, Ctrl-C while a stage is still being
+imported, every stage there is.
+"""
 
 import signal
 import subprocess
@@ -14,23 +16,35 @@ ROOT = Path(__file__).parents[1]
 
 
 def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen([sys.executable, "-m", "gpt1.stages", *words], cwd=folder, env={"PYTHONPATH": str(ROOT), "HOME": str(folder)},
-                            stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpt1.stages", *words],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(folder)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
-STAGES = ("check, world, download, acquire, clean, contamination, bpe, shard, encode, prompt, pretrain, finetune, ablate, transfer, "
-          "zero_shot, generate, report, scores")
+STAGES = (
+    "check, world, download, acquire, clean, contamination, bpe, shard, encode, prompt, pretrain,"
+    " finetune, ablate, transfer, zero_shot, generate, report, scores"
+)
 FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
 
 
-@pytest.mark.parametrize(("words", "line"), [
-    ((), f"expected a stage, one of {STAGES}; found none"),
-    (("pretrian", "transformer"), f"expected a stage, one of {STAGES}; found pretrian"),
-    (("encode",), "expected encode TASK; found encode"),
-    (("encode", "rte", "cola"), "expected encode TASK; found encode rte cola"),
-    (("clean", "books"), "expected clean alone; found clean books"),
-])
-def test_a_command_line_that_names_no_stage(tmp_path: Path, words: tuple[str, ...], line: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), f"expected a stage, one of {STAGES}; found none"),
+        (("pretrian", "transformer"), f"expected a stage, one of {STAGES}; found pretrian"),
+        (("encode",), "expected encode TASK; found encode"),
+        (("encode", "rte", "cola"), "expected encode TASK; found encode rte cola"),
+        (("clean", "books"), "expected clean alone; found clean books"),
+    ],
+)
+def test_a_command_line_that_names_no_stage(
+    tmp_path: Path, words: tuple[str, ...], line: str
+) -> None:
     process = start(tmp_path, *words)
     assert process.communicate() == (None, f"error: {line}\n")
     assert process.returncode == 2
@@ -39,7 +53,10 @@ def test_a_command_line_that_names_no_stage(tmp_path: Path, words: tuple[str, ..
 def test_every_stage_of_the_graph_has_its_verb() -> None:
     stages = read_yaml(ROOT / "dvc.yaml")["stages"]
     verbs = {stage.get("do", stage)["cmd"].split()[3] for stage in stages.values()}
-    files = {path.stem for path in (ROOT / "gpt1" / "stages").glob("*.py")} - {"__init__", "__main__"}
+    files = {path.stem for path in (ROOT / "gpt1" / "stages").glob("*.py")} - {
+        "__init__",
+        "__main__",
+    }
     assert verbs == set(STAGES.split(", ")) == files | FUNCTIONS
 
 
@@ -51,4 +68,7 @@ def test_ctrl_c_while_a_stage_is_imported_is_one_line(tmp_path: Path, seconds: f
     process.send_signal(signal.SIGINT)
     said = process.communicate()[1]
     assert said == "interrupted: nothing finished was lost; run the same command again to go on\n"
-    assert process.returncode in (130, -signal.SIGINT)  # a shell shows 130 for both; the latter where a string was being executed
+    assert process.returncode in (
+        130,
+        -signal.SIGINT,
+    )  # a shell shows 130 for both; the latter where a string was being executed

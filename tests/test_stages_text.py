@@ -1,4 +1,6 @@
-"""The stages clean, bpe, shard as commands on small made books: what they write, what they refuse, Ctrl-C, any number of processes."""
+"""The stages clean, bpe, shard as commands on small made books: what they write, what they refuse,
+Ctrl-C, any number of processes.
+"""
 
 import json
 import os
@@ -24,7 +26,10 @@ SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "za")
 
 
 def sentence(generator: random.Random) -> str:
-    words = ["".join(generator.choices(SYLLABLES, k=generator.randint(1, 3))) for _ in range(generator.randint(4, 9))]
+    words = [
+        "".join(generator.choices(SYLLABLES, k=generator.randint(1, 3)))
+        for _ in range(generator.randint(4, 9))
+    ]
     return " ".join(words).capitalize() + generator.choice([".", "!", " -- no…", ", Mr. Vo said."])
 
 
@@ -48,12 +53,20 @@ def write_books(folder: Path, count: int = 8) -> Path:
 
 
 def stage(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "gpt1.stages", name], cwd=folder, capture_output=True, text=True, check=False,
-                          env=os.environ | {"PYTHONPATH": str(ROOT)} | environment)
+    return subprocess.run(
+        [sys.executable, "-m", "gpt1.stages", name],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+    )
 
 
 def run_here(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stage's main in this process: quicker where its one line and status are not what is tested."""
+    """The stage's main in this process: quicker where its one line and status are not what is
+    tested.
+    """
     monkeypatch.chdir(folder)
     __import__(f"gpt1.stages.{name}", fromlist=["main"]).main()
 
@@ -72,8 +85,12 @@ def refused(name: str, folder: Path) -> str:
 
 def outputs(folder: Path) -> dict[str, str]:
     data = folder / "data"
-    return {path.relative_to(data).as_posix(): sha256_file(path) for name in ("clean", "bpe", "shard") for path in (data / name).rglob("*")
-            if path.is_file()}
+    return {
+        path.relative_to(data).as_posix(): sha256_file(path)
+        for name in ("clean", "bpe", "shard")
+        for path in (data / name).rglob("*")
+        if path.is_file()
+    }
 
 
 def test_the_three_stages(tmp_path: Path) -> None:
@@ -89,12 +106,23 @@ def test_the_three_stages(tmp_path: Path) -> None:
 
     data = tmp_path / "data"
     counts = read_json(data / "clean" / "counts.json")
-    assert sorted(counts["books"]) == sorted([*(f"book{number}.txt" for number in range(8)), "crlf.txt", "old.txt", "wide.txt"])
-    assert counts["books"]["crlf.txt"] == {"bytes": (books / "crlf.txt").stat().st_size, "words": 6, "encoding": "utf-8-sig"}
+    assert sorted(counts["books"]) == sorted(
+        [*(f"book{number}.txt" for number in range(8)), "crlf.txt", "old.txt", "wide.txt"]
+    )
+    assert counts["books"]["crlf.txt"] == {
+        "bytes": (books / "crlf.txt").stat().st_size,
+        "words": 6,
+        "encoding": "utf-8-sig",
+    }
     assert counts["books"]["old.txt"]["encoding"] == "windows-1252"
     assert counts["books"]["wide.txt"]["encoding"] == "utf-16"
     assert counts["empty"] == ["empty.txt"]
-    assert counts["totals"]["encodings"] == {"utf-8": 8, "utf-8-sig": 1, "windows-1252": 1, "utf-16": 1}
+    assert counts["totals"]["encodings"] == {
+        "utf-8": 8,
+        "utf-8-sig": 1,
+        "windows-1252": 1,
+        "utf-16": 1,
+    }
     assert (data / "clean" / "books" / "crlf.txt").read_bytes() == b'ba \n ke " li " ...'
     assert (data / "clean" / "books" / "old.txt").read_text(encoding="utf-8") == 'ba " ké " .'
     assert sorted(path.name for path in (data / "clean").iterdir()) == ["books", "counts.json"]
@@ -105,24 +133,35 @@ def test_the_three_stages(tmp_path: Path) -> None:
     splits = shards.index["splits"]
     names = [book["name"] for split in splits.values() for book in split["books"]]
     assert sorted(names) == sorted(counts["books"])
-    assert [book["name"] for book in splits["train"]["books"]] == sorted(book["name"] for book in splits["train"]["books"])
+    assert [book["name"] for book in splits["train"]["books"]] == sorted(
+        book["name"] for book in splits["train"]["books"]
+    )
     for split, facts in splits.items():
         tokens = np.fromfile(data / "shard" / f"{split}.bin", dtype="<u2")
         assert facts["sha256"] == sha256_file(data / "shard" / f"{split}.bin")
         for book in facts["books"]:
             raw = (books / book["name"]).read_bytes()
-            text = raw.decode({"old.txt": "cp1252", "wide.txt": "utf-16"}.get(book["name"], "utf-8-sig"))
-            assert tokens[book["offset"]:book["offset"] + book["tokens"]].tolist() == vocabulary.encode(text)
+            text = raw.decode(
+                {"old.txt": "cp1252", "wide.txt": "utf-16"}.get(book["name"], "utf-8-sig")
+            )
+            assert tokens[
+                book["offset"] : book["offset"] + book["tokens"]
+            ].tolist() == vocabulary.encode(text)
             assert book["words"] == counts["books"][book["name"]]["words"]
 
 
-def test_held_out_books_never_reach_the_byte_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_out_books_never_reach_the_byte_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     books = write_books(tmp_path)
     write_params(tmp_path)
     for name in ("clean", "bpe", "shard"):
         run_here(name, tmp_path, monkeypatch)
     before = outputs(tmp_path)
-    heldout = [book["name"] for book in Shards.open(tmp_path / "data" / "shard").index["splits"]["heldout"]["books"]]
+    heldout = [
+        book["name"]
+        for book in Shards.open(tmp_path / "data" / "shard").index["splits"]["heldout"]["books"]
+    ]
     assert 0 < len(heldout) < 8
     for name in heldout:
         (books / name).write_text("quite other qqqqqq words qqqqqq\n" * 50, encoding="utf-8")
@@ -134,34 +173,54 @@ def test_held_out_books_never_reach_the_byte_pairs(tmp_path: Path, monkeypatch: 
     assert not {"shard/heldout.bin", "clean/counts.json"} & same
 
 
-def test_any_number_of_processes_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_processes_gives_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_books(tmp_path)
     write_params(tmp_path)
     found = []
     for processes in (1, 2):
         for name in ("clean", "bpe", "shard"):
-            monkeypatch.setattr(f"gpt1.stages.{name}.processes_for", lambda _, processes=processes: processes)
+            monkeypatch.setattr(
+                f"gpt1.stages.{name}.processes_for", lambda _, processes=processes: processes
+            )
             run_here(name, tmp_path, monkeypatch)
         found.append(outputs(tmp_path))
     assert found[0] == found[1]
     assert len(found[0]) == 8 + 1 + 3 + 3
 
 
-@pytest.mark.parametrize(("megabytes", "seconds"), [pytest.param(2, 60, id="2"),
-                                                    pytest.param(20, 100, marks=[pytest.mark.slow, pytest.mark.long], id="20")])
+@pytest.mark.parametrize(
+    ("megabytes", "seconds"),
+    [
+        pytest.param(2, 60, id="2"),
+        pytest.param(20, 100, marks=[pytest.mark.slow, pytest.mark.long], id="20"),
+    ],
+)
 def test_a_book_of_one_long_line(tmp_path: Path, megabytes: int, seconds: float) -> None:
     books = write_books(tmp_path, 2)
     line = "Ba ke, “li” mo. " * (megabytes * 10**6 // 20)
     (books / "line.txt").write_text(line, encoding="utf-8")
     write_params(tmp_path)
     begun = time.monotonic()
-    limited = f"import resource; from {CLEAN} import main; resource.setrlimit(resource.RLIMIT_DATA, (900_000_000,) * 2); main()"
-    done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env=os.environ | {"PYTHONPATH": str(ROOT)})
+    limited = (
+        f"import resource; from {CLEAN} import main; resource.setrlimit(resource.RLIMIT_DATA,"
+        " (900_000_000,) * 2); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - begun < seconds
     expected = 'ba ke , " li " mo . ' * (megabytes * 10**6 // 20)
-    assert (tmp_path / "data" / "clean" / "books" / "line.txt").read_text(encoding="utf-8") == expected.rstrip()
+    assert (tmp_path / "data" / "clean" / "books" / "line.txt").read_text(
+        encoding="utf-8"
+    ) == expected.rstrip()
 
 
 CLEAN = "gpt1.stages.clean"
@@ -170,14 +229,18 @@ CLEAN = "gpt1.stages.clean"
 def test_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     write_params(tmp_path)
-    assert "expected a folder of books at data/acquire/corpus/books, found none; put .txt files there, or run gpt1 profile" in refused(
-        "clean", tmp_path)
+    assert (
+        "expected a folder of books at data/acquire/corpus/books, found none; put .txt files there,"
+        " or run gpt1 profile" in refused("clean", tmp_path)
+    )
 
 
 def test_a_binary_book(tmp_path: Path) -> None:
     (write_books(tmp_path, 2) / "picture.txt").write_bytes(b"\x89PNG\r\n\0\0")
     write_params(tmp_path)
-    assert "found 1 that are not: picture.txt (holds NUL characters); take them out" in refused("clean", tmp_path)
+    assert "found 1 that are not: picture.txt (holds NUL characters); take them out" in refused(
+        "clean", tmp_path
+    )
 
 
 def test_books_without_a_word(tmp_path: Path) -> None:
@@ -185,16 +248,23 @@ def test_books_without_a_word(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (books / name).write_text(" \n\t\n", encoding="utf-8")
     write_params(tmp_path)
-    assert "expected words in the books of data/acquire/corpus/books, found none in any of 2" in refused("clean", tmp_path)
+    assert (
+        "expected words in the books of data/acquire/corpus/books, found none in any of 2"
+        in refused("clean", tmp_path)
+    )
 
 
 def test_a_book_without_a_blank(tmp_path: Path) -> None:
     (write_books(tmp_path, 2) / "runon.txt").write_text("x" * 20_000, encoding="utf-8")
     write_params(tmp_path)
-    assert "the book runon.txt has more than 2,000 characters without a blank" in refused("clean", tmp_path)
+    assert "the book runon.txt has more than 2,000 characters without a blank" in refused(
+        "clean", tmp_path
+    )
 
 
-def test_one_book_and_too_large_a_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_book_and_too_large_a_vocabulary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     books = write_books(tmp_path, 1)
     write_params(tmp_path)
     run_here("clean", tmp_path, monkeypatch)
@@ -205,15 +275,23 @@ def test_one_book_and_too_large_a_vocabulary(tmp_path: Path, monkeypatch: pytest
     run_here("clean", tmp_path, monkeypatch)
     assert "bpe.merges asks for 40,000 merges, but the training books'" in refused("bpe", tmp_path)
     write_params(tmp_path, shard={"heldout_fraction": 1e-6})
-    assert "shard.heldout_fraction 1e-06 with shard.heldout_seed 0 holds out none of 6 books" in refused("bpe", tmp_path)
+    assert (
+        "shard.heldout_fraction 1e-06 with shard.heldout_seed 0 holds out none of 6 books"
+        in refused("bpe", tmp_path)
+    )
 
 
 def test_authors_files_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     write_params(tmp_path, bpe={"source": "authors", "merges": 40_000})
     absent = "cannot be read (No such file or directory)"
-    assert f"data/acquire/bpe/openai_bpe/encoder_bpe_40000.json {absent}; bring the two files" in refused("bpe", tmp_path)
-    assert f"data/bpe/vocab.json {absent}; run the stage that writes it" in refused("shard", tmp_path)
+    assert (
+        f"data/acquire/bpe/openai_bpe/encoder_bpe_40000.json {absent}; bring the two files"
+        in refused("bpe", tmp_path)
+    )
+    assert f"data/bpe/vocab.json {absent}; run the stage that writes it" in refused(
+        "shard", tmp_path
+    )
 
 
 def group_is_gone(group: int, seconds: float) -> bool:
@@ -232,11 +310,19 @@ def test_ctrl_c_ends_all_processes_with_one_line(tmp_path: Path) -> None:
     books = write_books(tmp_path, 2)
     generator = random.Random(1)
     for number in range(8):
-        (books / f"long{number}.txt").write_text("\n".join(sentence(generator) for _ in range(60_000)), encoding="utf-8")
+        (books / f"long{number}.txt").write_text(
+            "\n".join(sentence(generator) for _ in range(60_000)), encoding="utf-8"
+        )
     write_params(tmp_path)
     for seconds in (0.0, 4.0):
-        process = subprocess.Popen([sys.executable, "-m", "gpt1.stages", "clean"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-                                   start_new_session=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gpt1.stages", "clean"],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
         while not (tmp_path / "data" / ".clean.partial").exists():
             assert process.poll() is None, "the stage ended before it began"
             time.sleep(0.05)
@@ -256,5 +342,8 @@ def fail(_: dict[str, int], task: int) -> int:
 
 
 def test_a_killed_worker_is_told() -> None:
-    with pytest.raises(parallel.UserError, match="a worker process was ended from outside"), parallel.workers(dict, 2) as pool:
+    with (
+        pytest.raises(parallel.UserError, match="a worker process was ended from outside"),
+        parallel.workers(dict, 2) as pool,
+    ):
         list(pool.map("testing", fail, list(range(9)), [1] * 9))

@@ -1,4 +1,6 @@
-"""The stages pretrain and finetune, run as commands on tiny made data in the formats of the stages before them."""
+"""The stages pretrain and finetune, run as commands on tiny made data in the formats of the stages
+before them.
+"""
 
 import importlib
 import json
@@ -21,8 +23,13 @@ SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "
 
 def command(stage, name, **settings):
     environment = os.environ | SETTINGS | {"PYTHONPATH": str(Path(__file__).parents[1])} | settings
-    return subprocess.Popen([sys.executable, "-m", "gpt1.stages", stage, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpt1.stages", stage, name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def run(stage, name, status=0, **settings):
@@ -36,23 +43,31 @@ def run(stage, name, status=0, **settings):
 @pytest.fixture
 def run_here(monkeypatch):
     """Run a stage in this process: saves its imports."""
+
     def run_main(stage, name):
         module = importlib.import_module(f"gpt1.stages.{stage}")
         for key, value in SETTINGS.items():
             monkeypatch.setenv(key, value)
         run_stage(lambda: module.main(name))
+
     return run_main
 
 
 @pytest.fixture
 def refused(run_here, capsys):
     """The one line with which a stage refuses bad input."""
+
     def said(stage, name):
         with pytest.raises(SystemExit) as ended:
             run_here(stage, name)
         error = capsys.readouterr().err
-        assert (ended.value.code, error.count("\n"), error.startswith("error: ")) == (2, 1, True), error
+        assert (ended.value.code, error.count("\n"), error.startswith("error: ")) == (
+            2,
+            1,
+            True,
+        ), error
         return error
+
     return said
 
 
@@ -86,31 +101,53 @@ def workplace(tmp_path, monkeypatch):
 def with_weights(workplace, pretrained):
     target = Path("data/pretrain/transformer")
     target.mkdir(parents=True)
-    (target / "weights.safetensors").write_bytes((pretrained / target / "weights.safetensors").read_bytes())
+    (target / "weights.safetensors").write_bytes(
+        (pretrained / target / "weights.safetensors").read_bytes()
+    )
     return workplace
 
 
 def test_pretraining_writes_what_the_next_stages_read(pretrained):
     out = pretrained / "data/pretrain/transformer"
-    assert sorted(path.name for path in out.iterdir()) == ["curve.jsonl", "snapshots", "summary.json", "weights.safetensors"]
-    assert sorted(path.name for path in (out / "snapshots").iterdir()) == [f"{update:08d}.safetensors" for update in (1, 2, 4)]
-    weights, last = load_file(out / "weights.safetensors"), load_file(out / "snapshots/00000004.safetensors")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "curve.jsonl",
+        "snapshots",
+        "summary.json",
+        "weights.safetensors",
+    ]
+    assert sorted(path.name for path in (out / "snapshots").iterdir()) == [
+        f"{update:08d}.safetensors" for update in (1, 2, 4)
+    ]
+    weights, last = (
+        load_file(out / "weights.safetensors"),
+        load_file(out / "snapshots/00000004.safetensors"),
+    )
     assert all(np.array_equal(weights[name], last[name]) for name in weights)
     training = [point for point in lines(out / "curve.jsonl") if "loss" in point]
     heldout = [point for point in lines(out / "curve.jsonl") if "heldout_loss" in point]
-    assert [(point["update"], point["tokens"]) for point in training] == [(update, update * 4 * CONTEXT) for update in (1, 2, 3, 4)]
+    assert [(point["update"], point["tokens"]) for point in training] == [
+        (update, update * 4 * CONTEXT) for update in (1, 2, 3, 4)
+    ]
     assert training[0].keys() == {"update", "tokens", "loss", "learning_rate", "gradient_norm"}
     assert [point["update"] for point in heldout] == [2, 4]
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["updates"], summary["tokens"]) == (4, 4 * 4 * CONTEXT)
     assert summary["parameters"]["token_embeddings"] == VOCABULARY * 16
     assert summary["heldout_perplexity"] == pytest.approx(np.exp(heldout[-1]["heldout_loss"]))
-    assert summary["heldout_word_perplexity"] == pytest.approx(np.exp(heldout[-1]["heldout_loss"] / WORDS))
-    assert not list((pretrained / "data/checkpoints").glob("*/")), "the checkpoints go away on success"
+    assert summary["heldout_word_perplexity"] == pytest.approx(
+        np.exp(heldout[-1]["heldout_loss"] / WORDS)
+    )
+    assert not list((pretrained / "data/checkpoints").glob("*/")), (
+        "the checkpoints go away on success"
+    )
 
 
 def outputs(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def interrupt(process, pattern, number=signal.SIGINT):
@@ -125,14 +162,20 @@ def interrupt(process, pattern, number=signal.SIGINT):
     return process.returncode, said
 
 
-@pytest.mark.parametrize(("number", "status"), [
-    (signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_an_interrupted_pretraining_goes_on_as_if_undisturbed(workplace, run_here, number, status):
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__updates=150, pretrain__heldout_updates=40)
     run_here("pretrain", "transformer")
     expected = outputs(Path("data/pretrain"))
-    returned, said = interrupt(command("pretrain", "transformer"), "data/checkpoints/*/snapshots/00000010.safetensors", number)
+    returned, said = interrupt(
+        command("pretrain", "transformer"),
+        "data/checkpoints/*/snapshots/00000010.safetensors",
+        number,
+    )
     assert returned == status
     assert said.count("\n") == 1
     assert "interrupted at update" in said
@@ -143,16 +186,26 @@ def test_an_interrupted_pretraining_goes_on_as_if_undisturbed(workplace, run_her
 
 
 @pytest.mark.slow
-def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_starts_anew(workplace, run_here):
+def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_starts_anew(
+    workplace, run_here
+):
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__updates=150, pretrain__checkpoint_minutes=1e-4)
-    returned, _ = interrupt(command("pretrain", "transformer"), "data/checkpoints/*/update-*", signal.SIGKILL)
+    returned, _ = interrupt(
+        command("pretrain", "transformer"), "data/checkpoints/*/update-*", signal.SIGKILL
+    )
     assert returned == -signal.SIGKILL
     assert not Path("data/pretrain/transformer").exists()
     write_params(workplace, pretrain__updates=3, pretrain__learning_rate=0.002)
     run_here("pretrain", "transformer")
-    assert [point["update"] for point in lines("data/pretrain/transformer/curve.jsonl") if "loss" in point] == [1, 2, 3]
-    assert len(list(Path().glob("data/checkpoints/*/"))) == 1, "the other run's checkpoint is still there"
+    assert [
+        point["update"]
+        for point in lines("data/pretrain/transformer/curve.jsonl")
+        if "loss" in point
+    ] == [1, 2, 3]
+    assert len(list(Path().glob("data/checkpoints/*/"))) == 1, (
+        "the other run's checkpoint is still there"
+    )
 
 
 @pytest.mark.slow
@@ -171,7 +224,12 @@ def test_two_processes_pretrain_like_one(workplace, pretrained):
 @pytest.mark.slow
 def test_two_processes_finetune_like_one(with_weights):
     write_task("mrpc")
-    write_params(with_weights, finetune__dropout=0.0, finetune__classifier_dropout=0.0, finetune__precision="fp32")
+    write_params(
+        with_weights,
+        finetune__dropout=0.0,
+        finetune__classifier_dropout=0.0,
+        finetune__precision="fp32",
+    )
     path, found = Path("data/finetune/glue/mrpc/seed-1/logits.npz"), []
     for processes in ("1", "2"):
         run("finetune", "mrpc", GPT1_PROCESSES=processes)
@@ -184,32 +242,58 @@ def test_two_processes_finetune_like_one(with_weights):
 def test_an_error_of_one_process_ends_all_with_one_line(workplace):
     write_shards(Path("data/shard"))
     said = run("pretrain", "transformer", status=2, GPT1_PROCESSES="3")
-    assert said == ("error: expected a number of processes that divides the batch of 4, found 3; "
-                    "set GPT1_PROCESSES to a divisor of batch_size\n")
+    assert (
+        said == "error: expected a number of processes that divides the batch of 4, found 3; "
+        "set GPT1_PROCESSES to a divisor of batch_size\n"
+    )
 
 
-@pytest.mark.parametrize(("change", "line"), [
-    ({"model__context": 600}, "expected a train book longer than model.context (600 tokens), found at most 300"),
-    ({"pretrain__updates": None, "pretrain__epochs": 1e-3}, "make not one update"),
-    ({"pretrain__warmup_updates": 9}, "pretrain.warmup_updates: expected at most the 4 updates of the run, found 9")])
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            {"model__context": 600},
+            "expected a train book longer than model.context (600 tokens), found at most 300",
+        ),
+        ({"pretrain__updates": None, "pretrain__epochs": 1e-3}, "make not one update"),
+        (
+            {"pretrain__warmup_updates": 9},
+            "pretrain.warmup_updates: expected at most the 4 updates of the run, found 9",
+        ),
+    ],
+)
 def test_pretraining_refuses(workplace, refused, change, line):
     write_shards(Path("data/shard"))
     write_params(workplace, **change)
     assert line in refused("pretrain", "transformer")
 
 
-def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(workplace, run_here, capsys):
+def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
+    workplace, run_here, capsys
+):
     write_shards(Path("data/shard"))
-    write_params(workplace, pretrain__learning_rate=1e30, pretrain__max_gradient_norm=1e30, pretrain__updates=8,
-                 pretrain__heldout_updates=9)
+    write_params(
+        workplace,
+        pretrain__learning_rate=1e30,
+        pretrain__max_gradient_norm=1e30,
+        pretrain__updates=8,
+        pretrain__heldout_updates=9,
+    )
     with pytest.raises(SystemExit):
         run_here("pretrain", "transformer")
     *skipped, last = capsys.readouterr().err.splitlines()
     assert sum("skipped, its loss is" in line for line in skipped) == 5
-    assert "error: pretrain transformer: updates 2 to 6 were skipped one after another, expected finite numbers, found loss is" in last
+    assert (
+        "error: pretrain transformer: updates 2 to 6 were skipped one after another, expected"
+        " finite numbers, found loss is" in last
+    )
     assert "lower the learning rate" in last
-    written = json.loads(next(Path().glob("data/checkpoints/*/not-finite.json")).read_text())["updates"]
-    assert all(0 <= start < 600 - CONTEXT for update in written for start in update["batch"]), "no windows of the two books"
+    written = json.loads(next(Path().glob("data/checkpoints/*/not-finite.json")).read_text())[
+        "updates"
+    ]
+    assert all(0 <= start < 600 - CONTEXT for update in written for start in update["batch"]), (
+        "no windows of the two books"
+    )
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
@@ -224,23 +308,52 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     run_here("finetune", task)
     out = Path("data/finetune", group, task)
     assert sorted(path.name for path in out.iterdir()) == ["seed-5", "summary.json"]
-    assert sorted(path.name for path in (out / "seed-5").iterdir()) == ["curve.jsonl", "logits.npz", "weights.safetensors"]
+    assert sorted(path.name for path in (out / "seed-5").iterdir()) == [
+        "curve.jsonl",
+        "logits.npz",
+        "weights.safetensors",
+    ]
     with np.load(out / "seed-5/logits.npz", allow_pickle=False) as logits:
         shapes = {name: (logits[name].shape, logits[name].dtype) for name in logits.files}
-    assert shapes == {f"{split}/{which}": ((count, outputs_), np.float32) for split, count in (("dev", 7), ("test", 5))
-                      for which in ("best", "last")}
+    assert shapes == {
+        f"{split}/{which}": ((count, outputs_), np.float32)
+        for split, count in (("dev", 7), ("test", 5))
+        for which in ("best", "last")
+    }
     points = lines(out / "seed-5/curve.jsonl")
-    training, evaluations = [point for point in points if "loss" in point], [point for point in points if "dev_score" in point]
+    training, evaluations = (
+        [point for point in points if "loss" in point],
+        [point for point in points if "dev_score" in point],
+    )
     assert [point["update"] for point in training] == list(range(1, 9)), "floor(18 / 4) * 2 epochs"
-    assert training[0].keys() == {"update", "tokens", "loss", "task_loss", "lm_loss", "learning_rate", "gradient_norm"}
+    assert training[0].keys() == {
+        "update",
+        "tokens",
+        "loss",
+        "task_loss",
+        "lm_loss",
+        "learning_rate",
+        "gradient_norm",
+    }
     assert training[-1]["learning_rate"] == 0
-    assert [point["tokens"] for point in training] == sorted({point["tokens"] for point in training}), "ever more"
+    assert [point["tokens"] for point in training] == sorted(
+        {point["tokens"] for point in training}
+    ), "ever more"
     for point in training:
         assert point["loss"] == pytest.approx(point["task_loss"] + 0.5 * point["lm_loss"])
-    assert [(point["update"], point["epoch"]) for point in evaluations] == [(3, 0.75), (4, 1), (8, 2)]
+    assert [(point["update"], point["epoch"]) for point in evaluations] == [
+        (3, 0.75),
+        (4, 1),
+        (8, 2),
+    ]
     summary = json.loads((out / "summary.json").read_text())["seeds"]["5"]
     best = max(evaluations, key=lambda point: point["dev_score"])
-    assert summary == {"best_update": best["update"], "best_dev_score": best["dev_score"], "updates": 8, "skipped_updates": 0}
+    assert summary == {
+        "best_update": best["update"],
+        "best_dev_score": best["dev_score"],
+        "updates": 8,
+        "skipped_updates": 0,
+    }
 
 
 def test_equal_finetunings_give_equal_files_and_seeds_differ(with_weights, run_here):
@@ -249,14 +362,22 @@ def test_equal_finetunings_give_equal_files_and_seeds_differ(with_weights, run_h
     first = outputs(Path("data/finetune"))
     run_here("finetune", "cola")
     assert outputs(Path("data/finetune")) == first
-    assert first["glue/cola/seed-0/weights.safetensors"] != first["glue/cola/seed-1/weights.safetensors"]
+    assert (
+        first["glue/cola/seed-0/weights.safetensors"]
+        != first["glue/cola/seed-1/weights.safetensors"]
+    )
 
 
 def test_what_gives_the_label_away_is_learned(with_weights, run_here):
     write_task("cola", train=80)
     write_params(with_weights, finetune__epochs=15, finetune__seeds=[0], finetune__lambda_lm=0.0)
     run_here("finetune", "cola")
-    assert json.loads(Path("data/finetune/glue/cola/summary.json").read_text())["seeds"]["0"]["best_dev_score"] == 1.0
+    assert (
+        json.loads(Path("data/finetune/glue/cola/summary.json").read_text())["seeds"]["0"][
+            "best_dev_score"
+        ]
+        == 1.0
+    )
 
 
 @pytest.mark.slow
@@ -280,11 +401,17 @@ def test_an_interrupted_finetuning_repeats_only_the_seed_it_was_in(with_weights,
 
 def test_finetuning_refuses(with_weights, refused):
     assert "expected one of the tasks in params.yaml: snli, " in refused("finetune", "imdb")
-    assert "data/encode/glue/mrpc/task.json is not there; run dvc repro" in refused("finetune", "mrpc")
+    assert "data/encode/glue/mrpc/task.json is not there; run dvc repro" in refused(
+        "finetune", "mrpc"
+    )
     write_task("mrpc", fingerprint="e" * 16)
-    assert f"expected vocabulary_fingerprint {'e' * 16}, found {'f' * 16}" in refused("finetune", "mrpc")
+    assert f"expected vocabulary_fingerprint {'e' * 16}, found {'f' * 16}" in refused(
+        "finetune", "mrpc"
+    )
     write_task("cola", train=3)
-    assert "expected at least one batch of 4 training rows, found 3 rows" in refused("finetune", "cola")
+    assert "expected at least one batch of 4 training rows, found 3 rows" in refused(
+        "finetune", "cola"
+    )
     write_params(with_weights, model__context=8)
     assert "expected sequences of at most 8 tokens" in refused("finetune", "mrpc")
 

@@ -1,4 +1,6 @@
-"""`prompt` and `zero_shot` as stages: a vocabulary of single characters, made snapshots, answers recomputed by plain forwards."""
+"""`prompt` and `zero_shot` as stages: a vocabulary of single characters, made snapshots, answers
+recomputed by plain forwards.
+"""
 
 import json
 from pathlib import Path
@@ -21,16 +23,32 @@ from gpt1.text.bpe import Vocabulary
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz.,?"
 MERGES = [("v", "e"), ("ve", "r"), ("ver", "y</w>"), ("p", "o"), ("n", "e")]
 UPDATES = 4
-COLA = "".join(f"gj04\t{row % 2}\t\tthe {word} sat.\n" for row, word in enumerate(["cat", "dog", "bee", "cow", "a", "b"]))
+COLA = "".join(
+    f"gj04\t{row % 2}\t\tthe {word} sat.\n"
+    for row, word in enumerate(["cat", "dog", "bee", "cow", "a", "b"])
+)
 SST2 = "sentence\tlabel\nso good\t1\nso bad\t0\na fun film\t1\n"
-PASSAGE = {"file": "f", "article": "cats eat and dogs drink.", "questions": ["who?", "ab?"],
-           "options": [["cat", "dog", "a b c", "d"], ["e", "f", "g", "hij"]], "answers": ["A", "C"]}
-DPRD = ("Ann paid Bob because she owed him.\nshe\nAnn,Bob\nAnn\n\nHe saw Cy.\nhe\nAl,Cy\nAl\n\n"
-        "Al hit Cy so he fell.\nhe\nAl,Cy\nCy\n")
-FILES = {"cola": {"train.tsv": COLA, "dev.tsv": COLA}, "sst2": {"train.tsv": SST2, "dev.tsv": SST2},
-         "race": {f"{split}_{level}.jsonl": f"{json.dumps(PASSAGE)}\n"
-                  for split in ("train", "dev", "test") for level in ("middle", "high")},
-         "dprd": {"test.c.txt": DPRD}}
+PASSAGE = {
+    "file": "f",
+    "article": "cats eat and dogs drink.",
+    "questions": ["who?", "ab?"],
+    "options": [["cat", "dog", "a b c", "d"], ["e", "f", "g", "hij"]],
+    "answers": ["A", "C"],
+}
+DPRD = (
+    "Ann paid Bob because she owed him.\nshe\nAnn,Bob\nAnn\n\nHe saw Cy.\nhe\nAl,Cy\nAl\n\n"
+    "Al hit Cy so he fell.\nhe\nAl,Cy\nCy\n"
+)
+FILES = {
+    "cola": {"train.tsv": COLA, "dev.tsv": COLA},
+    "sst2": {"train.tsv": SST2, "dev.tsv": SST2},
+    "race": {
+        f"{split}_{level}.jsonl": f"{json.dumps(PASSAGE)}\n"
+        for split in ("train", "dev", "test")
+        for level in ("middle", "high")
+    },
+    "dprd": {"test.c.txt": DPRD},
+}
 
 
 def put(name: str, files: dict[str, str]) -> None:
@@ -61,8 +79,11 @@ def write_snapshots(network: str) -> None:
         made = make_network(network, params, vocabulary.size, torch.Generator().manual_seed(update))
         with torch.no_grad():
             made.tokens.mul_(20)
-        save_weights(folder / "snapshots" / f"{update:08d}.safetensors", made,
-                     describe(network, params, vocabulary.size, vocabulary.fingerprint))
+        save_weights(
+            folder / "snapshots" / f"{update:08d}.safetensors",
+            made,
+            describe(network, params, vocabulary.size, vocabulary.fingerprint),
+        )
     (folder / "summary.json").write_text(json.dumps({"updates": UPDATES}))
 
 
@@ -85,21 +106,33 @@ def test_prompts_by_hand(checkout):
 
     def parts(name: str, split: str) -> list[str]:
         arrays = np.load(f"data/prompt/{name}/{split}.npz", allow_pickle=False)
-        return [vocabulary.decode(arrays["tokens"][start:end].tolist()).strip()
-                for start, end in zip(arrays["offsets"][:-1], arrays["offsets"][1:], strict=True)]
+        return [
+            vocabulary.decode(arrays["tokens"][start:end].tolist()).strip()
+            for start, end in zip(arrays["offsets"][:-1], arrays["offsets"][1:], strict=True)
+        ]
 
     assert parts("cola", "dev")[:2] == ["", "the cat sat ."]
     assert parts("sst2", "dev")[:3] == ["so good very", "negative", "positive"]
-    assert parts("race", "test")[:5] == ["cats eat and dogs drink . who ?", "cat", "dog", "a b c", "d"]
+    assert parts("race", "test")[:5] == [
+        "cats eat and dogs drink . who ?",
+        "cat",
+        "dog",
+        "a b c",
+        "d",
+    ]
     assert parts("dprd", "test")[:3] == ["ann paid bob because", "ann owed him .", "bob owed him ."]
     assert parts("dprd", "test")[3:6] == ["", "al saw cy .", "cy saw cy ."]
     with np.load("data/prompt/dprd/test.npz", allow_pickle=False) as arrays:
         assert arrays["uncounted"].tolist() == [[3, 3], [2, 2], [2, 2]]
         assert arrays["labels"].tolist() == [0, 0, 1]
     about = read_json(Path("data/prompt/sst2/set.json"))
-    assert about["notes"] == ["negative is 7 pieces: ne g a t i v e</w>", "positive is 7 pieces: po s i t i v e</w>"]
-    assert {name: read_json(Path("data/prompt", name, "set.json"))["scored_split"] for name in FILES} == {
-        "cola": "dev", "sst2": "dev", "race": "test", "dprd": "test"}
+    assert about["notes"] == [
+        "negative is 7 pieces: ne g a t i v e</w>",
+        "positive is 7 pieces: po s i t i v e</w>",
+    ]
+    assert {
+        name: read_json(Path("data/prompt", name, "set.json"))["scored_split"] for name in FILES
+    } == {"cola": "dev", "sst2": "dev", "race": "test", "dprd": "test"}
 
 
 def test_equal_runs_write_equal_bytes(checkout):
@@ -116,20 +149,36 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
     zero_shot.main(network)
     found = read_json(Path("data/zero_shot", network, "scores.json"))
     assert found["network"] == network
-    assert [(one["update"], one["tokens"]) for one in found["snapshots"]] == [(1, 160), (3, 480), (4, 640)]  # 4 windows of 40 an update
-    assert {name: (one["examples"], one["random"], one["metric"]) for name, one in found["sets"].items()} == {
-        "cola": (6, 0.0, "matthews"), "sst2": (3, 0.5, "accuracy"), "race": (4, 0.25, "accuracy"), "dprd": (3, 0.5, "accuracy")}
+    assert [(one["update"], one["tokens"]) for one in found["snapshots"]] == [
+        (1, 160),
+        (3, 480),
+        (4, 640),
+    ]  # 4 windows of 40 an update
+    assert {
+        name: (one["examples"], one["random"], one["metric"]) for name, one in found["sets"].items()
+    } == {
+        "cola": (6, 0.0, "matthews"),
+        "sst2": (3, 0.5, "accuracy"),
+        "race": (4, 0.25, "accuracy"),
+        "dprd": (3, 0.5, "accuracy"),
+    }
     with np.load(f"data/zero_shot/{network}/answers.npz", allow_pickle=False) as arrays:
         answers = {name: arrays[name] for name in arrays.files}
     for one in found["snapshots"]:
         for name in ("sst2", "race", "dprd"):
             assert answers[f"{name}/{one['update']}"].dtype == np.int8
-            assert one["scores"][name] == pytest.approx(np.mean(answers[f"{name}/{one['update']}"] == answers[f"{name}/labels"]))
+            assert one["scores"][name] == pytest.approx(
+                np.mean(answers[f"{name}/{one['update']}"] == answers[f"{name}/labels"])
+            )
         assert one["scores"]["cola"] >= 0, "dev is train here, and accepting all scores 0"
     lines = capsys.readouterr().err.splitlines()
-    assert f"dprd: accuracy {found['snapshots'][0]['scores']['dprd']:.3f} at update 1" in "\n".join(lines)
+    assert f"dprd: accuracy {found['snapshots'][0]['scores']['dprd']:.3f} at update 1" in "\n".join(
+        lines
+    )
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
-    model = make_network(network, params, vocabulary.size, torch.Generator().manual_seed(UPDATES)).eval()
+    model = make_network(
+        network, params, vocabulary.size, torch.Generator().manual_seed(UPDATES)
+    ).eval()
     with torch.no_grad():
         model.tokens.mul_(20)
 
@@ -137,14 +186,26 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
         return mean_from(vocabulary.encode(f"{before} {after}"), len(vocabulary.encode(before)))
 
     def mean_from(ids: list[int], first: int) -> float:
-        logs = (model(torch.tensor([ids]), NO_DROPOUT).hidden_btd[0] @ model.tokens.T).log_softmax(1).detach()
+        logs = (
+            (model(torch.tensor([ids]), NO_DROPOUT).hidden_btd[0] @ model.tokens.T)
+            .log_softmax(1)
+            .detach()
+        )
         return float(np.mean([logs[place - 1, ids[place]] for place in range(first, len(ids))]))
 
-    race = [np.argmax([mean(f"{PASSAGE['article']} {question}", option) for option in options])
-            for question, options in zip(PASSAGE["questions"], PASSAGE["options"], strict=True)]
+    race = [
+        np.argmax([mean(f"{PASSAGE['article']} {question}", option) for option in options])
+        for question, options in zip(PASSAGE["questions"], PASSAGE["options"], strict=True)
+    ]
     assert answers[f"race/{UPDATES}"].tolist() == race * 2
-    dprd = [int(mean(f"{before} {two}", rest) > mean(f"{before} {one}", rest)) for before, one, two, rest in [
-        ("ann paid bob because", "ann", "bob", "owed him."), ("", "al", "cy", "saw cy."), ("al hit cy so", "al", "cy", "fell.")]]
+    dprd = [
+        int(mean(f"{before} {two}", rest) > mean(f"{before} {one}", rest))
+        for before, one, two, rest in [
+            ("ann paid bob because", "ann", "bob", "owed him."),
+            ("", "al", "cy", "saw cy."),
+            ("al hit cy so", "al", "cy", "fell."),
+        ]
+    ]
     assert answers[f"dprd/{UPDATES}"].tolist() == dprd
     cola = [mean_from(vocabulary.encode(row.split("\t")[3]), 1) for row in COLA.splitlines()]
     cuts = [matthews_corrcoef(answers["cola/labels"], np.array(cola) > cut) for cut in cola]
@@ -160,7 +221,11 @@ def test_sets_that_are_not_asked_for(checkout):
     change("zero_shot", {})
     assert "found dprd" in refused(prompt.main, "dprd")
     zero_shot.main("lstm")
-    assert read_json(Path("data/zero_shot/lstm/scores.json")) == {"network": "lstm", "sets": {}, "snapshots": []}
+    assert read_json(Path("data/zero_shot/lstm/scores.json")) == {
+        "network": "lstm",
+        "sets": {},
+        "snapshots": [],
+    }
 
 
 def test_rows_are_a_subset_that_notes_tell_of(checkout):
@@ -169,16 +234,43 @@ def test_rows_are_a_subset_that_notes_tell_of(checkout):
     prompt.main("cola")
     prompt.main("race")
     about = read_json(Path("data/prompt/cola/set.json"))
-    assert {split: counts["examples"] for split, counts in about["splits"].items()} == {"train": 4, "dev": 5}
+    assert {split: counts["examples"] for split, counts in about["splits"].items()} == {
+        "train": 4,
+        "dev": 5,
+    }
     assert read_json(Path("data/prompt/race/set.json"))["notes"] == ["2 of 4 test rows"]
 
 
-@pytest.mark.parametrize(("name", "file", "old", "new", "expected"), [
-    ("sst2", "dev.tsv", "\t1\n", "\t0\n", "set sst2: expected dev examples of both classes .* found none that is positive among 3"),
-    ("sst2", "dev.tsv", "\t0\n", "\t1\n", "found none that is negative"),
-    ("cola", "train.tsv", "\t1\t", "\t0\t", "expected train examples of both classes .* found none that is acceptable"),
-    ("dprd", "test.c.txt", "Al,Cy", "Al and Cy", "2 of 3 rows cannot be read .not two candidates 2.* the first is row 6"),
-])
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "expected"),
+    [
+        (
+            "sst2",
+            "dev.tsv",
+            "\t1\n",
+            "\t0\n",
+            (
+                "set sst2: expected dev examples of both classes .* found none that is positive"
+                " among 3"
+            ),
+        ),
+        ("sst2", "dev.tsv", "\t0\n", "\t1\n", "found none that is negative"),
+        (
+            "cola",
+            "train.tsv",
+            "\t1\t",
+            "\t0\t",
+            "expected train examples of both classes .* found none that is acceptable",
+        ),
+        (
+            "dprd",
+            "test.c.txt",
+            "Al,Cy",
+            "Al and Cy",
+            "2 of 3 rows cannot be read .not two candidates 2.* the first is row 6",
+        ),
+    ],
+)
 def test_files_that_no_score_can_come_from(checkout, name, file, old, new, expected):
     put(name, {file: FILES[name][file].replace(old, new)})
     with pytest.raises(UserError, match=expected):
@@ -187,8 +279,14 @@ def test_files_that_no_score_can_come_from(checkout, name, file, old, new, expec
 
 
 def test_unknown_names(checkout):
-    assert refused(prompt.main, "mnli") == "expected one zero-shot set of params.yaml (cola, sst2, race, dprd); found mnli"
-    assert refused(zero_shot.main, "gru") == "expected one of the networks transformer, lstm; found gru"
+    assert (
+        refused(prompt.main, "mnli")
+        == "expected one zero-shot set of params.yaml (cola, sst2, race, dprd); found mnli"
+    )
+    assert (
+        refused(zero_shot.main, "gru")
+        == "expected one of the networks transformer, lstm; found gru"
+    )
 
 
 def test_missing_and_damaged_inputs(checkout):
@@ -199,9 +297,13 @@ def test_missing_and_damaged_inputs(checkout):
     snapshot = Path("data/pretrain/lstm/snapshots/00000003.safetensors")
     whole = snapshot.read_bytes()
     snapshot.write_bytes(whole[:-100])
-    assert f"{snapshot}: expected a whole safetensors file, found a damaged one" in refused(zero_shot.main, "lstm")
+    assert f"{snapshot}: expected a whole safetensors file, found a damaged one" in refused(
+        zero_shot.main, "lstm"
+    )
     snapshot.unlink()
-    assert f"{snapshot}: expected the snapshots of 3 updates, found 2 of them" in refused(zero_shot.main, "lstm")
+    assert f"{snapshot}: expected the snapshots of 3 updates, found 2 of them" in refused(
+        zero_shot.main, "lstm"
+    )
     snapshot.write_bytes(whole)
     Path("data/prompt/race/test.npz").write_bytes(b"PK")
     assert "data/prompt/race/test.npz: expected arrays" in refused(zero_shot.main, "lstm")
@@ -222,4 +324,7 @@ def test_dprd_is_acquired_as_a_task_is(checkout):
     Path("data/raw/dprd/test.c.txt").write_text(DPRD)
     acquire.main("dprd")
     assert Path("data/acquire/tasks/dprd/test.c.txt").read_text() == DPRD
-    assert read_json(Path("data/acquire/tasks/dprd/manifest.json"))["files"]["test.c.txt"]["rows"] == 14
+    assert (
+        read_json(Path("data/acquire/tasks/dprd/manifest.json"))["files"]["test.c.txt"]["rows"]
+        == 14
+    )

@@ -1,4 +1,6 @@
-"""Ctrl-C and termination of a training: prompt, within an update or an evaluation, and the run that goes on is as if undisturbed."""
+"""Ctrl-C and termination of a training: prompt, within an update or an evaluation, and the run that
+goes on is as if undisturbed.
+"""
 
 import json
 import os
@@ -21,9 +23,18 @@ from gpt1.train import checkpoint
 from gpt1.train.engine import PlainEngine
 from gpt1.train.loop import Interrupted, stoppable
 
-SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off", "GPT1_MICRO_BATCH": "1"}
+SETTINGS = {
+    "GPT1_DEVICE": "cpu",
+    "GPT1_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "GPT1_MLFLOW": "off",
+    "GPT1_MICRO_BATCH": "1",
+}
 PROMPT_SECONDS = 10.0
-CURVE, SECOND_SEED = "data/checkpoints/*/curve.jsonl", "data/checkpoints/finetune-cola-*/seed-1.jsonl"
+CURVE, SECOND_SEED = (
+    "data/checkpoints/*/curve.jsonl",
+    "data/checkpoints/finetune-cola-*/seed-1.jsonl",
+)
 
 
 def lines(path):
@@ -49,17 +60,33 @@ def undisturbed(recipe, tmp_path_factory):
 THREE, EVALUATED = 3 * BATCH, 3 * BATCH + HELDOUT
 
 
-@pytest.mark.parametrize(("ask_at", "at"), [
-    pytest.param(2 * BATCH + 1, 2, id="first micro-batch of an update"), pytest.param(2 * BATCH + 3, 2, id="amid an update"),
-    pytest.param(THREE + 2, 3, id="amid held-out evaluation"), pytest.param(EVALUATED + 2, 3, id="right after held-out evaluation")])
-def test_a_stopped_update_or_evaluation_is_dropped_and_made_anew(recipe, undisturbed, tmp_path, ask_at, at):
+@pytest.mark.parametrize(
+    ("ask_at", "at"),
+    [
+        pytest.param(2 * BATCH + 1, 2, id="first micro-batch of an update"),
+        pytest.param(2 * BATCH + 3, 2, id="amid an update"),
+        pytest.param(THREE + 2, 3, id="amid held-out evaluation"),
+        pytest.param(EVALUATED + 2, 3, id="right after held-out evaluation"),
+    ],
+)
+def test_a_stopped_update_or_evaluation_is_dropped_and_made_anew(
+    recipe, undisturbed, tmp_path, ask_at, at
+):
     run = Run(tmp_path, recipe)
-    run.stopped(ask_at, f"interrupted at update {at} of {UPDATES}, what came after it is dropped: checkpoint saved; run the same")
+    run.stopped(
+        ask_at,
+        f"interrupted at update {at} of {UPDATES}, what came after it is dropped: checkpoint saved;"
+        " run the same",
+    )
     assert run.checkpoints() == [at]
-    weights, snapshot = (load_file(tmp_path / path) for path in (f"update-{at:08d}/weights.safetensors",
-                                                                 f"snapshots/{at:08d}.safetensors"))
+    weights, snapshot = (
+        load_file(tmp_path / path)
+        for path in (f"update-{at:08d}/weights.safetensors", f"snapshots/{at:08d}.safetensors")
+    )
     for name in snapshot:
-        assert np.array_equal(weights[f"decoder.{name}"], snapshot[name]), "the checkpoint is not that of the last whole update"
+        assert np.array_equal(weights[f"decoder.{name}"], snapshot[name]), (
+            "the checkpoint is not that of the last whole update"
+        )
     assert run.go().heldout == undisturbed[0]
     assert run.results() == undisturbed[1]
 
@@ -69,7 +96,9 @@ def test_stopped_again_and_again_and_at_last_in_the_last_evaluation(recipe, undi
     run.stopped(THREE + 2, "at update 3")
     run.stopped(2, "at update 3")  # again in the evaluation
     assert run.checkpoints() == [3]
-    run.stopped(2 * HELDOUT + 4 * BATCH - 1, "at update 6")  # the evaluations of updates 3 and 6 before it
+    run.stopped(
+        2 * HELDOUT + 4 * BATCH - 1, "at update 6"
+    )  # the evaluations of updates 3 and 6 before it
     run.stopped(HELDOUT + 2, "at update 6")
     run.stopped(2 * HELDOUT + 6 * BATCH + 3, f"at update {UPDATES} of {UPDATES}")
     assert run.go().heldout == undisturbed[0]
@@ -79,7 +108,11 @@ def test_stopped_again_and_again_and_at_last_in_the_last_evaluation(recipe, undi
 
 def test_before_the_first_update_is_whole_there_is_nothing_to_save(recipe, undisturbed, tmp_path):
     run = Run(tmp_path, recipe)
-    run.stopped(2, f"interrupted at update 0 of {UPDATES}, what came after it is dropped: nothing to save yet; run the same command again")
+    run.stopped(
+        2,
+        f"interrupted at update 0 of {UPDATES}, what came after it is dropped: nothing to save yet;"
+        " run the same command again",
+    )
     assert run.checkpoints() == []
     run.go()
     assert run.results() == undisturbed[1]
@@ -92,10 +125,18 @@ def test_a_termination_ends_alike_with_its_own_status(recipe, tmp_path, capsys):
     assert run.checkpoints() == [2]
 
 
-def test_a_checkpoint_that_is_there_is_not_written_again(recipe, undisturbed, tmp_path, monkeypatch):
+def test_a_checkpoint_that_is_there_is_not_written_again(
+    recipe, undisturbed, tmp_path, monkeypatch
+):
     run, saved, write = Run(tmp_path, recipe), [], checkpoint.write_checkpoint
-    monkeypatch.setattr(checkpoint, "write_checkpoint",
-                        lambda folder, position, *rest: (saved.append(position.update), write(folder, position, *rest)))
+    monkeypatch.setattr(
+        checkpoint,
+        "write_checkpoint",
+        lambda folder, position, *rest: (
+            saved.append(position.update),
+            write(folder, position, *rest),
+        ),
+    )
     run.stopped(EVALUATED + BATCH + 2, "at update 4 of .*: checkpoint saved")
     run.stopped(3, "at update 4 of .*: checkpoint saved")
     assert saved == [4]
@@ -104,8 +145,14 @@ def test_a_checkpoint_that_is_there_is_not_written_again(recipe, undisturbed, tm
 
 
 @pytest.mark.parametrize("place", ["save_file", "write_json"])
-def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(recipe, undisturbed, tmp_path, monkeypatch, place):
-    run, write, asked = Run(tmp_path, recipe.model_copy(update={"checkpoint_minutes": 0.0})), getattr(checkpoint, place), threading.Event()
+def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(
+    recipe, undisturbed, tmp_path, monkeypatch, place
+):
+    run, write, asked = (
+        Run(tmp_path, recipe.model_copy(update={"checkpoint_minutes": 0.0})),
+        getattr(checkpoint, place),
+        threading.Event(),
+    )
 
     def ask_and_write(*parts):
         os.kill(os.getpid(), signal.SIGINT)
@@ -128,7 +175,11 @@ def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(recipe, undisturbed
 def test_items_come_until_the_flag_is_set(recipe):
     engine = PlainEngine(torch.nn.Linear(1, 1), recipe)
     with stoppable() as stop:
-        assert list(stop.between(engine, "abc", 4)) == ["a", "b", "c"], "a process with fewer items asks as often as the others"
+        assert list(stop.between(engine, "abc", 4)) == [
+            "a",
+            "b",
+            "c",
+        ], "a process with fewer items asks as often as the others"
         items = stop.between(engine, "abc", 3)
         assert next(items) == "a"
         os.kill(os.getpid(), signal.SIGTERM)
@@ -141,8 +192,13 @@ def test_items_come_until_the_flag_is_set(recipe):
 
 def command(stage, name, **settings):
     environment = os.environ | SETTINGS | {"PYTHONPATH": str(Path(__file__).parents[1])} | settings
-    return subprocess.Popen([sys.executable, "-m", "gpt1.stages", stage, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpt1.stages", stage, name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def run(stage, name, **settings):
@@ -152,18 +208,24 @@ def run(stage, name, **settings):
 
 
 def ended(process, there, wait, number=signal.SIGINT):
-    """Signal a stage `wait` seconds after `there()` holds; its status, what it said and how many seconds it took to end."""
+    """Signal a stage `wait` seconds after `there()` holds; its status, what it said and how many
+    seconds it took to end.
+    """
     deadline = time.monotonic() + 100
     while not there():
         assert process.poll() is None, f"the stage ended before the signal: {process.communicate()}"
-        assert time.monotonic() < deadline, "the stage did not come to where it was to be interrupted"
+        assert time.monotonic() < deadline, (
+            "the stage did not come to where it was to be interrupted"
+        )
         time.sleep(0.01)
     time.sleep(wait)
     parts = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
     asked = time.monotonic()
     _, said = process.communicate(timeout=100)
-    assert not [part for part in parts if part.is_running()], "a process of the stage is still there"
+    assert not [part for part in parts if part.is_running()], (
+        "a process of the stage is still there"
+    )
     return process.returncode, said, time.monotonic() - asked
 
 
@@ -174,12 +236,24 @@ def glob(pattern):
 def repeat_rows(path, times):
     """Make a split of single sequences longer."""
     with np.load(path) as split:
-        lengths, tokens, labels = (np.tile(values, times) for values in (np.diff(split["offsets"]), split["tokens"], split["labels"]))
-    np.savez(path, tokens=tokens, offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), labels=labels)
+        lengths, tokens, labels = (
+            np.tile(values, times)
+            for values in (np.diff(split["offsets"]), split["tokens"], split["labels"])
+        )
+    np.savez(
+        path,
+        tokens=tokens,
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        labels=labels,
+    )
 
 
 def on_curve(update, name):
-    return lambda: any(point["update"] == update and name in point for path in glob(CURVE)() for point in lines(path))
+    return lambda: any(
+        point["update"] == update and name in point
+        for path in glob(CURVE)()
+        for point in lines(path)
+    )
 
 
 @pytest.fixture
@@ -194,8 +268,10 @@ def test_a_first_update_that_would_take_minutes_is_left_within_seconds(workplace
     write_params(workplace, pretrain__batch_size=40_000)
     status, said, seconds = ended(command("pretrain", "transformer"), glob(CURVE), 2.0)
     assert (status, seconds < PROMPT_SECONDS) == (130, True), f"it took {seconds} s to end: {said}"
-    assert set(said.splitlines()) == {"interrupted at update 0 of 4, what came after it is dropped: nothing to save yet; "
-                                      "run the same command again to go on"}
+    assert set(said.splitlines()) == {
+        "interrupted at update 0 of 4, what came after it is dropped: nothing to save yet; "
+        "run the same command again to go on"
+    }
     assert not glob("data/checkpoints/*/update-*")()
 
 
@@ -203,13 +279,25 @@ def test_a_first_update_that_would_take_minutes_is_left_within_seconds(workplace
 @pytest.mark.long
 def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workplace):
     write_shards(Path("data/shard"), book_tokens=20_000)
-    write_params(workplace, pretrain__batch_size=100, pretrain__heldout_windows=401)  # an odd number: one process has more than the other
+    write_params(
+        workplace, pretrain__batch_size=100, pretrain__heldout_windows=401
+    )  # an odd number: one process has more than the other
     run("pretrain", "transformer", GPT1_PROCESSES="2")
     expected = outputs("data/pretrain")
-    returned, said, seconds = ended(command("pretrain", "transformer", GPT1_PROCESSES="2"), on_curve(4, "loss"), 0.05, signal.SIGTERM)
+    returned, said, seconds = ended(
+        command("pretrain", "transformer", GPT1_PROCESSES="2"),
+        on_curve(4, "loss"),
+        0.05,
+        signal.SIGTERM,
+    )
     assert (returned, seconds < PROMPT_SECONDS) == (143, True), said
-    told = {line for line in said.splitlines() if not line.startswith("pretrain transformer: update")}
-    assert told == {"interrupted at update 4 of 4, what came after it is dropped: checkpoint saved; run the same command again to go on"}
+    told = {
+        line for line in said.splitlines() if not line.startswith("pretrain transformer: update")
+    }
+    assert told == {
+        "interrupted at update 4 of 4, what came after it is dropped: checkpoint saved; run the"
+        " same command again to go on"
+    }
     run("pretrain", "transformer", GPT1_PROCESSES="2")
     assert outputs("data/pretrain") == expected
 
@@ -220,14 +308,21 @@ def test_a_finetuning_drops_the_seed_that_it_is_in_at_once(workplace):
     write_shards(Path("data/shard"))
     write_task("cola", train=200)
     repeat_rows(Path("data/encode/glue/cola/dev.npz"), 61)
-    write_params(workplace, finetune__batch_size=100, finetune__evaluation_updates=[1], finetune__epochs=1)
+    write_params(
+        workplace, finetune__batch_size=100, finetune__evaluation_updates=[1], finetune__epochs=1
+    )
     run("pretrain", "transformer")
     run("finetune", "cola")
     expected = outputs("data/finetune")
-    returned, said, seconds = ended(command("finetune", "cola"), lambda: any(map(lines, glob(SECOND_SEED)())), 0.05)
+    returned, said, seconds = ended(
+        command("finetune", "cola"), lambda: any(map(lines, glob(SECOND_SEED)())), 0.05
+    )
     assert (returned, seconds < PROMPT_SECONDS) == (130, True), said
-    assert said.splitlines()[-1] == ("interrupted at update 1 of 2 of finetune cola/seed-1: finished seeds are kept; "
-                                     "run the same command again to go on (this seed starts anew)")
+    assert (
+        said.splitlines()[-1]
+        == "interrupted at update 1 of 2 of finetune cola/seed-1: finished seeds are kept; "
+        "run the same command again to go on (this seed starts anew)"
+    )
     points = lines(glob(SECOND_SEED)()[0])
     assert len(points) == 1, f"the evaluation that was in progress went on to its end: {points}"
     run("finetune", "cola")

@@ -1,4 +1,6 @@
-"""GLUE's leaderboard files made of a run's results: the best seed's answers in GLUE's words and order, and what the run lacks."""
+"""GLUE's leaderboard files made of a run's results: the best seed's answers in GLUE's words and
+order, and what the run lacks.
+"""
 
 import json
 import os
@@ -9,7 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_data import write_params
-from made_submission import BEST_SEED, CLASSES, ROWS, SPELLED, SPLITS, changed_split, classes_of, write_run
+from made_submission import (
+    BEST_SEED,
+    CLASSES,
+    ROWS,
+    SPELLED,
+    SPLITS,
+    changed_split,
+    classes_of,
+    write_run,
+)
 
 from gpt1.commands.submission import submission
 from gpt1.errors import UserError
@@ -41,12 +52,42 @@ def test_a_task_that_is_being_fine_tuned_is_waited_for_not_filled(whole_run, tmp
     monkeypatch.chdir(tmp_path)
     claims = Path(".dvc/tmp/rwlock")
     claims.parent.mkdir(parents=True)
-    claims.write_text(json.dumps({"write": {str(tmp_path / "data/finetune/glue/cola"): {"pid": os.getpid(), "cmd": "dvc repro"}}}))
+    claims.write_text(
+        json.dumps(
+            {
+                "write": {
+                    str(tmp_path / "data/finetune/glue/cola"): {
+                        "pid": os.getpid(),
+                        "cmd": "dvc repro",
+                    }
+                }
+            }
+        )
+    )
     for fill in (False, True):
-        with pytest.raises(UserError, match=r"^cola: being fine-tuned by a run at work .* make the submission when it has ended; --fill"):
+        with pytest.raises(
+            UserError,
+            match=(
+                r"^cola: being fine-tuned by a run at work .* make the submission when it has"
+                r" ended; --fill"
+            ),
+        ):
             make(Path("glue.zip"), Path("data"), fill)
-    claims.write_text(json.dumps({"write": {str(tmp_path / "data/finetune/glue/cola"): {"pid": 2**22 + 1, "cmd": "dvc repro"}}}))
-    assert len(make(Path("glue.zip"), Path("data"), fill=False)) == len(FILES), "who claimed it is gone"
+    claims.write_text(
+        json.dumps(
+            {
+                "write": {
+                    str(tmp_path / "data/finetune/glue/cola"): {
+                        "pid": 2**22 + 1,
+                        "cmd": "dvc repro",
+                    }
+                }
+            }
+        )
+    )
+    assert len(make(Path("glue.zip"), Path("data"), fill=False)) == len(FILES), (
+        "who claimed it is gone"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +120,15 @@ def test_each_row_is_the_answer_of_the_best_seed_in_glue_s_words(contents):
         for name in names.values():
             words = SPELLED.get(name) or [str(number) for number in range(classes)]
             given = enumerate(classes_of(name, seed, classes))
-            rows = [f"{row}\t{answer}.000" if task == "stsb" else f"{row}\t{words[answer]}" for row, answer in given]
+            rows = [
+                f"{row}\t{answer}.000" if task == "stsb" else f"{row}\t{words[answer]}"
+                for row, answer in given
+            ]
             assert contents[name].decode().split("\n") == ["index\tprediction", *rows, ""], name
-    assert contents["WNLI.tsv"] == "\n".join(["index\tprediction", *(f"{row}\t0" for row in range(146)), ""]).encode()
+    assert (
+        contents["WNLI.tsv"]
+        == "\n".join(["index\tprediction", *(f"{row}\t0" for row in range(146)), ""]).encode()
+    )
 
 
 def test_equal_results_give_equal_bytes_and_the_checker_takes_them(whole_run, monkeypatch, capsys):
@@ -92,10 +139,15 @@ def test_equal_results_give_equal_bytes_and_the_checker_takes_them(whole_run, mo
     assert said[0] == "CoLA.tsv        1063 rows  cola, seed 1 (matthews on dev 75.0)"
     assert "WNLI.tsv         146 rows  constant 0, as is usual: wnli is not fine-tuned" in said
     with zipfile.ZipFile("again.zip") as archive:
-        assert {(entry.date_time, entry.external_attr >> 16, entry.create_system) for entry in archive.infolist()} == {
-            ((1980, 1, 1, 0, 0, 0), stat.S_IFREG | 0o644, 3)}
+        assert {
+            (entry.date_time, entry.external_attr >> 16, entry.create_system)
+            for entry in archive.infolist()
+        } == {((1980, 1, 1, 0, 0, 0), stat.S_IFREG | 0o644, 3)}
     submission("check", Path("again.zip"))
-    assert capsys.readouterr().out == "again.zip: 11 files, 426,309 predictions, as GLUE's server takes them\n"
+    assert (
+        capsys.readouterr().out
+        == "again.zip: 11 files, 426,309 predictions, as GLUE's server takes them\n"
+    )
 
 
 def test_scores_are_clipped_and_rounded_to_three_decimals(small_run):
@@ -118,20 +170,30 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys)
     path.write_text(json.dumps(about))
     with pytest.raises(UserError) as refused:
         make(Path("a.zip"), Path("data"), fill=False)
-    for part in ("found none to CoLA.tsv (cola has 1064 rows of test, not 1063)", "SST-2.tsv (sst2 is not fine-tuned)", "by --fill",
-                 "RTE.tsv (rte has 277 rows of test, not 3000)", "AX.tsv (mnli was run without diagnostic: GLUE's file was not there, or"):
+    for part in (
+        "found none to CoLA.tsv (cola has 1064 rows of test, not 1063)",
+        "SST-2.tsv (sst2 is not fine-tuned)",
+        "by --fill",
+        "RTE.tsv (rte has 277 rows of test, not 3000)",
+        "AX.tsv (mnli was run without diagnostic: GLUE's file was not there, or",
+    ):
         assert part in str(refused.value)
     assert "WNLI" not in str(refused.value)
     assert not list(Path().glob("*.zip"))
     submission("make", Path("a.zip"), data=Path("data"), fill=True)
     said = capsys.readouterr().out
-    assert "QNLI.tsv        5463 rows  constant not_entailment, NOT from the model: qnli is not fine-tuned" in said
+    assert (
+        "QNLI.tsv        5463 rows  constant not_entailment, NOT from the model: qnli is not"
+        " fine-tuned" in said
+    )
     assert said.count("NOT from the model") == 8
     assert wrong_with(Path("a.zip")) == []
 
 
 def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(small_run):
-    with pytest.raises(UserError, match="expected a run with answers to GLUE's test files, found none"):
+    with pytest.raises(
+        UserError, match="expected a run with answers to GLUE's test files, found none"
+    ):
         make(Path("a.zip"), Path("data"), fill=True)
     with pytest.raises(UserError, match=r"expected a file whose name ends with \.zip"):
         make(Path("data"), Path("data"), fill=True)
@@ -168,12 +230,18 @@ def test_rows_that_cannot_be_read_are_answered_too_and_none_moves(small_run, cap
     assert "; 2 unreadable test rows (index 5, …): constant 1" in capsys.readouterr().out
     assert made_answers("CoLA.tsv") == ["0"] * 5 + ["1", "1"] + ["0"] * 993 + ["1"] + ["0"] * 62
     (small_run / "data/acquire/tasks/cola/test.tsv").unlink()
-    with pytest.raises(UserError, match="to know which 2 of its rows cannot be read, found none; run gpt1 run finetune@cola"):
+    with pytest.raises(
+        UserError,
+        match="to know which 2 of its rows cannot be read, found none; run gpt1 run finetune@cola",
+    ):
         make(Path("a.zip"), Path("data"), fill=True)
 
 
 def test_the_original_file_of_mrpc_is_numbered_in_its_own_order(tmp_path):
-    rows = ["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *(f"{row % 2}\t{9000 - row}\t{row}\ta {row}\tb" for row in range(1725))]
+    rows = [
+        "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+        *(f"{row % 2}\t{9000 - row}\t{row}\ta {row}\tb" for row in range(1725)),
+    ]
     rows[301] = "1\t8700\t300\t\tb"
     for name in ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt"):
         (tmp_path / name).write_text("\n".join(rows) + "\n")
@@ -183,11 +251,17 @@ def test_the_original_file_of_mrpc_is_numbered_in_its_own_order(tmp_path):
 def test_a_file_in_another_order_is_put_in_the_order_of_its_index(small_run):
     write_run(["rte"])
     labelled = ["sentence1\tsentence2\tlabel", "a\tb\tentailment"]
-    official("rte", train=labelled, dev=labelled,
-             test=["index\tsentence1\tsentence2", *(f"{row}\ta\tb" for row in reversed(range(3000)))])
+    official(
+        "rte",
+        train=labelled,
+        dev=labelled,
+        test=["index\tsentence1\tsentence2", *(f"{row}\ta\tb" for row in reversed(range(3000)))],
+    )
     in_file = [SPELLED["RTE.tsv"][answer] for answer in classes_of("RTE.tsv", 0, 2)]
     assert made_answers("RTE.tsv") == in_file[::-1]
-    (small_run / "data/acquire/tasks/rte/test.tsv").write_text("index\tsentence1\tsentence2\n" + "7\ta\tb\n" * 3000)
+    (small_run / "data/acquire/tasks/rte/test.tsv").write_text(
+        "index\tsentence1\tsentence2\n" + "7\ta\tb\n" * 3000
+    )
     with pytest.raises(UserError, match="each with an index of its own from 0 to 2999, found 1; "):
         made_answers("RTE.tsv")
 
@@ -195,14 +269,24 @@ def test_a_file_in_another_order_is_put_in_the_order_of_its_index(small_run):
 def test_broken_results_are_one_line(small_run):
     write_run(["rte"])
     logits = Path("data/finetune/glue_nli/rte/seed-0/logits.npz")
-    for content, line in (({"test/best": np.zeros((3, 2))}, "expected 3000 rows x 2 finite logits, found 3 x 2"),
-                          ({"test/best": np.full((3000, 2), np.nan)}, "found some that are not"),
-                          ({"dev/best": np.zeros(1)}, "expected the logits test/best, found none that can be read")):
+    for content, line in (
+        ({"test/best": np.zeros((3, 2))}, "expected 3000 rows x 2 finite logits, found 3 x 2"),
+        ({"test/best": np.full((3000, 2), np.nan)}, "found some that are not"),
+        ({"dev/best": np.zeros(1)}, "expected the logits test/best, found none that can be read"),
+    ):
         np.savez(logits, **content)
         with pytest.raises(UserError, match=line):
             make(Path("a.zip"), Path("data"), fill=True)
-    about, summary = Path("data/encode/glue_nli/rte/task.json"), Path("data/finetune/glue_nli/rte/summary.json")
-    for path, text in ((logits, "no npz"), (about, '{"splits": 3}'), (summary, "[1, 2]"), (summary, "{}")):
+    about, summary = (
+        Path("data/encode/glue_nli/rte/task.json"),
+        Path("data/finetune/glue_nli/rte/summary.json"),
+    )
+    for path, text in (
+        (logits, "no npz"),
+        (about, '{"splits": 3}'),
+        (summary, "[1, 2]"),
+        (summary, "{}"),
+    ):
         path.write_text(text)
         with pytest.raises(UserError, match="expected"):
             make(Path("a.zip"), Path("data"), fill=True)
@@ -210,7 +294,9 @@ def test_broken_results_are_one_line(small_run):
 
 @pytest.mark.slow
 def test_a_real_small_run_gives_a_submission_that_the_checker_takes(small_run, monkeypatch):
-    """CoLA's files of GLUE's size, encoded and fine-tuned on; the answers are again those of the weights that were kept."""
+    """CoLA's files of GLUE's size, encoded and fine-tuned on; the answers are again those of the
+    weights that were kept.
+    """
     import torch
 
     from gpt1.stages import encode, finetune
@@ -219,9 +305,13 @@ def test_a_real_small_run_gives_a_submission_that_the_checker_takes(small_run, m
 
     for name, value in {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "GPT1_MLFLOW": "off"}.items():
         monkeypatch.setenv(name, value)
-    write_params(small_run, finetune__transfer="none", finetune__precision="fp32", finetune__epochs=1)
+    write_params(
+        small_run, finetune__transfer="none", finetune__precision="fp32", finetune__epochs=1
+    )
     Vocabulary("abcdefghijklmnopqrstuvwxyz.", []).save(Path("data/bpe"), {})
-    labelled = [f"a\t{row % 2}\t\t{'cat' if row % 2 else 'dog'} {chr(97 + row % 26)}." for row in range(40)]
+    labelled = [
+        f"a\t{row % 2}\t\t{'cat' if row % 2 else 'dog'} {chr(97 + row % 26)}." for row in range(40)
+    ]
     tests = [f"{row}\t{'cat' if row % 3 else 'dog'} {chr(97 + row % 25)}" for row in range(1063)]
     tests[600] = "600\t"
     official("cola", train=labelled, dev=labelled[:20], test=["index\tsentence", *tests])
@@ -232,7 +322,9 @@ def test_a_real_small_run_gives_a_submission_that_the_checker_takes(small_run, m
     assert "; 1 unreadable test row (index 600): constant 1" in made["CoLA.tsv"].source
     seeds = json.loads(Path("data/finetune/glue/cola/summary.json").read_text())["seeds"]
     best = max(seeds, key=lambda seed: (seeds[seed]["best_dev_score"], seed == "0"))
-    assert made["CoLA.tsv"].source.startswith(f"cola, seed {best} (matthews on dev {100 * seeds[best]['best_dev_score']:.1f})")
+    assert made["CoLA.tsv"].source.startswith(
+        f"cola, seed {best} (matthews on dev {100 * seeds[best]['best_dev_score']:.1f})"
+    )
     examples = read_examples(Path("data/encode/glue/cola/test.npz"), 1)
     classifier = kept_classifier(Path(f"data/finetune/glue/cola/seed-{best}/weights.safetensors"))
     expected = [0] * 1062
@@ -255,8 +347,12 @@ def kept_classifier(weights: Path):
     from gpt1.model.networks import make_network
 
     params, generator = read_params(), torch.Generator()
-    vocabulary_size = json.loads(Path("data/encode/glue/cola/task.json").read_text())["vocabulary_size"]
+    vocabulary_size = json.loads(Path("data/encode/glue/cola/task.json").read_text())[
+        "vocabulary_size"
+    ]
     network = make_network("transformer", params, vocabulary_size + 3, generator)
-    classifier = Classifier(network, Head(params.model.width, 2, "single", params.model.weight_deviation, generator))
+    classifier = Classifier(
+        network, Head(params.model.width, 2, "single", params.model.weight_deviation, generator)
+    )
     classifier.load_state_dict(load_file(weights))
     return lambda tokens_bkt: classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo

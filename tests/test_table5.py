@@ -1,4 +1,6 @@
-"""Table 5 recomputed from labels and logits with scikit-learn and scipy alone; what it says where something is absent or broken."""
+"""Table 5 recomputed from labels and logits with scikit-learn and scipy alone; what it says where
+something is absent or broken.
+"""
 
 import csv
 import json
@@ -24,15 +26,33 @@ from gpt1.report.formats import as_csv, markdown
 from gpt1.report.paper import TABLE5
 from gpt1.stages.report import main
 
-METRICS = {"cola": matthews_corrcoef, "sst2": accuracy_score, "mrpc": f1_score, "stsb": None, "qqp": f1_score, "mnli": accuracy_score,
-           "qnli": accuracy_score, "rte": accuracy_score}
-TITLES = {"cola": "CoLA", "sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "qqp": "QQP", "mnli": "MNLI", "qnli": "QNLI", "rte": "RTE"}
+METRICS = {
+    "cola": matthews_corrcoef,
+    "sst2": accuracy_score,
+    "mrpc": f1_score,
+    "stsb": None,
+    "qqp": f1_score,
+    "mnli": accuracy_score,
+    "qnli": accuracy_score,
+    "rte": accuracy_score,
+}
+TITLES = {
+    "cola": "CoLA",
+    "sst2": "SST-2",
+    "mrpc": "MRPC",
+    "stsb": "STS-B",
+    "qqp": "QQP",
+    "mnli": "MNLI",
+    "qnli": "QNLI",
+    "rte": "RTE",
+}
 SKILLS = {"full": 1.8, "no_pretraining": 0.7, "no_aux_lm": 1.7, "lstm": 1.2}
 PRINTED = {  # the paper's Table 5, copied once more
     "Transformer w/ aux LM (full)": (74.7, 45.4, 91.3, 82.3, 82.0, 70.3, 81.8, 88.1, 56.0),
     "Transformer w/o pre-training": (59.9, 18.9, 84.0, 79.4, 30.9, 65.5, 75.7, 71.2, 53.8),
     "Transformer w/o aux LM": (75.0, 47.9, 92.0, 84.9, 83.2, 69.8, 81.1, 86.9, 54.4),
-    "LSTM w/ aux LM": (69.1, 30.3, 90.5, 83.2, 71.8, 68.1, 73.7, 81.1, 54.6)}
+    "LSTM w/ aux LM": (69.1, 30.3, 90.5, 83.2, 71.8, 68.1, 73.7, 81.1, 54.6),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +64,9 @@ def _folder(tmp_path, monkeypatch):
 
 def write(tasks, skills, seeds=(0, 1), rows=120, **sections):
     variants = tuple(name for name in skills if name != "full")
-    made_results.write_params(list(tasks), list(seeds), ablate=made_results.ablate_rows(variants, tasks), **sections)
+    made_results.write_params(
+        list(tasks), list(seeds), ablate=made_results.ablate_rows(variants, tasks), **sections
+    )
     made_results.write_drawn(tasks, skills, seeds, rows)
 
 
@@ -57,15 +79,25 @@ def report():
 
 
 def recomputed(system, task, seed):
-    """A score x 100 from the files alone: dev at the last update; MNLI's two halves averaged; STS-B by its expected value."""
-    base = Path("data/finetune", made_results.group(task), task) if system == "full" else Path(f"data/ablate/{system}-{task}")
+    """A score x 100 from the files alone: dev at the last update; MNLI's two halves averaged; STS-B
+    by its expected value.
+    """
+    base = (
+        Path("data/finetune", made_results.group(task), task)
+        if system == "full"
+        else Path(f"data/ablate/{system}-{task}")
+    )
     logits = np.load(base / f"seed-{seed}" / "logits.npz")
     scores = []
     for split in ("dev", "dev_mismatched") if task == "mnli" else ("dev",):
-        labels = np.load(Path("data/encode", made_results.group(task), task, f"{split}.npz"))["labels"]
+        labels = np.load(Path("data/encode", made_results.group(task), task, f"{split}.npz"))[
+            "labels"
+        ]
         given = logits[f"{split}/last"]
         if task == "stsb":
-            scores.append(pearsonr(labels, softmax(given.astype(float), axis=1) @ np.arange(6)).statistic)
+            scores.append(
+                pearsonr(labels, softmax(given.astype(float), axis=1) @ np.arange(6)).statistic
+            )
         else:
             scores.append(METRICS[task](labels, given.argmax(axis=1)))
     return 100 * statistics.fmean(scores)
@@ -74,29 +106,51 @@ def recomputed(system, task, seed):
 def test_every_number_and_the_average_from_the_logits():
     write(made_results.GLUE_TASKS, SKILLS)
     text, numbers, rows = report()
-    expected = {system: {task: statistics.fmean(recomputed(system, task, seed) for seed in (0, 1)) for task in TITLES} for system in SKILLS}
+    expected = {
+        system: {
+            task: statistics.fmean(recomputed(system, task, seed) for seed in (0, 1))
+            for task in TITLES
+        }
+        for system in SKILLS
+    }
     assert set(numbers) == set(SKILLS)
     for system, row in expected.items():
         for task, value in row.items():
             assert numbers[system][task]["mean"] == pytest.approx(value, abs=6e-5), (system, task)
             assert numbers[system][task]["low"] <= value <= numbers[system][task]["high"]
             if system != "full":
-                assert numbers[system][task]["full_less_this_score"] == pytest.approx(expected["full"][task] - value, abs=6e-5)
+                assert numbers[system][task]["full_less_this_score"] == pytest.approx(
+                    expected["full"][task] - value, abs=6e-5
+                )
         average = statistics.fmean(row.values())
         assert numbers[system]["average"]["mean"] == pytest.approx(average, abs=6e-5)
         assert numbers[system]["average"]["tasks"] == 8
         if system != "full":
             loss = statistics.fmean(expected["full"].values()) - average
-            assert numbers[system]["average"]["full_less_this_score"] == pytest.approx(loss, abs=6e-5)
-    ours = {(row["variant"], row["task"]): row for row in rows if row["row"] == "ours" and row["value"] == "score"}
+            assert numbers[system]["average"]["full_less_this_score"] == pytest.approx(
+                loss, abs=6e-5
+            )
+    ours = {
+        (row["variant"], row["task"]): row
+        for row in rows
+        if row["row"] == "ours" and row["value"] == "score"
+    }
     for system in SKILLS:
         row = ours[system, "stsb"]
         by_seed = [recomputed(system, "stsb", seed) for seed in (0, 1)]
         assert [float(value) for value in row["scores"].split()] == pytest.approx(by_seed, abs=6e-5)
         assert float(row["sd"]) == pytest.approx(statistics.stdev(by_seed), abs=6e-5)
-    cells = next(line for line in text.splitlines() if line.startswith("| **Transformer w/ aux LM (full): this run**")).split("|")
+    cells = next(
+        line
+        for line in text.splitlines()
+        if line.startswith("| **Transformer w/ aux LM (full): this run**")
+    ).split("|")
     average = numbers["full"]["average"]
-    assert cells[2].strip(" *") == f"{statistics.fmean(expected['full'].values()):.1f} [{average['low']:.1f}, {average['high']:.1f}]"
+    assert (
+        cells[2].strip(" *")
+        == f"{statistics.fmean(expected['full'].values()):.1f} [{average['low']:.1f},"
+        f" {average['high']:.1f}]"
+    )
     assert cells[3].strip(" *").split(" ±")[0] == f"{expected['full']['cola']:.1f}"
 
 
@@ -104,15 +158,25 @@ def test_the_paper_s_rows_are_printed_as_they_stand():
     write(("rte", "cola"), {"full": 1.0}, seeds=(0,), rows=30)
     text, _, rows = report()
     for system, scores in PRINTED.items():
-        assert [float(row["score"]) for row in rows if row["row"] == "paper" and row["system"] == system] == list(scores)
-        cells = next(line for line in text.splitlines() if line.startswith(f"| {system} ")).split("|")
+        assert [
+            float(row["score"]) for row in rows if row["row"] == "paper" and row["system"] == system
+        ] == list(scores)
+        cells = next(line for line in text.splitlines() if line.startswith(f"| {system} ")).split(
+            "|"
+        )
         assert [float(cell) for cell in cells[3:-1]] == list(scores[1:])
-        assert float(cells[2]) == round((scores[1] + scores[8]) / 2, 1)  # the average over the columns that are there
+        assert float(cells[2]) == round(
+            (scores[1] + scores[8]) / 2, 1
+        )  # the average over the columns that are there
 
 
-@pytest.mark.parametrize("row", [TABLE5.full, *TABLE5.variants.values()], ids=lambda row: row.system)
+@pytest.mark.parametrize(
+    "row", [TABLE5.full, *TABLE5.variants.values()], ids=lambda row: row.system
+)
 def test_the_paper_s_average_is_the_mean_of_its_row(row):
-    assert statistics.fmean(row.scores) == pytest.approx(TABLE5.printed_means[row.system], abs=0.0626)  # 69.1625 is printed 69.1
+    assert statistics.fmean(row.scores) == pytest.approx(
+        TABLE5.printed_means[row.system], abs=0.0626
+    )  # 69.1625 is printed 69.1
     assert row.scores == PRINTED[row.system][1:]
     assert len(row.scores) == len(TABLE5.columns)
 
@@ -124,9 +188,17 @@ def test_the_paper_s_claims_follow_from_its_table():
     full, variants = TABLE5.full, TABLE5.variants
     assert round(mean(full) - mean(variants["no_pretraining"]), 1) == 14.8
     assert round(mean(full) - mean(variants["lstm"]), 1) == 5.6
-    better = [title for title in TABLE5.columns if TABLE5.score(variants["lstm"], title) > TABLE5.score(full, title)]
+    better = [
+        title
+        for title in TABLE5.columns
+        if TABLE5.score(variants["lstm"], title) > TABLE5.score(full, title)
+    ]
     assert better == ["MRPC"]
-    helped = [title for title in TABLE5.columns if TABLE5.score(full, title) > TABLE5.score(variants["no_aux_lm"], title)]
+    helped = [
+        title
+        for title in TABLE5.columns
+        if TABLE5.score(full, title) > TABLE5.score(variants["no_aux_lm"], title)
+    ]
     assert helped == ["QQP", "MNLI", "QNLI", "RTE"]
     assert TABLE5.score(full, "MNLI") == pytest.approx((82.1 + 81.4) / 2, abs=0.051)
 
@@ -143,13 +215,35 @@ def test_what_is_absent_is_said_in_its_cell_and_in_the_average():
         mean = (recomputed(system, "cola", 0) + recomputed(system, "rte", 0)) / 2
         assert numbers[system]["average"]["mean"] == pytest.approx(mean, abs=6e-5)
     assert "sst2" not in numbers["lstm"]
-    assert "no_pretraining" not in numbers  # no row of it at all: the others' average does not wait for it
-    cells = [cell.strip() for cell in next(line for line in text.splitlines() if line.startswith("| LSTM w/ aux LM: this run")).split("|")]
-    assert [place for place, cell in enumerate(cells[2:-1]) if cell == "-"] == [2, 3, 4, 5, 6, 7]  # of Avg, CoLA, SST-2, MRPC, …
-    assert "the mean over 2 of eight columns, which every row of ours has (CoLA, RTE), without SST-2, MRPC" in text
+    assert (
+        "no_pretraining" not in numbers
+    )  # no row of it at all: the others' average does not wait for it
+    cells = [
+        cell.strip()
+        for cell in next(
+            line for line in text.splitlines() if line.startswith("| LSTM w/ aux LM: this run")
+        ).split("|")
+    ]
+    assert [place for place, cell in enumerate(cells[2:-1]) if cell == "-"] == [
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    ]  # of Avg, CoLA, SST-2, MRPC, …
+    assert (
+        "the mean over 2 of eight columns, which every row of ours has (CoLA, RTE), without SST-2,"
+        " MRPC" in text
+    )
     assert "SST-2 of LSTM w/ aux LM (ablate has no row lstm-sst2 in params.yaml)" in text
     assert "MRPC (the task mrpc is not in params.yaml)" in text
-    paper = [cell.strip() for cell in next(line for line in text.splitlines() if line.startswith("| LSTM w/ aux LM  ")).split("|")]
+    paper = [
+        cell.strip()
+        for cell in next(
+            line for line in text.splitlines() if line.startswith("| LSTM w/ aux LM  ")
+        ).split("|")
+    ]
     assert paper[2] == f"{(30.3 + 54.6) / 2:.1f}"
 
 
@@ -163,8 +257,15 @@ def test_no_task_of_the_table_at_all():
 
 
 def test_a_variant_that_the_paper_lacks_has_its_own_name_and_no_row_of_the_paper():
-    write(("rte",), {"full": 2.0, "no_dropout": 1.9}, seeds=(0,), rows=50,
-          variants={"no_dropout": {"network": "transformer", "seeds": None, "finetune": {"dropout": 0.0}}})
+    write(
+        ("rte",),
+        {"full": 2.0, "no_dropout": 1.9},
+        seeds=(0,),
+        rows=50,
+        variants={
+            "no_dropout": {"network": "transformer", "seeds": None, "finetune": {"dropout": 0.0}}
+        },
+    )
     text, _, _ = report()
     assert "| no_dropout: this run" in text
     assert "Not in the paper: no_dropout." in text
@@ -181,16 +282,26 @@ def test_seeds_that_only_one_system_has_take_no_part_in_the_difference():
     made_results.write_drawn(("rte",), {"full": 2.0, "no_aux_lm": 1.0}, (0, 1, 2), 90)
     numbers = report()[1]["no_aux_lm"]["rte"]
     assert numbers["mean"] == pytest.approx(recomputed("no_aux_lm", "rte", 1), abs=6e-5)
-    assert numbers["full_less_this_score"] == pytest.approx(recomputed("full", "rte", 1) - recomputed("no_aux_lm", "rte", 1), abs=6e-5)
+    assert numbers["full_less_this_score"] == pytest.approx(
+        recomputed("full", "rte", 1) - recomputed("no_aux_lm", "rte", 1), abs=6e-5
+    )
 
 
 FAULTS = {
     "no logits": (lambda path: path.unlink(), "logits.npz is not there"),
     "truncated": (lambda path: path.write_bytes(b"PK\3\4half"), "logits.npz cannot be read"),
-    "too few rows": (lambda path: np.savez(path, **{"dev/last": np.zeros((2, 2)), "dev/best": np.zeros((2, 2))}),
-                     "expected 50 rows x 2 outputs"),
-    "no LSTM's summary": (lambda path: Path("data/pretrain/lstm/summary.json").unlink(), "run dvc repro pretrain@lstm"),
-    "a broken LSTM's summary": (lambda path: Path("data/pretrain/lstm/summary.json").write_text("{}"), "dvc repro -f pretrain@lstm"),
+    "too few rows": (
+        lambda path: np.savez(path, **{"dev/last": np.zeros((2, 2)), "dev/best": np.zeros((2, 2))}),
+        "expected 50 rows x 2 outputs",
+    ),
+    "no LSTM's summary": (
+        lambda path: Path("data/pretrain/lstm/summary.json").unlink(),
+        "run dvc repro pretrain@lstm",
+    ),
+    "a broken LSTM's summary": (
+        lambda path: Path("data/pretrain/lstm/summary.json").write_text("{}"),
+        "dvc repro -f pretrain@lstm",
+    ),
 }
 
 
@@ -215,17 +326,27 @@ def test_no_common_seed_is_one_line():
     values["ablate"] = made_results.ablate_rows(("lstm",), ("rte",))
     Path("params.yaml").write_text(json.dumps(values))
     made_results.write_drawn(("rte",), {"lstm": 1.0}, (4,), 30)
-    with pytest.raises(UserError, match=r"ablate@lstm-rte: expected a seed of the ordinary fine-tuning \(0\) among its seeds, found 4"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"ablate@lstm-rte: expected a seed of the ordinary fine-tuning \(0\) among its seeds,"
+            r" found 4"
+        ),
+    ):
         report()
 
 
 def test_made_up_tasks_are_said_and_the_paper_is_left_out_of_the_picture():
     write(("rte",), {"full": 2.0, "no_aux_lm": 1.8}, seeds=(0,), rows=60)
     table = ablation(read_params())
-    assert "hollow: the paper" in drawing.svg(lambda: table5.draw("made_up", table, comparable=True), 8)
+    assert "hollow: the paper" in drawing.svg(
+        lambda: table5.draw("made_up", table, comparable=True), 8
+    )
     values = json.loads(Path("params.yaml").read_text())
     values["world"] = {"town": {"seed": 0, "books": 3, "pages": 3}}
-    values["sources"] = {name: row | {"folder": "world/town"} for name, row in values["sources"].items()}
+    values["sources"] = {
+        name: row | {"folder": "world/town"} for name, row in values["sources"].items()
+    }
     Path("params.yaml").write_text(json.dumps(values))
     assert "**Tasks**: RTE: made up" in table5.write(read_params(), Path())
     picture = Path("table5.svg").read_text()
@@ -239,7 +360,14 @@ def test_equal_results_give_equal_bytes_and_whole_latex(monkeypatch, capsys):
     main("table5")
     folder = Path("data/report/table5")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert sorted(before) == ["metrics.json", "table5.csv", "table5.md", "table5.png", "table5.svg", "table5.tex"]
+    assert sorted(before) == [
+        "metrics.json",
+        "table5.csv",
+        "table5.md",
+        "table5.png",
+        "table5.svg",
+        "table5.tex",
+    ]
     assert capsys.readouterr().out.strip() == before["table5.md"].decode().strip()
     main("table5")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -248,15 +376,26 @@ def test_equal_results_give_equal_bytes_and_whole_latex(monkeypatch, capsys):
     rows = [line for line in tex.splitlines() if line.endswith(r"\\") and " & " in line]
     assert {line.count(" & ") for line in rows} == {9, 7}
     assert not re.search(r"[†‡±§¶−]|(?<!\\)[%#_](?!\\)", tex.replace("tab:table5", ""))
-    legend, chance = [line for line in before["table5.md"].decode().splitlines() if line.startswith("- † chance level")]
+    legend, chance = [
+        line
+        for line in before["table5.md"].decode().splitlines()
+        if line.startswith("- † chance level")
+    ]
     assert "no better than an answer that looks at no input" in legend
     assert "Transformer w/o pre-training on RTE" in chance
-    assert math.isfinite(json.loads(before["metrics.json"])["table5"]["no_pretraining"]["rte"]["mean"])
+    assert math.isfinite(
+        json.loads(before["metrics.json"])["table5"]["no_pretraining"]["rte"]["mean"]
+    )
 
 
-@pytest.mark.parametrize(("metric", "lowest"), [("accuracy", 0), ("f1", 0), ("matthews", -100), ("pearson", -100), ("spearman", -100)])
+@pytest.mark.parametrize(
+    ("metric", "lowest"),
+    [("accuracy", 0), ("f1", 0), ("matthews", -100), ("pearson", -100), ("spearman", -100)],
+)
 def test_no_interval_leaves_the_range_of_its_metric(metric, lowest):
-    """Two seeds far apart, stretched by the bootstrap: 10 and 95 give replicates below 0 and above 100."""
+    """Two seeds far apart, stretched by the bootstrap: 10 and 95 give replicates below 0 and above
+    100.
+    """
     sample = Sample({0: 10.0, 1: 95.0}, {0: np.full(1000, 10.0), 1: np.full(1000, 95.0)})
     free = over_seeds("cola", sample)
     assert free.interval[0] < 0 < 100 < free.interval[1]

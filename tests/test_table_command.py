@@ -1,4 +1,6 @@
-"""`gpt1 table`: pages of the report on a terminal, in their formats, and beside those of another run or revision."""
+"""`gpt1 table`: pages of the report on a terminal, in their formats, and beside those of another
+run or revision.
+"""
 
 import json
 import os
@@ -22,11 +24,22 @@ from gpt1.show.table import show_table
 
 ROOT = Path(__file__).parents[1]
 HEADER = ("", *(f"column {number}" for number in range(9)))
-ROWS = [(f"a system with a name of {length}", *(f"{length + number}.0 ± 1.{number}" for number in range(9))) for length in (10, 20)]
-PAGE = (f"# Table 2 of the paper\n\n- **Profile**: tiny\n- a note with \x1b[31mcolour\x07\n\n{written(HEADER, ROWS)}\n\n"
-        "![a picture](x.svg)\n\n- † chance\n")
+ROWS = [
+    (
+        f"a system with a name of {length}",
+        *(f"{length + number}.0 ± 1.{number}" for number in range(9)),
+    )
+    for length in (10, 20)
+]
+PAGE = (
+    "# Table 2 of the paper\n\n- **Profile**: tiny\n- a note with"
+    f" \x1b[31mcolour\x07\n\n{written(HEADER, ROWS)}\n\n![a picture](x.svg)\n\n- † chance\n"
+)
 CONFIG = "[core]\n    analytics = false\n"
-GRAPH = "stages:\n  table2:\n    cmd: cp -r made data/report/table2\n    deps: [made]\n    outs: [data/report/table2]\n"
+GRAPH = (
+    "stages:\n  table2:\n    cmd: cp -r made data/report/table2\n    deps: [made]\n    outs:"
+    " [data/report/table2]\n"
+)
 
 
 def numbers(mean: float) -> str:
@@ -37,7 +50,9 @@ def make(folder: Path, mean: float) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "table2.md").write_text(PAGE)
     (folder / "table2.tex").write_text("\\begin{table}\n")
-    (folder / "table2.csv").write_text(f"table,column,score,reason\ntable2,RTE,{mean},\ntable2,SNLI,,left out\n")
+    (folder / "table2.csv").write_text(
+        f"table,column,score,reason\ntable2,RTE,{mean},\ntable2,SNLI,,left out\n"
+    )
     (folder / "metrics.json").write_text(numbers(mean))
 
 
@@ -75,18 +90,31 @@ def test_formats_are_the_files_as_they_are(here, capsys):
         assert capsys.readouterr().out == Path(f"data/report/table2/table2.{suffix}").read_text()
     show_table("table2", "json", None, [])
     assert json.loads(capsys.readouterr().out) == {
-        "table": "table2", "metrics": json.loads(numbers(70.0))["table2"], "params_changed": [],
-        "records": [{"table": "table2", "column": "RTE", "score": 70.0}, {"table": "table2", "column": "SNLI", "reason": "left out"}]}
+        "table": "table2",
+        "metrics": json.loads(numbers(70.0))["table2"],
+        "params_changed": [],
+        "records": [
+            {"table": "table2", "column": "RTE", "score": 70.0},
+            {"table": "table2", "column": "SNLI", "reason": "left out"},
+        ],
+    }
 
 
 def test_what_is_not_there_says_how_to_make_it(here):
-    with pytest.raises(UserError, match="is no checkout, and holds no data/report/table3: call gpt1 table in the root of one"):
+    with pytest.raises(
+        UserError,
+        match="is no checkout, and holds no data/report/table3: call gpt1 table in the root of one",
+    ):
         show_table("table3", "terminal", None, [])
     Path("dvc.yaml").touch()
-    with pytest.raises(UserError, match="data/report/table3 is not there: gpt1 run table3 makes it"):
+    with pytest.raises(
+        UserError, match="data/report/table3 is not there: gpt1 run table3 makes it"
+    ):
         show_table("table3", "terminal", None, [])
     Path("data/report/table2/table2.tex").unlink()
-    with pytest.raises(UserError, match="table2 is not written as tex; expected one of csv, markdown, json"):
+    with pytest.raises(
+        UserError, match="table2 is not written as tex; expected one of csv, markdown, json"
+    ):
         show_table("table2", "latex", None, [])
     with pytest.raises(UserError, match="neither a folder nor a worktree nor a revision"):
         other_numbers("table2", "nowhere")
@@ -94,15 +122,29 @@ def test_what_is_not_there_says_how_to_make_it(here):
 
 def test_two_runs_are_compared_number_by_number(here, capsys):
     assert compare({"a": {"mean": 1.0}, "b": 2}, {"a": {"mean": 1.00001}, "c": 3.0}) == [
-        Difference("a.mean", 1.0, 1.00001), Difference("b", 2.0, None), Difference("c", None, 3.0)]
-    assert [one.differs for one in compare({"a": 1.0, "b": 2}, {"a": 1.00001, "c": 3})] == [False, True, True]
+        Difference("a.mean", 1.0, 1.00001),
+        Difference("b", 2.0, None),
+        Difference("c", None, 3.0),
+    ]
+    assert [one.differs for one in compare({"a": 1.0, "b": 2}, {"a": 1.00001, "c": 3})] == [
+        False,
+        True,
+        True,
+    ]
     make(Path("other/data/report/table2"), 68.5)
     shutil.copytree("other/data/report", "elsewhere")
     shutil.copytree("other", ".worktrees/small")
     for place in ("other", "elsewhere", "elsewhere/table2", "small"):
         show_table("table2", "json", place, [])
-        told = {one["name"]: (one["here"], one["there"]) for one in json.loads(capsys.readouterr().out)["differences"]}
-        assert told == {"rte.mean": (70.0, 68.5), "rte.best": (71.0, 71.0), "snli.mean": (80.0, 80.0)}
+        told = {
+            one["name"]: (one["here"], one["there"])
+            for one in json.loads(capsys.readouterr().out)["differences"]
+        }
+        assert told == {
+            "rte.mean": (70.0, 68.5),
+            "rte.best": (71.0, 71.0),
+            "snli.mean": (80.0, 80.0),
+        }
     show_table("table2", "terminal", "other", [])
     said = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["rte.mean", "70", "68.5", "+1.5"] in said
@@ -139,7 +181,9 @@ def test_a_revision_is_found_by_its_dvc_lock_in_dvcs_cache(two_revisions, monkey
     with pytest.raises(UserError, match="--against --output=x: expected a git revision"):
         other_numbers("table2", "--output=x")
     assert cache_folder() == Path(".dvc/cache")
-    Path(".dvc/config.local").write_text("['remote \"x\"']\n    url = /y\n[cache]\n    dir = ../../elsewhere\n")
+    Path(".dvc/config.local").write_text(
+        "['remote \"x\"']\n    url = /y\n[cache]\n    dir = ../../elsewhere\n"
+    )
     assert cache_folder() == Path(".dvc/../../elsewhere")
     with pytest.raises(UserError, match="DVC's cache no longer holds what HEAD gave"):
         other_numbers("table2", "HEAD")
@@ -148,9 +192,16 @@ def test_a_revision_is_found_by_its_dvc_lock_in_dvcs_cache(two_revisions, monkey
 def test_colours_on_a_terminal_only_and_never_under_no_color(here):
     def said(**environment: str) -> str:
         main, terminal = pty.openpty()
-        kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-        with subprocess.Popen([sys.executable, "-c", "from gpt1.cli import main; main()", "table", "table2"], stdout=terminal,
-                              env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm", **environment}) as process:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+        }
+        with subprocess.Popen(
+            [sys.executable, "-c", "from gpt1.cli import main; main()", "table", "table2"],
+            stdout=terminal,
+            env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm", **environment},
+        ) as process:
             os.close(terminal)
             text = b""
             try:

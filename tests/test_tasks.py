@@ -1,4 +1,6 @@
-"""The table of tasks against the paper: Tables 1-4 and Figure 1; and that a thirteenth task is one more entry."""
+"""The table of tasks against the paper: Tables 1-4 and Figure 1; and that a thirteenth task is one
+more entry.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -27,7 +29,9 @@ PAPER = {  # task: (shape of Figure 1, sequences, logits, metric of Tables 2-4)
 
 
 def test_shapes_outputs_and_metrics_are_the_paper_s() -> None:
-    assert {name: (task.kind, task.sequences, task.outputs, task.metric) for name, task in TASKS.items()} == PAPER
+    assert {
+        name: (task.kind, task.sequences, task.outputs, task.metric) for name, task in TASKS.items()
+    } == PAPER
     assert list(TASKS) == list(PAPER), "in the order of Table 1"
 
 
@@ -36,9 +40,11 @@ def test_columns_are_those_of_tables_2_to_4() -> None:
     for task in TASKS.values():
         for column in task.columns:
             columns.setdefault(column.table, set()).add(column.title)
-    assert columns == {"table2": {"MNLI-m", "MNLI-mm", "SNLI", "SciTail", "QNLI", "RTE"},
-                       "table3": {"Story Cloze", "RACE-m", "RACE-h", "RACE"},
-                       "table4": {"CoLA", "SST-2", "MRPC", "STS-B", "QQP"}}
+    assert columns == {
+        "table2": {"MNLI-m", "MNLI-mm", "SNLI", "SciTail", "QNLI", "RTE"},
+        "table3": {"Story Cloze", "RACE-m", "RACE-h", "RACE"},
+        "table4": {"CoLA", "SST-2", "MRPC", "STS-B", "QQP"},
+    }
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -47,31 +53,70 @@ def test_every_task_trains_selects_and_says_how_to_get_it(task: Task) -> None:
         names = [split.name for split in layout]
         assert {"train", "dev"} <= set(names)
         assert len(names) == len(set(names))
-        assert all(split.format.label is not None for split in layout if split.required), "what must be there has labels"
+        assert all(split.format.label is not None for split in layout if split.required), (
+            "what must be there has labels"
+        )
     assert f"data/raw/{task.name}" in task.how_to_get
-    assert task.name in task.folders or any(task.name in folder.lower().replace("-", "") for folder in task.folders)
+    assert task.name in task.folders or any(
+        task.name in folder.lower().replace("-", "") for folder in task.folders
+    )
     assert not task.values or len(task.values) == len(task.labels)
     with pytest.raises(dataclasses.FrozenInstanceError):
         task.name = "other"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("name", "layout", "split"), [
-    ("snli", 0, "test"), ("scitail", 0, "test"), ("race", 0, "test"), ("story_cloze", 0, "test"), ("mrpc", 0, "test"), ("mrpc", 1, "test"),
-    ("stsb", 0, "test"), ("mnli", 0, "dev"), ("qnli", 0, "dev"), ("rte", 0, "dev"), ("qqp", 0, "dev"), ("sst2", 0, "dev"),
-    ("cola", 0, "dev"), ("mrpc", 2, "dev"), ("stsb", 1, "dev")])
+@pytest.mark.parametrize(
+    ("name", "layout", "split"),
+    [
+        ("snli", 0, "test"),
+        ("scitail", 0, "test"),
+        ("race", 0, "test"),
+        ("story_cloze", 0, "test"),
+        ("mrpc", 0, "test"),
+        ("mrpc", 1, "test"),
+        ("stsb", 0, "test"),
+        ("mnli", 0, "dev"),
+        ("qnli", 0, "dev"),
+        ("rte", 0, "dev"),
+        ("qqp", 0, "dev"),
+        ("sst2", 0, "dev"),
+        ("cola", 0, "dev"),
+        ("mrpc", 2, "dev"),
+        ("stsb", 1, "dev"),
+    ],
+)
 def test_scores_are_on_test_where_its_labels_are_public(name: str, layout: int, split: str) -> None:
-    splits = {row.name: {"labelled": row.format.label is not None} for row in TASKS[name].layouts[layout]}
+    splits = {
+        row.name: {"labelled": row.format.label is not None} for row in TASKS[name].layouts[layout]
+    }
     assert scored_split(TASKS[name].columns[0], splits) == split
 
 
 def test_a_thirteenth_task_is_one_entry(tmp_path: Path) -> None:
     rows = Tsv(("sentence1", "sentence2"), "label")
-    task = Task("wnli", "WNLI", "entailment", ("not_entailment", "entailment"), "accuracy",
-                columns=(Column("WNLI", "table2"),),
-                layouts=((Split("train", ("train.tsv",), rows), Split("dev", ("dev.tsv",), rows)),),
-                folders=("WNLI",), origin="GLUE", licence="research", how_to_get="put it into data/raw/wnli", values=("0", "1"))
+    task = Task(
+        "wnli",
+        "WNLI",
+        "entailment",
+        ("not_entailment", "entailment"),
+        "accuracy",
+        columns=(Column("WNLI", "table2"),),
+        layouts=((Split("train", ("train.tsv",), rows), Split("dev", ("dev.tsv",), rows)),),
+        folders=("WNLI",),
+        origin="GLUE",
+        licence="research",
+        how_to_get="put it into data/raw/wnli",
+        values=("0", "1"),
+    )
     for name in task.source.layouts[0].required:
-        (tmp_path / name).write_text("index\tsentence1\tsentence2\tlabel\n0\tIt fell.\tThe cup fell.\t1\n")
+        (tmp_path / name).write_text(
+            "index\tsentence1\tsentence2\tlabel\n0\tIt fell.\tThe cup fell.\t1\n"
+        )
     row = TaskRow(group="glue_nli", train_rows=None, eval_rows=None, finetune={})
-    found = {split.name: read_split(task, split, tmp_path, row, 0.0) for split in splits_to_read(task, tmp_path, row)}
-    assert [(example.context, example.label) for example in found["dev"].examples] == [(("It fell.", "The cup fell."), 1)]
+    found = {
+        split.name: read_split(task, split, tmp_path, row, 0.0)
+        for split in splits_to_read(task, tmp_path, row)
+    }
+    assert [(example.context, example.label) for example in found["dev"].examples] == [
+        (("It fell.", "The cup fell."), 1)
+    ]

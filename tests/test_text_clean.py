@@ -1,4 +1,6 @@
-"""Books and cleaning: the authors' standardisation, decoding by rule, pieces that give the words of the whole."""
+"""Books and cleaning: the authors' standardisation, decoding by rule, pieces that give the words of
+the whole.
+"""
 
 import re
 import unicodedata
@@ -17,12 +19,74 @@ from gpt1.corpora.files import list_corpus
 from gpt1.corpora.inspection import inspect, read_piece, refuse_binary
 from gpt1.errors import UserError
 from gpt1.text.books import HoldOut
-from gpt1.text.clean import NEWLINE, Cleaner, UnbrokenTextError, chunks, fixed, lines_and_parts, standardise
+from gpt1.text.clean import (
+    NEWLINE,
+    Cleaner,
+    UnbrokenTextError,
+    chunks,
+    fixed,
+    lines_and_parts,
+    standardise,
+)
 
-NASTY = st.sampled_from([
-    "’", "'", "''", "—", "…", "--", "((", " ", "  ", "\t", "\n", "\r\n", "\r", "\u2028", "\u00a0", "&amp;", "&#10;", "<b>", "Ã©", "â€œ",
-    "Mr.", "a.m.", "o.O", ":)", "'em", "He's", "Ol'", "don't", "I'ma", "Σ", "İ", "ﬁ", "é", "e\u0301", "\x0b", "\x1c", "\ufeff", "word",
-    "Word", "10km", "U.S.", ".", ",", "$", "漢", "😀", "\x07", "\x1b[31m", "w", "'S", "...", "=3", "<3", ":'"])
+NASTY = st.sampled_from(
+    [
+        "’",
+        "'",
+        "''",
+        "—",
+        "…",
+        "--",
+        "((",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\r",
+        "\u2028",
+        "\u00a0",
+        "&amp;",
+        "&#10;",
+        "<b>",
+        "Ã©",
+        "â€œ",
+        "Mr.",
+        "a.m.",
+        "o.O",
+        ":)",
+        "'em",
+        "He's",
+        "Ol'",
+        "don't",
+        "I'ma",
+        "Σ",
+        "İ",
+        "ﬁ",
+        "é",
+        "e\u0301",
+        "\x0b",
+        "\x1c",
+        "\ufeff",
+        "word",
+        "Word",
+        "10km",
+        "U.S.",
+        ".",
+        ",",
+        "$",
+        "漢",
+        "😀",
+        "\x07",
+        "\x1b[31m",
+        "w",
+        "'S",
+        "...",
+        "=3",
+        "<3",
+        ":'",
+    ]
+)
 TEXTS = st.lists(NASTY, max_size=60).map("".join)
 
 
@@ -41,7 +105,9 @@ def plainly_standardised(text: str) -> str:
     for dash in "—–―":
         text = text.replace(dash, "-")
     text = text.replace("…", "...").replace("´", "'")
-    text = re.sub(r"""(-+|~+|!+|"+|;+|\?+|\++|,+|\)+|\(+|/+|\*+|\[+|\]+|\}+|\{+|\|+|_+)""", r" \1 ", text)
+    text = re.sub(
+        r"""(-+|~+|!+|"+|;+|\?+|\++|,+|\)+|\(+|/+|\*+|\[+|\]+|\}+|\{+|\|+|_+)""", r" \1 ", text
+    )
     text = re.sub(r"\s*\n\s*", " \n ", text)
     return re.sub(r"[^\S\n]+", " ", text).strip()
 
@@ -52,11 +118,26 @@ def whole_words(english: spacy.Language, text: str) -> list[str]:
     return [NEWLINE if token.text.isspace() else token.text.lower() for token in tokens]
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("a—b–c―d", "a - b - c - d"), ("wait…", "wait..."), ("´tis", "'tis"), ("a--b", "a -- b"), ("(x)", "( x )"), ("what?!", "what ? !"),
-    ("a  \n\t\n  b", "a \n b"), ("a\tb\u00a0c", "a b c"), (" x ", "x"), ("\\back", "\\back"), ("1/2", "1 / 2"), ("a:b.c", "a:b.c"),
-    ("\n", ""), (")(((", ") ((("), ("a_b__c", "a _ b __ c"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a—b–c―d", "a - b - c - d"),
+        ("wait…", "wait..."),
+        ("´tis", "'tis"),
+        ("a--b", "a -- b"),
+        ("(x)", "( x )"),
+        ("what?!", "what ? !"),
+        ("a  \n\t\n  b", "a \n b"),
+        ("a\tb\u00a0c", "a b c"),
+        (" x ", "x"),
+        ("\\back", "\\back"),
+        ("1/2", "1 / 2"),
+        ("a:b.c", "a:b.c"),
+        ("\n", ""),
+        (")(((", ") ((("),
+        ("a_b__c", "a _ b __ c"),
+    ],
+)
 def test_standardisation_by_hand(text: str, expected: str) -> None:
     assert standardise(text) == expected
 
@@ -80,9 +161,16 @@ def test_fixing_blocks_is_fixing_the_whole(text: str, cuts: list[int], tags_befo
 @given(TEXTS, st.integers(1, 9))
 def test_long_lines_are_cut_where_ftfy_cuts_them(text: str, longest: int) -> None:
     expected = ftfy.fix_text(text, max_decode_length=longest)
-    assert "".join(ftfy.fix_text(part, max_decode_length=longest, unescape_html="auto" if "<" not in text else False)
-                   for part in lines_and_parts([text], longest)) == (expected if "<" not in text else
-                                                                     ftfy.fix_text(text, max_decode_length=longest, unescape_html=False))
+    assert "".join(
+        ftfy.fix_text(
+            part, max_decode_length=longest, unescape_html="auto" if "<" not in text else False
+        )
+        for part in lines_and_parts([text], longest)
+    ) == (
+        expected
+        if "<" not in text
+        else ftfy.fix_text(text, max_decode_length=longest, unescape_html=False)
+    )
 
 
 def cut_at(text: str, cuts: list[int]) -> list[str]:
@@ -90,9 +178,13 @@ def cut_at(text: str, cuts: list[int]) -> list[str]:
     return [text[start:stop] for start, stop in pairwise(edges)]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(TEXTS, st.lists(st.integers(0, 80), max_size=6))
-def test_pieces_give_the_words_of_the_whole(cleaner: Cleaner, english: spacy.Language, text: str, cuts: list[int]) -> None:
+def test_pieces_give_the_words_of_the_whole(
+    cleaner: Cleaner, english: spacy.Language, text: str, cuts: list[int]
+) -> None:
     expected = whole_words(english, text)
     assert cleaner.words(text) == expected
     pieces = [string for found in cleaner.clean(cut_at(text, cuts), False) for string in found]
@@ -100,11 +192,25 @@ def test_pieces_give_the_words_of_the_whole(cleaner: Cleaner, english: spacy.Lan
 
 
 def test_a_special_case_across_a_blank_is_seen(cleaner: Cleaner, english: spacy.Language) -> None:
-    """spaCy looks for special cases across tokens and blanks, and then a case within a chunk may lose: chunks alone would be wrong."""
+    """spaCy looks for special cases across tokens and blanks, and then a case within a chunk may
+    lose: chunks alone would be wrong.
+    """
     rules = [rule for rule in english.tokenizer.rules if rule.strip()]
-    texts = [f"{first}{glue}{second} {third}" for first in ("w", "c.i", "Mr", "''") for glue in ("'", ":", ".", "’")
-             for second in rules[::9] for third in ("'em", "'", ".", "<3")]
-    naive = [[token.text.lower() for chunk in standardise(text).split(" ") for token in english.tokenizer(chunk)] for text in texts]
+    texts = [
+        f"{first}{glue}{second} {third}"
+        for first in ("w", "c.i", "Mr", "''")
+        for glue in ("'", ":", ".", "’")
+        for second in rules[::9]
+        for third in ("'em", "'", ".", "<3")
+    ]
+    naive = [
+        [
+            token.text.lower()
+            for chunk in standardise(text).split(" ")
+            for token in english.tokenizer(chunk)
+        ]
+        for text in texts
+    ]
     expected = [whole_words(english, text) for text in texts]
     assert any(alone != whole for alone, whole in zip(naive, expected, strict=True))
     assert [cleaner.words(text) for text in texts] == expected
@@ -114,9 +220,21 @@ def test_no_special_case_is_longer_than_the_context_or_spans_lines(english: spac
     from gpt1.text.clean import CONTEXT
 
     full = english.tokenizer
-    bare = Tokenizer(english.vocab, {}, full.prefix_search, full.suffix_search, full.infix_finditer, full.token_match, full.url_match)
+    bare = Tokenizer(
+        english.vocab,
+        {},
+        full.prefix_search,
+        full.suffix_search,
+        full.infix_finditer,
+        full.token_match,
+        full.url_match,
+    )
     assert max(len(bare(rule)) for rule in full.rules) <= CONTEXT
-    assert [rule for rule in english.tokenizer.rules if len(rule) > 1 and any(character.isspace() for character in rule)] == []
+    assert [
+        rule
+        for rule in english.tokenizer.rules
+        if len(rule) > 1 and any(character.isspace() for character in rule)
+    ] == []
 
 
 def test_lower_casing_is_by_token(cleaner: Cleaner) -> None:
@@ -125,7 +243,9 @@ def test_lower_casing_is_by_token(cleaner: Cleaner) -> None:
 
 
 def test_words_hold_no_blanks(cleaner: Cleaner) -> None:
-    text = "".join(chr(code) + " x" for code in range(1, 0x3000) if unicodedata.category(chr(code)) != "Cs")
+    text = "".join(
+        chr(code) + " x" for code in range(1, 0x3000) if unicodedata.category(chr(code)) != "Cs"
+    )
     assert not [word for word in cleaner.words(text) if " " in word or word == ""]
 
 
@@ -133,7 +253,9 @@ def test_memory_of_spacy_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpt1.text.clean.RENEWAL_CHUNKS", 50)
     cleaner = Cleaner()
     first = cleaner._full
-    assert cleaner.words(" ".join(f"zor{number}q" for number in range(120))) == [f"zor{number}q" for number in range(120)]
+    assert cleaner.words(" ".join(f"zor{number}q" for number in range(120))) == [
+        f"zor{number}q" for number in range(120)
+    ]
     assert cleaner._full is not first
     assert len(cleaner._full.vocab.strings) < len(first.vocab.strings)
 
@@ -146,14 +268,17 @@ def test_unbroken_text_is_refused() -> None:
     assert list(chunks(["x\t" * 2_001]))
 
 
-@pytest.mark.parametrize(("data", "encoding", "text"), [
-    ("naïve “x”\n".encode(), "utf-8", "naïve “x”\n"),
-    ("naïve".encode("utf-8-sig"), "utf-8-sig", "naïve"),
-    ("naïve".encode("utf-16"), "utf-16", "naïve"),
-    (b"\xfe\xff" + "naïve".encode("utf-16-be"), "utf-16", "naïve"),
-    ("naïve “x”".encode("cp1252"), "windows-1252", "naïve “x”"),
-    (b"a\r\nb", "utf-8", "a\r\nb"),
-])
+@pytest.mark.parametrize(
+    ("data", "encoding", "text"),
+    [
+        ("naïve “x”\n".encode(), "utf-8", "naïve “x”\n"),
+        ("naïve".encode("utf-8-sig"), "utf-8-sig", "naïve"),
+        ("naïve".encode("utf-16"), "utf-16", "naïve"),
+        (b"\xfe\xff" + "naïve".encode("utf-16-be"), "utf-16", "naïve"),
+        ("naïve “x”".encode("cp1252"), "windows-1252", "naïve “x”"),
+        (b"a\r\nb", "utf-8", "a\r\nb"),
+    ],
+)
 def test_encodings(tmp_path: Path, data: bytes, encoding: str, text: str) -> None:
     (tmp_path / "a.txt").write_bytes(data)
     found = inspect(list_corpus(tmp_path)[0])
@@ -161,11 +286,18 @@ def test_encodings(tmp_path: Path, data: bytes, encoding: str, text: str) -> Non
     assert "".join("".join(read_piece(piece)) for piece in found.pieces) == text
 
 
-@pytest.mark.parametrize(("data", "reason"), [
-    (b"text\0more", "NUL"), (b"\x81\x8d\xff\xfe", "neither UTF-8 nor windows-1252"), (b"caf\xe9\x01", "control characters"),
-    (b"\x01\x02" + b"a" * 100, "control characters"), (b"\xff\xfea", "but is not that"), (b"\xef\xbb\xbf\xff", "but is not that"),
-    ("text".encode("utf-32"), "NUL"),
-])
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"text\0more", "NUL"),
+        (b"\x81\x8d\xff\xfe", "neither UTF-8 nor windows-1252"),
+        (b"caf\xe9\x01", "control characters"),
+        (b"\x01\x02" + b"a" * 100, "control characters"),
+        (b"\xff\xfea", "but is not that"),
+        (b"\xef\xbb\xbf\xff", "but is not that"),
+        ("text".encode("utf-32"), "NUL"),
+    ],
+)
 def test_what_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes, reason: str) -> None:
     (tmp_path / "bad.txt").write_bytes(data)
     with pytest.raises(UserError, match=rf"bad\.txt.*{reason}.*take them out"):
@@ -175,23 +307,33 @@ def test_what_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes, reason
 def test_many_binary_books_make_one_line(tmp_path: Path) -> None:
     for number in range(8):
         (tmp_path / f"{number}.txt").write_bytes(b"\0")
-    with pytest.raises(UserError, match=r"found 8 .*4\.txt \(holds NUL characters\) and 3 more") as caught:
+    with pytest.raises(
+        UserError, match=r"found 8 .*4\.txt \(holds NUL characters\) and 3 more"
+    ) as caught:
         refuse_binary(map(inspect, list_corpus(tmp_path)))
     assert "5.txt" not in str(caught.value)
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "cp1252", "utf-16-le"])
-def test_pieces_of_a_book_are_whole_lines_and_the_whole_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
+def test_pieces_of_a_book_are_whole_lines_and_the_whole_book(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str
+) -> None:
     monkeypatch.setattr(inspection, "PIECE_BYTES", 200)
     monkeypatch.setattr(files, "BLOCK_BYTES", 90)
-    text = "".join(f"línea {number} <b>\n" if number == 20 else f"línea {number}\n" for number in range(120))
-    (tmp_path / "a.txt").write_bytes((b"\xff\xfe" if codec == "utf-16-le" else b"") + text.encode(codec))
+    text = "".join(
+        f"línea {number} <b>\n" if number == 20 else f"línea {number}\n" for number in range(120)
+    )
+    (tmp_path / "a.txt").write_bytes(
+        (b"\xff\xfe" if codec == "utf-16-le" else b"") + text.encode(codec)
+    )
     pieces = inspect(list_corpus(tmp_path)[0]).pieces
     found = ["".join(read_piece(piece)) for piece in pieces]
     assert len(pieces) > 3
     assert "".join(found) == text
     assert all(piece.endswith("\n") for piece in found)
-    assert [piece.tags_before for piece in pieces] == ["<" in "".join(found[:number]) for number in range(len(found))]
+    assert [piece.tags_before for piece in pieces] == [
+        "<" in "".join(found[:number]) for number in range(len(found))
+    ]
 
 
 def test_books_are_sorted_found_below_and_others_left(tmp_path: Path) -> None:
@@ -202,7 +344,10 @@ def test_books_are_sorted_found_below_and_others_left(tmp_path: Path) -> None:
 
 
 def test_a_corpus_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"expected a folder of books.*found none.*gpt1 profile PROFILE --data FOLDER"):
+    with pytest.raises(
+        UserError,
+        match=r"expected a folder of books.*found none.*gpt1 profile PROFILE --data FOLDER",
+    ):
         list_corpus(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"no book in .*found 0 other.*gpt1 profile"):
         list_corpus(tmp_path)
@@ -214,7 +359,9 @@ def test_a_corpus_that_is_not_there(tmp_path: Path) -> None:
 def test_held_out_books_depend_on_name_and_seed_alone() -> None:
     names = [f"book {number}" for number in range(4000)]
     draws = ((3, 0.1), (4, 0.1), (3, 0.2))
-    heldout, others, more = ({name for name in names if HoldOut(seed, fraction).holds(name)} for seed, fraction in draws)
+    heldout, others, more = (
+        {name for name in names if HoldOut(seed, fraction).holds(name)} for seed, fraction in draws
+    )
     assert 300 < len(heldout) < 500
     assert heldout != others
     assert heldout < more
@@ -224,7 +371,9 @@ def test_held_out_books_depend_on_name_and_seed_alone() -> None:
 def test_a_corpus_that_cannot_be_split() -> None:
     with pytest.raises(UserError, match="a corpus of one book cannot be split"):
         HoldOut(0, 0.5).check(["a"])
-    with pytest.raises(UserError, match="holds out none of 2 books; the smallest fraction") as caught:
+    with pytest.raises(
+        UserError, match="holds out none of 2 books; the smallest fraction"
+    ) as caught:
         HoldOut(0, 1e-9).check(["a", "b"])
     fraction = float(re.findall(r"holds one out is ([0-9.]+)", str(caught.value))[0])
     HoldOut(0, fraction).check(["a", "b"])

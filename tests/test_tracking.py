@@ -75,42 +75,87 @@ def test_sync_twice(fresh, capfd):
     assert tracking.sync(read_params()) == 4
     assert capfd.readouterr().err == ""
     found = runs()
-    names = {"1 pretrain transformer", "2 finetune rte", "2 rte seed 0", "2 rte seed 1", "6 report table2"}
+    names = {
+        "1 pretrain transformer",
+        "2 finetune rte",
+        "2 rte seed 0",
+        "2 rte seed 1",
+        "6 report table2",
+    }
     parent = next(run for name, run in found.items() if name not in names)
     assert found.keys() == names | {parent.info.run_name}
-    above = {name: run.data.tags["mlflow.parentRunId"] for name, run in found.items() if name in names}
-    assert above == {name: found["2 finetune rte"].info.run_id if "seed" in name else parent.info.run_id for name in names}
+    above = {
+        name: run.data.tags["mlflow.parentRunId"] for name, run in found.items() if name in names
+    }
+    assert above == {
+        name: found["2 finetune rte"].info.run_id if "seed" in name else parent.info.run_id
+        for name in names
+    }
     assert {run.info.status for run in found.values()} == {"FINISHED"}
     assert parent.data.params["finetune.lambda_lm"] == "0.5"
     assert parent.data.params["tasks.rte.group"] == "glue_nli"
-    assert parent.data.metrics == {"table2.rte": 90.0, "pretrain.transformer.heldout_perplexity": 75.06,
-                                   "pretrain.transformer.heldout_word_perplexity": 180.12}
+    assert parent.data.metrics == {
+        "table2.rte": 90.0,
+        "pretrain.transformer.heldout_perplexity": 75.06,
+        "pretrain.transformer.heldout_word_perplexity": 180.12,
+    }
     pretrained = found["1 pretrain transformer"]
     assert pretrained.data.tags["parameters"] == "4612352"
-    last = {key.removeprefix("final/") for key in pretrained.data.metrics if key.startswith("final/")}
+    last = {
+        key.removeprefix("final/") for key in pretrained.data.metrics if key.startswith("final/")
+    }
     assert last == {"heldout_perplexity", "heldout_word_perplexity"}, "measures; counts are tags"
     assert history(pretrained.info.run_id, "loss") == [(10 * i, 9.0 - i) for i in range(1, 41)]
-    assert history(pretrained.info.run_id, "by_tokens/loss") == [(40960 * i, 9.0 - i) for i in range(1, 41)]
+    assert history(pretrained.info.run_id, "by_tokens/loss") == [
+        (40960 * i, 9.0 - i) for i in range(1, 41)
+    ]
     seed = found["2 rte seed 1"].info.run_id
-    assert [history(seed, f"by_tokens/{key}") for key in ("loss", "dev_score")] == [[(700, 1.5)], [(1500, 0.5)]]
+    assert [history(seed, f"by_tokens/{key}") for key in ("loss", "dev_score")] == [
+        [(700, 1.5)],
+        [(1500, 0.5)],
+    ]
     assert found["2 rte seed 1"].data.params["seed"] == "1"
     assert {key: found["2 rte seed 1"].data.tags.get(key) for key in ("stage", "task", "seed")} == {
-        "stage": "finetune", "task": "rte", "seed": "1"}
+        "stage": "finetune",
+        "task": "rte",
+        "seed": "1",
+    }
     together = found["2 finetune rte"].data.tags
     assert (together["task"], "seed" in together) == ("rte", False)
-    compared = client().search_runs([parent.info.experiment_id], "tags.task = 'rte' and tags.stage = 'finetune'")
-    assert {run.info.run_name for run in compared} == {"2 finetune rte", "2 rte seed 0", "2 rte seed 1"}, "as docs/tools.md says"
-    assert "| seeds | mean of their best | standard deviation | best seed |" in together["mlflow.note.content"]
+    compared = client().search_runs(
+        [parent.info.experiment_id], "tags.task = 'rte' and tags.stage = 'finetune'"
+    )
+    assert {run.info.run_name for run in compared} == {
+        "2 finetune rte",
+        "2 rte seed 0",
+        "2 rte seed 1",
+    }, "as docs/tools.md says"
+    assert (
+        "| seeds | mean of their best | standard deviation | best seed |"
+        in together["mlflow.note.content"]
+    )
     assert "| 2 | 0.5 | 0 | 0.5 |" in together["mlflow.note.content"]
-    assert [file.path for file in client().list_artifacts(found["6 report table2"].info.run_id)] == ["metrics.json", "table2.md"]
-    assert [file.path for file in client().list_artifacts(parent.info.run_id, "table2")] == ["table2/metrics.json", "table2/table2.md"]
-    assert found["2 finetune rte"].data.metrics == {"seeds": 2, "dev_score.mean": 0.5, "dev_score.best": 0.5, "dev_score.sd": 0}
+    assert [
+        file.path for file in client().list_artifacts(found["6 report table2"].info.run_id)
+    ] == ["metrics.json", "table2.md"]
+    assert [file.path for file in client().list_artifacts(parent.info.run_id, "table2")] == [
+        "table2/metrics.json",
+        "table2/table2.md",
+    ]
+    assert found["2 finetune rte"].data.metrics == {
+        "seeds": 2,
+        "dev_score.mean": 0.5,
+        "dev_score.best": 0.5,
+        "dev_score.sd": 0,
+    }
 
     before = dump()
     assert tracking.sync(read_params()) == 4
     assert dump() == before
 
-    made_results.write_params(["rte"], [0, 1], finetune={"lambda_lm": 0.25})  # a second set of parameters: a parent and a table of its own
+    made_results.write_params(
+        ["rte"], [0, 1], finetune={"lambda_lm": 0.25}
+    )  # a second set of parameters: a parent and a table of its own
     tracking.sync(read_params())
     everything = client().search_runs([parent.info.experiment_id])
     assert [run.info.run_name for run in everything].count("6 report table2") == 2
@@ -121,34 +166,69 @@ def test_sync_twice(fresh, capfd):
     other["table2"]["rte"]["mean"] = 91.0
     made_results.write_json(Path("data/report/table2/metrics.json"), other)
     tracking.sync(read_params())
-    newest = client().search_runs([parent.info.experiment_id], "tags.`gpt1.stage` = 'all' and params.`finetune.lambda_lm` = '0.25'")
+    newest = client().search_runs(
+        [parent.info.experiment_id],
+        "tags.`gpt1.stage` = 'all' and params.`finetune.lambda_lm` = '0.25'",
+    )
     assert newest[0].data.metrics["table2.rte"] == 91.0
 
 
 def test_runs_say_what_they_are(fresh, monkeypatch):
-    """Pages, data sets, fingerprints, system metrics, times: what a person finds on MLflow's pages beside the numbers."""
+    """Pages, data sets, fingerprints, system metrics, times: what a person finds on MLflow's pages
+    beside the numbers.
+    """
     shutil.copy(fresh, "mlflow.db")
     write_results(points=2)
     index = json.loads(Path("data/shard/index.json").read_text())
     for split, digest in (("train", "a" * 64), ("heldout", "b" * 64)):
         index["splits"][split]["sha256"] = digest
     made_results.write_json(Path("data/shard/index.json"), index | {"corpus_name": "some books"})
-    made_results.write_json(Path("data/acquire/corpus/books/manifest.json"),
-                            {"origin": "https://books.example/all, with thanks", "files": {"one.txt": {"sha256": "c" * 64}}})
-    began, head = 1_700_000_000.0, {"stage": "pretrain", "name": "transformer", "fingerprint": "f1", "profile": "made_up"}
-    lines = [json.loads(line) for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
+    made_results.write_json(
+        Path("data/acquire/corpus/books/manifest.json"),
+        {
+            "origin": "https://books.example/all, with thanks",
+            "files": {"one.txt": {"sha256": "c" * 64}},
+        },
+    )
+    began, head = (
+        1_700_000_000.0,
+        {"stage": "pretrain", "name": "transformer", "fingerprint": "f1", "profile": "made_up"},
+    )
+    lines = [
+        json.loads(line)
+        for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()
+    ]
     points = [{"time": began + 60 * number, **line} for number, line in enumerate(lines, start=1)]
-    points.append({"time": began + 180, "update": lines[-1]["update"], "heldout_loss": 4.5})  # a line of its own, which names no tokens
+    points.append(
+        {"time": began + 180, "update": lines[-1]["update"], "heldout_loss": 4.5}
+    )  # a line of its own, which names no tokens
     with Path("data/pretrain/transformer/curve.jsonl").open("a") as curve:
         curve.write(json.dumps({"update": lines[-1]["update"], "heldout_loss": 4.5}) + "\n")
     CURVE.parent.mkdir(parents=True)
-    CURVE.write_text("".join(json.dumps(line) + "\n" for line in ({**head, "time": began}, *points)))
-    made_results.write_json(CURVE.with_suffix(".run.json"), {"machine": {"cpu": "a core", "gpu": "none"}, "status": "finished"})
-    machine = [{"time": began + seconds, "update": 5, "tokens_per_second": 7.5, "resident_bytes": 3_000_000, "free_disk_bytes": 4_000_000}
-               for seconds in (-60, 60)]  # the first is of a run before
-    CURVE.with_name("transformer-machine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in machine))
+    CURVE.write_text(
+        "".join(json.dumps(line) + "\n" for line in ({**head, "time": began}, *points))
+    )
+    made_results.write_json(
+        CURVE.with_suffix(".run.json"),
+        {"machine": {"cpu": "a core", "gpu": "none"}, "status": "finished"},
+    )
+    machine = [
+        {
+            "time": began + seconds,
+            "update": 5,
+            "tokens_per_second": 7.5,
+            "resident_bytes": 3_000_000,
+            "free_disk_bytes": 4_000_000,
+        }
+        for seconds in (-60, 60)
+    ]  # the first is of a run before
+    CURVE.with_name("transformer-machine.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in machine)
+    )
     Path("data/report/index.html").write_text("<!doctype html>")
-    Path("data/report/table2/table2.md").write_text("# Table 2: NLI\n\nWords.\n\n| | RTE |\n|---|---|\n| ours | 90.0 |\n\n| no | more |\n")
+    Path("data/report/table2/table2.md").write_text(
+        "# Table 2: NLI\n\nWords.\n\n| | RTE |\n|---|---|\n| ours | 90.0 |\n\n| no | more |\n"
+    )
     Path("dvc.lock").write_text("schema: '2.0'\n")
     monkeypatch.setenv("GPT1_FLOW_RUN_URL", "http://127.0.0.1:4200/runs/flow-run/1")
     tracking.sync(read_params())
@@ -162,15 +242,33 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     parent = client().get_run(pretrained.data.tags["mlflow.parentRunId"])
     assert history(pretrained.info.run_id, "system/tokens_per_second") == [(5, 7.5)]
     assert history(pretrained.info.run_id, "system/resident_memory_megabytes") == [(5, 3.0)]
-    assert (pretrained.info.start_time, pretrained.info.end_time) == (1000 * int(began), 1000 * (int(began) + 180))
-    assert (parent.info.start_time, parent.info.end_time) == (pretrained.info.start_time, pretrained.info.end_time)
+    assert (pretrained.info.start_time, pretrained.info.end_time) == (
+        1000 * int(began),
+        1000 * (int(began) + 180),
+    )
+    assert (parent.info.start_time, parent.info.end_time) == (
+        pretrained.info.start_time,
+        pretrained.info.end_time,
+    )
     assert parent.data.tags["mlflow.source.name"] == "gpt1 run"
     assert history(pretrained.info.run_id, "by_tokens/heldout_loss") == [(lines[-1]["tokens"], 4.5)]
     assert not [key for key in pretrained.data.metrics if key.startswith("by_tokens/system")]
-    inputs = [(one.dataset.name, one.dataset.digest, one.tags[0].value, json.loads(one.dataset.profile)["num_tokens"])
-              for one in pretrained.inputs.dataset_inputs]
-    assert inputs == [("some books, train", "a" * 16, "training", 15_100_000), ("some books, heldout", "b" * 16, "validation", 1000)]
-    assert json.loads(pretrained.inputs.dataset_inputs[0].dataset.source) == {"url": "https://books.example/all"}
+    inputs = [
+        (
+            one.dataset.name,
+            one.dataset.digest,
+            one.tags[0].value,
+            json.loads(one.dataset.profile)["num_tokens"],
+        )
+        for one in pretrained.inputs.dataset_inputs
+    ]
+    assert inputs == [
+        ("some books, train", "a" * 16, "training", 15_100_000),
+        ("some books, heldout", "b" * 16, "validation", 1000),
+    ]
+    assert json.loads(pretrained.inputs.dataset_inputs[0].dataset.source) == {
+        "url": "https://books.example/all"
+    }
     page = pretrained.data.tags["mlflow.note.content"]
     assert "Pre-training of the Transformer" in page
     assert "| held-out perplexity a token | 75.06 |" in page
@@ -179,7 +277,11 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     front = parent.data.tags["mlflow.note.content"]
     assert front.startswith("Made by the [flow run](http://127.0.0.1:4200/runs/flow-run/1).")
     assert front.endswith("### Table 2: NLI\n\n| | RTE |\n|---|---|\n| ours | 90.0 |")
-    assert (parent.data.tags["cpu"], len(parent.data.tags["dvc_lock"]), len(parent.data.tags["data.books"])) == ("a core", 16, 16)
+    assert (
+        parent.data.tags["cpu"],
+        len(parent.data.tags["dvc_lock"]),
+        len(parent.data.tags["data.books"]),
+    ) == ("a core", 16, 16)
     assert "index.html" in [file.path for file in client().list_artifacts(parent.info.run_id)]
 
 
@@ -188,12 +290,20 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     """The whole life of a long stage: sent live, killed, resumed, finished, synced."""
     shutil.copy(fresh, "mlflow.db")
     made_results.write_pretraining(points=4)
-    lines = [json.loads(line) for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()]
-    program = ("import time, json, sys; from gpt1 import tracking; from gpt1.config import read_params; from gpt1.record import live\n"
-               "live.LIVE_AFTER_SECONDS = 0.0; tracker = tracking.start('pretrain', 'transformer', read_params(), 'f1')\n"
-               "for line in json.loads(sys.argv[1]): tracker.log(line.pop('update'), line)\n"
-               "print('logged', flush=True); time.sleep(60)\n")
-    with subprocess.Popen([sys.executable, "-c", program, json.dumps(lines[:2])], stdout=subprocess.PIPE) as stage:
+    lines = [
+        json.loads(line)
+        for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()
+    ]
+    program = (
+        "import time, json, sys; from gpt1 import tracking; from gpt1.config import read_params;"
+        " from gpt1.record import live\nlive.LIVE_AFTER_SECONDS = 0.0; tracker ="
+        " tracking.start('pretrain', 'transformer', read_params(), 'f1')\nfor line in"
+        " json.loads(sys.argv[1]): tracker.log(line.pop('update'), line)\nprint('logged',"
+        " flush=True); time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, json.dumps(lines[:2])], stdout=subprocess.PIPE
+    ) as stage:
         assert stage.stdout.readline() == b"logged\n"
         stage.send_signal(signal.SIGKILL)
         stage.wait()
@@ -210,9 +320,20 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     run = runs()["1 pretrain transformer"]
     assert run.data.tags["gpt1.fingerprint"] == "f1"
     assert run.data.tags["status"] == "finished"
-    assert run.data.tags.keys() >= {"cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty", "profile"}
+    assert run.data.tags.keys() >= {
+        "cpu",
+        "cores",
+        "gpu",
+        "python",
+        "torch",
+        "git_commit",
+        "dirty",
+        "profile",
+    }
     sent = client().get_metric_history(run.info.run_id, "loss")
-    assert [(metric.step, metric.value) for metric in sent] == [(line["update"], line["loss"]) for line in lines]
+    assert [(metric.step, metric.value) for metric in sent] == [
+        (line["update"], line["loss"]) for line in lines
+    ]
     logged = read_log(CURVE)[1]
     assert [metric.timestamp for metric in sent] == [int(point["time"] * 1000) for point in logged]
     assert capfd.readouterr().err == ""
@@ -222,8 +343,13 @@ def sent_and_killed() -> bool:
     log = Path("data/logs/mlflow.lock")
     if not log.exists():
         return False
-    with contextlib.closing(sqlite3.connect("mlflow.db")) as database, contextlib.suppress(sqlite3.OperationalError):
-        return ("1 pretrain transformer", "KILLED") in database.execute("SELECT name, status FROM runs").fetchall()
+    with (
+        contextlib.closing(sqlite3.connect("mlflow.db")) as database,
+        contextlib.suppress(sqlite3.OperationalError),
+    ):
+        return ("1 pretrain transformer", "KILLED") in database.execute(
+            "SELECT name, status FROM runs"
+        ).fetchall()
     return False
 
 
@@ -243,19 +369,36 @@ def test_a_log_of_another_curve_is_not_mixed_in(fresh):
     tracking.sync(read_params())
     run = runs()["1 pretrain transformer"]
     assert run.data.tags["gpt1.fingerprint"] != "of other parameters"
-    assert [metric.value for metric in client().get_metric_history(run.info.run_id, "loss")] == [8.0, 7.0]
+    assert [metric.value for metric in client().get_metric_history(run.info.run_id, "loss")] == [
+        8.0,
+        7.0,
+    ]
 
 
 @pytest.mark.slow
 def test_two_processes_make_one_database():
     write_results(points=300)  # of five numbers each: more than one batch
-    program = ("import os, gpt1.record.address as address; address.prepare_mlflow(); import gpt1.record.runs\n"  # seconds, but once
-               "from gpt1 import tracking; from gpt1.config import read_params\n"
-               "other = os.fork(); print(tracking.sync(read_params()), flush=True); assert not other or os.waitpid(other, 0)[1] == 0")
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        # seconds, but once
+        "import os, gpt1.record.address as address; address.prepare_mlflow(); import"
+        " gpt1.record.runs\nfrom gpt1 import tracking; from gpt1.config import read_params\nother ="
+        " os.fork(); print(tracking.sync(read_params()), flush=True); assert not other or"
+        " os.waitpid(other, 0)[1] == 0"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert (said.stdout, said.stderr) == ("4\n4\n", "")
     experiment = client().get_experiment_by_name("made_up")
     found = client().search_runs([experiment.experiment_id])
     assert len(found) == 6
     run = next(run for run in found if run.info.run_name == "1 pretrain transformer")
-    assert len({(metric.step, metric.value) for metric in client().get_metric_history(run.info.run_id, "loss")}) == 300
+    assert (
+        len(
+            {
+                (metric.step, metric.value)
+                for metric in client().get_metric_history(run.info.run_id, "loss")
+            }
+        )
+        == 300
+    )

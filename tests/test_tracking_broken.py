@@ -57,14 +57,18 @@ def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkey
     if where == "closed":
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://someone:hunter2@127.0.0.1:{closed_port}")
     else:
-        Path("mlflow.db").write_bytes((b"SQLite format 3\0" if where == "corrupt inside" else b"") + os.urandom(8192))
+        Path("mlflow.db").write_bytes(
+            (b"SQLite format 3\0" if where == "corrupt inside" else b"") + os.urandom(8192)
+        )
     train_live(monkeypatch, close_seconds=40)
     said = capfd.readouterr().err
     assert said.count("warning:") == 1
     assert len(said.strip().splitlines()) == 1
     made_results.write_pretraining()
     began = time.monotonic()
-    with pytest.raises(UserError, match=r"MLflow at .* does not work .*gpt1 sync can be called again") as caught:
+    with pytest.raises(
+        UserError, match=r"MLflow at .* does not work .*gpt1 sync can be called again"
+    ) as caught:
         tracking.sync(read_params())
     assert time.monotonic() - began < 20
     assert "hunter2" not in said + str(caught.value)

@@ -1,4 +1,6 @@
-"""Where Prefect and MLflow answer, by the environment, `.env` and prefect.toml; and what there is to say where something is in the way."""
+"""Where Prefect and MLflow answer, by the environment, `.env` and prefect.toml; and what there is
+to say where something is in the way.
+"""
 
 import os
 import socket
@@ -19,7 +21,9 @@ ANSWER_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Addresses:
-    """Prefect's API; MLflow's pages for people ('': none); port and store of the MLflow that is to be started (None: none is)."""
+    """Prefect's API; MLflow's pages for people ('': none); port and store of the MLflow that is to
+    be started (None: none is).
+    """
 
     prefect: str
     mlflow: str
@@ -39,24 +43,39 @@ def read_addresses() -> Addresses:
     store = tracking_uri()
     prefect = (get_current_settings().api.url or "").rstrip("/")
     if not prefect:
-        raise UserError("PREFECT_API_URL: expected an address such as http://127.0.0.1:4200/api, found nothing; set it in .env")
+        raise UserError(
+            "PREFECT_API_URL: expected an address such as http://127.0.0.1:4200/api, found nothing;"
+            " set it in .env"
+        )
     if switched_off():
         return Addresses(prefect, "", None, store)
     if store.startswith(("http://", "https://")):
         return Addresses(prefect, shown(store), None, store)
-    port = os.environ.get("GPT1_MLFLOW_PORT") or dotenv_values(".env").get("GPT1_MLFLOW_PORT") or str(MLFLOW_PORT)
+    port = (
+        os.environ.get("GPT1_MLFLOW_PORT")
+        or dotenv_values(".env").get("GPT1_MLFLOW_PORT")
+        or str(MLFLOW_PORT)
+    )
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise UserError(f"GPT1_MLFLOW_PORT: expected a port from 1 to 65535, found {port!r}; set it in the environment or in .env")
+        raise UserError(
+            f"GPT1_MLFLOW_PORT: expected a port from 1 to 65535, found {port!r}; set it in the"
+            " environment or in .env"
+        )
     return Addresses(prefect, f"http://127.0.0.1:{port}", int(port), store)
 
 
 def own_address(url: str) -> tuple[str, int]:
-    """Host and port at which a server of ours would answer at `url`. Raises UserError for an address that is not this machine's own."""
+    """Host and port at which a server of ours would answer at `url`. Raises UserError for an
+    address that is not this machine's own.
+    """
     parts = urlsplit(url)
     host = LOOPBACK.get(parts.hostname or "")
     if host is None or parts.scheme != "http" or parts.path != "/api":
-        raise UserError(f"no Prefect server answers at {url}, and one is started at this machine's own address only: set PREFECT_API_URL "
-                        "in .env to one that answers, or to http://127.0.0.1:4200/api")
+        raise UserError(
+            f"no Prefect server answers at {url}, and one is started at this machine's own address"
+            " only: set PREFECT_API_URL in .env to one that answers, or to"
+            " http://127.0.0.1:4200/api"
+        )
     return host, parts.port or 80
 
 
@@ -67,7 +86,10 @@ def refuse_taken(port: int, setting: str) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise UserError(f"port {port} is taken by something else ({error.strerror}); name a free one in .env: {setting}") from None
+            raise UserError(
+                f"port {port} is taken by something else ({error.strerror}); name a free one in"
+                f" .env: {setting}"
+            ) from None
 
 
 def prefect_version() -> str | None:

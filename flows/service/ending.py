@@ -1,7 +1,9 @@
-"""How the service ends: flow runs, worker, servers, in this order; by a guard, so that it also does where the service itself is killed.
+"""How the service ends: flow runs, worker, servers, in this order; by a guard, so that it also does
+where the service itself is killed.
 
-Every process of a service inherits the variable GPT1_SERVICE, by which it is found, whoever its parent is by then.
-`python -m flows.service.ending NAME` is the guard: it waits for its pipe to close.
+Every process of a service inherits the variable GPT1_SERVICE, by which it is found, whoever its
+parent is by then. `python -m flows.service.ending NAME` is the guard: it waits for its pipe to
+close.
 """
 
 import os
@@ -30,7 +32,11 @@ def processes(service: str, part: str = "") -> list[Any]:
     for process in psutil.process_iter():
         with suppress(OSError, psutil.Error):
             whose = process.environ().get(VARIABLE, "")
-            if whose.startswith(f"{service}/{part}") and process.status() != psutil.STATUS_ZOMBIE and process.pid != os.getpid():
+            if (
+                whose.startswith(f"{service}/{part}")
+                and process.status() != psutil.STATUS_ZOMBIE
+                and process.pid != os.getpid()
+            ):
                 found.append(process)
     return found
 
@@ -48,7 +54,7 @@ def runs(process: Any, command: list[str]) -> bool:
     import psutil
 
     with suppress(psutil.Error):
-        return list(process.cmdline()[1:1 + len(command)]) == command
+        return list(process.cmdline()[1 : 1 + len(command)]) == command
     return False
 
 
@@ -61,7 +67,9 @@ def wait(seconds: float, alive: Callable[[], list[Any]]) -> list[Any]:
 
 
 def end(service: str) -> None:
-    """End all of a service: first the flow runs, which end their stages with a checkpoint, for a worker that ends kills its flow runs."""
+    """End all of a service: first the flow runs, which end their stages with a checkpoint, for a
+    worker that ends kills its flow runs.
+    """
     asked = set()
 
     def workers() -> list[Any]:
@@ -96,13 +104,20 @@ def end_at_once(service: str) -> None:
 
 @contextmanager
 def guarded(service: str, held_file: int, signals: list[int]) -> Iterator[None]:
-    """A guard ends the service when this process, or the block, has ended; it holds `held_file`, a descriptor, so long.
+    """A guard ends the service when this process, or the block, has ended; it holds `held_file`, a
+    descriptor, so long.
 
     A signal that comes while the block is being ended, noted in `signals`, ends everything at once.
     """
     environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
-    guard = subprocess.Popen([sys.executable, "-m", "flows.service.ending", service], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             pass_fds=(held_file,), start_new_session=True, env=environment)
+    guard = subprocess.Popen(
+        [sys.executable, "-m", "flows.service.ending", service],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(held_file,),
+        start_new_session=True,
+        env=environment,
+    )
     assert guard.stdin is not None
     assert guard.stdout is not None
     try:
@@ -123,7 +138,9 @@ def guarded(service: str, held_file: int, signals: list[int]) -> Iterator[None]:
 
 
 def main() -> None:
-    """The guard: wait until the pipe at stdin closes, then end the service named on the command line."""
+    """The guard: wait until the pipe at stdin closes, then end the service named on the command
+    line.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.write(1, b".")

@@ -1,4 +1,6 @@
-"""The service's parts: processes that are started, watched, and started again where they die by themselves."""
+"""The service's parts: processes that are started, watched, and started again where they die by
+themselves.
+"""
 
 import os
 import subprocess
@@ -19,7 +21,8 @@ LAST_LINES = 3
 
 @dataclass
 class Part:
-    """A part of the service: its command, its own variables, how to tell that it is well (None: it ends by itself, with status 0).
+    """A part of the service: its command, its own variables, how to tell that it is well (None: it
+    ends by itself, with status 0).
 
     Then its process, and when it was started again.
     """
@@ -37,11 +40,19 @@ class Part:
         return FOLDER / f"{self.name}.log"
 
     def start(self, service: str) -> None:
-        """Start it, out of reach of the terminal's Ctrl-C: the guard ends the parts, in their order."""
+        """Start it, out of reach of the terminal's Ctrl-C: the guard ends the parts, in their
+        order.
+        """
         FOLDER.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab" if self.process else "wb") as log:
-            self.process = subprocess.Popen(self.command, env={**os.environ, **self.variables, VARIABLE: f"{service}/{self.name}"},
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            self.process = subprocess.Popen(
+                self.command,
+                env={**os.environ, **self.variables, VARIABLE: f"{service}/{self.name}"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def died(self) -> bool:
         """Whether it has ended, and was not to."""
@@ -54,7 +65,10 @@ class Part:
 
     def last_lines(self) -> str:
         """The end of its log, in one line."""
-        lines = [line.strip() for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines()]
+        lines = [
+            line.strip()
+            for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        ]
         return " | ".join([line for line in lines if line][-LAST_LINES:]) or "it said nothing"
 
     def start_again(self, service: str, say: Callable[[str], None]) -> None:
@@ -64,7 +78,13 @@ class Part:
         while self.restarts and now - self.restarts[0] > RESTART_SECONDS:
             self.restarts.popleft()
         if len(self.restarts) == RESTARTS:
-            raise UserError(f"{self.name} ended again, {RESTARTS} times within a minute: {self.last_lines()} (log: {self.log})")
-        say(f"{self.name} ended by itself (status {self.process.returncode}); started again; its log: {self.log}")
+            raise UserError(
+                f"{self.name} ended again, {RESTARTS} times within a minute: {self.last_lines()}"
+                f" (log: {self.log})"
+            )
+        say(
+            f"{self.name} ended by itself (status {self.process.returncode}); started again; its"
+            f" log: {self.log}"
+        )
         self.restarts.append(now)
         self.start(service)

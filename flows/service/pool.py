@@ -1,4 +1,6 @@
-"""What the service makes on Prefect's server, each made once and kept: work pool, queues, the automation for dead runs, deployments."""
+"""What the service makes on Prefect's server, each made once and kept: work pool, queues, the
+automation for dead runs, deployments.
+"""
 
 import os
 import shutil
@@ -13,15 +15,20 @@ from flows.names import POOL, PREFIX
 from gpt1.files import fingerprint, sha256_file
 from gpt1.runs.slots import lanes_of_cpu, setting
 
-QUEUES = {"default": "flows, in the checkout of the worker that takes one", "cpu": "stages sent by a flow of any machine",
-          "gpu": "stages that train, for machines with a GPU"}
+QUEUES = {
+    "default": "flows, in the checkout of the worker that takes one",
+    "cpu": "stages sent by a flow of any machine",
+    "gpu": "stages that train, for machines with a GPU",
+}
 AUTOMATION = "gpt1: runs without a sign of life have crashed"
 SILENCE_SECONDS = 90  # three heartbeats: prefect.toml
 ENDS = ("Completed", "Failed", "Crashed", "Cancelled")
 
 
 def prepare_pool() -> None:
-    """Make the pool and its queues where they are absent: a worker of a queue that is not there would find nothing, in silence."""
+    """Make the pool and its queues where they are absent: a worker of a queue that is not there
+    would find nothing, in silence.
+    """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.actions import WorkPoolCreate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
@@ -32,7 +39,9 @@ def prepare_pool() -> None:
             client.read_work_pool(POOL)
         except ObjectNotFound:
             template = ProcessWorker.get_default_base_job_template()
-            client.create_work_pool(WorkPoolCreate(name=POOL, type=ProcessWorker.type, base_job_template=template))
+            client.create_work_pool(
+                WorkPoolCreate(name=POOL, type=ProcessWorker.type, base_job_template=template)
+            )
         for name, description in QUEUES.items():
             try:
                 client.read_work_queue_by_name(name, POOL)
@@ -44,9 +53,11 @@ def prepare_pool() -> None:
 
 
 def prepare_automation() -> None:
-    """Have the server mark runs of ours that give no sign of life any more; an automation of this name is brought up to date.
+    """Have the server mark runs of ours that give no sign of life any more; an automation of this
+    name is brought up to date.
 
-    It is left alone where it is: an update would make it forget the runs that it watches, those that died with the server.
+    It is left alone where it is: an update would make it forget the runs that it watches, those
+    that died with the server.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.objects import StateType
@@ -55,13 +66,29 @@ def prepare_automation() -> None:
 
     ours = {"prefect.resource.role": "flow", "prefect.resource.name": [f"{PREFIX}*", "run-stage"]}
     sign = "prefect.flow-run.heartbeat"
-    rule = {"after": [sign], "expect": [sign, *(f"prefect.flow-run.{end}" for end in ENDS)],
-            "match": {"prefect.resource.id": "prefect.flow-run.*"}, "match_related": ours,
-            "for_each": ["prefect.resource.id"], "posture": "Proactive", "threshold": 1, "within": SILENCE_SECONDS}
-    message = f"no sign of life for {SILENCE_SECONDS} seconds: its process has died. Run the same again: what is finished is kept."
+    rule = {
+        "after": [sign],
+        "expect": [sign, *(f"prefect.flow-run.{end}" for end in ENDS)],
+        "match": {"prefect.resource.id": "prefect.flow-run.*"},
+        "match_related": ours,
+        "for_each": ["prefect.resource.id"],
+        "posture": "Proactive",
+        "threshold": 1,
+        "within": SILENCE_SECONDS,
+    }
+    message = (
+        f"no sign of life for {SILENCE_SECONDS} seconds: its process has died. Run the same again:"
+        " what is finished is kept."
+    )
     known = f"Made by make serve ({fingerprint([rule, message])})."
-    wanted = AutomationCore(name=AUTOMATION, description=known, trigger=EventTrigger.model_validate(rule),
-                            actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message, force=True)])
+    wanted = AutomationCore(
+        name=AUTOMATION,
+        description=known,
+        trigger=EventTrigger.model_validate(rule),
+        actions=[
+            ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message, force=True)
+        ],
+    )
     with get_client(sync_client=True) as client:
         found = client.read_automations_by_name(AUTOMATION)
         if not found:
@@ -81,15 +108,22 @@ def worker_since(name: str, since: datetime) -> bool:
 
     with get_client(sync_client=True) as client:
         workers: list[Any] = client.read_workers_for_work_pool(POOL)
-    return any(worker.name == name and worker.last_heartbeat_time and worker.last_heartbeat_time >= since for worker in workers)
+    return any(
+        worker.name == name and worker.last_heartbeat_time and worker.last_heartbeat_time >= since
+        for worker in workers
+    )
 
 
 def gpus() -> int:
-    """GPUs of this machine, or those that CUDA_VISIBLE_DEVICES names; 0 where GPT1_DEVICE says cpu. Not by torch, which takes seconds."""
+    """GPUs of this machine, or those that CUDA_VISIBLE_DEVICES names; 0 where GPT1_DEVICE says cpu.
+    Not by torch, which takes seconds.
+    """
     program = shutil.which("nvidia-smi")
     if setting("GPT1_DEVICE") == "cpu" or not program:
         return 0
-    found = subprocess.run([program, "-L"], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout.count("GPU ")
+    found = subprocess.run(
+        [program, "-L"], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    ).stdout.count("GPU ")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return found if visible is None else min(found, len(list(filter(None, visible.split(",")))))
 
@@ -105,11 +139,15 @@ def stage_slots() -> int:
 
 
 def deployed_mark(root: Path, address: str) -> str:
-    """What stands for the deployments of this clone at a server: they are as they were while nothing of it changes."""
+    """What stands for the deployments of this clone at a server: they are as they were while
+    nothing of it changes.
+    """
     import prefect
 
     files = [root / "prefect.yaml", *sorted((root / "flows").glob("*.py"))]
-    return fingerprint([address, sys.version, prefect.__version__, *(sha256_file(path) for path in files)])
+    return fingerprint(
+        [address, sys.version, prefect.__version__, *(sha256_file(path) for path in files)]
+    )
 
 
 def all_deployed(root: Path) -> bool:

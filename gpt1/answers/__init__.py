@@ -1,1 +1,3 @@
-"""What a fine-tuned model answers: saved weights loaded, a task's fields encoded as in training, labels and probabilities."""
+"""What a fine-tuned model answers: saved weights loaded, a task's fields encoded as in training,
+labels and probabilities.
+"""

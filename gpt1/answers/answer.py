@@ -1,4 +1,6 @@
-"""From logits to an answer: a class, a score (Tai et al. 2015, as in the authors' code) or the chosen ending, with probabilities."""
+"""From logits to an answer: a class, a score (Tai et al. 2015, as in the authors' code) or the
+chosen ending, with probabilities.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,9 @@ Logits = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: `label` (a class or a choice) or `score`; the chosen text; the probability of each label, or of each whole score."""
+    """An answer: `label` (a class or a choice) or `score`; the chosen text; the probability of each
+    label, or of each whole score.
+    """
 
     probabilities: dict[str, float]
     label: str | None = None
@@ -23,7 +27,12 @@ class Answer:
 
     def record(self) -> dict[str, Any]:
         """The answer as plain values, without what it does not have."""
-        values = {"label": self.label, "score": self.score, "choice": self.choice, "probabilities": self.probabilities}
+        values = {
+            "label": self.label,
+            "score": self.score,
+            "choice": self.choice,
+            "probabilities": self.probabilities,
+        }
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -38,6 +47,10 @@ def answer(task: Task, logits_o: Logits, choices: tuple[str, ...] = ()) -> Answe
     probabilities = softmax(logits_o).tolist()
     found = predictions(logits_o[None], task.target)[0]
     if task.target == "score":
-        return Answer({str(score): value for score, value in enumerate(probabilities)}, score=float(found))
+        return Answer(
+            {str(score): value for score, value in enumerate(probabilities)}, score=float(found)
+        )
     named = dict(zip(task.labels, probabilities, strict=True))
-    return Answer(named, label=task.labels[int(found)], choice=choices[int(found)] if choices else None)
+    return Answer(
+        named, label=task.labels[int(found)], choice=choices[int(found)] if choices else None
+    )

@@ -1,4 +1,6 @@
-"""A fine-tuned model from its files: weights that say what they are, and the vocabulary they were trained with."""
+"""A fine-tuned model from its files: weights that say what they are, and the vocabulary they were
+trained with.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -30,7 +32,9 @@ KIND = "transformer for "  # and the task's name: what stage finetune writes int
 
 @dataclass(frozen=True)
 class Finished:
-    """The finished fine-tuning of a task: its folder, the seeds and their scores on the development split (0..1, correlations -1..1)."""
+    """The finished fine-tuning of a task: its folder, the seeds and their scores on the development
+    split (0..1, correlations -1..1).
+    """
 
     task: Task
     folder: Path
@@ -41,18 +45,28 @@ class Finished:
         return max(self.dev_scores, key=lambda seed: (self.dev_scores[seed], -seed))
 
     def weights(self, seed: int | None) -> Path:
-        """The weights of a seed, best by validation; None: of the best seed. Raises UserError where there is no such seed."""
+        """The weights of a seed, best by validation; None: of the best seed. Raises UserError where
+        there is no such seed.
+        """
         chosen = self.best() if seed is None else seed
         if chosen not in self.dev_scores:
-            raise UserError(f"{self.folder}: expected one of the seeds {', '.join(map(str, sorted(self.dev_scores)))}, found {chosen}; "
-                            "choose one of them with --seed, or add it to finetune.seeds in params.yaml and run gpt1 run")
+            raise UserError(
+                f"{self.folder}: expected one of the seeds"
+                f" {', '.join(map(str, sorted(self.dev_scores)))}, found {chosen}; choose one of"
+                " them with --seed, or add it to finetune.seeds in params.yaml and run gpt1 run"
+            )
         return self.folder / f"seed-{chosen}" / WEIGHTS
 
 
 def finished(params: Params, name: str) -> Finished:
-    """The finished fine-tuning of a task of params.yaml. Raises UserError where there is no such task, or it is not finished."""
+    """The finished fine-tuning of a task of params.yaml. Raises UserError where there is no such
+    task, or it is not finished.
+    """
     if name not in params.tasks or name not in TASKS:
-        raise UserError(f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found {name}{perhaps(name, params.tasks)}")
+        raise UserError(
+            f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
+            f" {name}{perhaps(name, params.tasks)}"
+        )
     folder = stage_folder("finetune", params.tasks[name].group, name)
     try:
         seeds = read_json(folder / "summary.json")["seeds"]
@@ -61,15 +75,29 @@ def finished(params: Params, name: str) -> Finished:
             raise ValueError("it names no seed")
         return Finished(TASKS[name], folder, scores)
     except FileNotFoundError:
-        raise UserError(f"{folder}/summary.json is not there: {name} is not fine-tuned; run gpt1 run finetune@{name}") from None
+        raise UserError(
+            f"{folder}/summary.json is not there: {name} is not fine-tuned; run gpt1 run"
+            f" finetune@{name}"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise UserError(f"{folder}/summary.json cannot be read ({error}); run dvc repro -f finetune@{name}") from None
+        raise UserError(
+            f"{folder}/summary.json cannot be read ({error}); run dvc repro -f finetune@{name}"
+        ) from None
 
 
 class TaskModel:
-    """A fine-tuned model that answers examples of its task, in float32, each by itself: no other example can change an answer's bits."""
+    """A fine-tuned model that answers examples of its task, in float32, each by itself: no other
+    example can change an answer's bits.
+    """
 
-    def __init__(self, task: Task, classifier: Classifier, vocabulary: Vocabulary, context: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        task: Task,
+        classifier: Classifier,
+        vocabulary: Vocabulary,
+        context: int,
+        device: torch.device,
+    ) -> None:
         self.task, self.vocabulary, self.context, self.device = task, vocabulary, context, device
         self.classifier = classifier.to(device).eval()
         self.symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
@@ -85,8 +113,10 @@ class TaskModel:
         """Logits [outputs] of one example from its sequences' ids."""
         tokens_1kt = torch.zeros(1, len(sequences), max(map(len, sequences)), dtype=torch.int64)
         for place, ids in enumerate(sequences):
-            tokens_1kt[0, place, :len(ids)] = torch.tensor(ids)
-        logits_1o: torch.Tensor = self.classifier(tokens_1kt.to(self.device), NO_DROPOUT, 0.0).logits_bo
+            tokens_1kt[0, place, : len(ids)] = torch.tensor(ids)
+        logits_1o: torch.Tensor = self.classifier(
+            tokens_1kt.to(self.device), NO_DROPOUT, 0.0
+        ).logits_bo
         return np.asarray(logits_1o[0].float().cpu().numpy())
 
     def answer(self, example: Example) -> Answer:
@@ -99,30 +129,45 @@ class TaskModel:
 
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
-    """The model of a weights file of stage finetune, which names its task and sizes, with the vocabulary of stage bpe.
+    """The model of a weights file of stage finetune, which names its task and sizes, with the
+    vocabulary of stage bpe.
 
-    Raises UserError where files are absent or damaged, the weights are no task's, or the vocabulary is another one.
+    Raises UserError where files are absent or damaged, the weights are no task's, or the vocabulary
+    is another one.
     """
     about, tensors = read_weights(weights)
     vocabulary = Vocabulary.load(vocabulary_folder)
     task = TASKS.get(about.kind.removeprefix(KIND)) if about.kind.startswith(KIND) else None
     if task is None:
-        raise UserError(f"{weights}: expected weights of a fine-tuned {KIND}one of the tasks, found {about.kind!r}; "
-                        "they lie in data/finetune/<group>/<task>/seed-<number>/")
+        raise UserError(
+            f"{weights}: expected weights of a fine-tuned {KIND}one of the tasks, found"
+            f" {about.kind!r}; they lie in data/finetune/<group>/<task>/seed-<number>/"
+        )
     if about.vocabulary_fingerprint != vocabulary.fingerprint:
-        raise UserError(f"{weights}: expected weights trained with the vocabulary in {vocabulary_folder} ({vocabulary.fingerprint}), found "
-                        f"{about.vocabulary_fingerprint}; run gpt1 run finetune@{task.name}, which brings both up to date")
+        raise UserError(
+            f"{weights}: expected weights trained with the vocabulary in {vocabulary_folder}"
+            f" ({vocabulary.fingerprint}), found {about.vocabulary_fingerprint}; run gpt1 run"
+            f" finetune@{task.name}, which brings both up to date"
+        )
     generator = torch.Generator().manual_seed(0)
     try:
         sizes = Model(**{name: about.config[name] for name in Model.model_fields})
         refuse_smaller(weights, tensors, sizes.model_dump(), 0)
         network = Decoder(sizes, vocabulary.size + len(SPECIAL_SYMBOLS), generator)
-        head = Head(sizes.width, task.outputs, cast(Combine, task.combine), sizes.weight_deviation, generator)
+        head = Head(
+            sizes.width,
+            task.outputs,
+            cast(Combine, task.combine),
+            sizes.weight_deviation,
+            generator,
+        )
         classifier = Classifier(network, head)
         classifier.load_state_dict(tensors)
     except (KeyError, ValidationError, RuntimeError) as error:
-        raise UserError(f"{weights}: expected weights that fit the sizes they name, found others ({error}); "
-                        f"run dvc repro -f finetune@{task.name}") from None
+        raise UserError(
+            f"{weights}: expected weights that fit the sizes they name, found others ({error}); "
+            f"run dvc repro -f finetune@{task.name}"
+        ) from None
     return TaskModel(task, classifier, vocabulary, sizes.context, device())
 
 
@@ -130,5 +175,8 @@ def device() -> torch.device:
     """Where answers are computed: a GPU that torch sees, unless GPT1_DEVICE says cpu."""
     name = os.environ.get("GPT1_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
     if name not in ("cpu", "cuda") or (name == "cuda" and not torch.cuda.is_available()):
-        raise UserError(f"GPT1_DEVICE: expected cpu, or cuda where torch sees a GPU, found {name}; set it in the environment")
+        raise UserError(
+            f"GPT1_DEVICE: expected cpu, or cuda where torch sees a GPU, found {name}; set it in"
+            " the environment"
+        )
     return torch.device(name)

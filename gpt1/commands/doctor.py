@@ -16,7 +16,9 @@ Examples:
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="For a program.")] = False) -> None:
-    """Examine this machine and checkout for what a run would trip over, each with what to do; changes nothing."""
+    """Examine this machine and checkout for what a run would trip over, each with what to do;
+    changes nothing.
+    """
     from gpt1.doctor.doctor import doctor_and_show
 
     if not doctor_and_show(json):

@@ -17,17 +17,40 @@ Examples:
 
 
 def evaluate(
-    task: Annotated[str, typer.Argument(help="A task of params.yaml that is fine-tuned.", show_default=False)],
-    file: Annotated[Path, typer.Argument(help="A file in one of the task's official formats, with labels or without.", show_default=False)],
-    seed: Annotated[int | None, typer.Option(help="The seed whose model answers. Default: the best on the development split.",
-                                             show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the predictions here. Default: nowhere, or, for a file without labels, "
-                                             "FILE's name with .predictions.tsv in this folder.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The outcome as one JSON object.")] = False,
+    task: Annotated[
+        str, typer.Argument(help="A task of params.yaml that is fine-tuned.", show_default=False)
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file in one of the task's official formats, with labels or without.",
+            show_default=False,
+        ),
+    ],
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="The seed whose model answers. Default: the best on the development split.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the predictions here. Default: nowhere, or, for a file without labels, "
+            "FILE's name with .predictions.tsv in this folder.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The outcome as one JSON object.")
+    ] = False,
 ) -> None:
-    """Score a fine-tuned model on a file: the task's metrics, with one standard error and the best score that looks at no input.
+    """Score a fine-tuned model on a file: the task's metrics, with one standard error and the best
+    score that looks at no input.
 
-    A file without labels is told of as such and gets predictions only. Rows that cannot be read are counted.
+    A file without labels is told of as such and gets predictions only. Rows that cannot be read are
+    counted.
     """
     import json
     import sys
@@ -45,17 +68,30 @@ def evaluate(
     found = scores(done.task, rows, answers)
     target = out or (None if rows.labelled else Path(f"{file.stem}.predictions.tsv"))
     chosen = done.best() if seed is None else seed
-    notes = [f"{count} rows left out: {reason}" for reason, count in (rows.unreadable | rows.left_out).items()]
+    notes = [
+        f"{count} rows left out: {reason}"
+        for reason, count in (rows.unreadable | rows.left_out).items()
+    ]
     if target:
         write_predictions(target, done.task, answers)
         notes.append(f"{len(answers)} predictions written to {target}")
     if as_json:
-        print(json.dumps(record(done.task, chosen, rows, found) | {"predictions": None if target is None else str(target)}))
+        print(
+            json.dumps(
+                record(done.task, chosen, rows, found)
+                | {"predictions": None if target is None else str(target)}
+            )
+        )
     else:
-        best = f", the best of {len(done.dev_scores)} on the development split" if seed is None else ""
+        best = (
+            f", the best of {len(done.dev_scores)} on the development split" if seed is None else ""
+        )
         print(f"{done.task.title} on {file}: {len(answers)} examples, seed {chosen}{best}")
         for one in found:
-            print(f"{one.metric} {one.value:.1f} ± {one.standard_error:.1f} (one standard error); blind to the input {one.blind:.1f}")
+            print(
+                f"{one.metric} {one.value:.1f} ± {one.standard_error:.1f} (one standard error);"
+                f" blind to the input {one.blind:.1f}"
+            )
     if not rows.labelled:
         notes.insert(0, f"{file} has no labels, so there is no score")
     for note in notes:

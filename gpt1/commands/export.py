@@ -20,23 +20,51 @@ Examples:
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="A new folder, or one of an earlier export, which is replaced.", show_default=False)],
-    weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path("data/pretrain/transformer/weights.safetensors"),
-    vocabulary: Annotated[Path | None, typer.Option(help="The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
-                                                    "that of its own run.", show_default=False)] = None,
-    task: Annotated[Path | None, typer.Option(help="A fine-tuned task in place of the language model: its name, or its folder under "
-                                              "data/finetune.", show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="Which seed of the task. Default: the best on validation.", show_default=False)] = None,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="A new folder, or one of an earlier export, which is replaced.", show_default=False
+        ),
+    ],
+    weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path(
+        "data/pretrain/transformer/weights.safetensors"
+    ),
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
+            "that of its own run.",
+            show_default=False,
+        ),
+    ] = None,
+    task: Annotated[
+        Path | None,
+        typer.Option(
+            help="A fine-tuned task in place of the language model: its name, or its folder under "
+            "data/finetune.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Which seed of the task. Default: the best on validation.", show_default=False
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:
-    """Export a model for `transformers`: weights, config, tokenizer, preprocessing, checksums and a model card."""
+    """Export a model for `transformers`: weights, config, tokenizer, preprocessing, checksums and a
+    model card.
+    """
     from gpt1.exchange.chosen import chosen_task
     from gpt1.exchange.outgoing import export_language_model, export_task_model, read_outgoing
 
     target = folder.expanduser()
     if task is None:
         if seed is not None:
-            raise UserError("--seed is for a task's model; name the task by --task, or leave --seed out")
+            raise UserError(
+                "--seed is for a task's model; name the task by --task, or leave --seed out"
+            )
         model = read_outgoing(weights.expanduser(), vocabulary or Path("data/bpe"))
         files = export_language_model(model, target)
     else:
@@ -44,7 +72,14 @@ def export(
         model = read_outgoing(chosen.weights, vocabulary or chosen.vocabulary)
         files = export_task_model(model, chosen.about, chosen.seed, target)
     if json:
-        typer.echo(json_module.dumps({"folder": str(folder), "kind": model.description.kind, "files": files}, indent=1))
+        typer.echo(
+            json_module.dumps(
+                {"folder": str(folder), "kind": model.description.kind, "files": files}, indent=1
+            )
+        )
     else:
         what = f"{model.description.kind}{f', seed {chosen.seed}' if task else ''}"
-        typer.echo(f"{folder}: {what}, {len(files)} files ({', '.join(files)}); README.md says how to use them")
+        typer.echo(
+            f"{folder}: {what}, {len(files)} files ({', '.join(files)}); README.md says how to use"
+            " them"
+        )

@@ -30,45 +30,112 @@ WEIGHTS, VOCABULARY = Path("data/pretrain/transformer/weights.safetensors"), Pat
 
 
 def generate(
-    prompt: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text to go on with; once for each.",
-                                                     show_default=False)] = None,
-    prompts: Annotated[Path | None, typer.Option(help="A file with a prompt a line; - for standard input.", show_default=False)] = None,
-    weights: Annotated[Path, typer.Option(help="A language model's weights: pre-trained, a snapshot, or imported.")] = WEIGHTS,
-    vocabulary: Annotated[Path, typer.Option(help="The folder of the vocabulary they were trained with.")] = VOCABULARY,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="A text to go on with; once for each.", show_default=False
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(help="A file with a prompt a line; - for standard input.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        Path, typer.Option(help="A language model's weights: pre-trained, a snapshot, or imported.")
+    ] = WEIGHTS,
+    vocabulary: Annotated[
+        Path, typer.Option(help="The folder of the vocabulary they were trained with.")
+    ] = VOCABULARY,
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
-    stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End a text after this one, which stays in it; \\n: the end of a "
-                                                   "line. May be given more than once.", show_default=False)] = None,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="End a text after this one, which stays in it; \\n: the end of a "
+            "line. May be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
     beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
-    length_penalty: Annotated[float, typer.Option(help="Of beam search: log-probability / new tokens ^ this is a text's score.")] = 1.0,
-    temperature: Annotated[float | None, typer.Option(min=0.0, help="Draw each token, from logits / this. 0: the likeliest.",
-                                                      show_default=False)] = None,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Draw among the so many likeliest.", show_default=False)] = None,
-    top_p: Annotated[float | None, typer.Option(min=1e-9, max=1.0, help="Draw among the likeliest that make up this share.",
-                                                show_default=False)] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Texts for each prompt; of beam search the best.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="A drawn text depends on it, its prompt's number and its own.")] = 0,
-    references: Annotated[Path | None, typer.Option(help="A file with a reference a line (several: tabs between): scores.",
-                                                    show_default=False)] = None,
-    wordnet: Annotated[Path | None, typer.Option(help="WordNet's files, for METEOR with synonyms. Default: those of wordnet-base.",
-                                                 show_default=False)] = None,
-    perplexity: Annotated[Path | None, typer.Option(help="A text file: how well the model foretells it.", show_default=False)] = None,
+    length_penalty: Annotated[
+        float,
+        typer.Option(help="Of beam search: log-probability / new tokens ^ this is a text's score."),
+    ] = 1.0,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Draw each token, from logits / this. 0: the likeliest.",
+            show_default=False,
+        ),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draw among the so many likeliest.", show_default=False),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-9,
+            max=1.0,
+            help="Draw among the likeliest that make up this share.",
+            show_default=False,
+        ),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Texts for each prompt; of beam search the best.")
+    ] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=2**63 - 1,
+            help="A drawn text depends on it, its prompt's number and its own.",
+        ),
+    ] = 0,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with a reference a line (several: tabs between): scores.",
+            show_default=False,
+        ),
+    ] = None,
+    wordnet: Annotated[
+        Path | None,
+        typer.Option(
+            help="WordNet's files, for METEOR with synonyms. Default: those of wordnet-base.",
+            show_default=False,
+        ),
+    ] = None,
+    perplexity: Annotated[
+        Path | None,
+        typer.Option(help="A text file: how well the model foretells it.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Go on with texts by a pre-trained model, score them against references, measure the perplexity of a text.
+    """Go on with texts by a pre-trained model, score them against references, measure the
+    perplexity of a text.
 
-    The likeliest token each time, unless --beams is more than 1, or --temperature, --top-k, --top-p or several --samples ask to draw.
-    Texts are lower case, words with blanks between, as the model reads and writes them. Past the context its window slides in steps of half
-    of it.
+    The likeliest token each time, unless --beams is more than 1, or --temperature, --top-k, --top-p
+    or several --samples ask to draw. Texts are lower case, words with blanks between, as the model
+    reads and writes them. Past the context its window slides in steps of half of it.
     """
     from gpt1.generation.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
 
     refuse_absent(weights, vocabulary)
     texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
     if not texts and perplexity is None:
-        raise UserError("expected --prompt TEXT, --prompts FILE or --perplexity FILE, found none; see gpt1 generate --help")
+        raise UserError(
+            "expected --prompt TEXT, --prompts FILE or --perplexity FILE, found none; see gpt1"
+            " generate --help"
+        )
     if references and not texts:
         raise UserError("expected prompts beside --references, found none; add --prompts FILE")
-    way = Way(choose_way(beams, length_penalty, temperature, top_k, top_p, samples, seed), tokens, tuple(stop or ()))
+    way = Way(
+        choose_way(beams, length_penalty, temperature, top_k, top_p, samples, seed),
+        tokens,
+        tuple(stop or ()),
+    )
     own = read_lines(references, read_text(references), len(texts)) if references else []
     measured = read_text(perplexity) if perplexity else None
     model = load(weights, vocabulary)
@@ -81,16 +148,27 @@ def generate(
 
 
 def refuse_absent(weights: Path, vocabulary: Path) -> None:
-    """Raises UserError where the folder is no checkout, or nothing has been trained in it yet, and no other weights are named."""
+    """Raises UserError where the folder is no checkout, or nothing has been trained in it yet, and
+    no other weights are named.
+    """
     if weights != WEIGHTS and vocabulary != VOCABULARY:
         return
-    own = [path for path, usual in ((weights, WEIGHTS), (vocabulary, VOCABULARY)) if path == usual and not path.exists()]
+    own = [
+        path
+        for path, usual in ((weights, WEIGHTS), (vocabulary, VOCABULARY))
+        if path == usual and not path.exists()
+    ]
     if own and not Path("dvc.yaml").is_file():
-        raise UserError(f"{Path.cwd()} is no checkout, which has its model in {DATA}: call gpt1 generate in the root of one, or name a "
-                        "model by --weights FILE --vocabulary FOLDER")
+        raise UserError(
+            f"{Path.cwd()} is no checkout, which has its model in {DATA}: call gpt1 generate in the"
+            " root of one, or name a model by --weights FILE --vocabulary FOLDER"
+        )
     if own:
-        raise UserError(f"no model has been trained here yet ({own[0]} is not there): gpt1 run pretrain@transformer makes one, gpt1 status "
-                        "says what runs now; or name another by --weights FILE --vocabulary FOLDER")
+        raise UserError(
+            f"no model has been trained here yet ({own[0]} is not there): gpt1 run"
+            " pretrain@transformer makes one, gpt1 status says what runs now; or name another by"
+            " --weights FILE --vocabulary FOLDER"
+        )
 
 
 def load(weights: Path, vocabulary: Path) -> "LanguageModel":
@@ -104,7 +182,9 @@ def load(weights: Path, vocabulary: Path) -> "LanguageModel":
 
 
 def read_text(path: Path) -> str:
-    """A file's text, or standard input's. Raises UserError where it cannot be read, or is no UTF-8."""
+    """A file's text, or standard input's. Raises UserError where it cannot be read, or is no
+    UTF-8.
+    """
     import sys
 
     try:
@@ -112,7 +192,10 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); expected a text file") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: expected text in UTF-8, found other bytes at {error.start}; convert it with iconv") from None
+        raise UserError(
+            f"{path}: expected text in UTF-8, found other bytes at {error.start}; convert it with"
+            " iconv"
+        ) from None
 
 
 def show(found: dict[str, Any], as_json: bool) -> None:
@@ -136,5 +219,8 @@ def show(found: dict[str, Any], as_json: bool) -> None:
     for note in found.get("notes", []):
         typer.echo(note, err=True)
     if told := found.get("perplexity"):
-        typer.echo(f"perplexity {told['per_token']:.2f} for each token, {told['per_word']:.2f} for each word; loss {told['loss']:.4f} nats "
-                   f"a token ({told['tokens']:,} tokens foretold, {told['words']:,} words)")
+        typer.echo(
+            f"perplexity {told['per_token']:.2f} for each token, {told['per_word']:.2f} for each"
+            f" word; loss {told['loss']:.4f} nats a token ({told['tokens']:,} tokens foretold,"
+            f" {told['words']:,} words)"
+        )

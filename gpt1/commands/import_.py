@@ -1,4 +1,6 @@
-"""`gpt1 import`: weights and vocabulary of the authors' released files, or of a Hugging Face folder, into our own files."""
+"""`gpt1 import`: weights and vocabulary of the authors' released files, or of a Hugging Face
+folder, into our own files.
+"""
 
 import json as json_module
 from pathlib import Path
@@ -18,15 +20,33 @@ Examples:
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(help="The authors' folder model (params_shapes.json, …) or a Hugging Face openai-gpt folder.",
-                                           show_default=False)],
-    to: Annotated[Path, typer.Option(help="Where weights.safetensors, vocab.json, merges.txt and import.json go.")]
-    = Path("data/raw/official"),
-    heads: Annotated[int | None, typer.Option(min=1, help="Attention heads, which the authors' files do not say. Default: 64 units each.",
-                                              show_default=False)] = None,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                "The authors' folder model (params_shapes.json, …) or a Hugging Face openai-gpt"
+                " folder."
+            ),
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Path,
+        typer.Option(help="Where weights.safetensors, vocab.json, merges.txt and import.json go."),
+    ] = Path("data/raw/official"),
+    heads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Attention heads, which the authors' files do not say. Default: 64 units each.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was imported as JSON.")] = False,
 ) -> None:
-    """Import a pre-trained GPT-1: checked by names, shapes, finite values and, for the released files, checksums."""
+    """Import a pre-trained GPT-1: checked by names, shapes, finite values and, for the released
+    files, checksums.
+    """
     from gpt1.exchange.incoming import write_import
     from gpt1.exchange.read import read_model
 
@@ -36,7 +56,14 @@ def import_(
         typer.echo(json_module.dumps(about | {"folder": str(to)}, indent=1, sort_keys=True))
         return
     sizes = found.sizes
-    typer.echo(f"{to}: {sizes.layers} layers of width {sizes.width}, {sizes.heads} heads, context {sizes.context}, "
-               f"{about['parameters']:,} parameters, {found.vocabulary.size:,} entries; from {len(found.files)} files ({found.form})")
+    typer.echo(
+        f"{to}: {sizes.layers} layers of width {sizes.width}, {sizes.heads} heads, context"
+        f" {sizes.context}, {about['parameters']:,} parameters, {found.vocabulary.size:,} entries;"
+        f" from {len(found.files)} files ({found.form})"
+    )
     if found.form == "authors":
-        typer.echo("the released files, byte for byte" if about["released"] else "in the released files' form, but not the released files")
+        typer.echo(
+            "the released files, byte for byte"
+            if about["released"]
+            else "in the released files' form, but not the released files"
+        )

@@ -19,16 +19,40 @@ Examples:
 
 
 def plan(
-    name: Annotated[str | None, typer.Argument(help="A profile in conf/; params.yaml as it is where none is named.",
-                                               show_default=False)] = None,
-    overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
-    price: Annotated[list[str] | None, typer.Option(metavar="PER_HOUR", show_default=False,
-                                                    help="What an hour of every machine costs, or of one: '8 x H100=24'.")] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as JSON too.", show_default=False)] = None,
-    after: Annotated[bool, typer.Option("--after", help="The last plan of params.yaml beside what its stages took since.")] = False,
-    measure: Annotated[bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")] = True,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A profile in conf/; params.yaml as it is where none is named.", show_default=False
+        ),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False),
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PER_HOUR",
+            show_default=False,
+            help="What an hour of every machine costs, or of one: '8 x H100=24'.",
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as JSON too.", show_default=False)
+    ] = None,
+    after: Annotated[
+        bool,
+        typer.Option(
+            "--after", help="The last plan of params.yaml beside what its stages took since."
+        ),
+    ] = False,
+    measure: Annotated[
+        bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")
+    ] = True,
 ) -> None:
-    """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk, energy, cost. Runs nothing."""
+    """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk,
+    energy, cost. Runs nothing.
+    """
     from gpt1.plan.show import plan_and_show, show_after
 
     if after:

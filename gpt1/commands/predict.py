@@ -1,4 +1,6 @@
-"""`gpt1 predict`: what a fine-tuned model answers, to one example on the command line or many on standard input."""
+"""`gpt1 predict`: what a fine-tuned model answers, to one example on the command line or many on
+standard input.
+"""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,21 +25,45 @@ Examples:
 
 
 def predict(
-    task: Annotated[str, typer.Argument(help="A task of params.yaml that is fine-tuned.", show_default=False)],
-    first: Annotated[str | None, typer.Option(help="The text; of a pair the first (premise, question, passage, story).",
-                                              show_default=False)] = None,
-    second: Annotated[str | None, typer.Option(help="The second text of a pair (hypothesis); RACE: the question.",
-                                               show_default=False)] = None,
-    choice: Annotated[list[str] | None, typer.Option(help="A choice, once for each, in order (RACE, Story Cloze).",
-                                                     show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed whose model answers. Default: the best on the development split.",
-                                             show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line, as a served model gives it.")] = False,
+    task: Annotated[
+        str, typer.Argument(help="A task of params.yaml that is fine-tuned.", show_default=False)
+    ],
+    first: Annotated[
+        str | None,
+        typer.Option(
+            help="The text; of a pair the first (premise, question, passage, story).",
+            show_default=False,
+        ),
+    ] = None,
+    second: Annotated[
+        str | None,
+        typer.Option(
+            help="The second text of a pair (hypothesis); RACE: the question.", show_default=False
+        ),
+    ] = None,
+    choice: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A choice, once for each, in order (RACE, Story Cloze).", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="The seed whose model answers. Default: the best on the development split.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line, as a served model gives it.")
+    ] = False,
 ) -> None:
-    """Answer sentences with a fine-tuned model: from the options, or from standard input, an example a line.
+    """Answer sentences with a fine-tuned model: from the options, or from standard input, an
+    example a line.
 
-    A line holds the fields with tabs between (first, second, choices), or is a JSON object with these names. The weights are those of the
-    update that was best on the development split. An answer never depends on the other lines.
+    A line holds the fields with tabs between (first, second, choices), or is a JSON object with
+    these names. The weights are those of the update that was best on the development split. An
+    answer never depends on the other lines.
     """
     import json
     import sys
@@ -49,22 +75,40 @@ def predict(
 
     done = finished(read_params(), task)
     given = first is not None or second is not None or bool(choice)
-    example = make_example(done.task, first, second, choice or [], "the options") if given else None  # before the weights are read
+    example = (
+        make_example(done.task, first, second, choice or [], "the options") if given else None
+    )  # before the weights are read
     if not given and sys.stdin.isatty():
         print("an example a line, fields with tabs between; Ctrl-D ends", file=sys.stderr)
     model = load_model(done.weights(seed), stage_folder("bpe"))
-    lines = ((f"line {number}", line.rstrip("\r\n")) for number, line in enumerate(sys.stdin, start=1))
-    examples = [example] if example else (example_from_line(done.task, line, where) for where, line in lines if line.strip())
+    lines = (
+        (f"line {number}", line.rstrip("\r\n")) for number, line in enumerate(sys.stdin, start=1)
+    )
+    examples = (
+        [example]
+        if example
+        else (example_from_line(done.task, line, where) for where, line in lines if line.strip())
+    )
     for one in examples:
         found = model.answer(one)
-        print(json.dumps(found.record(), ensure_ascii=sys.stdout.isatty()) if as_json else shown(found), flush=True)
+        print(
+            (
+                json.dumps(found.record(), ensure_ascii=sys.stdout.isatty())
+                if as_json
+                else shown(found)
+            ),
+            flush=True,
+        )
 
 
 def shown(found: "Answer") -> str:
     """An answer as a line for a person: the label or score, the text chosen, the probabilities."""
     said = f"{found.score:.3f}" if found.score is not None else str(found.label)
     chosen = f"  {printable(found.choice)}" if found.choice else ""
-    return f"{said}{chosen}  ({', '.join(f'{name} {value:.3f}' for name, value in found.probabilities.items())})"
+    return (
+        f"{said}{chosen} "
+        f" ({', '.join(f'{name} {value:.3f}' for name, value in found.probabilities.items())})"
+    )
 
 
 def printable(text: str) -> str:

@@ -27,15 +27,45 @@ Examples:
 
 
 def profile(
-    name: Annotated[str, typer.Argument(help="A profile in conf/: demo, small, paper or official.", show_default=False)],
-    overrides: Annotated[list[str] | None, typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False)] = None,
-    data: Annotated[Path | None, typer.Option(help="A folder with books and task files (layout: data/README.md); linked under data/raw.",
-                                              show_default=False)] = None,
-    tasks: Annotated[str | None, typer.Option(help="These tasks only, with commas between. Default: all whose data are there.",
-                                              show_default=False)] = None,
-    download: Annotated[str | None, typer.Option(help="Sources that gpt1 run is to download, with commas between; all: what is not in "
-                                                      "data/raw.", show_default=False)] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Refuse downloads that the cache does not hold already.")] = False,
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A profile in conf/: demo, small, paper or official.", show_default=False
+        ),
+    ],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "A folder with books and task files (layout: data/README.md); linked under"
+                " data/raw."
+            ),
+            show_default=False,
+        ),
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            help="These tasks only, with commas between. Default: all whose data are there.",
+            show_default=False,
+        ),
+    ] = None,
+    download: Annotated[
+        str | None,
+        typer.Option(
+            help="Sources that gpt1 run is to download, with commas between; all: what is not in "
+            "data/raw.",
+            show_default=False,
+        ),
+    ] = None,
+    offline: Annotated[
+        bool,
+        typer.Option("--offline", help="Refuse downloads that the cache does not hold already."),
+    ] = False,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
     from gpt1.profile import compose_profile

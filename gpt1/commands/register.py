@@ -16,13 +16,19 @@ Examples:
 
 
 def register(
-    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks; all that are finished where none is named.", show_default=False)] = None,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Tasks; all that are finished where none is named.", show_default=False
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The registered models as JSON.")] = False,
 ) -> None:
-    """Enter the best seed of each task in MLflow's registry, alias `best`; a second call changes nothing.
+    """Enter the best seed of each task in MLflow's registry, alias `best`; a second call changes
+    nothing.
 
-    Names are gpt1-PROFILE-TASK. The registry keeps a copy of the weights (470 MB a task at the paper's size), their vocabulary and the
-    code that answers.
+    Names are gpt1-PROFILE-TASK. The registry keeps a copy of the weights (470 MB a task at the
+    paper's size), their vocabulary and the code that answers.
     """
     import json
 
@@ -35,5 +41,8 @@ def register(
         print(json.dumps([one._asdict() for one in found]))
         return
     for one in found:
-        print(f"{one.name} version {one.version}: seed {one.seed} of {one.task}, {'new' if one.new else 'there already'}")
+        print(
+            f"{one.name} version {one.version}: seed {one.seed} of {one.task},"
+            f" {'new' if one.new else 'there already'}"
+        )
     print(f"Serve one: {serve_command(found[0].name)}")

@@ -18,13 +18,33 @@ Examples:
 
 
 def report(
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write. Default: data/report/index.html.",
-                                             show_default=False)] = None,
-    price: Annotated[float | None, typer.Option(min=0.0, metavar="PER_HOUR", help="What an hour of this machine costs.",
-                                                show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Where the page is, its size, what is missing: as one JSON object.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            help="The file to write. Default: data/report/index.html.",
+            show_default=False,
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="PER_HOUR",
+            help="What an hour of this machine costs.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Where the page is, its size, what is missing: as one JSON object."
+        ),
+    ] = False,
 ) -> None:
-    """Put every result of the run on one page that needs nothing beside it: tables, figures, claims, samples, cost, provenance.
+    """Put every result of the run on one page that needs nothing beside it: tables, figures,
+    claims, samples, cost, provenance.
 
     Runs nothing: an unfinished run gives a page that names what is missing.
     """
@@ -40,7 +60,13 @@ def report(
     if told["stages_missing"]:
         some = ", ".join(told["stages_missing"][:SHOWN])
         more = len(told["stages_missing"]) - SHOWN
-        print(f"without {some}{f' and {more} more stages' if more > 0 else ''}: gpt1 run makes them, gpt1 report the page again")
+        print(
+            f"without {some}{f' and {more} more stages' if more > 0 else ''}: gpt1 run makes them,"
+            " gpt1 report the page again"
+        )
     if told["changed"]:
-        print(f"params.yaml has other values than these results were made with, {len(told['changed'])} of them; the page names them, and "
-              "gpt1 run makes the results anew")
+        print(
+            "params.yaml has other values than these results were made with,"
+            f" {len(told['changed'])} of them; the page names them, and gpt1 run makes the results"
+            " anew"
+        )

@@ -24,15 +24,31 @@ Examples:
 
 
 def run(
-    stages: Annotated[list[str] | None, typer.Argument(help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
-                                                       show_default=False)] = None,
-    lanes: Annotated[int | None, typer.Option("-j", "--lanes", min=1, help="Stages side by side. Default: one a core; one where a GPU or "
-                                              "GPT1_PROCESSES is in play.", show_default=False)] = None,
+    stages: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
+            show_default=False,
+        ),
+    ] = None,
+    lanes: Annotated[
+        int | None,
+        typer.Option(
+            "-j",
+            "--lanes",
+            min=1,
+            help="Stages side by side. Default: one a core; one where a GPU or "
+            "GPT1_PROCESSES is in play.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Run what is out of date, several stages side by side; each stage's own output goes to data/logs/run/.
+    """Run what is out of date, several stages side by side; each stage's own output goes to
+    data/logs/run/.
 
-    Stages of one kind that train share the cores evenly, unless GPT1_THREADS says otherwise.
-    Ctrl-C drops the updates in progress and ends, with checkpoints; a second one ends at once. The same command goes on.
+    Stages of one kind that train share the cores evenly, unless GPT1_THREADS says otherwise. Ctrl-C
+    drops the updates in progress and ends, with checkpoints; a second one ends at once. The same
+    command goes on.
     """
     try:
         from gpt1.runs.run import run_and_show
@@ -40,5 +56,7 @@ def run(
         run_and_show(stages or [], lanes)
     except KeyboardInterrupt as interrupt:
         print(str(interrupt) or "interrupted: nothing was started", file=sys.stderr, flush=True)
-        gc.freeze()  # or else Python would look through all of DVC's objects and torch's, for seconds, before the prompt is back
+        # or else Python would look through all of DVC's objects and torch's, for seconds, before
+        # the prompt is back
+        gc.freeze()
         sys.exit(INTERRUPTED_STATUS)

@@ -18,12 +18,21 @@ Examples:
 
 
 def status(
-    stages: Annotated[list[str] | None, typer.Argument(help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
-                                                       show_default=False)] = None,
+    stages: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="For a program.")] = False,
 ) -> None:
-    """Say what is current, what would run and why, what runs now and how far it is, what failed. Runs nothing."""
+    """Say what is current, what would run and why, what runs now and how far it is, what failed.
+    Runs nothing.
+    """
     from gpt1.doctor.moments import in_the_way
     from gpt1.status.show import status_and_show
 
-    status_and_show(stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()])
+    status_and_show(
+        stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()]
+    )

@@ -22,21 +22,40 @@ Examples:
 
 
 def submission(
-    action: Annotated[Literal["make", "check"], typer.Argument(help="make: write a zip of the run's answers to GLUE's test files. check: "
-                                                               "name what the server would refuse.", show_default=False)],
-    file: Annotated[Path, typer.Argument(help="The zip; for check, a folder of its files too.", show_default=False)],
-    fill: Annotated[bool, typer.Option("--fill", help="With make: give constant answers to files that the run has none to; the server "
-                                       "wants all eleven.")] = False,
+    action: Annotated[
+        Literal["make", "check"],
+        typer.Argument(
+            help="make: write a zip of the run's answers to GLUE's test files. check: "
+            "name what the server would refuse.",
+            show_default=False,
+        ),
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(help="The zip; for check, a folder of its files too.", show_default=False),
+    ],
+    fill: Annotated[
+        bool,
+        typer.Option(
+            "--fill",
+            help="With make: give constant answers to files that the run has none to; the server "
+            "wants all eleven.",
+        ),
+    ] = False,
     data: Annotated[Path, typer.Option(help="With make: the folder data of a run.")] = Path("data"),
     json: Annotated[bool, typer.Option("--json", help="For a program.")] = False,
 ) -> None:
-    """Make the files of GLUE's leaderboard from a run, or check such files before the server does."""
+    """Make the files of GLUE's leaderboard from a run, or check such files before the server
+    does.
+    """
     path = file.expanduser()
     if action == "make":
         _make(path, data.expanduser(), fill, json)
     else:
         if fill:
-            raise UserError("--fill is for gpt1 submission make; check changes nothing, leave --fill out")
+            raise UserError(
+                "--fill is for gpt1 submission make; check changes nothing, leave --fill out"
+            )
         _check(path, json)
 
 
@@ -45,12 +64,29 @@ def _make(path: Path, data: Path, fill: bool, json: bool) -> None:
 
     made = make(path, data, fill)
     if json:
-        typer.echo(json_module.dumps({"file": str(path), "files": {one.file.name: {"rows": one.file.rows, "constant": one.constant,
-                                                                                    "source": one.source} for one in made}}, indent=1))
+        typer.echo(
+            json_module.dumps(
+                {
+                    "file": str(path),
+                    "files": {
+                        one.file.name: {
+                            "rows": one.file.rows,
+                            "constant": one.constant,
+                            "source": one.source,
+                        }
+                        for one in made
+                    },
+                },
+                indent=1,
+            )
+        )
         return
     for one in made:
         typer.echo(f"{one.file.name:<12} {one.file.rows:>7} rows  {one.source}")
-    typer.echo(f"{path}: {len(made)} files; gpt1 submission check {path} looks at it as GLUE's server would")
+    typer.echo(
+        f"{path}: {len(made)} files; gpt1 submission check {path} looks at it as GLUE's server"
+        " would"
+    )
 
 
 def _check(path: Path, json: bool) -> None:
@@ -59,12 +95,19 @@ def _check(path: Path, json: bool) -> None:
 
     wrong = wrong_with(path)
     if json:
-        typer.echo(json_module.dumps({"file": str(path), "wrong": wrong}, indent=1, ensure_ascii=False))
+        typer.echo(
+            json_module.dumps({"file": str(path), "wrong": wrong}, indent=1, ensure_ascii=False)
+        )
     else:
         for line in wrong:
             typer.echo(line)
     if wrong:
-        raise UserError(f"{path}: expected what GLUE's server takes, found {len(wrong)} fault{'s' if len(wrong) > 1 else ''}, above; "
-                        "mend them and check again")
+        raise UserError(
+            f"{path}: expected what GLUE's server takes, found {len(wrong)}"
+            f" fault{'s' if len(wrong) > 1 else ''}, above; mend them and check again"
+        )
     if not json:
-        typer.echo(f"{path}: {len(FILES)} files, {sum(file.rows for file in FILES):,} predictions, as GLUE's server takes them")
+        typer.echo(
+            f"{path}: {len(FILES)} files, {sum(file.rows for file in FILES):,} predictions, as"
+            " GLUE's server takes them"
+        )

@@ -1,4 +1,6 @@
-"""docs/cli.md: every command with its options and examples, as help says them. `python -m gpt1.commands.surface` writes it anew."""
+"""docs/cli.md: every command with its options and examples, as help says them. `python -m
+gpt1.commands.surface` writes it anew.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,10 @@ def surface() -> str:
     parts = [help_of(whole, context)]
     for name in whole.list_commands(context):
         command = whole.get_command(context, name)
-        parts.append(f"## gpt1 {name}\n\n{help_of(command, command.make_context(name, [], parent=context, resilient_parsing=True))}")
+        parts.append(
+            "## gpt1"
+            f" {name}\n\n{help_of(command, command.make_context(name, [], parent=context, resilient_parsing=True))}"
+        )
     return HEAD + "\n".join(parts)
 
 

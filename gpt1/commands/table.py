@@ -22,15 +22,28 @@ Examples:
 
 
 def table(
-    name: Annotated[Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"],
-                    typer.Argument(help="Which: table2 … table5, figure2, claims, curves.", show_default=False)],
-    format_: Annotated[Literal["terminal", "markdown", "csv", "latex", "json"],
-                       typer.Option("--format", help="How: for a terminal, or a file of the report as it is.")] = "terminal",
-    against: Annotated[str | None, typer.Option(metavar="REV|FOLDER", help="Show what differs from a git revision, or from the run in a "
-                                                "folder or worktree, instead.", show_default=False)] = None,
+    name: Annotated[
+        Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"],
+        typer.Argument(help="Which: table2 … table5, figure2, claims, curves.", show_default=False),
+    ],
+    format_: Annotated[
+        Literal["terminal", "markdown", "csv", "latex", "json"],
+        typer.Option("--format", help="How: for a terminal, or a file of the report as it is."),
+    ] = "terminal",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REV|FOLDER",
+            help="Show what differs from a git revision, or from the run in a "
+            "folder or worktree, instead.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="For a program; as --format json.")] = False,
 ) -> None:
-    """Print a table, figure or page of the report, ours beside the paper's, or what differs from another run."""
+    """Print a table, figure or page of the report, ours beside the paper's, or what differs from
+    another run.
+    """
     from gpt1.show.table import show_table
     from gpt1.status.made_with import changed_since
 

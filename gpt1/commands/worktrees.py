@@ -16,10 +16,18 @@ Examples:
 
 
 def worktrees(
-    remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove one of them, or `all`; finished results stay in DVC's cache.",
-                                               show_default=False)] = None,
+    remove: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Remove one of them, or `all`; finished results stay in DVC's cache.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """List the worktrees in which flows ran a profile, overrides, seeds or tasks of their own, beside the checkout as it is."""
+    """List the worktrees in which flows ran a profile, overrides, seeds or tasks of their own,
+    beside the checkout as it is.
+    """
     from gpt1.runs.worktrees import remove_worktrees, show_worktrees
 
     if remove is None:

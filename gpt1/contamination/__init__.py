@@ -1,1 +1,3 @@
-"""Contamination: which texts of the tasks stand in the corpus, by runs of words that both have. No torch."""
+"""Contamination: which texts of the tasks stand in the corpus, by runs of words that both have. No
+torch.
+"""

@@ -1,7 +1,9 @@
-"""Hashes of all runs of n words of a cleaned text, by numpy: equal runs have equal hashes, and equal hashes are looked at word by word.
+"""Hashes of all runs of n words of a cleaned text, by numpy: equal runs have equal hashes, and
+equal hashes are looked at word by word.
 
-A word is what stands between blanks in cleaned text (lower case) and holds a letter or a digit; punctuation and line breaks are none.
-A document's end counts as a word that no text has, so that no run crosses it.
+A word is what stands between blanks in cleaned text (lower case) and holds a letter or a digit;
+punctuation and line breaks are none. A document's end counts as a word that no text has, so that no
+run crosses it.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,9 +19,14 @@ from gpt1.text.shards import Part
 BLOCK_BYTES = 1 << 19
 OVERHANG_BYTES = 4096
 BLANK = ord(" ")
-WORD_BASE, RUN_BASE = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95  # odd, so that each has an inverse modulo 2^64
+WORD_BASE, RUN_BASE = (
+    0x9E3779B97F4A7C15,
+    0xD1342543DE82EF95,
+)  # odd, so that each has an inverse modulo 2^64
 MIXER = np.uint64(0xFF51AFD7ED558CCD)
-COUNTS = np.array([chr(byte).isalnum() or byte >= 0x80 or chr(byte) == DOCUMENT_END for byte in range(256)])
+COUNTS = np.array(
+    [chr(byte).isalnum() or byte >= 0x80 or chr(byte) == DOCUMENT_END for byte in range(256)]
+)
 
 Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
@@ -37,7 +44,7 @@ class Words:
     def run(self, first: int, n: int) -> bytes:
         """n words from `first` on, joined by blanks."""
         places = range(first, first + n)
-        return b" ".join([self.data[self.starts[place]:self.stops[place]] for place in places])
+        return b" ".join([self.data[self.starts[place] : self.stops[place]] for place in places])
 
 
 @lru_cache(maxsize=8)
@@ -79,7 +86,14 @@ def words_of(data: bytes) -> Words:
     starts, stops = starts[kept], stops[kept]
     ups, downs = _enough(WORD_BASE, len(data))
     sums = _sums((bytes_ + np.uint64(1)) * ups)
-    return Words(data, starts, stops, _mixed((sums[stops] - sums[starts]) * downs[starts]) if len(starts) else np.zeros(0, np.uint64))
+    return Words(
+        data,
+        starts,
+        stops,
+        _mixed((sums[stops] - sums[starts]) * downs[starts])
+        if len(starts)
+        else np.zeros(0, np.uint64),
+    )
 
 
 def run_hashes(words: Words, n: int) -> Hashes:
@@ -93,7 +107,8 @@ def run_hashes(words: Words, n: int) -> Hashes:
 
 
 def stretches(part: Part, n: int) -> Iterator[tuple[int, Words]]:
-    """The words of a part of a cleaned file in stretches which together hold every run of n words that starts in the part, each once.
+    """The words of a part of a cleaned file in stretches which together hold every run of n words
+    that starts in the part, each once.
 
     Each comes with the place in the file where it begins.
     """
@@ -111,7 +126,13 @@ def stretches(part: Part, n: int) -> Iterator[tuple[int, Words]]:
                 return
             words = words_of(data)
             yield begins, words
-            carried = data if len(words.starts) < n - 1 else data[words.starts[-(n - 1)]:] if n > 1 else b""
+            carried = (
+                data
+                if len(words.starts) < n - 1
+                else data[words.starts[-(n - 1)] :]
+                if n > 1
+                else b""
+            )
 
 
 def _following(read: Callable[[int], bytes], count: int) -> bytes:
@@ -122,5 +143,5 @@ def _following(read: Callable[[int], bytes], count: int) -> bytes:
         data += more
         words = words_of(data)
         if not more or len(words.starts) > count:
-            return data[:words.stops[count - 1]] if len(words.starts) > count else data
+            return data[: words.stops[count - 1]] if len(words.starts) > count else data
     return data

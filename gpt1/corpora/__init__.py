@@ -1,1 +1,3 @@
-"""Corpora: the forms in which people have text, read in bounded memory, and what a corpus is recognised as. No torch."""
+"""Corpora: the forms in which people have text, read in bounded memory, and what a corpus is
+recognised as. No torch.
+"""

@@ -1,4 +1,6 @@
-"""The files of a corpus: which there are, in which form, and their bytes, unpacked on the way, in bounded memory."""
+"""The files of a corpus: which there are, in which form, and their bytes, unpacked on the way, in
+bounded memory.
+"""
 
 import gzip
 import io
@@ -16,13 +18,18 @@ PACKABLE = ("text", "jsonl")
 BLOCK_BYTES = 250_000
 TIGHTEST = 250  # text never unpacks to so many times its size: a bomb
 UNPACKED_FREELY = 100_000_000  # bytes, before that is looked at
-INTERMEDIATE = "cache-"  # what Hugging Face's map() leaves beside a data set: the same texts once more
-WHAT_TO_DO = "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
+INTERMEDIATE = (  # what Hugging Face's map() leaves beside a data set: the same texts once more
+    "cache-"
+)
+WHAT_TO_DO = (
+    "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
+)
 
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus: its name (relative path with forward slashes, `.gz` or `.zst` left out), where it is, and its form.
+    """A file of a corpus: its name (relative path with forward slashes, `.gz` or `.zst` left out),
+    where it is, and its form.
 
     form: text (one book), or jsonl, parquet, arrow (a document a row).
     """
@@ -40,34 +47,61 @@ class CorpusFile:
 def form_of(path: Path) -> str:
     """The form of a file by its name; empty where it is none of a corpus."""
     name = path.name.lower()
-    form = FORMS.get(Path(name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name).suffix, "")
-    return "" if (path.suffix.lower() in PACKED and form not in PACKABLE) or (form == "arrow" and name.startswith(INTERMEDIATE)) else form
+    form = FORMS.get(
+        Path(
+            name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
+        ).suffix,
+        "",
+    )
+    return (
+        ""
+        if (path.suffix.lower() in PACKED and form not in PACKABLE)
+        or (form == "arrow" and name.startswith(INTERMEDIATE))
+        else form
+    )
 
 
 def list_corpus(folder: Path) -> list[CorpusFile]:
-    """Every file of a corpus under `folder`, sorted by name. Raises UserError where there is none, or one is there twice."""
+    """Every file of a corpus under `folder`, sorted by name. Raises UserError where there is none,
+    or one is there twice.
+    """
     if not folder.is_dir():
-        raise UserError(f"expected a folder of books at {folder}, found {'a file' if folder.exists() else 'none'}; {WHAT_TO_DO}")
+        raise UserError(
+            f"expected a folder of books at {folder}, found"
+            f" {'a file' if folder.exists() else 'none'}; {WHAT_TO_DO}"
+        )
     try:
         paths = [path for path in folder.rglob("*") if form_of(path) and not path.is_dir()]
     except OSError as error:
-        raise UserError(f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}") from None
+        raise UserError(
+            f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}"
+        ) from None
     found: dict[str, CorpusFile] = {}
     for path in sorted(paths):
         relative = path.relative_to(folder).as_posix()
-        name = relative[:-len(path.suffix)] if path.suffix.lower() in PACKED else relative
+        name = relative[: -len(path.suffix)] if path.suffix.lower() in PACKED else relative
         if not name.isprintable():
-            raise UserError(f"the book's name {name!a} has characters that cannot be written down; rename the file")
+            raise UserError(
+                f"the book's name {name!a} has characters that cannot be written down; rename the"
+                " file"
+            )
         if name in found:
-            raise UserError(f"{folder} holds {found[name].path.name} and {path.name}, one file packed and not; take one of them away")
+            raise UserError(
+                f"{folder} holds {found[name].path.name} and {path.name}, one file packed and not;"
+                " take one of them away"
+            )
         found[name] = CorpusFile(name, path, form_of(path))
     if not found:
-        raise UserError(f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))} other entries; {WHAT_TO_DO}")
+        raise UserError(
+            f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))}"
+            f" other entries; {WHAT_TO_DO}"
+        )
     return sorted(found.values(), key=lambda file: file.name)
 
 
 def blocks(file: CorpusFile, start: int, stop: int | None) -> Iterator[tuple[bytes, int]]:
-    """Bytes [start, stop) of what a file holds unpacked, block by block, each with the number of bytes of the file that were read for it.
+    """Bytes [start, stop) of what a file holds unpacked, block by block, each with the number of
+    bytes of the file that were read for it.
 
     Raises UserError for a file that cannot be unpacked.
     """
@@ -78,7 +112,9 @@ def blocks(file: CorpusFile, start: int, stop: int | None) -> Iterator[tuple[byt
             if not file.packed:
                 raw.seek(start)
                 left, position, told = 0, start, start
-            while block := stream.read(BLOCK_BYTES if stop is None else min(BLOCK_BYTES, stop - position)):
+            while block := stream.read(
+                BLOCK_BYTES if stop is None else min(BLOCK_BYTES, stop - position)
+            ):
                 position += len(block)
                 if file.packed:
                     refuse_bomb(file, position, raw.tell())
@@ -87,19 +123,32 @@ def blocks(file: CorpusFile, start: int, stop: int | None) -> Iterator[tuple[byt
                     read, told = raw.tell() - told, raw.tell()
                     yield kept, read
     except FileNotFoundError as error:
-        raise UserError(f"the book {file.path} cannot be read ({error.strerror}); make it readable or take it out") from None
+        raise UserError(
+            f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
+            " it out"
+        ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus") from None
+        raise UserError(
+            f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
+        ) from None
     except OSError as error:  # also what pyarrow raises for a broken .zst
         if error.errno is not None:
-            raise UserError(f"the book {file.path} cannot be read ({error.strerror}); make it readable or take it out") from None
-        raise UserError(f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus") from None
+            raise UserError(
+                f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
+                " it out"
+            ) from None
+        raise UserError(
+            f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
+        ) from None
 
 
 def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
     """Raise UserError where so many bytes of a file have become more than text ever is."""
     if unpacked > UNPACKED_FREELY + TIGHTEST * bytes_:
-        raise UserError(f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it out of the corpus")
+        raise UserError(
+            f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it"
+            " out of the corpus"
+        )
 
 
 def _unpacked(file: CorpusFile, raw: BinaryIO) -> BinaryIO:
@@ -109,5 +158,7 @@ def _unpacked(file: CorpusFile, raw: BinaryIO) -> BinaryIO:
     if file.path.suffix.lower() == ".zst":
         import pyarrow as pa
 
-        return cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd")))
+        return cast(
+            BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd"))
+        )
     return raw

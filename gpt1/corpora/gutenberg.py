@@ -1,19 +1,30 @@
-"""Project Gutenberg's licence around a book: the lines that mark where the book itself begins and ends."""
+"""Project Gutenberg's licence around a book: the lines that mark where the book itself begins and
+ends.
+"""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-TELLING = ("utenberg", "UTENBERG", "SMALL PRINT")  # one of these stands in every mark: looked for first, quicker than the patterns
+TELLING = (
+    "utenberg",
+    "UTENBERG",
+    "SMALL PRINT",
+)  # one of these stands in every mark: looked for first, quicker than the patterns
 MARK = re.compile(
     r"^[ \t]*(?:"
-    r"(?P<begins>\*\*\*[ \t]*START OF (?:THE |THIS )?PROJECT GUTENBERG(?:[^*]{0,400}\*\*\*)?|\*END[* ]*THE SMALL PRINT!)"
-    r"|\*\*\*[ \t]*END OF (?:THE |THIS )?PROJECT GUTENBERG|END OF (?:THE |THIS )?PROJECT GUTENBERG(?:['’]S)? )[^\n]*\n?",
-    re.MULTILINE | re.IGNORECASE)
+    r"(?P<begins>\*\*\*[ \t]*START OF (?:THE |THIS )?PROJECT"
+    r" GUTENBERG(?:[^*]{0,400}\*\*\*)?|\*END[* ]*THE SMALL PRINT!)"
+    r"|\*\*\*[ \t]*END OF (?:THE |THIS )?PROJECT GUTENBERG|END OF (?:THE |THIS )?PROJECT"
+    r" GUTENBERG(?:['’]S)? )[^\n]*\n?",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 class Mark(NamedTuple):
-    """Characters [start, stop) of a text are a mark, the title that may be wrapped included; the book begins after it, or ends before."""
+    """Characters [start, stop) of a text are a mark, the title that may be wrapped included; the
+    book begins after it, or ends before.
+    """
 
     start: int
     stop: int
@@ -28,7 +39,8 @@ def marks(text: str) -> Iterator[Mark]:
 
 
 class Body:
-    """Which spans of a book that comes in parts are the book itself; a text without marks is one span, the whole.
+    """Which spans of a book that comes in parts are the book itself; a text without marks is one
+    span, the whole.
 
     Several books in one file, each with its marks, give several spans.
     """
@@ -44,7 +56,9 @@ class Body:
     def mark(self, start: int, stop: int, begins: bool) -> None:
         """A mark lies at [start, stop)."""
         if begins:
-            if self.begin is not None and start - self.begin > (self.SMALL_PRINT if self.marked else self.HEADER):
+            if self.begin is not None and start - self.begin > (
+                self.SMALL_PRINT if self.marked else self.HEADER
+            ):
                 self.spans.append((self.begin, start))
             self.begin, self.marked = stop, True
         elif self.begin is not None:
@@ -64,4 +78,8 @@ def body(text: str) -> tuple[str, bool]:
     for mark in marks(text):
         spans.mark(*mark)
     found = spans.end(len(text))
-    return (text, False) if found == [(0, len(text))] else ("\n".join(text[start:stop] for start, stop in found), spans.marked)
+    return (
+        (text, False)
+        if found == [(0, len(text))]
+        else ("\n".join(text[start:stop] for start, stop in found), spans.marked)
+    )

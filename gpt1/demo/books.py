@@ -1,4 +1,6 @@
-"""The books: each about a town of its own, day after day; what is so stays so until a sentence changes it."""
+"""The books: each about a town of its own, day after day; what is so stays so until a sentence
+changes it.
+"""
 
 from random import Random
 from typing import NamedTuple
@@ -7,12 +9,20 @@ from gpt1.demo import happenings, scenes, words
 from gpt1.demo.scenes import Scene, Statement
 from gpt1.demo.town import Event, Town
 
-PARTS = ((0.15, happenings.turn), (0.15, scenes.relation), (0.1, happenings.happen), (0.5, happenings.visit), (0.5, happenings.mood),
-         (0.1, happenings.thank))
+PARTS = (
+    (0.15, happenings.turn),
+    (0.15, scenes.relation),
+    (0.1, happenings.happen),
+    (0.5, happenings.visit),
+    (0.5, happenings.mood),
+    (0.1, happenings.thank),
+)
 
 
 class Book(NamedTuple):
-    """A book's text, and what it says of its town: every statement, and the events in their order."""
+    """A book's text, and what it says of its town: every statement, and the events in their
+    order.
+    """
 
     title: str
     text: str
@@ -21,7 +31,9 @@ class Book(NamedTuple):
 
 
 def page(scene: Scene) -> None:
-    """One part of a day: what somebody or something is like, talk about it, what happens, where people go, and how they feel."""
+    """One part of a day: what somebody or something is like, talk about it, what happens, where
+    people go, and how they feel.
+    """
     chance = scene.chance
     scenes.introduce(scene)
     for _ in range(chance.randint(3, 6)):
@@ -44,4 +56,9 @@ def write_book(seed: str, pages: int) -> Book:
         page(scene)
         paragraphs.append(" ".join(scene.sentences))
         statements += scene.statements
-    return Book(name, f"The days of {name.capitalize()}.\n\n" + "\n\n".join(paragraphs) + "\n", statements, town.events)
+    return Book(
+        name,
+        f"The days of {name.capitalize()}.\n\n" + "\n\n".join(paragraphs) + "\n",
+        statements,
+        town.events,
+    )

@@ -1,4 +1,6 @@
-"""What happens in a town: gifts, ways, paint, turns of fortune, visits, days that go well or badly; each in sentences that agree."""
+"""What happens in a town: gifts, ways, paint, turns of fortune, visits, days that go well or badly;
+each in sentences that agree.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -7,42 +9,125 @@ from gpt1.demo.fields import FIELDS, Field
 from gpt1.demo.scenes import Scene
 from gpt1.demo.telling import Fact, with_articles
 
-GIVING = ("{p} gave {s} to {v}", "{v} received {s} from {p}", "{p} handed {s} over to {v}", "{p} made {v} a present of {s}",
-          "{v} bought {s} from {p}", "{p} sold {s} to {v}", "{p} left {s} to {v}", "{v} won {s} from {p}")
-GOING = ("{s} went to {v}", "{s} walked to {v}", "{s} set out for {v}", "{s} hurried to {v}", "{s} moved on to {v}", "{s} returned to {v}")
-PAINTING = ("{p} painted {s} {v}", "{p} dyed {s} {v}", "{p} coloured {s} {v}", "{p} made {s} {v} with a brush")
+GIVING = (
+    "{p} gave {s} to {v}",
+    "{v} received {s} from {p}",
+    "{p} handed {s} over to {v}",
+    "{p} made {v} a present of {s}",
+    "{v} bought {s} from {p}",
+    "{p} sold {s} to {v}",
+    "{p} left {s} to {v}",
+    "{v} won {s} from {p}",
+)
+GOING = (
+    "{s} went to {v}",
+    "{s} walked to {v}",
+    "{s} set out for {v}",
+    "{s} hurried to {v}",
+    "{s} moved on to {v}",
+    "{s} returned to {v}",
+)
+PAINTING = (
+    "{p} painted {s} {v}",
+    "{p} dyed {s} {v}",
+    "{p} coloured {s} {v}",
+    "{p} made {s} {v} with a brush",
+)
 NOW = ("now {told}", "from then on {told}", "so {told} now", "since that day {told}")
-TURNS = ("but then everything changed: {told}", "one night turned it all round, and {told}", "yet that did not last, and {told}",
-         "soon after it was the other way about: {told}")
+TURNS = (
+    "but then everything changed: {told}",
+    "one night turned it all round, and {told}",
+    "yet that did not last, and {told}",
+    "soon after it was the other way about: {told}",
+)
 HAPPENINGS = {"owner": GIVING, "colour": PAINTING}
-SIGHTS = ("there was no end of {a} and {b}", "{p} saw {a} and {b}", "{p} looked at the {a}", "the {trade} showed {p} the {a}",
-          "beside the {a} one noticed {b}", "all around were {a} and {b}", "{p} wondered at so much {a}", "the {trade} {deed} all day",
-          "nobody {deed} like the {trade}", "{p} asked the {trade} about the {a}", "{p} {deed} a while, too", "the {trade} spoke of {a}",
-          "without {a} nobody {deed} there", "{p} touched the {a}", "the {trade} wanted more {a}", "{p} stumbled over the {a}",
-          "{a} belong to a {place}", "{p} saw {a}, as in every {place}", "nothing but {a}, said the {trade}")
-FAREWELLS = ("at last {p} left the {place}", "so ended the day of {p} in the {place}", "{p} would come back to the {place}",
-             "all this {p} saw in the {place}")
+SIGHTS = (
+    "there was no end of {a} and {b}",
+    "{p} saw {a} and {b}",
+    "{p} looked at the {a}",
+    "the {trade} showed {p} the {a}",
+    "beside the {a} one noticed {b}",
+    "all around were {a} and {b}",
+    "{p} wondered at so much {a}",
+    "the {trade} {deed} all day",
+    "nobody {deed} like the {trade}",
+    "{p} asked the {trade} about the {a}",
+    "{p} {deed} a while, too",
+    "the {trade} spoke of {a}",
+    "without {a} nobody {deed} there",
+    "{p} touched the {a}",
+    "the {trade} wanted more {a}",
+    "{p} stumbled over the {a}",
+    "{a} belong to a {place}",
+    "{p} saw {a}, as in every {place}",
+    "nothing but {a}, said the {trade}",
+)
+FAREWELLS = (
+    "at last {p} left the {place}",
+    "so ended the day of {p} in the {place}",
+    "{p} would come back to the {place}",
+    "all this {p} saw in the {place}",
+)
 JOYS = ("to the joy of all", "thank heaven")  # what follows a kind word
 GRIEFS = ("to the grief of all", "more is the pity")
-VERDICTS = ("all in all very {v}", "very {v}, said {q}", "the talk of it was very {v}")  # the word of the paper's prompt for SST-2
+VERDICTS = (
+    "all in all very {v}",
+    "very {v}, said {q}",
+    "the talk of it was very {v}",
+)  # the word of the paper's prompt for SST-2
 MOOD_TEMPLATES = (
-    "{p} was {mood}", "{p} felt {mood}", "{p} went home {mood}", "{p} and {q} were {mood}", "everybody saw how {mood} {p} was",
-    "it made {p} {mood}", "{q} found {p} {mood}", "{p} became {mood} and {mood2}", "{she} was {degree} {mood}",
-    "all the people were {mood}")
+    "{p} was {mood}",
+    "{p} felt {mood}",
+    "{p} went home {mood}",
+    "{p} and {q} were {mood}",
+    "everybody saw how {mood} {p} was",
+    "it made {p} {mood}",
+    "{q} found {p} {mood}",
+    "{p} became {mood} and {mood2}",
+    "{she} was {degree} {mood}",
+    "all the people were {mood}",
+)
 OPINION_TEMPLATES = (
-    "the {noun} was {adjective}", "the {noun} was {degree} {adjective}", "the {noun} turned out {adjective}",
-    "people {verb} the {adjective} {noun}", "{q} {verb} the {noun}", "{p} was {adjective} and {adjective2}",
-    "what a {adjective} {adjective2} {noun}", "everybody {verb} {p}", "it was a {adjective} {adjective2} {noun}",
-    "{q} {verb} that {adjective} {adjective2} {noun}", "{p} was a {adjective} {adjective2} {trade}",
-    "{q} called the {noun} {adjective}", "the {noun} seemed {adjective} and {adjective2} to {q}", "the {adjective} {noun} was {adjective2}",
-    "the whole town {verb} the {noun} of {p}", "nobody had seen a more {adjective} {noun}", "{q} spoke of the {adjective} {noun}",
-    "the {noun} of {p} was {adjective}", "{she} was a {adjective} {trade}")
+    "the {noun} was {adjective}",
+    "the {noun} was {degree} {adjective}",
+    "the {noun} turned out {adjective}",
+    "people {verb} the {adjective} {noun}",
+    "{q} {verb} the {noun}",
+    "{p} was {adjective} and {adjective2}",
+    "what a {adjective} {adjective2} {noun}",
+    "everybody {verb} {p}",
+    "it was a {adjective} {adjective2} {noun}",
+    "{q} {verb} that {adjective} {adjective2} {noun}",
+    "{p} was a {adjective} {adjective2} {trade}",
+    "{q} called the {noun} {adjective}",
+    "the {noun} seemed {adjective} and {adjective2} to {q}",
+    "the {adjective} {noun} was {adjective2}",
+    "the whole town {verb} the {noun} of {p}",
+    "nobody had seen a more {adjective} {noun}",
+    "{q} spoke of the {adjective} {noun}",
+    "the {noun} of {p} was {adjective}",
+    "{she} was a {adjective} {trade}",
+)
 DEED_TEMPLATES = (
-    "{p} {deed} {manner} {where}", "{p} {deed} {where}", "{p} {deed} and {deed2} {where}", "{manner} {p} {deed} {where}",
-    "{hour} {p} {deed} {manner}", "{where} {p} {deed} {hour}", "{p} {manner} {deed} {hour}", "{p} {deed} {manner} {hour}",
-    "{p} neither {deed} nor {deed2}", "while {p} {deed}, nobody {deed2}", "{p} {deed} {where} {hour}", "{p} often {deed} {where}",
-    "{p} {labour} {load} {where}", "{p} {manner} {labour} {load}", "{p} {labour} {load} {hour}", "{p} {labour} {load} and {load2}",
-    "{p} {labour} {load}, then {deed} {where}", "{hour} {p} {labour} the {load}")
+    "{p} {deed} {manner} {where}",
+    "{p} {deed} {where}",
+    "{p} {deed} and {deed2} {where}",
+    "{manner} {p} {deed} {where}",
+    "{hour} {p} {deed} {manner}",
+    "{where} {p} {deed} {hour}",
+    "{p} {manner} {deed} {hour}",
+    "{p} {deed} {manner} {hour}",
+    "{p} neither {deed} nor {deed2}",
+    "while {p} {deed}, nobody {deed2}",
+    "{p} {deed} {where} {hour}",
+    "{p} often {deed} {where}",
+    "{p} {labour} {load} {where}",
+    "{p} {manner} {labour} {load}",
+    "{p} {labour} {load} {hour}",
+    "{p} {labour} {load} and {load2}",
+    "{p} {labour} {load}, then {deed} {where}",
+    "{hour} {p} {labour} the {load}",
+)
 THANKS = (  # and whether the pronoun means the first of the two
     ("{p} thanked {q} because {she} had been helped; it was {p} who had been helped", True),
     ("{p} thanked {q} because {she} had helped; it was {q} who had helped", False),
@@ -54,7 +139,10 @@ THANKS = (  # and whether the pronoun means the first of the two
     ("{p} visited {q} because {she} was ill; it was {q} who was ill", False),
     ("{p} hid from {q} because {she} was afraid; it was {p} who was afraid", True),
     ("{p} hid from {q} because {she} was dangerous; it was {q} who was dangerous", False),
-    ("{p} followed {q} because {she} did not know the way; it was {p} who did not know the way", True),
+    (
+        "{p} followed {q} because {she} did not know the way; it was {p} who did not know the way",
+        True,
+    ),
     ("{p} followed {q} because {she} knew the way; it was {q} who knew the way", False),
     ("{p} fed {q} because {she} was hungry; it was {q} who was hungry", False),
     ("{p} called out to {q} because {she} needed advice; it was {p} who needed advice", True),
@@ -67,7 +155,9 @@ def happen(scene: Scene) -> None:
     kind = chance.choice(list(HAPPENINGS))
     subject = chance.choice(town.things)
     doer = town.values["owner", subject] if kind == "owner" else town.someone()
-    after = Fact(kind, subject, town.someone(doer) if kind == "owner" else town.new_value(kind, subject))
+    after = Fact(
+        kind, subject, town.someone(doer) if kind == "owner" else town.new_value(kind, subject)
+    )
     told = chance.choice(HAPPENINGS[kind]).format(p=doer, s=subject, v=after.value)
     town.change(after)
     scene.say(told)
@@ -82,11 +172,24 @@ def turn(scene: Scene) -> None:
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
 
 
-def sight(scene: Scene, person: str, place: Field, templates: tuple[str, ...], things: tuple[str, ...], deeds: tuple[str, ...]) -> str:
+def sight(
+    scene: Scene,
+    person: str,
+    place: Field,
+    templates: tuple[str, ...],
+    things: tuple[str, ...],
+    deeds: tuple[str, ...],
+) -> str:
     """What somebody meets in a place, which is not named."""
     one, two = scene.chance.sample(things, 2)
-    return scene.chance.choice(templates).format(p=person, a=one, b=two, trade=place.trade, place=place.place,
-                                                 deed=scene.chance.choice(deeds))
+    return scene.chance.choice(templates).format(
+        p=person,
+        a=one,
+        b=two,
+        trade=place.trade,
+        place=place.place,
+        deed=scene.chance.choice(deeds),
+    )
 
 
 def visit(scene: Scene) -> None:
@@ -99,33 +202,85 @@ def visit(scene: Scene) -> None:
     if chance.random() < 0.5:
         scene.say(chance.choice(GOING).format(s=person, v=after.value))
     for _ in range(chance.randint(3, 5)):
-        scene.say(sight(scene, town.pronoun(person) if scene.chance.random() < 0.5 else person, place, SIGHTS, place.things, place.deeds))
-    scene.say(chance.choice(FAREWELLS).format(p=person, place=place.place) if chance.random() < 0.6 else scene.tell(after))
+        scene.say(
+            sight(
+                scene,
+                town.pronoun(person) if scene.chance.random() < 0.5 else person,
+                place,
+                SIGHTS,
+                place.things,
+                place.deeds,
+            )
+        )
+    scene.say(
+        chance.choice(FAREWELLS).format(p=person, place=place.place)
+        if chance.random() < 0.6
+        else scene.tell(after)
+    )
 
 
-def opinion(scene: Scene, pleasant: bool, person: str, other: str, noun: str, templates: tuple[str, ...],
-            share: Callable[[Iterable[str]], tuple[str, ...]] = tuple) -> str:
-    """A sentence of one polarity about a person, a thing, or what was done; `share` takes the words that may be used of those there are."""
+def opinion(
+    scene: Scene,
+    pleasant: bool,
+    person: str,
+    other: str,
+    noun: str,
+    templates: tuple[str, ...],
+    share: Callable[[Iterable[str]], tuple[str, ...]] = tuple,
+) -> str:
+    """A sentence of one polarity about a person, a thing, or what was done; `share` takes the words
+    that may be used of those there are.
+    """
     chance = scene.chance
-    moods = chance.choice(words.MOODS[:words.PLEASANT_MOODS] if pleasant else words.MOODS[words.PLEASANT_MOODS:])
+    moods = chance.choice(
+        words.MOODS[: words.PLEASANT_MOODS] if pleasant else words.MOODS[words.PLEASANT_MOODS :]
+    )
     adjective, adjective2 = chance.sample(share(words.GOOD if pleasant else words.BAD), 2)
     mood, mood2 = chance.sample(share(moods), 2)
-    return with_articles(chance.choice(share(templates)).format(
-        p=person, q=other, noun=noun, adjective=adjective, adjective2=adjective2, mood=mood, mood2=mood2, she=scene.town.pronoun(person),
-        degree=chance.choice(words.DEGREES), verb=chance.choice(share(words.PRAISES if pleasant else words.BLAMES)),
-        trade=chance.choice(FIELDS).trade))
+    return with_articles(
+        chance.choice(share(templates)).format(
+            p=person,
+            q=other,
+            noun=noun,
+            adjective=adjective,
+            adjective2=adjective2,
+            mood=mood,
+            mood2=mood2,
+            she=scene.town.pronoun(person),
+            degree=chance.choice(words.DEGREES),
+            verb=chance.choice(share(words.PRAISES if pleasant else words.BLAMES)),
+            trade=chance.choice(FIELDS).trade,
+        )
+    )
 
 
 def mood(scene: Scene) -> None:
     """Some sentences of one polarity about one person and what was done."""
     chance = scene.chance
     person = scene.town.someone()
-    other, noun, pleasant = scene.town.someone(person), chance.choice(words.WORKS), chance.random() < 0.5
+    other, noun, pleasant = (
+        scene.town.someone(person),
+        chance.choice(words.WORKS),
+        chance.random() < 0.5,
+    )
     for _ in range(chance.randint(3, 5)):
-        text = opinion(scene, pleasant, person, other, noun, OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES)
-        scene.say(f"{text} {chance.choice(JOYS if pleasant else GRIEFS)}" if chance.random() < 0.5 else text)
+        text = opinion(
+            scene,
+            pleasant,
+            person,
+            other,
+            noun,
+            OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES,
+        )
+        scene.say(
+            f"{text} {chance.choice(JOYS if pleasant else GRIEFS)}"
+            if chance.random() < 0.5
+            else text
+        )
         if chance.random() < 0.3:
-            scene.say(chance.choice(VERDICTS).format(v="positive" if pleasant else "negative", q=other))
+            scene.say(
+                chance.choice(VERDICTS).format(v="positive" if pleasant else "negative", q=other)
+            )
 
 
 def thank(scene: Scene) -> None:
@@ -140,8 +295,11 @@ def weather(scene: Scene) -> None:
     """The hour, the weather, and the day begins."""
     scene.town.day += 1
     chance = scene.chance
-    scene.say(f"{chance.choice(words.HOURS)} {chance.choice(words.WEATHERS)}" if chance.random() < 0.5
-              else f"{chance.choice(words.WEATHERS)} {chance.choice(words.HOURS)}")
+    scene.say(
+        f"{chance.choice(words.HOURS)} {chance.choice(words.WEATHERS)}"
+        if chance.random() < 0.5
+        else f"{chance.choice(words.WEATHERS)} {chance.choice(words.HOURS)}"
+    )
     for _ in range(chance.randint(1, 3)):
         scene.say(deed(scene))
 
@@ -150,7 +308,14 @@ def deed(scene: Scene) -> str:
     """What somebody did, and how, and where."""
     chance, person = scene.chance, scene.town.someone()
     who = chance.choice((person, f"{person} {scene.town.surnames[person]}"))
-    return chance.choice(DEED_TEMPLATES).format(p=who, deed=chance.choice(words.DEEDS), deed2=chance.choice(words.DEEDS),
-                                                manner=chance.choice(words.MANNERS), where=chance.choice(words.WHEREABOUTS),
-                                                hour=chance.choice(words.HOURS), labour=chance.choice(words.LABOURS),
-                                                load=chance.choice(words.LOADS), load2=chance.choice(words.LOADS))
+    return chance.choice(DEED_TEMPLATES).format(
+        p=who,
+        deed=chance.choice(words.DEEDS),
+        deed2=chance.choice(words.DEEDS),
+        manner=chance.choice(words.MANNERS),
+        where=chance.choice(words.WHEREABOUTS),
+        hour=chance.choice(words.HOURS),
+        labour=chance.choice(words.LABOURS),
+        load=chance.choice(words.LOADS),
+        load2=chance.choice(words.LOADS),
+    )

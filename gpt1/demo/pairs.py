@@ -1,7 +1,9 @@
-"""Tasks about two texts: entailment (SNLI, MNLI, SciTail, RTE, QNLI), paraphrase (MRPC, QQP), graded similarity (STS-B).
+"""Tasks about two texts: entailment (SNLI, MNLI, SciTail, RTE, QNLI), paraphrase (MRPC, QQP),
+graded similarity (STS-B).
 
-Whatever the label, both texts use the same kinds of quality, poles and words as often, so that neither text alone tells; and no word of
-a training row stands in a test row, so that common words do not tell either: only what the books teach about words does.
+Whatever the label, both texts use the same kinds of quality, poles and words as often, so that
+neither text alone tells; and no word of a training row stands in a test row, so that common words
+do not tell either: only what the books teach about words does.
 """
 
 from typing import NamedTuple
@@ -11,8 +13,15 @@ from gpt1.demo.sides import Side, draw_portrait
 from gpt1.demo.telling import ASKING_ABOUT, ASKING_WHETHER, Fact, question, sentence
 
 TOPICS = {  # the qualities that a task is about
-    "snli": ("mood", "strength"), "mnli": ("size", "heat"), "scitail": ("weight", "heat"), "rte": ("wealth", "courage"),
-    "qnli": ("size", "price"), "mrpc": ("mood", "wit"), "qqp": ("weight", "price"), "stsb": ("mood", "wealth")}
+    "snli": ("mood", "strength"),
+    "mnli": ("size", "heat"),
+    "scitail": ("weight", "heat"),
+    "rte": ("wealth", "courage"),
+    "qnli": ("size", "price"),
+    "mrpc": ("mood", "wit"),
+    "qqp": ("weight", "price"),
+    "stsb": ("mood", "wealth"),
+}
 SHOWN = 0.15  # the share of facts that are shown and not named
 
 
@@ -25,9 +34,15 @@ class Pair(NamedTuple):
 
 
 def entailment(side: Side, task: str, label: str, genre: str) -> Pair:
-    """Premise: a quality. Hypothesis: the same in another word, its opposite, or another quality."""
+    """Premise: a quality. Hypothesis: the same in another word, its opposite, or another
+    quality.
+    """
     town, (told, other) = draw_portrait(side, TOPICS[task])
-    hypothesis = {"entailment": side.synonym(told), "contradiction": side.contrary(told), "neutral": other}[label]
+    hypothesis = {
+        "entailment": side.synonym(told),
+        "contradiction": side.contrary(told),
+        "neutral": other,
+    }[label]
     premise = side.tell(told, SHOWN)
     while (said := side.tell(hypothesis, SHOWN)) == premise:
         pass
@@ -39,7 +54,9 @@ def answers(side: Side, label: str) -> Pair:
     """A question about one quality, and a sentence that tells of it or of another."""
     _, (one, two) = draw_portrait(side, TOPICS["qnli"])
     asked = side.wording(ASKING_ABOUT).format(n=one.kind, s=one.subject)
-    return Pair(question(asked), sentence(side.tell(one if label == "entailment" else two, SHOWN)), label)
+    return Pair(
+        question(asked), sentence(side.tell(one if label == "entailment" else two, SHOWN)), label
+    )
 
 
 def other(side: Side, fact: Fact, third: Fact) -> Fact:
@@ -58,7 +75,10 @@ def duplicate(side: Side, same: bool) -> Pair:
     """Two questions: the same asked in other words, or the opposite, or about another quality."""
     _, (one, third) = draw_portrait(side, TOPICS["qqp"])
     again = side.synonym(one) if same else other(side, one, third)
-    first, second = (question(side.wording(ASKING_WHETHER).format(s=fact.subject, v=fact.value)) for fact in (one, again))
+    first, second = (
+        question(side.wording(ASKING_WHETHER).format(s=fact.subject, v=fact.value))
+        for fact in (one, again)
+    )
     return Pair(first, second, "1" if same else "0")
 
 
@@ -66,7 +86,9 @@ GRADES = (5, 2, 0)
 
 
 def similarity(side: Side, grade: int) -> Pair:
-    """5: the same quality in other words; 2: another quality of the same subject; 0: the opposite."""
+    """5: the same quality in other words; 2: another quality of the same subject; 0: the
+    opposite.
+    """
     _, (one, two) = draw_portrait(side, TOPICS["stsb"])
     second = (side.synonym(one), two, side.contrary(one))[grade]
     return Pair(sentence(side.tell(one)), sentence(side.tell(second)), str(GRADES[grade]))

@@ -1,10 +1,14 @@
-"""Qualities of people and of things: each has two poles, each pole four words of one meaning, and four clauses in which it shows."""
+"""Qualities of people and of things: each has two poles, each pole four words of one meaning, and
+four clauses in which it shows.
+"""
 
 from typing import NamedTuple
 
 
 class Pole(NamedTuple):
-    """Words that mean the same of a subject, what it is then compared with, and clauses in which it shows, with {s} for the subject."""
+    """Words that mean the same of a subject, what it is then compared with, and clauses in which it
+    shows, with {s} for the subject.
+    """
 
     words: tuple[str, ...]
     likes: tuple[str, ...]
@@ -26,54 +30,146 @@ def _pole(words: str, likes: str, signs: str) -> Pole:
     return Pole(tuple(words.split()), tuple(likes.split("|")), tuple(signs.split("|")))
 
 
-OF_THINGS = {quality.noun: quality for quality in (
-    _quality("size", "big large huge vast", "a mountain|a tower",
-             "{s} filled the whole room|{s} did not pass through the door|two children could hide behind {s}|one saw {s} from the hill",
-             "small little tiny minute", "a pea|an ant",
-             "{s} went into a pocket|one needed a glass to see {s}|{s} was lost in the grass|a thimble could hold {s}"),
-    _quality("weight", "heavy weighty leaden ponderous", "lead|a rock",
-             "nobody could lift {s}|the table broke under {s}|four men pulled {s} along|{s} sank to the bottom at once",
-             "light weightless airy feathery", "a feather|foam",
-             "a child could lift {s}|the wind carried {s} off|one finger was enough to hold {s}|{s} floated on the water"),
-    _quality("heat", "hot burning scorching boiling", "fire|the sun",
-             "{s} burned the fingers|butter melted upon {s}|steam rose from {s}|nobody could touch {s} without a glove",
-             "cold icy frozen chilly", "snow|winter",
-             "{s} numbed the fingers|ice grew upon {s}|{s} made everybody shiver|one could have kept fish upon {s}"),
-    _quality("cleanness", "clean spotless washed scrubbed", "a mirror|a whistle",
-             "one could have eaten from {s}|{s} smelt of soap|no speck was upon {s}|somebody had just rinsed {s}",
-             "dirty filthy muddy grimy", "a gutter|a pigsty",
-             "{s} wanted a bath|flies sat upon {s}|one could write in the dust upon {s}|mud stuck to {s}"),
-    _quality("price", "valuable costly precious expensive", "diamonds|a palace",
-             "only a king could buy {s}|a thief wanted {s}|they locked {s} in an iron box|the bank lent money upon {s}",
-             "cheap inexpensive worthless paltry", "pebbles|trash",
-             "a penny was enough to buy {s}|no thief wanted {s}|they gave {s} away for nothing|every beggar had one like {s}"),
-)}
-OF_PEOPLE = {quality.noun: quality for quality in (
-    _quality("mood", "happy glad cheerful merry", "a lark|a bride",
-             "{s} sang all day|{s} danced in the street|{s} laughed with everybody|{s} never stopped smiling",
-             "sad unhappy gloomy sorrowful", "a funeral|a rainy Sunday",
-             "{s} wept all day|{s} sobbed aloud|{s} did not smile once|nothing could console {s}"),
-    _quality("wealth", "rich wealthy prosperous moneyed", "a duke|a bank",
-             "{s} paid for everybody|servants waited upon {s}|{s} owned nine houses|{s} drove in a coach",
-             "poor needy penniless destitute", "a beggar|a church mouse",
-             "{s} could not pay the rent|{s} went in torn shoes|{s} begged for bread|nobody lent {s} a penny"),
-    _quality("strength", "strong mighty powerful sturdy", "an ox|a bear",
-             "{s} carried two sacks at once|{s} bent an iron bar|nobody could wrestle with {s}|{s} pulled out trees",
-             "weak feeble frail delicate", "a baby|a reed",
-             "{s} could not carry a basket|a breeze threw {s} over|{s} leaned on a stick|somebody had to hold {s} up"),
-    _quality("courage", "brave bold daring fearless", "a lion|a hero",
-             "{s} ran into the flames|{s} stood up to the wolf|{s} went first into the cave|nothing could frighten {s}",
-             "timid cowardly fearful shy", "a hare|a lamb",
-             "{s} hid under the bed|{s} ran away from a mouse|{s} dared not open the door|every shadow frightened {s}"),
-    _quality("wit", "clever smart intelligent wise", "a professor|Solomon",
-             "{s} solved every riddle|{s} knew nine languages|teachers learned from {s}|{s} won at chess every time",
-             "stupid foolish silly dull", "a donkey|a turnip",
-             "{s} could not count to three|{s} believed every lie|{s} never understood a joke|{s} put salt in the tea"),
-)}
+OF_THINGS = {
+    quality.noun: quality
+    for quality in (
+        _quality(
+            "size",
+            "big large huge vast",
+            "a mountain|a tower",
+            "{s} filled the whole room|{s} did not pass through the door|two children could hide"
+            " behind {s}|one saw {s} from the hill",
+            "small little tiny minute",
+            "a pea|an ant",
+            "{s} went into a pocket|one needed a glass to see {s}|{s} was lost in the grass|a"
+            " thimble could hold {s}",
+        ),
+        _quality(
+            "weight",
+            "heavy weighty leaden ponderous",
+            "lead|a rock",
+            "nobody could lift {s}|the table broke under {s}|four men pulled {s} along|{s} sank to"
+            " the bottom at once",
+            "light weightless airy feathery",
+            "a feather|foam",
+            "a child could lift {s}|the wind carried {s} off|one finger was enough to hold {s}|{s}"
+            " floated on the water",
+        ),
+        _quality(
+            "heat",
+            "hot burning scorching boiling",
+            "fire|the sun",
+            "{s} burned the fingers|butter melted upon {s}|steam rose from {s}|nobody could touch"
+            " {s} without a glove",
+            "cold icy frozen chilly",
+            "snow|winter",
+            "{s} numbed the fingers|ice grew upon {s}|{s} made everybody shiver|one could have kept"
+            " fish upon {s}",
+        ),
+        _quality(
+            "cleanness",
+            "clean spotless washed scrubbed",
+            "a mirror|a whistle",
+            "one could have eaten from {s}|{s} smelt of soap|no speck was upon {s}|somebody had"
+            " just rinsed {s}",
+            "dirty filthy muddy grimy",
+            "a gutter|a pigsty",
+            "{s} wanted a bath|flies sat upon {s}|one could write in the dust upon {s}|mud stuck"
+            " to {s}",
+        ),
+        _quality(
+            "price",
+            "valuable costly precious expensive",
+            "diamonds|a palace",
+            "only a king could buy {s}|a thief wanted {s}|they locked {s} in an iron box|the bank"
+            " lent money upon {s}",
+            "cheap inexpensive worthless paltry",
+            "pebbles|trash",
+            "a penny was enough to buy {s}|no thief wanted {s}|they gave {s} away for nothing|every"
+            " beggar had one like {s}",
+        ),
+    )
+}
+OF_PEOPLE = {
+    quality.noun: quality
+    for quality in (
+        _quality(
+            "mood",
+            "happy glad cheerful merry",
+            "a lark|a bride",
+            "{s} sang all day|{s} danced in the street|{s} laughed with everybody|{s} never stopped"
+            " smiling",
+            "sad unhappy gloomy sorrowful",
+            "a funeral|a rainy Sunday",
+            "{s} wept all day|{s} sobbed aloud|{s} did not smile once|nothing could console {s}",
+        ),
+        _quality(
+            "wealth",
+            "rich wealthy prosperous moneyed",
+            "a duke|a bank",
+            "{s} paid for everybody|servants waited upon {s}|{s} owned nine houses|{s} drove in a"
+            " coach",
+            "poor needy penniless destitute",
+            "a beggar|a church mouse",
+            "{s} could not pay the rent|{s} went in torn shoes|{s} begged for bread|nobody lent {s}"
+            " a penny",
+        ),
+        _quality(
+            "strength",
+            "strong mighty powerful sturdy",
+            "an ox|a bear",
+            "{s} carried two sacks at once|{s} bent an iron bar|nobody could wrestle with {s}|{s}"
+            " pulled out trees",
+            "weak feeble frail delicate",
+            "a baby|a reed",
+            "{s} could not carry a basket|a breeze threw {s} over|{s} leaned on a stick|somebody"
+            " had to hold {s} up",
+        ),
+        _quality(
+            "courage",
+            "brave bold daring fearless",
+            "a lion|a hero",
+            "{s} ran into the flames|{s} stood up to the wolf|{s} went first into the cave|nothing"
+            " could frighten {s}",
+            "timid cowardly fearful shy",
+            "a hare|a lamb",
+            "{s} hid under the bed|{s} ran away from a mouse|{s} dared not open the door|every"
+            " shadow frightened {s}",
+        ),
+        _quality(
+            "wit",
+            "clever smart intelligent wise",
+            "a professor|Solomon",
+            "{s} solved every riddle|{s} knew nine languages|teachers learned from {s}|{s} won at"
+            " chess every time",
+            "stupid foolish silly dull",
+            "a donkey|a turnip",
+            "{s} could not count to three|{s} believed every lie|{s} never understood a joke|{s}"
+            " put salt in the tea",
+        ),
+    )
+}
 ALL = OF_THINGS | OF_PEOPLE
-RELATIVES = {"aunt": "she", "uncle": "he", "brother": "he", "sister": "she", "nephew": "he", "niece": "she", "mother": "she",
-             "father": "he", "grandmother": "she", "grandfather": "he", "daughter": "she", "son": "he"}
-POLES = {(noun, word): pole for noun, quality in ALL.items() for pole in quality.poles for word in pole.words}
+RELATIVES = {
+    "aunt": "she",
+    "uncle": "he",
+    "brother": "he",
+    "sister": "she",
+    "nephew": "he",
+    "niece": "she",
+    "mother": "she",
+    "father": "he",
+    "grandmother": "she",
+    "grandfather": "he",
+    "daughter": "she",
+    "son": "he",
+}
+POLES = {
+    (noun, word): pole
+    for noun, quality in ALL.items()
+    for pole in quality.poles
+    for word in pole.words
+}
 
 
 def pole_of(noun: str, word: str) -> Pole:

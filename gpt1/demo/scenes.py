@@ -1,4 +1,5 @@
-"""What a page says of one relative or belonging: what it is like, told, shown, asked, doubted and said again in other words.
+"""What a page says of one relative or belonging: what it is like, told, shown, asked, doubted and
+said again in other words.
 
 A scene keeps what it states, so that every statement can be checked against the town.
 """
@@ -11,7 +12,19 @@ from typing import NamedTuple
 from gpt1.demo import telling
 from gpt1.demo.fields import FIELDS
 from gpt1.demo.qualities import ALL
-from gpt1.demo.telling import ASKING_ABOUT, ASKING_WHETHER, OF_ONE, OF_TWO, Fact, fill, sentence, show, synonym, tails, tell
+from gpt1.demo.telling import (
+    ASKING_ABOUT,
+    ASKING_WHETHER,
+    OF_ONE,
+    OF_TWO,
+    Fact,
+    fill,
+    sentence,
+    show,
+    synonym,
+    tails,
+    tell,
+)
 from gpt1.demo.town import PERSON_KINDS, THING_KINDS, Town
 
 WORDINGS = 8
@@ -20,7 +33,9 @@ ONES = {"she": "woman", "he": "man", "it": "thing"}
 
 
 class Statement(NamedTuple):
-    """That the fact holds, or does not, once the first `events` events of the town have happened; `text` says so."""
+    """That the fact holds, or does not, once the first `events` events of the town have happened;
+    `text` says so.
+    """
 
     fact: Fact
     holds: bool
@@ -30,7 +45,9 @@ class Statement(NamedTuple):
 
 @dataclass
 class Scene:
-    """Sentences about a town, the two who talk in them, whom or what they talk of, and every statement made."""
+    """Sentences about a town, the two who talk in them, whom or what they talk of, and every
+    statement made.
+    """
 
     town: Town
     chance: Random
@@ -62,25 +79,49 @@ class Scene:
 
     def unknown(self) -> Fact:
         """A quality of the same subject that nothing was said of, as it may be or not."""
-        kind = self.chance.choice([kind for kind in self.town.qualities_of(self.subject) if kind not in self.known])
+        kind = self.chance.choice(
+            [kind for kind in self.town.qualities_of(self.subject) if kind not in self.known]
+        )
         fact = self.town.fact(kind, self.subject)
         return fact if self.chance.random() < 0.5 else self.town.contrary(fact)
 
     def name(self) -> str | None:
-        """A pronoun for the subject, or nothing where its name is to be said: at first, and now and then."""
-        return self.town.pronoun(self.subject) if self.named and self.chance.random() < 0.8 else None
+        """A pronoun for the subject, or nothing where its name is to be said: at first, and now and
+        then.
+        """
+        return (
+            self.town.pronoun(self.subject) if self.named and self.chance.random() < 0.8 else None
+        )
 
     def word(self, fact: Fact) -> str:
-        """The fact in any wording; a quality at times twice over, or with its opposite denied, or with what it is like."""
+        """The fact in any wording; a quality at times twice over, or with its opposite denied, or
+        with what it is like.
+        """
         chance, pronoun = self.chance, self.name() if fact.subject == self.subject else None
         # The first wordings come oftener than the last, as in any language.
-        text, kind = tell(fact, min(chance.randrange(2 * WORDINGS) // 2, chance.randrange(WORDINGS)), pronoun), chance.random()
+        text, kind = (
+            tell(
+                fact, min(chance.randrange(2 * WORDINGS) // 2, chance.randrange(WORDINGS)), pronoun
+            ),
+            chance.random(),
+        )
         if fact.kind not in ALL or kind < 0.3:
             return text
         again = synonym(chance, fact).value
         if kind < 0.7:
-            return fill(chance.choice(OF_ONE), fact.subject, pronoun, v=fact.value, w=again, one=ONES[self.town.pronoun(self.subject)])
-        return f"{text}, not {self.town.contrary(fact).value}" if kind < 0.85 else f"{text} {chance.choice(tails(fact))}"
+            return fill(
+                chance.choice(OF_ONE),
+                fact.subject,
+                pronoun,
+                v=fact.value,
+                w=again,
+                one=ONES[self.town.pronoun(self.subject)],
+            )
+        return (
+            f"{text}, not {self.town.contrary(fact).value}"
+            if kind < 0.85
+            else f"{text} {chance.choice(tails(fact))}"
+        )
 
     def tell(self, fact: Fact, holds: bool = True) -> str:
         """The fact, stated, in any wording; a quality may also only show."""
@@ -104,8 +145,15 @@ def introduce(scene: Scene) -> None:
     chance.shuffle(facts)
     clauses = [scene.state(facts[0], scene.word(facts[0])), scene.tell(facts[1])]
     if chance.random() < 0.5:
-        clauses.append(fill(chance.choice(OF_TWO), scene.subject, town.pronoun(scene.subject), v=synonym(chance, facts[0]).value,
-                            w=synonym(chance, facts[1]).value))
+        clauses.append(
+            fill(
+                chance.choice(OF_TWO),
+                scene.subject,
+                town.pronoun(scene.subject),
+                v=synonym(chance, facts[0]).value,
+                w=synonym(chance, facts[1]).value,
+            )
+        )
     scene.say(*chance.choice(list(GENRES.values()))(scene, clauses))
     scene.named = True
 
@@ -128,22 +176,37 @@ def diary(scene: Scene, clauses: list[str]) -> list[str]:
 
 def report(_: Scene, clauses: list[str]) -> list[str]:
     """What the newspaper wrote."""
-    return [f"the newspaper reported that {clauses[0]}", *(f"it added that {clause}" for clause in clauses[1:])]
+    return [
+        f"the newspaper reported that {clauses[0]}",
+        *(f"it added that {clause}" for clause in clauses[1:]),
+    ]
 
 
 def talk(scene: Scene, clauses: list[str]) -> list[str]:
     """What people said to one another."""
-    return [f'"{clause[0].upper()}{clause[1:]}," said {scene.chance.choice(scene.speakers)}' for clause in clauses]
+    return [
+        f'"{clause[0].upper()}{clause[1:]}," said {scene.chance.choice(scene.speakers)}'
+        for clause in clauses
+    ]
 
 
 def notice(scene: Scene, clauses: list[str]) -> list[str]:
     """A notice on the wall."""
     place = scene.chance.choice(FIELDS).place
-    return [f"a notice hung on the door of the {place}", *(f"it read: {clause}" for clause in clauses)]
+    return [
+        f"a notice hung on the door of the {place}",
+        *(f"it read: {clause}" for clause in clauses),
+    ]
 
 
 GENRES: dict[str, Callable[[Scene, list[str]], list[str]]] = {
-    "story": plain, "letter": letter, "diary": diary, "report": report, "talk": talk, "notice": notice}
+    "story": plain,
+    "letter": letter,
+    "diary": diary,
+    "report": report,
+    "talk": talk,
+    "notice": notice,
+}
 
 
 def claim(scene: Scene) -> None:
@@ -163,15 +226,21 @@ def question(scene: Scene) -> None:
     """Whether the subject is so, and the answer: yes, no, or that nobody knows."""
     chance, fact = scene.chance, scene.one()
     kind = chance.random()
-    scene.say(f"{scene.ask(fact if kind < 0.4 else scene.town.contrary(fact) if kind < 0.8 else scene.unknown())}?")
+    asked = fact if kind < 0.4 else scene.town.contrary(fact) if kind < 0.8 else scene.unknown()
+    scene.say(f"{scene.ask(asked)}?")
     if kind < 0.8:
-        scene.say(f"{'yes' if kind < 0.4 else 'no'}, {scene.tell(scene.town.fact(fact.kind, scene.subject))}")
+        scene.say(
+            f"{'yes' if kind < 0.4 else 'no'},"
+            f" {scene.tell(scene.town.fact(fact.kind, scene.subject))}"
+        )
     else:
         scene.say(chance.choice(telling.UNKNOWN))
 
 
 def quiz(scene: Scene) -> None:
-    """What is so is said; then short questions, each with its answer: yes, no, or that nobody knows."""
+    """What is so is said; then short questions, each with its answer: yes, no, or that nobody
+    knows.
+    """
     chance, town = scene.chance, scene.town
     scene.say(scene.tell(scene.one()))
     for _ in range(chance.randint(3, 6)):
@@ -188,7 +257,9 @@ def nouns(scene: Scene) -> None:
     """Short questions about qualities by their nouns."""
     for kind in scene.chance.sample(scene.known, 2):
         fact = scene.town.fact(kind, scene.subject)
-        scene.say(f"{'its' if scene.subject in scene.town.belongings else 'the'} {kind}?", fact.value)
+        scene.say(
+            f"{'its' if scene.subject in scene.town.belongings else 'the'} {kind}?", fact.value
+        )
 
 
 def restate(scene: Scene) -> None:
@@ -201,7 +272,13 @@ def compare(scene: Scene) -> None:
     """Two say or ask something in different words: the same thing, or not."""
     chance, fact = scene.chance, scene.one()
     same = chance.random() < 0.5
-    other = synonym(chance, fact) if same else scene.town.contrary(fact) if chance.random() < 0.5 else scene.unknown()
+    other = (
+        synonym(chance, fact)
+        if same
+        else scene.town.contrary(fact)
+        if chance.random() < 0.5
+        else scene.unknown()
+    )
     if chance.random() < 0.5:
         texts = [f"some said: {scene.word(fact)}", f"others said: {scene.word(other)}"]
     else:
@@ -213,16 +290,30 @@ def check_answer(scene: Scene) -> None:
     """Somebody asks about a quality, somebody says something: an answer or none."""
     chance, fact = scene.chance, scene.one()
     good = chance.random() < 0.6
-    said = fact if good else next(scene.town.fact(kind, scene.subject) for kind in scene.known if kind != fact.kind)
-    scene.say(f"{chance.choice(ASKING_ABOUT).format(n=fact.kind, s=scene.subject)}?", scene.tell(said),
-              chance.choice(telling.ANSWERED if good else telling.NO_ANSWER))
+    said = (
+        fact
+        if good
+        else next(scene.town.fact(kind, scene.subject) for kind in scene.known if kind != fact.kind)
+    )
+    scene.say(
+        f"{chance.choice(ASKING_ABOUT).format(n=fact.kind, s=scene.subject)}?",
+        scene.tell(said),
+        chance.choice(telling.ANSWERED if good else telling.NO_ANSWER),
+    )
 
 
 def because(scene: Scene) -> None:
     """What a quality brings about."""
     fact, chance = scene.one(), scene.chance
-    cause, effect = scene.state(fact, tell(fact, 0, scene.name())), show(fact, chance.randrange(SIGNS), scene.name())
-    scene.say(chance.choice(("because {0}, {1}", "{0}; therefore {1}", "since {0}, {1}", "{1}, for {0}")).format(cause, effect))
+    cause, effect = (
+        scene.state(fact, tell(fact, 0, scene.name())),
+        show(fact, chance.randrange(SIGNS), scene.name()),
+    )
+    scene.say(
+        chance.choice(
+            ("because {0}, {1}", "{0}; therefore {1}", "since {0}, {1}", "{1}, for {0}")
+        ).format(cause, effect)
+    )
 
 
 def again(scene: Scene) -> None:
@@ -231,16 +322,34 @@ def again(scene: Scene) -> None:
         scene.say(scene.tell(scene.one()))
     else:
         one, two = (scene.town.fact(kind, scene.subject) for kind in scene.known)
-        scene.say(fill(scene.chance.choice(OF_TWO), scene.subject, scene.name(), v=one.value, w=two.value))
+        scene.say(
+            fill(scene.chance.choice(OF_TWO), scene.subject, scene.name(), v=one.value, w=two.value)
+        )
 
 
 def relation(scene: Scene) -> None:
     """Facts of another kind: who owns what, who lives where."""
     town, chance = scene.town, scene.chance
-    subjects, kinds = (town.people, PERSON_KINDS) if chance.random() < 0.6 else (town.things, THING_KINDS)
+    subjects, kinds = (
+        (town.people, PERSON_KINDS) if chance.random() < 0.6 else (town.things, THING_KINDS)
+    )
     subject = chance.choice(subjects)
     for kind in chance.sample(kinds, 2):
         scene.say(scene.tell(town.fact(kind, subject)))
 
 
-TALKS = (quiz, nouns, claim, question, restate, restate, compare, check_answer, because, because, again, again, again)
+TALKS = (
+    quiz,
+    nouns,
+    claim,
+    question,
+    restate,
+    restate,
+    compare,
+    check_answer,
+    because,
+    because,
+    again,
+    again,
+    again,
+)

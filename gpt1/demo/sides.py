@@ -1,4 +1,6 @@
-"""The two sides of every task: training rows on one, development and test rows on the other, with no name, street or telling in common."""
+"""The two sides of every task: training rows on one, development and test rows on the other, with
+no name, street or telling in common.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +14,9 @@ from gpt1.demo.town import Town
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 MOST_DRAWS = 5000
-FRAME = re.compile("(dear|yours|said|it read|a notice hung|[a-z]+ wrote in a diary)")  # what a kind of text brings along
+FRAME = re.compile(
+    "(dear|yours|said|it read|a notice hung|[a-z]+ wrote in a diary)"
+)  # what a kind of text brings along
 
 
 class Side(NamedTuple):
@@ -23,11 +27,17 @@ class Side(NamedTuple):
 
     def half(self, items: Iterable[str]) -> tuple[str, ...]:
         """This side's half: every other one."""
-        return tuple(items)[self.number::2]
+        return tuple(items)[self.number :: 2]
 
     def town(self) -> Town:
         """A small town of this side's people and streets."""
-        return Town(self.chance, list(self.half(words.WOMEN)), list(self.half(words.MEN)), people=8, odd=self.number)
+        return Town(
+            self.chance,
+            list(self.half(words.WOMEN)),
+            list(self.half(words.MEN)),
+            people=8,
+            odd=self.number,
+        )
 
     def wording(self, of: Sequence[str]) -> str:
         """One of this side's wordings."""
@@ -43,7 +53,9 @@ class Side(NamedTuple):
 
     def contrary(self, fact: Fact) -> Fact:
         """The opposite in a word of this side."""
-        return fact._replace(value=self.chance.choice(self.half(opposite(fact.kind, fact.value).words)))
+        return fact._replace(
+            value=self.chance.choice(self.half(opposite(fact.kind, fact.value).words))
+        )
 
     def tell(self, fact: Fact, shown: float = 0.0) -> str:
         """The fact in a wording of this side; by the chance `shown` without naming the quality."""
@@ -54,7 +66,9 @@ class Side(NamedTuple):
     def tell_two(self, one: Fact, two: Fact) -> str:
         """Two qualities of one subject in one clause, in any order."""
         first, second = self.chance.sample((one, two), 2)
-        return with_articles(self.wording(OF_TWO).format(s=first.subject, v=first.value, w=second.value))
+        return with_articles(
+            self.wording(OF_TWO).format(s=first.subject, v=first.value, w=second.value)
+        )
 
 
 class Portrait(NamedTuple):
@@ -65,24 +79,42 @@ class Portrait(NamedTuple):
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> Portrait:
-    """A relative or a belonging of a new town, and every quality of the topic in random order: all of people or all of things."""
+    """A relative or a belonging of a new town, and every quality of the topic in random order: all
+    of people or all of things.
+    """
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
-    return Portrait(town, tuple(side.fact(kind, subject, chance.randrange(2)) for kind in chance.sample(topic, len(topic))))
+    return Portrait(
+        town,
+        tuple(
+            side.fact(kind, subject, chance.randrange(2))
+            for kind in chance.sample(topic, len(topic))
+        ),
+    )
 
 
 def clauses(text: str) -> list[str]:
-    """What stands between two marks of punctuation, in lower case: by these a task's text is looked up in the books."""
-    return [clause for part in re.split(r'[.,?!:;"]+', text.lower()) if " " in (clause := part.strip()) and not FRAME.match(clause)]
+    """What stands between two marks of punctuation, in lower case: by these a task's text is looked
+    up in the books.
+    """
+    return [
+        clause
+        for part in re.split(r'[.,?!:;"]+', text.lower())
+        if " " in (clause := part.strip()) and not FRAME.match(clause)
+    ]
 
 
 def distinct(make: Callable[[int], Row], count: int, known: set[str]) -> list[Row]:
-    """Rows make(0) … make(count - 1), drawn again where a clause of their texts is in `known`, or the row came before."""
+    """Rows make(0) … make(count - 1), drawn again where a clause of their texts is in `known`, or
+    the row came before.
+    """
     rows: dict[Row, None] = {}
     for number in range(count):
         for _ in range(MOST_DRAWS):
             row = make(number)
-            if row not in rows and not any(clause in known for text in row_texts(row) for clause in clauses(text)):
+            if row not in rows and not any(
+                clause in known for text in row_texts(row) for clause in clauses(text)
+            ):
                 break
         else:
             raise RuntimeError(f"no new row in {MOST_DRAWS} draws; the last was {row}")

@@ -22,19 +22,47 @@ def sentiment(side: Side, pleasant: bool) -> Single:
     """A kind or an unkind sentence, with adjectives and in words of this side."""
     town, chance = side.town(), side.chance
     one, two = chance.sample(town.people, 2)
-    text = opinion(Scene(town, chance), pleasant, one, two, chance.choice(words.WORKS), OPINION_TEMPLATES, side.half)
+    text = opinion(
+        Scene(town, chance),
+        pleasant,
+        one,
+        two,
+        chance.choice(words.WORKS),
+        OPINION_TEMPLATES,
+        side.half,
+    )
     return Single(sentence(text), "1" if pleasant else "0")
 
 
 WRONG_FORMS = {
-    "was": "were", "were": "was", "belonged": "belong", "worked": "working", "lived": "living", "kept": "keep", "had": "having",
-    "liked": "liking", "owned": "own", "lay": "lying", "looked": "look", "felt": "feeling", "stood": "standing", "gave": "giving",
-    "went": "going", "made": "make", "trusted": "trusting", "stayed": "staying", "could": "can to", "possessed": "possess"}
+    "was": "were",
+    "were": "was",
+    "belonged": "belong",
+    "worked": "working",
+    "lived": "living",
+    "kept": "keep",
+    "had": "having",
+    "liked": "liking",
+    "owned": "own",
+    "lay": "lying",
+    "looked": "look",
+    "felt": "feeling",
+    "stood": "standing",
+    "gave": "giving",
+    "went": "going",
+    "made": "make",
+    "trusted": "trusting",
+    "stayed": "staying",
+    "could": "can to",
+    "possessed": "possess",
+}
 SMALL_WORDS = ("the", "a", "an", "to", "of", "in", "by", "from", "that", "as")
 
 
 def acceptability(side: Side, good: bool) -> Single:
-    """A sentence of the town, or one in which a word stands in a wrong form, is missing, doubled, or out of its place."""
+    """A sentence of the town, or one in which a word stands in a wrong form, is missing, doubled,
+    or out of its place.
+    """
     chance = side.chance
     while True:
         clause = _clause(side)
@@ -52,11 +80,24 @@ def _clause(side: Side) -> str:
     if choice == 0:
         return side.wording(GIVING).format(p=one, s=chance.choice(town.things), v=two)
     if choice == 1:
-        return opinion(Scene(town, chance), chance.random() < 0.5, one, two, chance.choice(words.WORKS), MOOD_TEMPLATES, side.half)
+        return opinion(
+            Scene(town, chance),
+            chance.random() < 0.5,
+            one,
+            two,
+            chance.choice(words.WORKS),
+            MOOD_TEMPLATES,
+            side.half,
+        )
     if choice == 2:
         kinds, subjects = chance.choice(((THING_KINDS, town.things), (PERSON_KINDS, town.people)))
-        return tell(town.fact(chance.choice(kinds), chance.choice(subjects)), chance.randrange(side.number, 8, 2))
-    return side.tell(draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS)))).facts[0], 0.5)
+        return tell(
+            town.fact(chance.choice(kinds), chance.choice(subjects)),
+            chance.randrange(side.number, 8, 2),
+        )
+    return side.tell(
+        draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS)))).facts[0], 0.5
+    )
 
 
 def _wrong_form(side: Side, text: list[str]) -> list[str] | None:
@@ -64,20 +105,22 @@ def _wrong_form(side: Side, text: list[str]) -> list[str] | None:
     if not places:
         return None
     place = side.chance.choice(places)
-    return [*text[:place], WRONG_FORMS[text[place]], *text[place + 1:]]
+    return [*text[:place], WRONG_FORMS[text[place]], *text[place + 1 :]]
 
 
 def _missing(side: Side, text: list[str]) -> list[str] | None:
-    places = [place for place, word in enumerate(text) if word in SMALL_WORDS or word in WRONG_FORMS]
+    places = [
+        place for place, word in enumerate(text) if word in SMALL_WORDS or word in WRONG_FORMS
+    ]
     if not places:
         return None
     place = side.chance.choice(places)
-    return text[:place] + text[place + 1:]
+    return text[:place] + text[place + 1 :]
 
 
 def _doubled(side: Side, text: list[str]) -> list[str]:
     place = side.chance.randrange(len(text))
-    return [*text[:place + 1], *text[place:]]
+    return [*text[: place + 1], *text[place:]]
 
 
 def _misplaced(side: Side, text: list[str]) -> list[str] | None:
@@ -86,4 +129,4 @@ def _misplaced(side: Side, text: list[str]) -> list[str] | None:
     if not places:
         return None
     place = side.chance.choice(places)
-    return [*text[:place], text[place + 1], text[place], *text[place + 2:]]
+    return [*text[:place], text[place + 1], text[place], *text[place + 2 :]]

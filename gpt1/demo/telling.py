@@ -1,4 +1,6 @@
-"""How facts are told and asked for: each kind in eight tellings of one meaning; {s} stands for its subject, {v} for its value."""
+"""How facts are told and asked for: each kind in eight tellings of one meaning; {s} stands for its
+subject, {v} for its value.
+"""
 
 import re
 from random import Random
@@ -8,7 +10,8 @@ from gpt1.demo import qualities
 
 
 class Fact(NamedTuple):
-    """`kind` is a key of TELLINGS or a quality; `subject` and `value` are words as they stand in a sentence: "the kite", "a baker".
+    """`kind` is a key of TELLINGS or a quality; `subject` and `value` are words as they stand in a
+    sentence: "the kite", "a baker".
 
     The value of a quality is any word of the pole that holds.
     """
@@ -19,35 +22,125 @@ class Fact(NamedTuple):
 
 
 TELLINGS = {
-    "owner": ("{v} owned {s}", "{s} belonged to {v}", "{v} was the owner of {s}", "{s} was the property of {v}",
-              "{v} possessed {s}", "{s} was owned by {v}", "{s} was in the hands of {v}", "the one who had {s} was {v}"),
-    "colour": ("{s} was {v}", "the colour of {s} was {v}", "{s} was painted {v}", "{s} looked {v}",
-               "{s} had a {v} colour", "{s} shone {v} in the light", "somebody had dyed {s} {v}", "{v} was the colour of {s}"),
-    "material": ("{s} was made of {v}", "{s} consisted of {v}", "{v} was what {s} was made of", "{s} was formed from {v}",
-                 "the maker of {s} had used {v}", "{s} had been built out of {v}", "{s} was of solid {v}",
-                 "for {s} somebody had taken {v}"),
-    "place": ("{s} was in {v}", "{s} stayed in {v}", "in {v} sat {s}", "one could meet {s} in {v}",
-              "{s} spent the day in {v}", "{v} was where {s} waited", "{s} was to be seen in {v}", "people found {s} in {v}"),
-    "pet": ("{s} had {v}", "{s} kept {v}", "the pet of {s} was {v}", "{v} lived with {s}",
-            "{s} looked after {v}", "{v} followed {s} everywhere", "{s} fed {v} every day", "{s} shared the house with {v}"),
-    "food": ("{s} liked {v}", "the favourite food of {s} was {v}", "{s} loved to eat {v}", "{s} was fond of {v}",
-             "{v} tasted best to {s}", "nothing tasted better to {s} than {v}", "{s} always asked for {v}",
-             "{s} could never have enough {v}"),
-    "street": ("{s} lived in {v}", "the house of {s} stood in {v}", "{v} was where {s} lived", "{s} had a house in {v}",
-               "{s} dwelt in {v}", "the home of {s} was in {v}", "{s} had rooms in {v}", "people visited {s} in {v}"),
-    "age": ("{s} was {v} years old", "the age of {s} was {v}", "{s} had turned {v}", "{s} had lived for {v} years",
-            "{s} had reached the age of {v}", "{s} had seen {v} winters", "{v} was the age of {s}", "{s} counted {v} years"),
-    "friend": ("{v} was the best friend of {s}", "the best friend of {s} was {v}", "{s} trusted {v} most of all",
-               "{s} liked nobody better than {v}", "nobody was closer to {s} than {v}", "{s} shared every secret with {v}",
-               "the one whom {s} trusted was {v}", "{v} was dearest to {s}"),
+    "owner": (
+        "{v} owned {s}",
+        "{s} belonged to {v}",
+        "{v} was the owner of {s}",
+        "{s} was the property of {v}",
+        "{v} possessed {s}",
+        "{s} was owned by {v}",
+        "{s} was in the hands of {v}",
+        "the one who had {s} was {v}",
+    ),
+    "colour": (
+        "{s} was {v}",
+        "the colour of {s} was {v}",
+        "{s} was painted {v}",
+        "{s} looked {v}",
+        "{s} had a {v} colour",
+        "{s} shone {v} in the light",
+        "somebody had dyed {s} {v}",
+        "{v} was the colour of {s}",
+    ),
+    "material": (
+        "{s} was made of {v}",
+        "{s} consisted of {v}",
+        "{v} was what {s} was made of",
+        "{s} was formed from {v}",
+        "the maker of {s} had used {v}",
+        "{s} had been built out of {v}",
+        "{s} was of solid {v}",
+        "for {s} somebody had taken {v}",
+    ),
+    "place": (
+        "{s} was in {v}",
+        "{s} stayed in {v}",
+        "in {v} sat {s}",
+        "one could meet {s} in {v}",
+        "{s} spent the day in {v}",
+        "{v} was where {s} waited",
+        "{s} was to be seen in {v}",
+        "people found {s} in {v}",
+    ),
+    "pet": (
+        "{s} had {v}",
+        "{s} kept {v}",
+        "the pet of {s} was {v}",
+        "{v} lived with {s}",
+        "{s} looked after {v}",
+        "{v} followed {s} everywhere",
+        "{s} fed {v} every day",
+        "{s} shared the house with {v}",
+    ),
+    "food": (
+        "{s} liked {v}",
+        "the favourite food of {s} was {v}",
+        "{s} loved to eat {v}",
+        "{s} was fond of {v}",
+        "{v} tasted best to {s}",
+        "nothing tasted better to {s} than {v}",
+        "{s} always asked for {v}",
+        "{s} could never have enough {v}",
+    ),
+    "street": (
+        "{s} lived in {v}",
+        "the house of {s} stood in {v}",
+        "{v} was where {s} lived",
+        "{s} had a house in {v}",
+        "{s} dwelt in {v}",
+        "the home of {s} was in {v}",
+        "{s} had rooms in {v}",
+        "people visited {s} in {v}",
+    ),
+    "age": (
+        "{s} was {v} years old",
+        "the age of {s} was {v}",
+        "{s} had turned {v}",
+        "{s} had lived for {v} years",
+        "{s} had reached the age of {v}",
+        "{s} had seen {v} winters",
+        "{v} was the age of {s}",
+        "{s} counted {v} years",
+    ),
+    "friend": (
+        "{v} was the best friend of {s}",
+        "the best friend of {s} was {v}",
+        "{s} trusted {v} most of all",
+        "{s} liked nobody better than {v}",
+        "nobody was closer to {s} than {v}",
+        "{s} shared every secret with {v}",
+        "the one whom {s} trusted was {v}",
+        "{v} was dearest to {s}",
+    ),
 }
-OF_QUALITY = ("{s} was {v}", "{s} seemed {v}", "{s} looked {v}", "{s} became {v}", "{s} stayed {v}", "{s} proved {v}", "{s} turned {v}",
-              "{s} appeared {v}")
+OF_QUALITY = (
+    "{s} was {v}",
+    "{s} seemed {v}",
+    "{s} looked {v}",
+    "{s} became {v}",
+    "{s} stayed {v}",
+    "{s} proved {v}",
+    "{s} turned {v}",
+    "{s} appeared {v}",
+)
 OF_ONE = ("{s} was a {v} {w} {one}", "{s} seemed a {v} {w} {one}", "what a {v} {w} {one} {s} was")
 OF_TWO = tuple(f"{wording} and {{w}}" for wording in OF_QUALITY)
-ASKING_WHETHER = ("was {s} {v}", "did {s} seem {v}", "did {s} look {v}", "did {s} become {v}", "did {s} stay {v}", "did {s} prove {v}")
-ASKING_ABOUT = ("what about the {n} of {s}", "what was the {n} of {s}", "what did one hear of the {n} of {s}",
-                "what was said of the {n} of {s}", "what was known of the {n} of {s}", "how was the {n} of {s}")
+ASKING_WHETHER = (
+    "was {s} {v}",
+    "did {s} seem {v}",
+    "did {s} look {v}",
+    "did {s} become {v}",
+    "did {s} stay {v}",
+    "did {s} prove {v}",
+)
+ASKING_ABOUT = (
+    "what about the {n} of {s}",
+    "what was the {n} of {s}",
+    "what did one hear of the {n} of {s}",
+    "what was said of the {n} of {s}",
+    "what was known of the {n} of {s}",
+    "how was the {n} of {s}",
+)
 TRUE = ("yes", "yes, that was true")
 FALSE = ("no", "no, that was false")
 UNKNOWN = ("perhaps", "perhaps, nobody knew")
@@ -66,15 +159,22 @@ OBJECT = {"she": "her", "he": "him", "it": "it"}
 
 
 def fill(template: str, subject: str, pronoun: str | None = None, **values: str) -> str:
-    """The template with the subject for {s}, or she, he or it: her or him where {s} is not the subject of its clause."""
+    """The template with the subject for {s}, or she, he or it: her or him where {s} is not the
+    subject of its clause.
+    """
     if pronoun:
-        template = re.sub(r"(^|\bthat |^was |^did |\{one\} )?\{s\}", lambda found: f"{found[1]}{pronoun}" if found[1] is not None
-                          else OBJECT[pronoun], template)
+        template = re.sub(
+            r"(^|\bthat |^was |^did |\{one\} )?\{s\}",
+            lambda found: f"{found[1]}{pronoun}" if found[1] is not None else OBJECT[pronoun],
+            template,
+        )
     return with_articles(template.format(s=subject, **values))
 
 
 def tell(fact: Fact, wording: int, pronoun: str | None = None) -> str:
-    """A clause that states the fact, without a full stop; with a pronoun for the subject where one is given."""
+    """A clause that states the fact, without a full stop; with a pronoun for the subject where one
+    is given.
+    """
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 
@@ -85,13 +185,20 @@ def show(fact: Fact, sign: int, pronoun: str | None = None) -> str:
 
 def tails(fact: Fact) -> tuple[str, ...]:
     """What may follow the word of a quality: what it is compared with, or the quality's noun."""
-    return (*(f"as {like}" for like in qualities.pole_of(fact.kind, fact.value).likes), f"in {fact.kind}")
+    return (
+        *(f"as {like}" for like in qualities.pole_of(fact.kind, fact.value).likes),
+        f"in {fact.kind}",
+    )
 
 
 def synonym(chance: Random, fact: Fact, words: tuple[str, ...] | None = None) -> Fact:
     """The same in another word: one of `words` where given, else any."""
     pole = qualities.pole_of(fact.kind, fact.value)
-    return fact._replace(value=chance.choice([word for word in pole.words if word != fact.value and (words is None or word in words)]))
+    return fact._replace(
+        value=chance.choice(
+            [word for word in pole.words if word != fact.value and (words is None or word in words)]
+        )
+    )
 
 
 def sentence(clause: str) -> str:

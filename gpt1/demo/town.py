@@ -1,4 +1,6 @@
-"""A town and its days: who lives there, what they own, what they are like and where they go. Facts hold until an event changes them."""
+"""A town and its days: who lives there, what they own, what they are like and where they go. Facts
+hold until an event changes them.
+"""
 
 from random import Random
 from typing import NamedTuple
@@ -25,20 +27,31 @@ def with_article(noun: str) -> str:
 
 
 def compound_names(chance: Random, count: int, odd: int | None = None) -> list[str]:
-    """Names such as Ashbrook, all different; those whose place among all is odd (1) or even (0) where that is asked for."""
-    names = [f"{start.capitalize()}{end}" for start in words.SURNAME_STARTS for end in words.SURNAME_ENDS]
+    """Names such as Ashbrook, all different; those whose place among all is odd (1) or even (0)
+    where that is asked for.
+    """
+    names = [
+        f"{start.capitalize()}{end}" for start in words.SURNAME_STARTS for end in words.SURNAME_ENDS
+    ]
     return chance.sample(names if odd is None else names[odd::2], count)
 
 
 class Town:
     """People by name, things by noun ("the kite"), and every fact about them as it stands.
 
-    Relatives ("Anna's aunt") and belongings ("Anna's kite") have the qualities. `women` and `men` are the names to draw from, `odd` says
-    which streets.
+    Relatives ("Anna's aunt") and belongings ("Anna's kite") have the qualities. `women` and `men`
+    are the names to draw from, `odd` says which streets.
     """
 
-    def __init__(self, chance: Random, women: list[str], men: list[str], people: int = 8, things: int = 4,
-                 odd: int | None = None) -> None:
+    def __init__(
+        self,
+        chance: Random,
+        women: list[str],
+        men: list[str],
+        people: int = 8,
+        things: int = 4,
+        odd: int | None = None,
+    ) -> None:
         self.chance = chance
         self.women = chance.sample(women, people // 2)
         self.men = chance.sample(men, people - people // 2)
@@ -46,25 +59,46 @@ class Town:
         chance.shuffle(self.people)
         nouns = chance.sample(words.THINGS, things + people)
         self.things = [f"the {noun}" for noun in nouns[:things]]
-        self.belongings = [f"{person}'s {noun}" for person, noun in zip(self.people, nouns[things:], strict=True)]
+        self.belongings = [
+            f"{person}'s {noun}" for person, noun in zip(self.people, nouns[things:], strict=True)
+        ]
         self.relatives = [f"{person}'s {chance.choice(list(RELATIVES))}" for person in self.people]
         self.surnames = dict(zip(self.people, compound_names(chance, people, odd), strict=True))
         self.events: list[Event] = []
         self.day = 0
         self.pools: dict[str, list[str]] = {
-            "owner": self.people, "friend": self.people, "colour": list(words.COLOURS), "material": list(words.MATERIALS),
-            "place": [f"the {field.place}" for field in FIELDS], "pet": [with_article(animal) for animal in words.ANIMALS],
-            "food": list(words.FOODS), "age": list(words.NUMBERS),
-            "street": [f"{name} {chance.choice(words.STREET_KINDS)}" for name in compound_names(chance, people, odd)]}
+            "owner": self.people,
+            "friend": self.people,
+            "colour": list(words.COLOURS),
+            "material": list(words.MATERIALS),
+            "place": [f"the {field.place}" for field in FIELDS],
+            "pet": [with_article(animal) for animal in words.ANIMALS],
+            "food": list(words.FOODS),
+            "age": list(words.NUMBERS),
+            "street": [
+                f"{name} {chance.choice(words.STREET_KINDS)}"
+                for name in compound_names(chance, people, odd)
+            ],
+        }
         self.values: dict[tuple[str, str], str] = {}
         for kinds, subjects in ((THING_KINDS, self.things), (PERSON_KINDS, self.people)):
             for kind in kinds:
                 for subject in subjects:
-                    self.change(Fact(kind, subject, chance.choice([value for value in self.pools[kind] if value != subject])))
+                    self.change(
+                        Fact(
+                            kind,
+                            subject,
+                            chance.choice(
+                                [value for value in self.pools[kind] if value != subject]
+                            ),
+                        )
+                    )
         for qualities, owners in ((OF_THINGS, self.belongings), (OF_PEOPLE, self.relatives)):
             for noun, quality in qualities.items():
                 for subject in owners:
-                    self.change(Fact(noun, subject, chance.choice(chance.choice(quality.poles).words)))
+                    self.change(
+                        Fact(noun, subject, chance.choice(chance.choice(quality.poles).words))
+                    )
 
     def change(self, fact: Fact) -> None:
         """An event: from now on the fact holds."""
@@ -72,9 +106,17 @@ class Town:
         self.events.append(Event(self.day, fact))
 
     def fact(self, kind: str, subject: str) -> Fact:
-        """The fact of this kind about this subject as it stands; for a quality in any of its words."""
+        """The fact of this kind about this subject as it stands; for a quality in any of its
+        words.
+        """
         value = self.values[kind, subject]
-        return Fact(kind, subject, self.chance.choice(ALL[kind].poles[value in ALL[kind].poles[1].words].words) if kind in ALL else value)
+        return Fact(
+            kind,
+            subject,
+            self.chance.choice(ALL[kind].poles[value in ALL[kind].poles[1].words].words)
+            if kind in ALL
+            else value,
+        )
 
     def qualities_of(self, subject: str) -> tuple[str, ...]:
         """The nouns of the qualities of a relative or a belonging."""
@@ -86,7 +128,13 @@ class Town:
 
     def new_value(self, kind: str, subject: str) -> str:
         """A value of the kind that the subject does not have now."""
-        return self.chance.choice([value for value in self.pools[kind] if value not in (self.values[kind, subject], subject)])
+        return self.chance.choice(
+            [
+                value
+                for value in self.pools[kind]
+                if value not in (self.values[kind, subject], subject)
+            ]
+        )
 
     def pronoun(self, subject: str) -> str:
         """She, he or it."""

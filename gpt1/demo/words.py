@@ -1,4 +1,6 @@
-"""The words of the made-up towns: names, things, places, trades, moods, by what may be said of them. No text is taken from anywhere."""
+"""The words of the made-up towns: names, things, places, trades, moods, by what may be said of
+them. No text is taken from anywhere.
+"""
 
 
 def _words(text: str, mark: str | None = None) -> tuple[str, ...]:
@@ -19,10 +21,15 @@ MEN = _names("""
 abel alec andrew ben bruno charles cyril dennis eric francis gilbert harry homer hugo jack jasper john karl leon louis martin morris neil
 norman owen philip robert samuel
 """)
-SURNAME_STARTS = _words("ash bar black brad cold cross dun east elm fair farn green hart hazel hol long mar mill north oak pen red rock "
-                       "shel stan thorn wal wend west whit win wood beck birch clay crow fen fox glen hay heath hill lamb lark moss "
-                       "rose sand stock storm swan")
-SURNAME_ENDS = _words("bank bourne bridge brook bury combe dale field ford grove ham hurst ley more ridge shaw stead stone ton well")
+SURNAME_STARTS = _words(
+    "ash bar black brad cold cross dun east elm fair farn green hart hazel hol long mar mill north"
+    " oak pen red rock shel stan thorn wal wend west whit win wood beck birch clay crow fen fox"
+    " glen hay heath hill lamb lark moss rose sand stock storm swan"
+)
+SURNAME_ENDS = _words(
+    "bank bourne bridge brook bury combe dale field ford grove ham hurst ley more ridge shaw stead"
+    " stone ton well"
+)
 STREET_KINDS = _words("Lane Street Road Hill Row Square")
 
 THINGS = _words("""
@@ -30,8 +37,13 @@ accordion apron bag barrel bell bicycle bonnet bottle bracelet bucket candle cap
 glove hammer helmet horn kettle knife lantern mallet mat mug net paintbrush pen plate purse ribbon rope saddle scarf shield sickle spade
 suitcase tambourine tent towel trunk
 """)
-COLOURS = _words("red blue green yellow black white brown grey purple orange pink golden silver crimson violet scarlet")
-MATERIALS = _words("wood iron leather glass paper wool clay stone silk copper brass tin straw bone cotton linen")
+COLOURS = _words(
+    "red blue green yellow black white brown grey purple orange pink golden silver crimson violet"
+    " scarlet"
+)
+MATERIALS = _words(
+    "wood iron leather glass paper wool clay stone silk copper brass tin straw bone cotton linen"
+)
 ANIMALS = _words("""
 cat dog goat pony rabbit parrot goose hen duck lamb donkey mouse owl raven turtle hedgehog
 """)
@@ -39,8 +51,10 @@ FOODS = _words("""
 apples butter cake cheese chestnuts cream eggs fish ham jam melons mustard olives pancakes peas pickles plums porridge pudding rice
 sausages strawberries toast
 """)
-NUMBERS = _words("nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty "
-                "seventy eighty ninety")
+NUMBERS = _words(
+    "nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+    " thirty forty fifty sixty seventy eighty ninety"
+)
 
 MOODS = (  # each row: words for one mood; the first rows are pleasant ones
     ("happy", "glad", "cheerful", "merry", "joyful", "delighted"),
@@ -59,19 +73,55 @@ wonderful worthy
 BAD = _words("""
 annoying awful bad boring clumsy disgusting dreadful dreary ghastly hideous horrible nasty pathetic rotten shabby terrible tiresome vile
 """)
-PRAISES = _words("praised admired loved enjoyed liked adored welcomed cherished recommended applauded")
+PRAISES = _words(
+    "praised admired loved enjoyed liked adored welcomed cherished recommended applauded"
+)
 BLAMES = _words("blamed hated disliked detested despised scolded cursed avoided loathed mocked")
 DEGREES = _words("very quite truly rather really so")
 
-WEATHERS = ("it rained", "the sun shone", "a storm blew", "snow fell", "fog lay over the roofs", "the wind howled", "it was hot",
-            "it was cold", "clouds hung low", "frost covered the roofs", "hail beat on the roofs", "the sky was clear", "a breeze rose",
-            "thunder rolled", "drizzle came down", "the air was mild")
-HOURS = ("in the morning", "at noon", "in the afternoon", "in the evening", "before breakfast", "after lunch", "at dusk", "at dawn",
-         "towards midnight", "after supper",
-         *(f"on {day}" for day in _names("monday tuesday wednesday thursday friday saturday sunday")),
-         *(f"one day in {month}" for month in _names("january february march april may june july august september october november "
-                                                     "december")),
-         *(f"at {feast}" for feast in _words("Easter Christmas Whitsun midsummer Michaelmas harvest carnival Candlemas")))
+WEATHERS = (
+    "it rained",
+    "the sun shone",
+    "a storm blew",
+    "snow fell",
+    "fog lay over the roofs",
+    "the wind howled",
+    "it was hot",
+    "it was cold",
+    "clouds hung low",
+    "frost covered the roofs",
+    "hail beat on the roofs",
+    "the sky was clear",
+    "a breeze rose",
+    "thunder rolled",
+    "drizzle came down",
+    "the air was mild",
+)
+HOURS = (
+    "in the morning",
+    "at noon",
+    "in the afternoon",
+    "in the evening",
+    "before breakfast",
+    "after lunch",
+    "at dusk",
+    "at dawn",
+    "towards midnight",
+    "after supper",
+    *(f"on {day}" for day in _names("monday tuesday wednesday thursday friday saturday sunday")),
+    *(
+        f"one day in {month}"
+        for month in _names(
+            "january february march april may june july august september october november december"
+        )
+    ),
+    *(
+        f"at {feast}"
+        for feast in _words(
+            "Easter Christmas Whitsun midsummer Michaelmas harvest carnival Candlemas"
+        )
+    ),
+)
 DEEDS = _words("""
 argued bathed begged bowed breathed camped chatted climbed coughed cried danced dined dozed dreamed drifted fainted fiddled giggled
 grumbled hesitated hummed jogged jumped knelt knitted laughed limped lingered listened lounged marched meditated mumbled murmured napped
@@ -90,13 +140,16 @@ clearly closely comfortably curiously deeply desperately drowsily dutifully even
 generously gravely greedily gruffly heroically humbly innocently intensely keenly leisurely mechanically mildly modestly neatly nimbly
 obediently oddly promptly rapidly
 """)
-WHEREABOUTS = _words("""
+WHEREABOUTS = _words(
+    """
 under an arch|behind a curtain|on the balcony|beside the brook|by the canal|near the cliff|along the coast|in the corridor|among the ferns
 |beyond the fence|at the fireside|on the grass|under the hedge|on the hillside|beside the lake|under the lime trees|on the pavement
 |along the path|by the pond|behind the pump|beside the river|on the roof|in the shade|by the shore|on the stairs|beside the statue
 |along the stream|in the sunshine|under the willow|near the window|at the crossroads|on the doorstep|beside the haystack|in the alley
 |behind the chimney|in the loft|across the valley|between the rocks|beneath the oak|around the corner
-""", "|")
+""",
+    "|",
+)
 WORKS = _words("""
 album anthem answer article auction autumn ball ballet banquet bargain beer bouquet breakfast broth cake camp carnival carol carving
 ceremony chorus circus coffee comedy concert contest costume dance debate dessert dinner drama drawing dream dress drink essay

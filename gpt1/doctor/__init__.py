@@ -1,1 +1,3 @@
-"""What may be wrong with a machine or a checkout, before a run finds out, each with the way out. Reads only."""
+"""What may be wrong with a machine or a checkout, before a run finds out, each with the way out.
+Reads only.
+"""

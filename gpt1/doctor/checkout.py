@@ -19,7 +19,14 @@ def git() -> list[Finding]:
     if not shutil.which("git"):
         return [Finding("git", "do", "absent", "install git (Debian, Ubuntu: apt install git)")]
     if not Path(".git").exists():
-        return [Finding("git", "do", f"{Path.cwd()} is not the root of a clone", "clone the project with git, or call git init here")]
+        return [
+            Finding(
+                "git",
+                "do",
+                f"{Path.cwd()} is not the root of a clone",
+                "clone the project with git, or call git init here",
+            )
+        ]
     return [Finding("git", "ok", "a clone")]
 
 
@@ -30,14 +37,34 @@ def locks() -> list[Finding]:
     if held(DVC_LOCK):
         time.sleep(MOMENT_SECONDS)
         if held(DVC_LOCK):
-            return [Finding("DVC", "do", f"DVC's lock is held by {holder(DVC_LOCK)}; every other DVC command waits for it",
-                            "wait for it to end, or end it")]
+            return [
+                Finding(
+                    "DVC",
+                    "do",
+                    f"DVC's lock is held by {holder(DVC_LOCK)}; every other DVC command waits"
+                    " for it",
+                    "wait for it to end, or end it",
+                )
+            ]
     left = abandoned()
     if left is None:
-        return [Finding("DVC", "note", f"{CLAIMS} cannot be read: left by a DVC that was killed; the next gpt1 run removes it")]
+        return [
+            Finding(
+                "DVC",
+                "note",
+                f"{CLAIMS} cannot be read: left by a DVC that was killed; the next gpt1 run"
+                " removes it",
+            )
+        ]
     if left:
-        return [Finding("DVC", "note", f"a DVC that was killed left {left} {'claim' if left == 1 else 'claims'}; "
-                                       "the next gpt1 run passes over them")]
+        return [
+            Finding(
+                "DVC",
+                "note",
+                f"a DVC that was killed left {left} {'claim' if left == 1 else 'claims'}; "
+                "the next gpt1 run passes over them",
+            )
+        ]
     return [Finding("DVC", "ok", "no lock is held")]
 
 
@@ -55,7 +82,10 @@ def holder(path: Path) -> str:
 
     try:
         process = Process(int(path.read_text(encoding="utf-8").split()[0]))
-        return f"process {process.pid} ({' '.join(' '.join(process.cmdline()).split())[:60]}; kill {process.pid} ends it)"
+        return (
+            f"process {process.pid} ({' '.join(' '.join(process.cmdline()).split())[:60]}; kill"
+            f" {process.pid} ends it)"
+        )
     except (OSError, ValueError, IndexError, Error):
         return "another process"
 
@@ -67,7 +97,10 @@ def abandoned() -> int | None:
     try:
         claims = parse_json(CLAIMS.read_text(encoding="utf-8"))
         readers = [claim for ones in claims.get("read", {}).values() for claim in ones]
-        return sum(not pid_exists(int(claim["pid"])) for claim in [*claims.get("write", {}).values(), *readers])
+        return sum(
+            not pid_exists(int(claim["pid"]))
+            for claim in [*claims.get("write", {}).values(), *readers]
+        )
     except FileNotFoundError:
         return 0
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -81,8 +114,12 @@ def parameters() -> list[Finding]:
     try:
         params = read_params()
     except UserError as error:
-        return [Finding("params", "do", str(error), "mend it, or compose it anew: gpt1 profile demo")]
-    return [Finding("params", "ok", f"{PARAMS}: profile {params.profile}, {len(params.tasks)} tasks")]
+        return [
+            Finding("params", "do", str(error), "mend it, or compose it anew: gpt1 profile demo")
+        ]
+    return [
+        Finding("params", "ok", f"{PARAMS}: profile {params.profile}, {len(params.tasks)} tasks")
+    ]
 
 
 def last_run() -> list[Finding]:
@@ -92,21 +129,53 @@ def last_run() -> list[Finding]:
     try:
         status = read_status(())
     except UserError as error:
-        kept = f"mv {LOCK_FILE} {LOCK_FILE}.broken && gpt1 run, which finds finished results in DVC's cache"
-        return [Finding("stages", "do", str(error).removesuffix("; gpt1 doctor says what is wrong with its files"),
-                        kept if str(LOCK_FILE) in str(error) else "mend what it names; git status shows what was changed")]
-    findings = [Finding("stages", "do", f"{name} failed: {ended.why}",
-                        f"mend that, then gpt1 run {name}; its last lines: gpt1 status {name}")
-                for name, ended in status.ended.items() if ended.how == "failed"]
+        kept = (
+            f"mv {LOCK_FILE} {LOCK_FILE}.broken && gpt1 run, which finds finished results in DVC's"
+            " cache"
+        )
+        return [
+            Finding(
+                "stages",
+                "do",
+                str(error).removesuffix("; gpt1 doctor says what is wrong with its files"),
+                (
+                    kept
+                    if str(LOCK_FILE) in str(error)
+                    else "mend what it names; git status shows what was changed"
+                ),
+            )
+        ]
+    findings = [
+        Finding(
+            "stages",
+            "do",
+            f"{name} failed: {ended.why}",
+            f"mend that, then gpt1 run {name}; its last lines: gpt1 status {name}",
+        )
+        for name, ended in status.ended.items()
+        if ended.how == "failed"
+    ]
     stopped = [name for name, ended in status.ended.items() if ended.how != "failed"]
     if stopped:
-        findings.append(Finding("stages", "note", f"{', '.join(stopped[:4])}{' …' if len(stopped) > 4 else ''} did not come to an end; "
-                                                  "gpt1 run goes on from checkpoints and finished seeds"))
+        findings.append(
+            Finding(
+                "stages",
+                "note",
+                f"{', '.join(stopped[:4])}{' …' if len(stopped) > 4 else ''} did not come to an"
+                " end; gpt1 run goes on from checkpoints and finished seeds",
+            )
+        )
     if findings:
         return findings
     now = f", at work: {', '.join(status.running)}" if status.running else ""
-    return [Finding("stages", "ok", f"{len(status.current)} of {len(status.stages)} are up to date{now}"
-                                    + (f", {status.to_run()}: gpt1 status says why" if status.to_run() else ""))]
+    return [
+        Finding(
+            "stages",
+            "ok",
+            f"{len(status.current)} of {len(status.stages)} are up to date{now}"
+            + (f", {status.to_run()}: gpt1 status says why" if status.to_run() else ""),
+        )
+    ]
 
 
 def data() -> list[Finding]:
@@ -124,7 +193,14 @@ def data() -> list[Finding]:
             continue
         problem = absent(name)
         if problem:
-            findings.append(Finding("data", "do", problem, f"{known[name].how_to_get}; or leave it out: gpt1 profile NAME"))
+            findings.append(
+                Finding(
+                    "data",
+                    "do",
+                    problem,
+                    f"{known[name].how_to_get}; or leave it out: gpt1 profile NAME",
+                )
+            )
         else:
             there.append(name)
     made = sorted({row.folder for row in rows.values() if row.made_up})
@@ -138,7 +214,9 @@ def data() -> list[Finding]:
 
 
 def absent(name: str) -> str:
-    """What is missing of a source in data/raw; '' where its files, or an archive that holds them, are there."""
+    """What is missing of a source in data/raw; '' where its files, or an archive that holds them,
+    are there.
+    """
     from gpt1.profile import all_sources
     from gpt1.sources.archives import is_archive
     from gpt1.sources.find import find_files

@@ -18,10 +18,21 @@ from gpt1.status.activity import at_work
 STYLES = {"ok": "green", "note": "yellow", "do": "bold red"}
 MARKS = {"ok": "ok", "note": "note", "do": "DO"}
 EXAMINATIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
-    ("Python", packages.python), ("packages", packages.packages), ("settings", machine.settings), ("memory", machine.memory),
-    ("GPU", machine.accelerators), ("DeepSpeed", machine.tools), ("disk", machine.disk), ("ports", services.ports), ("git", checkout.git),
-    ("params", checkout.parameters), ("DVC", checkout.locks), ("stages", checkout.last_run), ("MLflow", services.mlflow_database),
-    ("data", checkout.data))
+    ("Python", packages.python),
+    ("packages", packages.packages),
+    ("settings", machine.settings),
+    ("memory", machine.memory),
+    ("GPU", machine.accelerators),
+    ("DeepSpeed", machine.tools),
+    ("disk", machine.disk),
+    ("ports", services.ports),
+    ("git", checkout.git),
+    ("params", checkout.parameters),
+    ("DVC", checkout.locks),
+    ("stages", checkout.last_run),
+    ("MLflow", services.mlflow_database),
+    ("data", checkout.data),
+)
 
 
 def examine() -> list[Finding]:
@@ -37,11 +48,24 @@ def examine() -> list[Finding]:
         except UserError as error:
             findings.append(Finding(name, "do", str(error)))
         except (OSError, ImportError) as error:
-            findings.append(Finding(name, "do", f"cannot be looked at: {error}", "make setup, where a package is at fault"))
+            findings.append(
+                Finding(
+                    name,
+                    "do",
+                    f"cannot be looked at: {error}",
+                    "make setup, where a package is at fault",
+                )
+            )
     if screen.is_terminal:
         print(f"\r{'':10}\r", end="", file=sys.stderr, flush=True)
-    unsound = [finding for finding in findings if finding.name == "params" and finding.state == "do"]
-    return [finding for finding in findings if not any(finding is not one and finding.found == one.found for one in unsound)]
+    unsound = [
+        finding for finding in findings if finding.name == "params" and finding.state == "do"
+    ]
+    return [
+        finding
+        for finding in findings
+        if not any(finding is not one and finding.found == one.found for one in unsound)
+    ]
 
 
 def doctor_and_show(as_json: bool) -> bool:
@@ -56,7 +80,10 @@ def doctor_and_show(as_json: bool) -> bool:
 
 def plain_values(findings: Sequence[Finding]) -> dict[str, Any]:
     """All of it for a program."""
-    return {"well": not any(finding.state == "do" for finding in findings), "findings": [finding._asdict() for finding in findings]}
+    return {
+        "well": not any(finding.state == "do" for finding in findings),
+        "findings": [finding._asdict() for finding in findings],
+    }
 
 
 def print_findings(screen: Console, findings: Sequence[Finding]) -> None:
@@ -71,6 +98,14 @@ def print_findings(screen: Console, findings: Sequence[Finding]) -> None:
     to_do = sum(finding.state == "do" for finding in findings)
     screen.print()
     who = at_work()
-    well = f"{who} is at work, and gpt1 status says how far it is" if who else "gpt1 run runs what is out of date"
-    last = f"{to_do} {'thing' if to_do == 1 else 'things'} to do: see DO above" if to_do else f"nothing to do: {well}"
+    well = (
+        f"{who} is at work, and gpt1 status says how far it is"
+        if who
+        else "gpt1 run runs what is out of date"
+    )
+    last = (
+        f"{to_do} {'thing' if to_do == 1 else 'things'} to do: see DO above"
+        if to_do
+        else f"nothing to do: {well}"
+    )
     screen.print(Text(last, style="bold"))

@@ -7,7 +7,9 @@ State = Literal["ok", "note", "do"]
 
 
 class Finding(NamedTuple):
-    """One thing looked at: all is well, worth knowing, or something must be done (which says what)."""
+    """One thing looked at: all is well, worth knowing, or something must be done (which says
+    what).
+    """
 
     name: str
     state: State

@@ -14,7 +14,10 @@ from gpt1.files import DATA, LOGS, read_json
 
 LEAST_DISK = 1.0 * GB  # the made-up town's run takes 0.6 GB
 PROBE_BYTES = 1 << 20
-ROOM = "make room: make clean, gpt1 worktrees --remove all, dvc gc --workspace (drops results of other parameters)"
+ROOM = (
+    "make room: make clean, gpt1 worktrees --remove all, dvc gc --workspace (drops results of other"
+    " parameters)"
+)
 
 
 def settings() -> list[Finding]:
@@ -28,8 +31,16 @@ def settings() -> list[Finding]:
         found, _, cure = str(error).rpartition("; ")
         return [Finding("settings", "do", found, cure), *unknown_settings()]
     where = "on the CPU" if machine.device == "cpu" else "on GPUs"
-    return [Finding("cores", "ok", f"{cores()}; trainings run in {machine.processes} "
-                    f"{'process' if machine.processes == 1 else 'processes'} of {machine.threads} threads {where}"), *unknown_settings()]
+    return [
+        Finding(
+            "cores",
+            "ok",
+            f"{cores()}; trainings run in {machine.processes}"
+            f" {'process' if machine.processes == 1 else 'processes'} of {machine.threads} threads"
+            f" {where}",
+        ),
+        *unknown_settings(),
+    ]
 
 
 def memory() -> list[Finding]:
@@ -43,15 +54,28 @@ def memory() -> list[Finding]:
     free = min(float(virtual_memory().available), memory_bytes())
     measured, most = measured_bytes(), training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"])
     needs = measured or most
-    takes = f"took at most {size(needs)} when it last ran" if measured else f"takes at most {size(needs)}, reckoned with caution"
+    takes = (
+        f"took at most {size(needs)} when it last ran"
+        if measured
+        else f"takes at most {size(needs)}, reckoned with caution"
+    )
     found = f"{size(free)} free of {size(memory_bytes())}, a training on the CPU {takes}"
     if free < needs:
-        return [Finding("memory", "do", found, "end other programs, or set GPT1_MICRO_BATCH in .env to fewer rows")]
+        return [
+            Finding(
+                "memory",
+                "do",
+                found,
+                "end other programs, or set GPT1_MICRO_BATCH in .env to fewer rows",
+            )
+        ]
     return [Finding("memory", "ok", f"{found}; {lanes_of_cpu()} side by side")]
 
 
 def measured_bytes() -> float:
-    """The most memory that a training of params.yaml's sizes has taken in a process here; 0 where none has run since they changed."""
+    """The most memory that a training of params.yaml's sizes has taken in a process here; 0 where
+    none has run since they changed.
+    """
     from gpt1.status.made_with import changed_since
 
     if changed_since("pretrain@transformer"):
@@ -65,26 +89,66 @@ def measured_bytes() -> float:
 
 
 def accelerators() -> list[Finding]:
-    """GPUs, and whether torch and the driver agree; without one whether the processor multiplies bf16 numbers."""
+    """GPUs, and whether torch and the driver agree; without one whether the processor multiplies
+    bf16 numbers.
+    """
     import torch
 
     from gpt1.plan.machines import nvidia_smi
     from gpt1.train.precision import native_bf16
 
-    seen, usable = len(nvidia_smi("memory.total")), torch.cuda.device_count() if torch.cuda.is_available() else 0
+    seen, usable = (
+        len(nvidia_smi("memory.total")),
+        torch.cuda.device_count() if torch.cuda.is_available() else 0,
+    )
     if usable:
-        found = [Finding("GPU", "ok", f"{usable} × {torch.cuda.get_device_name(0)}, torch {torch.__version__}")]
+        found = [
+            Finding(
+                "GPU",
+                "ok",
+                f"{usable} × {torch.cuda.get_device_name(0)}, torch {torch.__version__}",
+            )
+        ]
     elif seen and torch.version.cuda is None:
-        found = [Finding("GPU", "do", f"{seen} there, but torch {torch.__version__} is built for CPUs",
-                         "rm -rf .venv and make setup without TORCH_INDEX, which takes the CUDA build")]
+        found = [
+            Finding(
+                "GPU",
+                "do",
+                f"{seen} there, but torch {torch.__version__} is built for CPUs",
+                "rm -rf .venv and make setup without TORCH_INDEX, which takes the CUDA build",
+            )
+        ]
     elif seen:
-        found = [Finding("GPU", "do", f"{seen} there, but torch cannot use them (built for CUDA {torch.version.cuda})",
-                         "update the driver; nvidia-smi says which CUDA it knows; or set GPT1_DEVICE=cpu in .env")]
+        found = [
+            Finding(
+                "GPU",
+                "do",
+                f"{seen} there, but torch cannot use them (built for CUDA {torch.version.cuda})",
+                "update the driver; nvidia-smi says which CUDA it knows; or set GPT1_DEVICE=cpu in"
+                " .env",
+            )
+        ]
     else:
-        found = [Finding("GPU", "note", "none: everything runs on the CPU; gpt1 plan says how long that takes")]
+        found = [
+            Finding(
+                "GPU",
+                "note",
+                "none: everything runs on the CPU; gpt1 plan says how long that takes",
+            )
+        ]
     bf16 = native_bf16()
-    return [*found, Finding("bf16", "ok" if bf16 else "note", "multiplied by the processor" if bf16 else
-                            "not known to this processor: emulated, the same numbers at the speed of fp32")]
+    return [
+        *found,
+        Finding(
+            "bf16",
+            "ok" if bf16 else "note",
+            (
+                "multiplied by the processor"
+                if bf16
+                else "not known to this processor: emulated, the same numbers at the speed of fp32"
+            ),
+        ),
+    ]
 
 
 def tools() -> list[Finding]:
@@ -100,18 +164,42 @@ def tools() -> list[Finding]:
     except metadata.PackageNotFoundError:
         deepspeed = Finding("DeepSpeed", "do", "absent", "make setup")
     if hosts and not shutil.which("pdsh"):
-        deepspeed = Finding("DeepSpeed", "do", "GPT1_HOSTFILE is set, and pdsh, by which other hosts are reached, is absent",
-                            "install pdsh, or start processes by srun, mpirun or torchrun")
-    compiler = next(filter(None, map(shutil.which, (os.environ.get("CXX") or "c++", "g++", "clang++"))), None)
+        deepspeed = Finding(
+            "DeepSpeed",
+            "do",
+            "GPT1_HOSTFILE is set, and pdsh, by which other hosts are reached, is absent",
+            "install pdsh, or start processes by srun, mpirun or torchrun",
+        )
+    compiler = next(
+        filter(None, map(shutil.which, (os.environ.get("CXX") or "c++", "g++", "clang++"))), None
+    )
     if compiler or setting("GPT1_COMPILE") != "1":
-        return [deepspeed, Finding("compiler", "ok" if compiler else "note", compiler or "none: networks are not compiled")]
-    return [deepspeed, Finding("compiler", "do", "GPT1_COMPILE=1 is set, and there is no C++ compiler",
-                               "install g++ (Debian, Ubuntu: apt install g++), or take GPT1_COMPILE out of .env")]
+        return [
+            deepspeed,
+            Finding(
+                "compiler",
+                "ok" if compiler else "note",
+                compiler or "none: networks are not compiled",
+            ),
+        ]
+    return [
+        deepspeed,
+        Finding(
+            "compiler",
+            "do",
+            "GPT1_COMPILE=1 is set, and there is no C++ compiler",
+            "install g++ (Debian, Ubuntu: apt install g++), or take GPT1_COMPILE out of .env",
+        ),
+    ]
 
 
 def disk() -> list[Finding]:
     """Room for data, DVC's cache and temporary files, and whether they can be written."""
-    places = {"data": DATA, "DVC's cache": Path(".dvc"), "temporary files": Path(tempfile.gettempdir())}
+    places = {
+        "data": DATA,
+        "DVC's cache": Path(".dvc"),
+        "temporary files": Path(tempfile.gettempdir()),
+    }
     devices: dict[int, list[str]] = {}
     findings, planned = [], planned_bytes()
     for name, path in places.items():
@@ -120,11 +208,24 @@ def disk() -> list[Finding]:
                 findings.append(Finding("disk", "do", f"{path} ({name}) {problem[0]}", problem[1]))
             devices.setdefault(path.stat().st_dev, []).append(name)
     for device, names in devices.items():
-        path = next(path for path in places.values() if path.is_dir() and path.stat().st_dev == device)
-        free, least = float(shutil.disk_usage(path).free), max(LEAST_DISK, planned) if "data" in names else LEAST_DISK / 4
+        path = next(
+            path for path in places.values() if path.is_dir() and path.stat().st_dev == device
+        )
+        free, least = (
+            float(shutil.disk_usage(path).free),
+            max(LEAST_DISK, planned) if "data" in names else LEAST_DISK / 4,
+        )
         found = f"{size(free)} free for {' and '.join(names)}"
         if free < least and not findings:
-            findings.append(Finding("disk", "do", f"{found}; {size(least)} are wanted{' by the plan' if least == planned else ''}", ROOM))
+            findings.append(
+                Finding(
+                    "disk",
+                    "do",
+                    f"{found}; {size(least)} are"
+                    f" wanted{' by the plan' if least == planned else ''}",
+                    ROOM,
+                )
+            )
         elif "data" in names and not findings:
             findings.append(Finding("disk", "ok", found))
     return findings
@@ -139,13 +240,18 @@ def unwritable(folder: Path) -> tuple[str, str] | None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return "has no room left", ROOM
-        return f"cannot be written ({error.strerror})", "clone into a folder where you may write, or make this one yours"
+        return (
+            f"cannot be written ({error.strerror})",
+            "clone into a folder where you may write, or make this one yours",
+        )
     return None
 
 
 def planned_bytes() -> float:
     """Disk that the last `gpt1 plan` of params.yaml expects a run to take; 0 for no plan."""
     try:
-        return float(sum(stage["disk_bytes"] for stage in read_json(LOGS / "plan.json")["stages"].values()))
+        return float(
+            sum(stage["disk_bytes"] for stage in read_json(LOGS / "plan.json")["stages"].values())
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0.0

@@ -6,5 +6,9 @@ from gpt1.doctor.finding import Finding
 
 def in_the_way() -> list[Finding]:
     """What must be done about packages, disk or DVC's lock before anything runs."""
-    findings = [finding for examination in (packages.packages, machine.disk, checkout.locks) for finding in examination()]
+    findings = [
+        finding
+        for examination in (packages.packages, machine.disk, checkout.locks)
+        for finding in examination()
+    ]
     return [finding for finding in findings if finding.state == "do"]

@@ -1,4 +1,6 @@
-"""Python and the packages of this environment, against constraints.txt and what the project asks for."""
+"""Python and the packages of this environment, against constraints.txt and what the project asks
+for.
+"""
 
 import re
 import sys
@@ -12,41 +14,86 @@ from gpt1.install.folder import inputs, read_stamp
 CONSTRAINTS = Path("constraints.txt")
 OLDEST = (3, 11)
 SHOWN = 4
-INFORMATION = (".dist-info", ".egg-info")  # the latter where an old pip had setup.py install what comes as source
+INFORMATION = (
+    ".dist-info",
+    ".egg-info",
+)  # the latter where an old pip had setup.py install what comes as source
 
 
 def python() -> list[Finding]:
     """Whether this Python serves."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST:
-        return [Finding("Python", "do", version, "install Python 3.11 or later, then make setup PYTHON=/path/to/python3.12")]
+        return [
+            Finding(
+                "Python",
+                "do",
+                version,
+                "install Python 3.11 or later, then make setup PYTHON=/path/to/python3.12",
+            )
+        ]
     return [Finding("Python", "ok", f"{version}, {sys.prefix}")]
 
 
 def packages() -> list[Finding]:
-    """Whether what is installed is what constraints.txt names, and nothing that the project asks for is absent."""
+    """Whether what is installed is what constraints.txt names, and nothing that the project asks
+    for is absent.
+    """
     installed = read_installed(sys.path)
     if not CONSTRAINTS.is_file():
-        return [Finding("packages", "do", f"no {CONSTRAINTS} in {Path.cwd()}", "run gpt1 in the root of the checkout")]
+        return [
+            Finding(
+                "packages",
+                "do",
+                f"no {CONSTRAINTS} in {Path.cwd()}",
+                "run gpt1 in the root of the checkout",
+            )
+        ]
     pins = read_pins(CONSTRAINTS.read_text(encoding="utf-8").splitlines())
     absent, other = differences(pins, installed, metadata.requires("gpt1") or [])
     stamp = read_stamp(Path(sys.prefix))
     if absent or other:
-        words = [f"{name} {found}, not {pinned}" for name, found, pinned in other] + [f"{name} is absent" for name in absent]
+        words = [f"{name} {found}, not {pinned}" for name, found, pinned in other] + [
+            f"{name} is absent" for name in absent
+        ]
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
-        return [Finding("packages", "do", "; ".join(words[:SHOWN]) + more, "make setup installs exactly what constraints.txt names")]
+        return [
+            Finding(
+                "packages",
+                "do",
+                "; ".join(words[:SHOWN]) + more,
+                "make setup installs exactly what constraints.txt names",
+            )
+        ]
     if stamp and stamp["inputs"] != inputs():
-        return [Finding("packages", "do", "pyproject.toml or constraints.txt changed since the last set-up", "make setup")]
-    return [Finding("packages", "ok", f"{sum(name in installed for name in pins)} as constraints.txt names them")]
+        return [
+            Finding(
+                "packages",
+                "do",
+                "pyproject.toml or constraints.txt changed since the last set-up",
+                "make setup",
+            )
+        ]
+    return [
+        Finding(
+            "packages",
+            "ok",
+            f"{sum(name in installed for name in pins)} as constraints.txt names them",
+        )
+    ]
 
 
 def read_installed(folders: Iterable[str]) -> dict[str, str]:
-    """{package: version} by the names of the folders that installers leave; the first of a name is the one that Python takes."""
+    """{package: version} by the names of the folders that installers leave; the first of a name is
+    the one that Python takes.
+    """
     found: dict[str, str] = {}
     for folder in folders:
         for path in Path(folder or ".").glob("*-*.*-info"):
             if path.suffix in INFORMATION:
-                name, version = path.stem.split("-")[:2]  # an egg's has the Python's version behind it
+                name, version = path.stem.split("-")[
+                    :2
+                ]  # an egg's has the Python's version behind it
                 found.setdefault(normal(name), version)
     return found
 
@@ -62,10 +109,20 @@ def read_pins(lines: Iterable[str]) -> dict[str, str]:
     return {normal(pair[0]): pair[1].strip() for pair in pairs if len(pair) == 2}
 
 
-def differences(pins: Mapping[str, str], installed: Mapping[str, str],
-                asked: Iterable[str]) -> tuple[list[str], list[tuple[str, str, str]]]:
-    """(packages that are asked for and absent; those of another version, with it and the pinned one). `2.13.0+cpu` counts as 2.13.0."""
-    needed = [normal(found[0]) for one in asked if "extra ==" not in one and (found := re.match(r"[\w.-]+", one))]
-    other = [(name, installed[name], pin) for name, pin in pins.items()
-             if name in installed and installed[name].partition("+")[0] != pin.partition("+")[0]]
+def differences(
+    pins: Mapping[str, str], installed: Mapping[str, str], asked: Iterable[str]
+) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """(packages that are asked for and absent; those of another version, with it and the pinned
+    one). `2.13.0+cpu` counts as 2.13.0.
+    """
+    needed = [
+        normal(found[0])
+        for one in asked
+        if "extra ==" not in one and (found := re.match(r"[\w.-]+", one))
+    ]
+    other = [
+        (name, installed[name], pin)
+        for name, pin in pins.items()
+        if name in installed and installed[name].partition("+")[0] != pin.partition("+")[0]
+    ]
     return [name for name in needed if name not in installed], other

@@ -1,6 +1,8 @@
-"""The authors' released files, read as their loader reads them: ten arrays joined end to end, cut at the shapes' offsets, reshaped.
+"""The authors' released files, read as their loader reads them: ten arrays joined end to end, cut
+at the shapes' offsets, reshaped.
 
-params_shapes.json lists the shapes: positions first, then tokens, then each block's variables; matrices are 1x1 convolutions.
+params_shapes.json lists the shapes: positions first, then tokens, then each block's variables;
+matrices are 1x1 convolutions.
 """
 
 import hashlib
@@ -23,29 +25,47 @@ from gpt1.text.bpe import AUTHORS_FILES, read_vocabulary
 SHAPES = "params_shapes.json"
 ARRAYS = tuple(f"params_{number}.npy" for number in range(10))
 HEAD_WIDTH = 64  # of the paper's heads; the files do not say it
-WHAT_TO_DO = "bring the files of the folder model of https://github.com/openai/finetune-transformer-lm again"
+WHAT_TO_DO = (
+    "bring the files of the folder model of https://github.com/openai/finetune-transformer-lm again"
+)
 
 
 def read_authors(folder: Path, heads: int | None) -> Incoming:
-    """The model in the authors' files in `folder`; `heads` None: as wide as the paper's. Raises UserError where they are not whole."""
+    """The model in the authors' files in `folder`; `heads` None: as wide as the paper's. Raises
+    UserError where they are not whole.
+    """
     names = (SHAPES, *ARRAYS, *AUTHORS_FILES)
     if missing := [name for name in names if not (folder / name).is_file()]:
-        raise UserError(f"{folder}: expected {SHAPES}, {ARRAYS[0]} to {ARRAYS[-1]}, {' and '.join(AUTHORS_FILES)}; found no "
-                        f"{', no '.join(missing)}; {WHAT_TO_DO}")
+        raise UserError(
+            f"{folder}: expected {SHAPES}, {ARRAYS[0]} to {ARRAYS[-1]},"
+            f" {' and '.join(AUTHORS_FILES)}; found no {', no '.join(missing)}; {WHAT_TO_DO}"
+        )
     files = [folder / name for name in names]
     others = [path.name for path in files if git_name(path) != RELEASED[path.name]]
     if others and any(name not in others for name in ARRAYS):
-        raise UserError(f"{folder}: expected the released files, of which some are here, but {', '.join(others)} "
-                        f"{'differs' if len(others) == 1 else 'differ'} from them: damaged, or of another model; {WHAT_TO_DO}")
+        raise UserError(
+            f"{folder}: expected the released files, of which some are here, but"
+            f" {', '.join(others)} {'differs' if len(others) == 1 else 'differ'} from them:"
+            f" damaged, or of another model; {WHAT_TO_DO}"
+        )
     vocabulary = read_vocabulary(folder / AUTHORS_FILES[0], folder / AUTHORS_FILES[1], WHAT_TO_DO)
     shapes = read_shapes(folder / SHAPES)
     sizes = sizes_of(shapes, heads, folder / SHAPES)
     numbers = joined([folder / name for name in ARRAYS], sum(map(prod, shapes)))
     names_and_shapes = their_shapes(sizes, shapes[1][0])
     cuts = pairwise(accumulate(map(prod, shapes), initial=0))
-    tensors = {name: torch.from_numpy(numbers[start:stop].reshape(shape))
-               for (name, shape), (start, stop) in zip(names_and_shapes.items(), cuts, strict=True)}
-    return Incoming("authors", sizes, to_ours(tensors, sizes.layers), vocabulary, files, {"released": not others})
+    tensors = {
+        name: torch.from_numpy(numbers[start:stop].reshape(shape))
+        for (name, shape), (start, stop) in zip(names_and_shapes.items(), cuts, strict=True)
+    }
+    return Incoming(
+        "authors",
+        sizes,
+        to_ours(tensors, sizes.layers),
+        vocabulary,
+        files,
+        {"released": not others},
+    )
 
 
 def git_name(path: Path) -> str:
@@ -60,49 +80,81 @@ def git_name(path: Path) -> str:
 def read_shapes(path: Path) -> list[tuple[int, ...]]:
     """The shapes in the authors' order. Raises UserError where the file holds something else."""
     found = read_json_file(path, WHAT_TO_DO)
-    if not isinstance(found, list) or not all(isinstance(shape, list) and shape and all(type(size) is int and size > 0 for size in shape)
-                                              for shape in found):
-        raise UserError(f"{path}: expected a list of shapes such as [[512, 768], [40478, 768], [1, 768, 2304], …], found something else; "
-                        f"{WHAT_TO_DO}")
+    if not isinstance(found, list) or not all(
+        isinstance(shape, list) and shape and all(type(size) is int and size > 0 for size in shape)
+        for shape in found
+    ):
+        raise UserError(
+            f"{path}: expected a list of shapes such as [[512, 768], [40478, 768], [1, 768, 2304],"
+            f" …], found something else; {WHAT_TO_DO}"
+        )
     return [tuple(shape) for shape in found]
 
 
 def sizes_of(shapes: list[tuple[int, ...]], heads: int | None, path: Path) -> Model:
-    """The sizes of the model that has these shapes. Raises UserError naming the first that does not fit the others."""
+    """The sizes of the model that has these shapes. Raises UserError naming the first that does not
+    fit the others.
+    """
     layers, surplus = divmod(len(shapes) - 2, 12)
     if layers < 1 or surplus or len(shapes[0]) != 2 or len(shapes[1]) != 2:
-        raise UserError(f"{path}: expected the shapes of positions, tokens and twelve variables a block, found {len(shapes)} shapes, first "
-                        f"{[list(shape) for shape in shapes[:2]]}; {WHAT_TO_DO}")
+        raise UserError(
+            f"{path}: expected the shapes of positions, tokens and twelve variables a block, found"
+            f" {len(shapes)} shapes, first {[list(shape) for shape in shapes[:2]]}; {WHAT_TO_DO}"
+        )
     (context, width), (rows, _) = shapes[:2]
     if heads is None and width % HEAD_WIDTH:
-        raise UserError(f"{path}: heads of {HEAD_WIDTH} units, the paper's, do not divide the width {width}, and the files do not say how "
-                        "many heads there are; give --heads N")
-    sizes = sizes_from(path, context=context, width=width, layers=layers, heads=heads or width // HEAD_WIDTH, feed_forward=shapes[8][-1])
-    for place, (found, (name, wanted)) in enumerate(zip(shapes, their_shapes(sizes, rows).items(), strict=True)):
+        raise UserError(
+            f"{path}: heads of {HEAD_WIDTH} units, the paper's, do not divide the width {width},"
+            " and the files do not say how many heads there are; give --heads N"
+        )
+    sizes = sizes_from(
+        path,
+        context=context,
+        width=width,
+        layers=layers,
+        heads=heads or width // HEAD_WIDTH,
+        feed_forward=shapes[8][-1],
+    )
+    for place, (found, (name, wanted)) in enumerate(
+        zip(shapes, their_shapes(sizes, rows).items(), strict=True)
+    ):
         convolution = place > 1 and len(wanted) == 2
         if found != ((1, *wanted) if convolution else wanted):
-            raise UserError(f"{path}: expected shape {[1] * convolution + list(wanted)} in place {place} ({name}), found {list(found)}; "
-                            f"{WHAT_TO_DO}")
+            raise UserError(
+                f"{path}: expected shape {[1] * convolution + list(wanted)} in place {place}"
+                f" ({name}), found {list(found)}; {WHAT_TO_DO}"
+            )
     return sizes
 
 
 def joined(paths: list[Path], expected: int) -> Any:
-    """The float32 numbers of the arrays end to end, [expected]. Raises UserError where an array is damaged or their number is another."""
+    """The float32 numbers of the arrays end to end, [expected]. Raises UserError where an array is
+    damaged or their number is another.
+    """
     arrays = []
     for path in paths:
         try:
             with path.open("rb") as file:
                 array = read_array(file, path.stat().st_size)
         except OSError as error:
-            raise UserError(f"{path} cannot be read ({error.strerror or error}); {WHAT_TO_DO}") from None
+            raise UserError(
+                f"{path} cannot be read ({error.strerror or error}); {WHAT_TO_DO}"
+            ) from None
         except ValueError:
-            raise UserError(f"{path}: expected an array of numbers as numpy writes it, whole, found something else; {WHAT_TO_DO}") from None
+            raise UserError(
+                f"{path}: expected an array of numbers as numpy writes it, whole, found something"
+                f" else; {WHAT_TO_DO}"
+            ) from None
         if array.ndim != 1 or array.dtype.kind != "f":
-            raise UserError(f"{path}: expected floating-point numbers in one row, found {array.dtype} in shape {list(array.shape)}; "
-                            f"{WHAT_TO_DO}")
+            raise UserError(
+                f"{path}: expected floating-point numbers in one row, found {array.dtype} in shape"
+                f" {list(array.shape)}; {WHAT_TO_DO}"
+            )
         arrays.append(array)
     numbers = np.concatenate(arrays).astype(np.float32, copy=False)
     if len(numbers) != expected:
-        raise UserError(f"{paths[0].parent}: expected {expected:,} numbers in {paths[0].name} to {paths[-1].name}, as {SHAPES} says, found "
-                        f"{len(numbers):,}; {WHAT_TO_DO}")
+        raise UserError(
+            f"{paths[0].parent}: expected {expected:,} numbers in {paths[0].name} to"
+            f" {paths[-1].name}, as {SHAPES} says, found {len(numbers):,}; {WHAT_TO_DO}"
+        )
     return numbers

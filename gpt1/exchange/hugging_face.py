@@ -1,4 +1,6 @@
-"""Hugging Face's `openai-gpt` folder, read: config.json, model.safetensors or pytorch_model.bin, the vocabulary."""
+"""Hugging Face's `openai-gpt` folder, read: config.json, model.safetensors or pytorch_model.bin,
+the vocabulary.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,70 +14,148 @@ from torch import Tensor
 
 from gpt1.config import Model
 from gpt1.errors import UserError
-from gpt1.exchange.incoming import EPSILON, Incoming, check_tensors, read_json_file, refuse_other_depth, sizes_from
+from gpt1.exchange.incoming import (
+    EPSILON,
+    Incoming,
+    check_tensors,
+    read_json_file,
+    refuse_other_depth,
+    sizes_from,
+)
 from gpt1.exchange.layout import TOKENS, their_shapes, to_ours
 from gpt1.files import write_json, writing
 from gpt1.text.bpe import VERSION_LINE, Vocabulary, read_vocabulary
 
-CONFIG, TOKENIZER, SAFETENSORS, PICKLED = "config.json", "tokenizer.json", "model.safetensors", "pytorch_model.bin"
+CONFIG, TOKENIZER, SAFETENSORS, PICKLED = (
+    "config.json",
+    "tokenizer.json",
+    "model.safetensors",
+    "pytorch_model.bin",
+)
 PREFIX, TIED = "transformer.", "lm_head.weight"
-BUFFERS = (".attn.bias", ".attn.masked_bias", "position_ids")  # causal masks and counters that older versions wrote among the weights
+BUFFERS = (
+    ".attn.bias",
+    ".attn.masked_bias",
+    "position_ids",
+)  # causal masks and counters that older versions wrote among the weights
 OURS = "gpt1"  # key of config.json under which our export keeps what theirs has no place for
-WHAT_TO_DO = "bring a folder as transformers writes it, save_pretrained of an OpenAIGPTLMHeadModel and its tokenizer"
+WHAT_TO_DO = (
+    "bring a folder as transformers writes it, save_pretrained of an OpenAIGPTLMHeadModel and its"
+    " tokenizer"
+)
 
 
 def read_hugging_face(folder: Path) -> Incoming:
-    """The language model in a Hugging Face folder. Raises UserError where it is no openai-gpt, or not whole."""
+    """The language model in a Hugging Face folder. Raises UserError where it is no openai-gpt, or
+    not whole.
+    """
     config = read_json_file(folder / CONFIG, WHAT_TO_DO)
     sizes = sizes_of(config, folder / CONFIG)
     vocabulary, vocabulary_files = read_pieces(folder)
-    weights = next((folder / name for name in (SAFETENSORS, PICKLED) if (folder / name).is_file()), None)
+    weights = next(
+        (folder / name for name in (SAFETENSORS, PICKLED) if (folder / name).is_file()), None
+    )
     if weights is None:
-        raise UserError(f"{folder}: expected {SAFETENSORS} (or {PICKLED}), found neither; {WHAT_TO_DO}")
-    tensors = plain_names(read_safetensors(weights) if weights.name == SAFETENSORS else read_pickled(weights), weights)
+        raise UserError(
+            f"{folder}: expected {SAFETENSORS} (or {PICKLED}), found neither; {WHAT_TO_DO}"
+        )
+    tensors = plain_names(
+        read_safetensors(weights) if weights.name == SAFETENSORS else read_pickled(weights), weights
+    )
     refuse_other_depth(tensors, sizes.layers, weights)
     rows = config.get("vocab_size")
-    check_tensors(tensors, their_shapes(sizes, rows if type(rows) is int else vocabulary.size), weights)
-    return Incoming("hugging_face", sizes, to_ours(tensors, sizes.layers), vocabulary, [weights, folder / CONFIG, *vocabulary_files], {})
+    check_tensors(
+        tensors, their_shapes(sizes, rows if type(rows) is int else vocabulary.size), weights
+    )
+    return Incoming(
+        "hugging_face",
+        sizes,
+        to_ours(tensors, sizes.layers),
+        vocabulary,
+        [weights, folder / CONFIG, *vocabulary_files],
+        {},
+    )
 
 
 def sizes_of(config: Any, path: Path) -> Model:
-    """The sizes that config.json tells. Raises UserError for another kind of model or activation."""
+    """The sizes that config.json tells. Raises UserError for another kind of model or
+    activation.
+    """
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind != "openai-gpt":
-        raise UserError(f"{path}: expected model_type openai-gpt, found {kind!r}; only that kind of model is GPT-1")
+        raise UserError(
+            f"{path}: expected model_type openai-gpt, found {kind!r}; only that kind of model is"
+            " GPT-1"
+        )
     if (activation := config.get("afn", "gelu")) != "gelu":
-        raise UserError(f"{path}: expected afn gelu, as in the paper, found {activation!r}; such a model is not GPT-1")
+        raise UserError(
+            f"{path}: expected afn gelu, as in the paper, found {activation!r}; such a model is not"
+            " GPT-1"
+        )
     names = {"context": "n_positions", "width": "n_embd", "layers": "n_layer", "heads": "n_head"}
     if absent := [theirs for theirs in names.values() if theirs not in config]:
-        raise UserError(f"{path}: expected the sizes {', '.join(names.values())}, found no {', no '.join(absent)}; {WHAT_TO_DO}")
-    if wrong := [theirs for theirs in names.values() if type(config[theirs]) is not int or config[theirs] < 1]:
-        raise UserError(f"{path}: expected {wrong[0]} to be a whole number above 0, found {config[wrong[0]]!r}; {WHAT_TO_DO}")
+        raise UserError(
+            f"{path}: expected the sizes {', '.join(names.values())}, found no"
+            f" {', no '.join(absent)}; {WHAT_TO_DO}"
+        )
+    if wrong := [
+        theirs for theirs in names.values() if type(config[theirs]) is not int or config[theirs] < 1
+    ]:
+        raise UserError(
+            f"{path}: expected {wrong[0]} to be a whole number above 0, found {config[wrong[0]]!r};"
+            f" {WHAT_TO_DO}"
+        )
     values = {ours: config[theirs] for ours, theirs in names.items()}
     own = config.get(OURS)
-    deviations = {name: own[name] for name in ("embedding_deviation", "weight_deviation") if name in own} if isinstance(own, dict) else {}
-    return sizes_from(path, **values, feed_forward=4 * values["width"],
-                      layer_norm_epsilon=config.get("layer_norm_epsilon", EPSILON), **deviations)
+    deviations = (
+        {name: own[name] for name in ("embedding_deviation", "weight_deviation") if name in own}
+        if isinstance(own, dict)
+        else {}
+    )
+    return sizes_from(
+        path,
+        **values,
+        feed_forward=4 * values["width"],
+        layer_norm_epsilon=config.get("layer_norm_epsilon", EPSILON),
+        **deviations,
+    )
 
 
 def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
-    """The vocabulary, from vocab.json and merges.txt or from tokenizer.json, and the files it came from. Raises UserError."""
+    """The vocabulary, from vocab.json and merges.txt or from tokenizer.json, and the files it came
+    from. Raises UserError.
+    """
     paths = [folder / "vocab.json", folder / "merges.txt"]
     if all(path.is_file() for path in paths):
         return read_vocabulary(paths[0], paths[1], WHAT_TO_DO), paths
     if not (folder / TOKENIZER).is_file():
-        raise UserError(f"{folder}: expected vocab.json and merges.txt, or {TOKENIZER}, found neither; {WHAT_TO_DO}")
+        raise UserError(
+            f"{folder}: expected vocab.json and merges.txt, or {TOKENIZER}, found neither;"
+            f" {WHAT_TO_DO}"
+        )
     model = read_json_file(folder / TOKENIZER, WHAT_TO_DO)
     model = model.get("model") if isinstance(model, dict) else None
-    if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict) or not isinstance(model.get("merges"), list):
-        raise UserError(f"{folder / TOKENIZER}: expected byte pairs, vocab and merges under model, found none; {WHAT_TO_DO}")
+    if (
+        not isinstance(model, dict)
+        or not isinstance(model.get("vocab"), dict)
+        or not isinstance(model.get("merges"), list)
+    ):
+        raise UserError(
+            f"{folder / TOKENIZER}: expected byte pairs, vocab and merges under model, found none;"
+            f" {WHAT_TO_DO}"
+        )
     with TemporaryDirectory() as spare:  # the one reader of vocabularies reads files
-        merges = [" ".join(map(str, merge)) if isinstance(merge, list) else str(merge) for merge in model["merges"]]
+        merges = [
+            " ".join(map(str, merge)) if isinstance(merge, list) else str(merge)
+            for merge in model["merges"]
+        ]
         write_json(Path(spare, "vocab.json"), model["vocab"])
         with writing(Path(spare, "merges.txt")) as file:
             file.write("\n".join((VERSION_LINE, *merges)) + "\n")
         try:
-            return read_vocabulary(Path(spare, "vocab.json"), Path(spare, "merges.txt"), WHAT_TO_DO), [folder / TOKENIZER]
+            return read_vocabulary(
+                Path(spare, "vocab.json"), Path(spare, "merges.txt"), WHAT_TO_DO
+            ), [folder / TOKENIZER]
         except UserError as error:
             raise UserError(str(error).replace(f"{spare}/", f"{folder / TOKENIZER}: ")) from None
 
@@ -85,26 +165,48 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{path}: expected a whole safetensors file, found a damaged one ({error}); bring it again, whole") from None
+        raise UserError(
+            f"{path}: expected a whole safetensors file, found a damaged one ({error}); bring it"
+            " again, whole"
+        ) from None
 
 
 def read_pickled(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file that torch.save wrote; no code in it can run. Raises UserError where it holds more, or is damaged."""
+    """The tensors of a file that torch.save wrote; no code in it can run. Raises UserError where it
+    holds more, or is damaged.
+    """
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch lets through what pickle, zipfile and the system raise; its own words would advise to run the code
-        raise UserError(f"{path}: expected tensors and nothing else, found a damaged file or one that would run code "
-                        f"({type(error).__name__}); bring {SAFETENSORS} in its place") from None
-    if not isinstance(found, Mapping) or not all(isinstance(tensor, Tensor) for tensor in found.values()):
-        raise UserError(f"{path}: expected tensors by name and nothing else, found other things; bring {SAFETENSORS} in its place")
+    # torch lets through what pickle, zipfile and the system raise; its own words would advise to
+    # run the code
+    except Exception as error:
+        raise UserError(
+            f"{path}: expected tensors and nothing else, found a damaged file or one that would run"
+            f" code ({type(error).__name__}); bring {SAFETENSORS} in its place"
+        ) from None
+    if not isinstance(found, Mapping) or not all(
+        isinstance(tensor, Tensor) for tensor in found.values()
+    ):
+        raise UserError(
+            f"{path}: expected tensors by name and nothing else, found other things; bring"
+            f" {SAFETENSORS} in its place"
+        )
     return {str(name): tensor for name, tensor in found.items()}
 
 
 def plain_names(tensors: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """The decoder's tensors without prefix, buffers and the tied output matrix. Raises UserError where that matrix is another."""
-    plain = {name.removeprefix(PREFIX): tensor for name, tensor in tensors.items() if not name.endswith(BUFFERS)}
+    """The decoder's tensors without prefix, buffers and the tied output matrix. Raises UserError
+    where that matrix is another.
+    """
+    plain = {
+        name.removeprefix(PREFIX): tensor
+        for name, tensor in tensors.items()
+        if not name.endswith(BUFFERS)
+    }
     output = plain.pop(TIED, None)
     if output is not None and TOKENS in plain and not torch.equal(output, plain[TOKENS]):
-        raise UserError(f"{path}: expected {TIED} to be the token embeddings (tied, as in the paper), found other numbers; such a model is "
-                        "not GPT-1")
+        raise UserError(
+            f"{path}: expected {TIED} to be the token embeddings (tied, as in the paper), found"
+            " other numbers; such a model is not GPT-1"
+        )
     return plain

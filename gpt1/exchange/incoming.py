@@ -1,4 +1,6 @@
-"""What an import reads and writes, whatever form the files had: weights, vocabulary and a manifest; nothing is taken on trust."""
+"""What an import reads and writes, whatever form the files had: weights, vocabulary and a manifest;
+nothing is taken on trust.
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,13 +18,19 @@ from gpt1.model.weights import Description, save_state
 from gpt1.strict import validated
 from gpt1.text.bpe import Vocabulary
 
-IMPORTED = "import.json"  # what an import writes last; a folder that has it may be imported into again
-DEVIATION = 0.02  # of the paper's initial weights: what a folder that does not say it is taken to have had
+IMPORTED = (  # what an import writes last; a folder that has it may be imported into again
+    "import.json"
+)
+DEVIATION = (
+    0.02  # of the paper's initial weights: what a folder that does not say it is taken to have had
+)
 EPSILON = 1e-5
 
 
 class Incoming(NamedTuple):
-    """A model as found in a folder: its form, sizes, our tensors, vocabulary, the files it came from, what else is to be told."""
+    """A model as found in a folder: its form, sizes, our tensors, vocabulary, the files it came
+    from, what else is to be told.
+    """
 
     form: str
     sizes: Model
@@ -34,8 +42,17 @@ class Incoming(NamedTuple):
 
 def sizes_from(path: Path, **values: Any) -> Model:
     """The sizes that a file tells. Raises UserError naming the file where they make no model."""
-    return validated(Model, {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION, "layer_norm_epsilon": EPSILON} | values,
-                     "", str(path))
+    return validated(
+        Model,
+        {
+            "embedding_deviation": DEVIATION,
+            "weight_deviation": DEVIATION,
+            "layer_norm_epsilon": EPSILON,
+        }
+        | values,
+        "",
+        str(path),
+    )
 
 
 def read_json_file(path: Path, what_to_do: str) -> Any:
@@ -45,62 +62,117 @@ def read_json_file(path: Path, what_to_do: str) -> Any:
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); {what_to_do}") from None
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: expected JSON, found something else ({error}); {what_to_do}") from None
+        raise UserError(
+            f"{path}: expected JSON, found something else ({error}); {what_to_do}"
+        ) from None
 
 
 def refuse_other_depth(tensors: Mapping[str, Tensor], layers: int, path: Path) -> None:
-    """Raise UserError where there cannot be so many blocks: the number is another's word, and a list of them would fill the memory."""
+    """Raise UserError where there cannot be so many blocks: the number is another's word, and a
+    list of them would fill the memory.
+    """
     if layers > len(tensors):
-        raise UserError(f"{path}: expected the tensors of {layers:,} blocks, found {len(tensors):,} tensors in all; bring the files of one "
-                        "model")
+        raise UserError(
+            f"{path}: expected the tensors of {layers:,} blocks, found {len(tensors):,} tensors in"
+            " all; bring the files of one model"
+        )
 
 
-def check_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], path: Path) -> None:
-    """Raise UserError naming the first tensor of `path` that is missing, unknown, of another shape or type, or not finite."""
+def check_tensors(
+    tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], path: Path
+) -> None:
+    """Raise UserError naming the first tensor of `path` that is missing, unknown, of another shape
+    or type, or not finite.
+    """
     for name, shape in shapes.items():
         if name not in tensors:
-            raise UserError(f"{path}: expected tensor {name} of shape {list(shape)}, found none; bring the file again, whole")
+            raise UserError(
+                f"{path}: expected tensor {name} of shape {list(shape)}, found none; bring the file"
+                " again, whole"
+            )
         found = tensors[name]
         if tuple(found.shape) != shape or not found.is_floating_point():
-            raise UserError(f"{path}: expected tensor {name} of floating-point numbers in shape {list(shape)}, found "
-                            f"{str(found.dtype).removeprefix('torch.')} in {list(found.shape)}; bring the file again, whole")
+            raise UserError(
+                f"{path}: expected tensor {name} of floating-point numbers in shape {list(shape)},"
+                f" found {str(found.dtype).removeprefix('torch.')} in {list(found.shape)}; bring"
+                " the file again, whole"
+            )
         if not torch.isfinite(found).all():
             count = int((~torch.isfinite(found)).sum())
-            raise UserError(f"{path}: expected finite numbers in tensor {name}, found {count} that are not; bring the file again, whole")
+            raise UserError(
+                f"{path}: expected finite numbers in tensor {name}, found {count} that are not;"
+                " bring the file again, whole"
+            )
     if unknown := sorted(tensors.keys() - shapes.keys()):
-        raise UserError(f"{path}: expected the tensors of a language model alone, found {unknown[0]!r}"
-                        f"{f' and {len(unknown) - 1} more' if unknown[1:] else ''}; export the language model without them")
+        raise UserError(
+            f"{path}: expected the tensors of a language model alone, found"
+            f" {unknown[0]!r}{f' and {len(unknown) - 1} more' if unknown[1:] else ''}; export the"
+            " language model without them"
+        )
 
 
 def check_rows(rows: int, vocabulary: Vocabulary, path: Path) -> None:
-    """Raise UserError unless there is an embedding for every piece of the vocabulary, and none more."""
+    """Raise UserError unless there is an embedding for every piece of the vocabulary, and none
+    more.
+    """
     if rows != vocabulary.size:
-        raise UserError(f"{path}: expected {vocabulary.size:,} token embeddings, one for each entry of the vocabulary beside it, found "
-                        f"{rows:,}; bring weights and vocabulary of the same model")
+        raise UserError(
+            f"{path}: expected {vocabulary.size:,} token embeddings, one for each entry of the"
+            f" vocabulary beside it, found {rows:,}; bring weights and vocabulary of the same model"
+        )
 
 
 def refuse_other_folder(folder: Path, marker: str, what: str) -> None:
-    """Raise UserError unless `folder` is absent, empty, or of an earlier such command, which leaves `marker` in it."""
+    """Raise UserError unless `folder` is absent, empty, or of an earlier such command, which leaves
+    `marker` in it.
+    """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UserError(f"{folder} is a {'link' if folder.is_symlink() else 'file'}; expected a new folder for {what}: name another")
+        raise UserError(
+            f"{folder} is a {'link' if folder.is_symlink() else 'file'}; expected a new folder for"
+            f" {what}: name another"
+        )
     if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).is_file():
-        raise UserError(f"{folder} holds other files; expected a new or empty one for {what}, which replaces it as a whole: name another")
+        raise UserError(
+            f"{folder} holds other files; expected a new or empty one for {what}, which replaces it"
+            " as a whole: name another"
+        )
 
 
 def write_import(found: Incoming, target: Path) -> dict[str, Any]:
-    """Write weights.safetensors, the vocabulary and import.json as a whole; returns what import.json says.
+    """Write weights.safetensors, the vocabulary and import.json as a whole; returns what
+    import.json says.
 
     Raises UserError where `target` holds something else.
     """
     refuse_other_folder(target, IMPORTED, "the import")
     check_rows(len(found.tensors["tokens"]), found.vocabulary, found.files[0].parent)
-    check_tensors(found.tensors, our_shapes(found.sizes, found.vocabulary.size), found.files[0].parent)
-    description = Description("transformer", found.sizes.model_dump(), found.vocabulary.size, found.vocabulary.fingerprint)
-    about = {"form": found.form, "parameters": sum(tensor.numel() for tensor in found.tensors.values()), "model": found.sizes.model_dump(),
-             "vocabulary_size": found.vocabulary.size, "vocabulary_fingerprint": found.vocabulary.fingerprint,
-             "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)} for path in found.files}, **found.facts}
+    check_tensors(
+        found.tensors, our_shapes(found.sizes, found.vocabulary.size), found.files[0].parent
+    )
+    description = Description(
+        "transformer", found.sizes.model_dump(), found.vocabulary.size, found.vocabulary.fingerprint
+    )
+    about = {
+        "form": found.form,
+        "parameters": sum(tensor.numel() for tensor in found.tensors.values()),
+        "model": found.sizes.model_dump(),
+        "vocabulary_size": found.vocabulary.size,
+        "vocabulary_fingerprint": found.vocabulary.fingerprint,
+        "files": {
+            path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
+            for path in found.files
+        },
+        **found.facts,
+    }
     with writing_folder(target) as folder:
-        save_state(folder / "weights.safetensors", {name: tensor.float() for name, tensor in found.tensors.items()}, description)
+        save_state(
+            folder / "weights.safetensors",
+            {name: tensor.float() for name, tensor in found.tensors.items()},
+            description,
+        )
         found.vocabulary.save(folder, {"source": "imported"})
-        write_json(folder / IMPORTED, about | {"weights_sha256": sha256_file(folder / "weights.safetensors")})
+        write_json(
+            folder / IMPORTED,
+            about | {"weights_sha256": sha256_file(folder / "weights.safetensors")},
+        )
     return about

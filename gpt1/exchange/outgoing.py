@@ -1,4 +1,6 @@
-"""A language model or a fine-tuned task model as a folder that transformers loads, with preprocessing, a model card and checksums."""
+"""A language model or a fine-tuned task model as a folder that transformers loads, with
+preprocessing, a model card and checksums.
+"""
 
 import shutil
 from collections.abc import Mapping
@@ -22,14 +24,18 @@ from gpt1.model.weights import Description, read_weights, save_tensors
 from gpt1.strict import validated
 from gpt1.text.bpe import SPECIAL_SYMBOLS, Vocabulary
 
-MANIFEST = "export.json"  # sha256 of every other file; a folder that has it may be exported into again
+MANIFEST = (  # sha256 of every other file; a folder that has it may be exported into again
+    "export.json"
+)
 BODY, HEAD = "decoder.", "head.linear."
 DROPOUT = 0.1  # the paper's; transformers reads it when it trains
 
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A model to be exported: what its weights are, its decoder's tensors, the head's (none: a language model), its vocabulary."""
+    """A model to be exported: what its weights are, its decoder's tensors, the head's (none: a
+    language model), its vocabulary.
+    """
 
     weights: Path
     description: Description
@@ -45,20 +51,37 @@ class Outgoing:
 
 
 def read_outgoing(weights: Path, vocabulary_folder: Path) -> Outgoing:
-    """Weights and vocabulary to be exported. Raises UserError where they are no Transformer, do not fit, or openai-gpt cannot hold them."""
+    """Weights and vocabulary to be exported. Raises UserError where they are no Transformer, do not
+    fit, or openai-gpt cannot hold them.
+    """
     description, found = read_weights(weights)
     if not description.kind.startswith("transformer"):
-        raise UserError(f"{weights}: expected a Transformer, found {description.kind!r}; transformers has no such model as the LSTM")
+        raise UserError(
+            f"{weights}: expected a Transformer, found {description.kind!r}; transformers has no"
+            " such model as the LSTM"
+        )
     vocabulary = Vocabulary.load(vocabulary_folder)
     if vocabulary.fingerprint != description.vocabulary_fingerprint:
-        raise UserError(f"{vocabulary_folder}: expected the vocabulary of {weights} ({description.vocabulary_fingerprint}), found another "
-                        f"({vocabulary.fingerprint}); name the folder with its vocab.json and merges.txt by --vocabulary")
+        raise UserError(
+            f"{vocabulary_folder}: expected the vocabulary of {weights}"
+            f" ({description.vocabulary_fingerprint}), found another ({vocabulary.fingerprint});"
+            " name the folder with its vocab.json and merges.txt by --vocabulary"
+        )
     sizes = validated(Model, description.config, "", str(weights))
     if sizes.feed_forward != 4 * sizes.width:
-        raise UserError(f"{weights}: expected model.feed_forward 4 x model.width, all that transformers' openai-gpt knows, found "
-                        f"{sizes.feed_forward} and {sizes.width}; such a model cannot be exported")
-    head = {name.removeprefix(HEAD): tensor for name, tensor in found.items() if name.startswith(HEAD)}
-    tensors = {name.removeprefix(BODY): tensor for name, tensor in found.items() if not name.startswith(HEAD)}
+        raise UserError(
+            f"{weights}: expected model.feed_forward 4 x model.width, all that transformers'"
+            f" openai-gpt knows, found {sizes.feed_forward} and {sizes.width}; such a model cannot"
+            " be exported"
+        )
+    head = {
+        name.removeprefix(HEAD): tensor for name, tensor in found.items() if name.startswith(HEAD)
+    }
+    tensors = {
+        name.removeprefix(BODY): tensor
+        for name, tensor in found.items()
+        if not name.startswith(HEAD)
+    }
     refuse_other_depth(tensors, sizes.layers, weights)
     outgoing = Outgoing(weights, description, sizes, tensors, head, vocabulary)
     check_tensors(tensors, our_shapes(sizes, outgoing.rows), weights)
@@ -69,17 +92,35 @@ def their_config(model: Outgoing) -> dict[str, Any]:
     """config.json: sizes, and under our own key what theirs has no place for."""
     sizes = model.sizes
     return {
-        "model_type": "openai-gpt", "architectures": ["OpenAIGPTModel" if model.head else "OpenAIGPTLMHeadModel"],
-        "vocab_size": model.rows, "n_positions": sizes.context, "n_embd": sizes.width, "n_layer": sizes.layers, "n_head": sizes.heads,
-        "afn": "gelu", "layer_norm_epsilon": sizes.layer_norm_epsilon, "initializer_range": sizes.weight_deviation,
-        "attn_pdrop": DROPOUT, "embd_pdrop": DROPOUT, "resid_pdrop": DROPOUT, "tie_word_embeddings": True, "dtype": "float32",
-        OURS: {"embedding_deviation": sizes.embedding_deviation, "weight_deviation": sizes.weight_deviation,
-               "vocabulary_fingerprint": model.vocabulary.fingerprint}}
+        "model_type": "openai-gpt",
+        "architectures": ["OpenAIGPTModel" if model.head else "OpenAIGPTLMHeadModel"],
+        "vocab_size": model.rows,
+        "n_positions": sizes.context,
+        "n_embd": sizes.width,
+        "n_layer": sizes.layers,
+        "n_head": sizes.heads,
+        "afn": "gelu",
+        "layer_norm_epsilon": sizes.layer_norm_epsilon,
+        "initializer_range": sizes.weight_deviation,
+        "attn_pdrop": DROPOUT,
+        "embd_pdrop": DROPOUT,
+        "resid_pdrop": DROPOUT,
+        "tie_word_embeddings": True,
+        "dtype": "float32",
+        OURS: {
+            "embedding_deviation": sizes.embedding_deviation,
+            "weight_deviation": sizes.weight_deviation,
+            "vocabulary_fingerprint": model.vocabulary.fingerprint,
+        },
+    }
 
 
 def write_common(folder: Path, model: Outgoing) -> None:
     """Config, weights, tokenizer, and the very file that turns raw text into words."""
-    tensors = {f"{PREFIX}{name}": tensor for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()}
+    tensors = {
+        f"{PREFIX}{name}": tensor
+        for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()
+    }
     tensors |= {f"head.{name}": tensor for name, tensor in model.head.items()}
     save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants that word
     write_json(folder / CONFIG, their_config(model))
@@ -89,34 +130,67 @@ def write_common(folder: Path, model: Outgoing) -> None:
 
 def write_manifest(folder: Path, model: Outgoing, facts: dict[str, Any]) -> None:
     """The sha256 of every file and what the weights are, written last."""
-    files = {path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)} for path in sorted(folder.iterdir())}
-    write_json(folder / MANIFEST, {"kind": model.description.kind, "weights_sha256": sha256_file(model.weights), "files": files, **facts})
+    files = {
+        path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
+        for path in sorted(folder.iterdir())
+    }
+    write_json(
+        folder / MANIFEST,
+        {
+            "kind": model.description.kind,
+            "weights_sha256": sha256_file(model.weights),
+            "files": files,
+            **facts,
+        },
+    )
 
 
 def export_language_model(model: Outgoing, target: Path) -> list[str]:
-    """Write a language model as a Hugging Face folder; the names of its files. Raises UserError where `target` holds something else."""
+    """Write a language model as a Hugging Face folder; the names of its files. Raises UserError
+    where `target` holds something else.
+    """
     refuse_other_folder(target, MANIFEST, "the export")
     if model.head:
-        raise UserError(f"{model.weights}: expected a language model, found the model of a task; export it with --task FOLDER")
+        raise UserError(
+            f"{model.weights}: expected a language model, found the model of a task; export it with"
+            " --task FOLDER"
+        )
     with writing_folder(target) as folder:
         write_common(folder, model)
-        write_json(folder / "generation_config.json", {"do_sample": False, "max_length": model.sizes.context})
-        (folder / "README.md").write_text(card.language_model(model.weights, model.description, model.tensors), encoding="utf-8")
+        write_json(
+            folder / "generation_config.json",
+            {"do_sample": False, "max_length": model.sizes.context},
+        )
+        (folder / "README.md").write_text(
+            card.language_model(model.weights, model.description, model.tensors), encoding="utf-8"
+        )
         write_manifest(folder, model, {})
         return sorted(path.name for path in folder.iterdir())
 
 
-def export_task_model(model: Outgoing, about: Mapping[str, Any], seed: int, target: Path) -> list[str]:
-    """Write a task's model with a loader that needs nothing of ours; `about` is task.json. Raises UserError as export_language_model."""
+def export_task_model(
+    model: Outgoing, about: Mapping[str, Any], seed: int, target: Path
+) -> list[str]:
+    """Write a task's model with a loader that needs nothing of ours; `about` is task.json. Raises
+    UserError as export_language_model.
+    """
     refuse_other_folder(target, MANIFEST, "the export")
-    wanted = {"weight": (1 if about["combine"] == "choose" else about["outputs"], model.sizes.width)}
+    wanted = {
+        "weight": (1 if about["combine"] == "choose" else about["outputs"], model.sizes.width)
+    }
     check_tensors(model.head, wanted | {"bias": wanted["weight"][:1]}, model.weights)
-    task = {name: about[name] for name in ("task", "kind", "combine", "outputs", "target", "labels", "metric")}
+    task = {
+        name: about[name]
+        for name in ("task", "kind", "combine", "outputs", "target", "labels", "metric")
+    }
     with writing_folder(target) as folder:
         write_common(folder, model)
         write_json(folder / "task.json", task | {"seed": seed, "context": model.sizes.context})
         shutil.copyfile(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
         shutil.copyfile(Path(shipped.__path__[0]) / "task_model.py", folder / "task_model.py")
-        (folder / "README.md").write_text(card.task_model(model.weights, model.description, model.tensors, task, seed), encoding="utf-8")
+        (folder / "README.md").write_text(
+            card.task_model(model.weights, model.description, model.tensors, task, seed),
+            encoding="utf-8",
+        )
         write_manifest(folder, model, {"task": about["task"], "seed": seed})
         return sorted(path.name for path in folder.iterdir())

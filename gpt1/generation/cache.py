@@ -1,8 +1,11 @@
-"""Texts that grow token by token, with what a network remembers of them: keys and values of the Transformer, the LSTM's state.
+"""Texts that grow token by token, with what a network remembers of them: keys and values of the
+Transformer, the LSTM's state.
 
-A Transformer sees `context` tokens at most. Past that its window slides: `window_start` says from which token on the next one is
-predicted, and a text whose window has moved is read again from there, at positions 0, 1, ...; so half of the context, or more, is always
-seen. The LSTM has no window. Shape letters as in gpt.py, and r some of the b rows, l layers, c places for keys and values.
+A Transformer sees `context` tokens at most. Past that its window slides: `window_start` says from
+which token on the next one is predicted, and a text whose window has moved is read again from
+there, at positions 0, 1, ...; so half of the context, or more, is always seen. The LSTM has no
+window. Shape letters as in gpt.py, and r some of the b rows, l layers, c places for keys and
+values.
 """
 
 import math
@@ -22,7 +25,9 @@ PADDING = 0  # any id will do
 
 
 def window_start(length: int, context: int) -> int:
-    """The first of `length` tokens that are seen when the next is predicted: 0 up to the context, then in steps of half a context."""
+    """The first of `length` tokens that are seen when the next is predicted: 0 up to the context,
+    then in steps of half a context.
+    """
     step = context // 2
     return max(0, -(-(length - context) // step)) * step
 
@@ -35,23 +40,38 @@ def padded(texts: Texts, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 def states(decoder: Decoder, tokens_bt: Tensor, positions_bt: Tensor, attend: Attend) -> Tensor:
-    """Hidden states [b, t, d] by the decoder's own modules; `attend` mixes values from a layer's queries, keys, values [b, h, t, .]."""
+    """Hidden states [b, t, d] by the decoder's own modules; `attend` mixes values from a layer's
+    queries, keys, values [b, h, t, .].
+    """
     b, t = tokens_bt.shape
     x_btd = F.embedding(tokens_bt, decoder.tokens) + F.embedding(positions_bt, decoder.positions)
     for layer, block in enumerate(cast(list[Block], list(decoder.blocks))):
-        query_bhtd, key_bhtd, value_bhtd = block.qkv(x_btd).view(b, t, 3, block.heads, -1).permute(2, 0, 3, 1, 4)
-        mixed_btd = attend(layer, query_bhtd, key_bhtd, value_bhtd).transpose(1, 2).reshape(b, t, -1)
+        query_bhtd, key_bhtd, value_bhtd = (
+            block.qkv(x_btd).view(b, t, 3, block.heads, -1).permute(2, 0, 3, 1, 4)
+        )
+        mixed_btd = (
+            attend(layer, query_bhtd, key_bhtd, value_bhtd).transpose(1, 2).reshape(b, t, -1)
+        )
         n_btd = block.attention_norm(x_btd + block.projection(mixed_btd))
-        x_btd = block.feed_forward_norm(n_btd + block.contract(F.gelu(block.expand(n_btd), approximate="tanh")))
+        x_btd = block.feed_forward_norm(
+            n_btd + block.contract(F.gelu(block.expand(n_btd), approximate="tanh"))
+        )
     return x_btd
 
 
 class CachedDecoder:
-    """Texts that a Transformer reads on, and the keys and values of their windows; `hidden_bd` is its state after each one's last token."""
+    """Texts that a Transformer reads on, and the keys and values of their windows; `hidden_bd` is
+    its state after each one's last token.
+    """
 
     def __init__(self, decoder: Decoder, texts: Texts, longest: int) -> None:
         self.decoder, self.texts = decoder, [list(text) for text in texts]
-        shape = (len(texts), decoder.heads, min(longest, decoder.context), decoder.tokens.shape[1] // decoder.heads)
+        shape = (
+            len(texts),
+            decoder.heads,
+            min(longest, decoder.context),
+            decoder.tokens.shape[1] // decoder.heads,
+        )
         self._keys_lbhcd = [decoder.tokens.new_zeros(shape) for _ in decoder.blocks]
         self._values_lbhcd = [decoder.tokens.new_zeros(shape) for _ in decoder.blocks]
         self.hidden_bd = self._read(range(len(texts)))
@@ -62,12 +82,22 @@ class CachedDecoder:
             text.append(token)
         context = self.decoder.context
         starts = [window_start(len(text), context) for text in self.texts]
-        moved = [row for row, text in enumerate(self.texts) if starts[row] != window_start(len(text) - 1, context)]
+        moved = [
+            row
+            for row, text in enumerate(self.texts)
+            if starts[row] != window_start(len(text) - 1, context)
+        ]
         if len(moved) == len(self.texts):
             self.hidden_bd = self._read(moved)
             return
         # those that moved take the step too, at a place of no matter, before they are read again
-        self.hidden_bd = self._step(tokens_b, [0 if row in moved else len(text) - 1 - starts[row] for row, text in enumerate(self.texts)])
+        self.hidden_bd = self._step(
+            tokens_b,
+            [
+                0 if row in moved else len(text) - 1 - starts[row]
+                for row, text in enumerate(self.texts)
+            ],
+        )
         if moved:
             self.hidden_bd[moved] = self._read(moved)
 
@@ -83,30 +113,57 @@ class CachedDecoder:
                 held_lbhcd[layer] = held_bhcd.index_select(0, index_r)
 
     def _read(self, rows_r: Sequence[int]) -> Tensor:
-        """Read the windows of these rows, from position 0 on; the hidden state [r, d] after the last token of each."""
+        """Read the windows of these rows, from position 0 on; the hidden state [r, d] after the
+        last token of each.
+        """
         texts = [self.texts[row] for row in rows_r]
-        device, index_r = self.decoder.tokens.device, torch.tensor(list(rows_r), device=self.decoder.tokens.device)
-        tokens_rt, lengths_r = padded([text[window_start(len(text), self.decoder.context):] for text in texts], device)
+        device, index_r = (
+            self.decoder.tokens.device,
+            torch.tensor(list(rows_r), device=self.decoder.tokens.device),
+        )
+        tokens_rt, lengths_r = padded(
+            [text[window_start(len(text), self.decoder.context) :] for text in texts], device
+        )
         t = tokens_rt.shape[1]
 
         def attend(layer: int, query_rhtd: Tensor, key_rhtd: Tensor, value_rhtd: Tensor) -> Tensor:
             self._keys_lbhcd[layer][index_r, :, :t] = key_rhtd
             self._values_lbhcd[layer][index_r, :, :t] = value_rhtd
-            return F.scaled_dot_product_attention(query_rhtd, key_rhtd, value_rhtd, is_causal=True)  # padding comes last: nobody sees it
+            return F.scaled_dot_product_attention(
+                query_rhtd, key_rhtd, value_rhtd, is_causal=True
+            )  # padding comes last: nobody sees it
 
-        hidden_rtd = states(self.decoder, tokens_rt, torch.arange(t, device=device).expand_as(tokens_rt), attend)
+        hidden_rtd = states(
+            self.decoder, tokens_rt, torch.arange(t, device=device).expand_as(tokens_rt), attend
+        )
         return hidden_rtd[torch.arange(len(texts), device=device), lengths_r.to(device) - 1]
 
     def _step(self, tokens_b: Tensor, places: list[int]) -> Tensor:
-        """The hidden state [b, d] of one more token of each row, which stands at that row's place and sees what stands up to there."""
+        """The hidden state [b, d] of one more token of each row, which stands at that row's place
+        and sees what stands up to there.
+        """
         device, reach = tokens_b.device, max(places) + 1
-        rows_b, places_b = torch.arange(len(places), device=device), torch.tensor(places, device=device)
-        unseen_b11c = (torch.arange(reach, device=device) > places_b[:, None])[:, None, None] if min(places) < max(places) else None
+        rows_b, places_b = (
+            torch.arange(len(places), device=device),
+            torch.tensor(places, device=device),
+        )
+        unseen_b11c = (
+            (torch.arange(reach, device=device) > places_b[:, None])[:, None, None]
+            if min(places) < max(places)
+            else None
+        )
 
         def attend(layer: int, query_bh1d: Tensor, key_bh1d: Tensor, value_bh1d: Tensor) -> Tensor:
             keys_bhcd, values_bhcd = self._keys_lbhcd[layer], self._values_lbhcd[layer]
-            keys_bhcd[rows_b, :, places_b], values_bhcd[rows_b, :, places_b] = key_bh1d[:, :, 0], value_bh1d[:, :, 0]
-            scores_bh1c = query_bh1d / math.sqrt(query_bh1d.shape[3]) @ keys_bhcd[:, :, :reach].transpose(2, 3)
+            keys_bhcd[rows_b, :, places_b], values_bhcd[rows_b, :, places_b] = (
+                key_bh1d[:, :, 0],
+                value_bh1d[:, :, 0],
+            )
+            scores_bh1c = (
+                query_bh1d
+                / math.sqrt(query_bh1d.shape[3])
+                @ keys_bhcd[:, :, :reach].transpose(2, 3)
+            )
             if unseen_b11c is not None:
                 scores_bh1c = scores_bh1c.masked_fill(unseen_b11c, -math.inf)
             return scores_bh1c.softmax(3) @ values_bhcd[:, :, :reach]
@@ -115,7 +172,9 @@ class CachedDecoder:
 
 
 class CachedLstm:
-    """Texts that an LSTM reads on, and its state after each; `hidden_bd` is what its softmax reads."""
+    """Texts that an LSTM reads on, and its state after each; `hidden_bd` is what its softmax
+    reads.
+    """
 
     def __init__(self, lstm: Lstm, texts: Texts) -> None:
         self.lstm, self.texts = lstm, [list(text) for text in texts]
@@ -134,15 +193,26 @@ class CachedLstm:
         """These texts in this order, some perhaps more than once, others gone."""
         index_r = torch.tensor(rows, device=self.hidden_bd.device)
         self.texts = [list(self.texts[row]) for row in rows]
-        self.hidden_bd, self._state = self.hidden_bd.index_select(0, index_r), State(*(part_bu.index_select(0, index_r)
-                                                                                       for part_bu in self._state))
+        self.hidden_bd, self._state = (
+            self.hidden_bd.index_select(0, index_r),
+            State(*(part_bu.index_select(0, index_r) for part_bu in self._state)),
+        )
 
 
 Reading = CachedDecoder | CachedLstm
 
 
 def read(network: Network, texts: Texts, longest: int) -> Reading:
-    """Texts, read by a network, to go on from; none will come to have more than `longest` tokens. Raises ValueError for an empty text."""
+    """Texts, read by a network, to go on from; none will come to have more than `longest` tokens.
+    Raises ValueError for an empty text.
+    """
     if not all(map(len, texts)):
-        raise ValueError("expected texts of one token or more, found an empty one: a network says what comes after something")
-    return CachedLstm(network, texts) if isinstance(network, Lstm) else CachedDecoder(network, texts, longest)
+        raise ValueError(
+            "expected texts of one token or more, found an empty one: a network says what comes"
+            " after something"
+        )
+    return (
+        CachedLstm(network, texts)
+        if isinstance(network, Lstm)
+        else CachedDecoder(network, texts, longest)
+    )

@@ -1,4 +1,6 @@
-"""A language model from its weights and its vocabulary; the weights say themselves what network they are for."""
+"""A language model from its weights and its vocabulary; the weights say themselves what network
+they are for.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,40 +27,70 @@ class LanguageModel(NamedTuple):
 
 
 def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> LanguageModel:
-    """Load both, the network to a device. On a CPU this process then keeps to as many threads as a step of that network has work for.
+    """Load both, the network to a device. On a CPU this process then keeps to as many threads as a
+    step of that network has work for.
 
-    Raises UserError where one is absent or damaged, they do not belong together, or the weights are of a task's model.
+    Raises UserError where one is absent or damaged, they do not belong together, or the weights are
+    of a task's model.
     """
     vocabulary, (description, tensors) = Vocabulary.load(vocabulary_folder), read_weights(weights)
-    if (description.vocabulary_size, description.vocabulary_fingerprint) != (vocabulary.size, vocabulary.fingerprint):
-        raise UserError(f"{weights}: expected weights over the vocabulary in {vocabulary_folder} ({vocabulary.size:,} entries, fingerprint "
-                        f"{vocabulary.fingerprint}), found {description.vocabulary_size:,} and {description.vocabulary_fingerprint}; name "
-                        "the folder of the vocabulary that they were trained with")
+    if (description.vocabulary_size, description.vocabulary_fingerprint) != (
+        vocabulary.size,
+        vocabulary.fingerprint,
+    ):
+        raise UserError(
+            f"{weights}: expected weights over the vocabulary in {vocabulary_folder}"
+            f" ({vocabulary.size:,} entries, fingerprint {vocabulary.fingerprint}), found"
+            f" {description.vocabulary_size:,} and {description.vocabulary_fingerprint}; name the"
+            " folder of the vocabulary that they were trained with"
+        )
     network = empty_network(description, tensors, weights)
     load_weights(weights, description, network)
     if device == "cpu":
-        torch.set_num_threads(threads_for(sum(parameter.numel() for parameter in network.parameters()), torch.get_num_threads()))
+        torch.set_num_threads(
+            threads_for(
+                sum(parameter.numel() for parameter in network.parameters()),
+                torch.get_num_threads(),
+            )
+        )
     return LanguageModel(network.to(device).eval(), vocabulary)
 
 
 def threads_for(parameters: int, most: int) -> int:
-    """Threads for a new token at a time: more would wait for one another, and keep cores from others, longer than they compute."""
+    """Threads for a new token at a time: more would wait for one another, and keep cores from
+    others, longer than they compute.
+    """
     return min(most, 1 + parameters // PARAMETERS_A_THREAD)
 
 
-def empty_network(description: Description, tensors: Mapping[str, torch.Tensor], path: Path) -> Network:
-    """A network as the weights at `path` describe it, with no weights yet. Raises UserError where that is no language model, or larger."""
+def empty_network(
+    description: Description, tensors: Mapping[str, torch.Tensor], path: Path
+) -> Network:
+    """A network as the weights at `path` describe it, with no weights yet. Raises UserError where
+    that is no language model, or larger.
+    """
     if description.kind not in ("transformer", "lstm"):
-        raise UserError(f"{path}: expected weights of a language model, kind transformer or lstm, found {description.kind}; give those of "
-                        "data/pretrain, or gpt1 predict for a task's model")
+        raise UserError(
+            f"{path}: expected weights of a language model, kind transformer or lstm, found"
+            f" {description.kind}; give those of data/pretrain, or gpt1 predict for a task's model"
+        )
     try:
-        sizes = Model(**{name: value for name, value in description.config.items() if name in Model.model_fields})
+        sizes = Model(
+            **{
+                name: value
+                for name, value in description.config.items()
+                if name in Model.model_fields
+            }
+        )
         units = int(description.config["lstm_units"]) if description.kind == "lstm" else 0
         if units < (description.kind == "lstm"):
             raise ValueError
     except (ValidationError, KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: expected weights with the sizes of their network ({', '.join(Model.model_fields)}), found "
-                        f"{description.config}; write them anew with dvc repro") from None
+        raise UserError(
+            f"{path}: expected weights with the sizes of their network"
+            f" ({', '.join(Model.model_fields)}), found {description.config}; write them anew with"
+            " dvc repro"
+        ) from None
     refuse_smaller(path, tensors, sizes.model_dump(), units)
     if description.kind == "lstm":
         return Lstm(sizes, units, description.vocabulary_size, torch.Generator())

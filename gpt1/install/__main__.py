@@ -1,6 +1,8 @@
-"""Make or renew the virtual environment: `python3 -m gpt1.install`, in the root of the checkout, as `make setup` does.
+"""Make or renew the virtual environment: `python3 -m gpt1.install`, in the root of the checkout, as
+`make setup` does.
 
-Settings, from the environment: PYTHON, the Python to use; VENV, the folder (.venv); TORCH_INDEX, another wheel index for torch.
+Settings, from the environment: PYTHON, the Python to use; VENV, the folder (.venv); TORCH_INDEX,
+another wheel index for torch.
 """
 
 import os
@@ -9,20 +11,46 @@ import sys
 import time
 from pathlib import Path
 
-from gpt1.install.folder import LOG, ROOT, check_disk, clear, drop_stamp, fault, inputs, locked, prepare, read_stamp, shown, write_stamp
+from gpt1.install.folder import (
+    LOG,
+    ROOT,
+    check_disk,
+    clear,
+    drop_stamp,
+    fault,
+    inputs,
+    locked,
+    prepare,
+    read_stamp,
+    shown,
+    write_stamp,
+)
 from gpt1.install.installer import Installer
 from gpt1.install.pythons import Python, choose_python
 from gpt1.install.words import SetupError, say
 
-PIP_SETTINGS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_CONFIG_FILE")
+PIP_SETTINGS = (
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "PIP_NO_INDEX",
+    "PIP_CONFIG_FILE",
+)
 
 
 def find_uv() -> str:
-    """Where uv is, if it serves as well: it does not read what pip's settings say of other indexes."""
+    """Where uv is, if it serves as well: it does not read what pip's settings say of other
+    indexes.
+    """
     home = os.environ.get("HOME", "")
     files = ("/etc/pip.conf", home + "/.pip/pip.conf", home + "/.config/pip/pip.conf")
-    ours = any(os.environ.get(name) for name in PIP_SETTINGS) or any(Path(name).exists() for name in files)
-    theirs = any(name.startswith("UV_") and name.endswith(("INDEX", "INDEX_URL", "FIND_LINKS")) for name in os.environ)
+    ours = any(os.environ.get(name) for name in PIP_SETTINGS) or any(
+        Path(name).exists() for name in files
+    )
+    theirs = any(
+        name.startswith("UV_") and name.endswith(("INDEX", "INDEX_URL", "FIND_LINKS"))
+        for name in os.environ
+    )
     return "" if ours and not theirs else shutil.which("uv") or ""
 
 
@@ -33,16 +61,25 @@ def make(venv: Path, python: Python, worker: Installer) -> None:
         raise worker.explain(f"making a virtual environment with {python.path}")
     if not without and worker.run([str(venv / "bin" / "python"), "-I", "-c", "import pip"]):
         package = "python{}.{}-venv".format(*python.minor)
-        raise SetupError(f"{python.path} made an environment without pip (Debian, Ubuntu: apt install {package}; or install uv)")
+        raise SetupError(
+            f"{python.path} made an environment without pip (Debian, Ubuntu: apt install {package};"
+            " or install uv)"
+        )
 
 
 def renew(venv: Path, lock: int, stamp: "dict[str, str]", why: str) -> None:
     """Make the environment anew where there is a reason why, else bring it up to date."""
     begun = time.monotonic()
-    os.environ["TORCH_INDEX"] = os.environ.get("TORCH_INDEX") or stamp.get("torch_index", "")  # an update keeps to the same build
+    os.environ["TORCH_INDEX"] = os.environ.get("TORCH_INDEX") or stamp.get(
+        "torch_index", ""
+    )  # an update keeps to the same build
     (venv / LOG).write_bytes(b"")
     worker = Installer(venv, lock, find_uv())
-    if not why and worker.name == "pip" and worker.run([str(venv / "bin" / "python"), "-I", "-c", "import pip"]):
+    if (
+        not why
+        and worker.name == "pip"
+        and worker.run([str(venv / "bin" / "python"), "-I", "-c", "import pip"])
+    ):
         why = "has no pip"
     worker.progress.steps = 3 if why else 2
     if why:
@@ -51,7 +88,10 @@ def renew(venv: Path, lock: int, stamp: "dict[str, str]", why: str) -> None:
         python = choose_python(venv / "bin", worker.name == "uv")
         clear(venv)
         check_disk(venv, "CPU", worker.name == "uv")
-        worker.progress.begin(f"an empty environment in {shown(venv)}, with Python {python.version}", "asking the package index")
+        worker.progress.begin(
+            f"an empty environment in {shown(venv)}, with Python {python.version}",
+            "asking the package index",
+        )
         make(venv, python, worker)
         stamp = {"folder": str(venv), "python": python.version}
     build = worker.probe()

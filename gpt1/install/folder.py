@@ -15,7 +15,10 @@ from gpt1.install.words import CPU_HINT, SetupError, say
 ROOT = Path(__file__).resolve().parents[2]
 LOCK, LOG, STAMP = "setup.lock", "setup.log", "setup.json"
 GB = 10**9
-SIZES = {"CPU": (2.3, 0.5), "CUDA": (6.0, 2.9)}  # build of torch -> GB installed, GB of wheels: measured for CPU, estimated for CUDA
+SIZES = {
+    "CPU": (2.3, 0.5),
+    "CUDA": (6.0, 2.9),
+}  # build of torch -> GB installed, GB of wheels: measured for CPU, estimated for CUDA
 
 
 def shown(path: Path) -> str:
@@ -73,7 +76,9 @@ def fault(venv: Path, stamp: "dict[str, str]") -> str:
 
 
 def clear(venv: Path) -> None:
-    """Empty the folder; it stays itself (it may be a link to a larger disk), as do the lock that others wait for and the log."""
+    """Empty the folder; it stays itself (it may be a link to a larger disk), as do the lock that
+    others wait for and the log.
+    """
     for path in venv.iterdir():
         if path.name in (LOCK, LOG):
             continue
@@ -86,23 +91,35 @@ def clear(venv: Path) -> None:
 def prepare(venv: Path) -> None:
     """See that the folder is there, ours, and can be written."""
     if os.pathsep in str(venv):
-        raise SetupError(f"no virtual environment works below a folder with '{os.pathsep}' in its name; move {venv.parent}")
+        raise SetupError(
+            f"no virtual environment works below a folder with '{os.pathsep}' in its name; move"
+            f" {venv.parent}"
+        )
     if os.path.lexists(str(venv)) and not venv.is_dir():
-        raise SetupError(f"{shown(venv)} is no folder, or a link to one that is not there: remove it")
+        raise SetupError(
+            f"{shown(venv)} is no folder, or a link to one that is not there: remove it"
+        )
     try:
         venv.mkdir(parents=True, exist_ok=True)
         names = {path.name for path in venv.iterdir()}
         if names and not names & {"pyvenv.cfg", LOCK}:
-            raise SetupError(f"{shown(venv)} holds other things than a virtual environment: move it away, or name another folder by VENV")
+            raise SetupError(
+                f"{shown(venv)} holds other things than a virtual environment: move it away, or"
+                " name another folder by VENV"
+            )
         (venv / LOCK).open("a").close()
     except OSError as error:
-        raise SetupError(f"{venv} cannot be written ({error.strerror}): clone into a folder where you may write, "
-                         "or name one for the packages: make setup VENV=/path/to/a/new/folder") from None
+        raise SetupError(
+            f"{venv} cannot be written ({error.strerror}): clone into a folder where you may write,"
+            " or name one for the packages: make setup VENV=/path/to/a/new/folder"
+        ) from None
 
 
 @contextmanager
 def locked(venv: Path) -> "Iterator[int]":
-    """One set-up at a time. Children inherit the lock, so one that outlives a killed set-up still keeps others out."""
+    """One set-up at a time. Children inherit the lock, so one that outlives a killed set-up still
+    keeps others out.
+    """
     with (venv / LOCK).open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -120,12 +137,23 @@ def existing(path: Path) -> Path:
 
 
 def check_disk(venv: Path, build: str, with_uv: bool) -> None:
-    """Room for the packages, for pip's wheels among the temporary files, and for its cache where it shares a disk with either."""
-    installed, wheels = SIZES[build][0], 0.0 if with_uv else SIZES[build][1]  # uv keeps one copy, which it links to
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "/") + "/.cache").absolute()
+    """Room for the packages, for pip's wheels among the temporary files, and for its cache where it
+    shares a disk with either.
+    """
+    installed, wheels = (
+        SIZES[build][0],
+        0.0 if with_uv else SIZES[build][1],
+    )  # uv keeps one copy, which it links to
+    cache = Path(
+        os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "/") + "/.cache"
+    ).absolute()
     needs: dict[int, tuple[Path, float]] = {}
     cached = 0.0 if os.environ.get("PIP_NO_CACHE_DIR") else wheels
-    for path, size, must in ((venv, installed, True), (Path(os.environ.get("TMPDIR") or "/tmp"), wheels, True), (cache, cached, False)):
+    for path, size, must in (
+        (venv, installed, True),
+        (Path(os.environ.get("TMPDIR") or "/tmp"), wheels, True),
+        (cache, cached, False),
+    ):
         disk = existing(path).stat().st_dev
         first, before = needs.get(disk, (existing(path), 0.0))
         if must or before:  # pip does without its cache
@@ -133,6 +161,17 @@ def check_disk(venv: Path, build: str, with_uv: bool) -> None:
     for path, size in needs.values():
         free = shutil.disk_usage(str(path)).free / GB
         if free < size:
-            hint = f", or take the CPU build of {SIZES['CPU'][0]:.1f} GB: {CPU_HINT}" if build == "CUDA" else ""
-            cure = "make room" if path == existing(venv) else "make room, or name another folder by TMPDIR"
-            raise SetupError(f"{free:.1f} GB are free at {path}, {size:.1f} GB are needed with torch's {build} build: {cure}{hint}")
+            hint = (
+                f", or take the CPU build of {SIZES['CPU'][0]:.1f} GB: {CPU_HINT}"
+                if build == "CUDA"
+                else ""
+            )
+            cure = (
+                "make room"
+                if path == existing(venv)
+                else "make room, or name another folder by TMPDIR"
+            )
+            raise SetupError(
+                f"{free:.1f} GB are free at {path}, {size:.1f} GB are needed with torch's {build}"
+                f" build: {cure}{hint}"
+            )

@@ -1,4 +1,6 @@
-"""Which Python makes the environment: the one that PYTHON names, else the first on PATH that can."""
+"""Which Python makes the environment: the one that PYTHON names, else the first on PATH that
+can.
+"""
 
 import os
 import shutil
@@ -12,7 +14,8 @@ from gpt1.install.words import SetupError, say
 OLDEST = (3, 11)
 NAMES = ("python3", "python3.13", "python3.12", "python3.11", "python3.14")
 LOOK = """import sys, importlib.util as u
-print(".".join(map(str, sys.version_info[:3])), *[name for name in ("venv", "ensurepip") if not u.find_spec(name)])
+absent = [name for name in ("venv", "ensurepip") if not u.find_spec(name)]
+print(".".join(map(str, sys.version_info[:3])), *absent)
 print(getattr(sys, "_base_executable", "") or sys.executable)"""
 
 
@@ -30,9 +33,17 @@ class Python(NamedTuple):
 
 
 def look_at(path: str) -> "Python | None":
-    """What an interpreter says of itself, or None if it does not start (a dangling link, a shim of a version that is not there)."""
+    """What an interpreter says of itself, or None if it does not start (a dangling link, a shim of
+    a version that is not there).
+    """
     try:
-        process = subprocess.run([path, "-I", "-S", "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=True)
+        process = subprocess.run(
+            [path, "-I", "-S", "-c", LOOK],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=20,
+            check=True,
+        )
         first, second = os.fsdecode(process.stdout).splitlines()[:2]
         version, *missing = first.split()
     except (OSError, ValueError, subprocess.SubprocessError):
@@ -47,7 +58,9 @@ def named_python() -> str:
 
 
 def on_path(left_out: Path) -> "Iterator[str]":
-    """Every Python on PATH, python3 first, but for those in one folder: the environment's own, which PATH may hold."""
+    """Every Python on PATH, python3 first, but for those in one folder: the environment's own,
+    which PATH may hold.
+    """
     for name in NAMES:
         for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
             path = Path(folder) / name
@@ -62,10 +75,16 @@ def choose_python(left_out: Path, with_uv: bool) -> Python:
         python = look_at(path)
         if python is None or python.version in refused:
             continue
-        missing = [module for module in python.missing if module == "venv" or not with_uv]  # uv needs no ensurepip
+        missing = [
+            module for module in python.missing if module == "venv" or not with_uv
+        ]  # uv needs no ensurepip
         if python.minor >= OLDEST and not missing:
             if refused:
-                say("set-up: not {}; taking {} ({})".format(", ".join(text for _, text in refused.values()), path, python.version))
+                say(
+                    "set-up: not {}; taking {} ({})".format(
+                        ", ".join(text for _, text in refused.values()), path, python.version
+                    )
+                )
             return python
         why = "too old" if python.minor < OLDEST else "without " + " and ".join(missing)
         refused[python.version] = (python, f"{path} ({python.version}, {why})")
@@ -79,7 +98,10 @@ def none_suits(refused: "dict[str, tuple[Python, str]]") -> str:
     for python, _ in refused.values():
         if python.minor >= OLDEST:
             package = "python{}.{}-venv".format(*python.minor)
-            return f"found {found}: install what it lacks (Debian, Ubuntu: apt install {package}), or {other}"
+            return (
+                f"found {found}: install what it lacks (Debian, Ubuntu: apt install {package}), or"
+                f" {other}"
+            )
     if named_python() and not found:
         return f"PYTHON={os.environ['PYTHON']} does not start; {other}"
     return f"Python 3.11 or later is needed, found {found or 'none'}: install one, or {other}"

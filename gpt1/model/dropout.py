@@ -1,7 +1,9 @@
-"""The paper's five dropouts (section 4.1) without a generator: each decision is a hash of what it is for.
+"""The paper's five dropouts (section 4.1) without a generator: each decision is a hash of what it
+is for.
 
-Seed, update, place in the network, number of the sequence in the global batch and position give the bits, on any device: so a mask does
-not depend on processes, micro-batches, padding, or on what was drawn before it.
+Seed, update, place in the network, number of the sequence in the global batch and position give the
+bits, on any device: so a mask does not depend on processes, micro-batches, padding, or on what was
+drawn before it.
 """
 
 import math
@@ -13,13 +15,19 @@ import torch
 from torch import Tensor
 
 DECISIONS = 1 << 16  # values of the 16 random bits that decide on an element
-MATRIX, HEAD, BLOCKS = 0, 1, 2  # places: the embedding matrix, the classifier, and PLACES_A_BLOCK from BLOCKS on
+MATRIX, HEAD, BLOCKS = (
+    0,
+    1,
+    2,
+)  # places: the embedding matrix, the classifier, and PLACES_A_BLOCK from BLOCKS on
 PLACES_A_BLOCK = 3
 GAMMA = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: multiples of it lie apart
 
 
 class Dropout(NamedTuple):
-    """Rate of dropout, key of (seed, update), and the number of each sequence or example in the global batch, [b]."""
+    """Rate of dropout, key of (seed, update), and the number of each sequence or example in the
+    global batch, [b].
+    """
 
     rate: float
     key: int
@@ -45,12 +53,17 @@ def threshold(rate: float) -> int:
 
 
 def scale(rate: float) -> float:
-    """What kept elements are multiplied by, so that the expectation stays: 1 / (1 - rate), for the rate in whole 65,536ths."""
+    """What kept elements are multiplied by, so that the expectation stays: 1 / (1 - rate), for the
+    rate in whole 65,536ths.
+    """
     return DECISIONS / (DECISIONS - threshold(rate))
 
 
-def keep(keys_x2: Tensor, positions_x: Tensor, width: int, widest: int, dropped_values: int) -> Tensor:
-    """Which of [..., width] elements to keep: keys [..., 2] and positions [...] broadcast; `widest` is the largest width there may be.
+def keep(
+    keys_x2: Tensor, positions_x: Tensor, width: int, widest: int, dropped_values: int
+) -> Tensor:
+    """Which of [..., width] elements to keep: keys [..., 2] and positions [...] broadcast; `widest`
+    is the largest width there may be.
 
     Positions times `widest` must stay below 2^32: beyond that the counters repeat.
     """
@@ -66,9 +79,11 @@ def cut(x: Tensor, kept: Tensor, rate: float) -> Tensor:
 
 
 def _hashed(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """32 bits of each counter under two keys; under one, any two keys would give the same bits in another order.
+    """32 bits of each counter under two keys; under one, any two keys would give the same bits in
+    another order.
 
-    Multipliers and shifts are those of Wellons' triple32, the result of a search for the least bias.
+    Multipliers and shifts are those of Wellons' triple32, the result of a search for the least
+    bias.
     """
     x = counters + first
     x = (x ^ _shifted(x, 17)) * (0xED5AD4BB - (1 << 32))

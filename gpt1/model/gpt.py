@@ -1,6 +1,8 @@
-"""The decoder of the paper, section 4.1: post-norm Transformer blocks, learned positions, an output softmax tied to the embeddings.
+"""The decoder of the paper, section 4.1: post-norm Transformer blocks, learned positions, an output
+softmax tied to the embeddings.
 
-Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v embedding rows, p positions of the context.
+Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v
+embedding rows, p positions of the context.
 """
 
 import math
@@ -19,45 +21,61 @@ Cut = Callable[[Tensor, Tensor, float], Tensor]
 
 
 class Embeddings(NamedTuple):
-    """The (dropped) embedding matrix of one update: the authors' single matrix, kept as its two parts."""
+    """The (dropped) embedding matrix of one update: the authors' single matrix, kept as its two
+    parts.
+    """
 
     tokens_vd: Tensor
     positions_pd: Tensor
 
     def all_rows_vd(self) -> Tensor:
-        """Token, special and position rows together: the authors' softmax in fine-tuning runs over all of them."""
+        """Token, special and position rows together: the authors' softmax in fine-tuning runs over
+        all of them.
+        """
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
 def dropped(embeddings: Embeddings, dropout: Dropout, draw: Keep, cut: Cut) -> Embeddings:
-    """The embeddings with the update's mask over the whole matrix, positions after tokens; `draw` and `cut` are dropout's, or compiled."""
+    """The embeddings with the update's mask over the whole matrix, positions after tokens; `draw`
+    and `cut` are dropout's, or compiled.
+    """
     if not dropout.rate:
         return embeddings
     v, width = embeddings.tokens_vd.shape
-    rows = torch.arange(v + len(embeddings.positions_pd), dtype=torch.int32, device=embeddings.tokens_vd.device)
+    rows = torch.arange(
+        v + len(embeddings.positions_pd), dtype=torch.int32, device=embeddings.tokens_vd.device
+    )
     kept = draw(dropout.matrix_keys().to(rows.device), rows, width, width, threshold(dropout.rate))
-    return Embeddings(cut(embeddings.tokens_vd, kept[:v], dropout.rate), cut(embeddings.positions_pd, kept[v:], dropout.rate))
+    return Embeddings(
+        cut(embeddings.tokens_vd, kept[:v], dropout.rate),
+        cut(embeddings.positions_pd, kept[v:], dropout.rate),
+    )
 
 
 class Hidden(NamedTuple):
-    """What a network gives for a batch: hidden states [b, t, d], and the embeddings that its softmax is tied to."""
+    """What a network gives for a batch: hidden states [b, t, d], and the embeddings that its
+    softmax is tied to.
+    """
 
     hidden_btd: Tensor
     embeddings: Embeddings
 
 
 class Tree(NamedTuple):
-    """Rows that branch: which positions each one sees (itself among them), and its position number, for texts with a shared beginning."""
+    """Rows that branch: which positions each one sees (itself among them), and its position number,
+    for texts with a shared beginning.
+    """
 
     allowed_btt: Tensor
     positions_bt: Tensor
 
 
 class Layout(NamedTuple):
-    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but attention is computed for padding.
+    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but
+    attention is computed for padding.
 
-    `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else 0. None: each sees all before it,
-    and torch's fused attention is used.
+    `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else
+    0. None: each sees all before it, and torch's fused attention is used.
     """
 
     b: int
@@ -67,7 +85,11 @@ class Layout(NamedTuple):
 
     def real(self, x_btd: Tensor) -> Tensor:
         """The rows of the real tokens, [m, d]."""
-        return x_btd.flatten(0, 1) if self.real_m is None else x_btd.flatten(0, 1).index_select(0, self.real_m)
+        return (
+            x_btd.flatten(0, 1)
+            if self.real_m is None
+            else x_btd.flatten(0, 1).index_select(0, self.real_m)
+        )
 
     def padded(self, x_md: Tensor) -> Tensor:
         """The rows in their places, zeros elsewhere, [b, t, d]."""
@@ -77,7 +99,9 @@ class Layout(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """What a block keeps: attention probabilities [b, h, t, t] (None: fused attention draws its own), and its sublayers' outputs [m, d]."""
+    """What a block keeps: attention probabilities [b, h, t, t] (None: fused attention draws its
+    own), and its sublayers' outputs [m, d].
+    """
 
     attention_bhtt: Tensor | None
     attended_md: Tensor
@@ -86,7 +110,9 @@ class Masks(NamedTuple):
 
 
 class Block(nn.Module):
-    """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual sum."""
+    """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual
+    sum.
+    """
 
     def __init__(self, sizes: Model) -> None:
         super().__init__()
@@ -101,18 +127,29 @@ class Block(nn.Module):
     def forward(self, x_md: Tensor, layout: Layout, masks: Masks | None) -> Tensor:
         """Hidden states [m, d] of one block from those of the block below."""
         attended_md = self.projection(self._attention(x_md, layout, masks))
-        n_md = self.attention_norm(x_md + attended_md if masks is None else _with_dropout(x_md, attended_md, masks.attended_md, masks.rate))
+        n_md = self.attention_norm(
+            x_md + attended_md
+            if masks is None
+            else _with_dropout(x_md, attended_md, masks.attended_md, masks.rate)
+        )
         fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
         normed_md: Tensor = self.feed_forward_norm(
-            n_md + fed_md if masks is None else _with_dropout(n_md, fed_md, masks.fed_md, masks.rate))
+            n_md + fed_md
+            if masks is None
+            else _with_dropout(n_md, fed_md, masks.fed_md, masks.rate)
+        )
         return normed_md
 
     def _attention(self, x_md: Tensor, layout: Layout, masks: Masks | None) -> Tensor:
         b, t, _, bias_tt = layout
-        query_bhtd, key_bhtd, value_bhtd = layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        query_bhtd, key_bhtd, value_bhtd = (
+            layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        )
         if bias_tt is None:
             rate = 0.0 if masks is None else masks.rate
-            mixed_bhtd = F.scaled_dot_product_attention(query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True)
+            mixed_bhtd = F.scaled_dot_product_attention(
+                query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True
+            )
         else:
             scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
             shares_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
@@ -120,7 +157,11 @@ class Block(nn.Module):
                 mixed_bhtd = shares_bhtt @ value_bhtd
             else:
                 assert masks.attention_bhtt is not None
-                mixed_bhtd = torch.where(masks.attention_bhtt, shares_bhtt, 0.0) @ value_bhtd * scale(masks.rate)
+                mixed_bhtd = (
+                    torch.where(masks.attention_bhtt, shares_bhtt, 0.0)
+                    @ value_bhtd
+                    * scale(masks.rate)
+                )
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
 
 
@@ -130,9 +171,11 @@ def _with_dropout(x_md: Tensor, change_md: Tensor, kept_md: Tensor, rate: float)
 
 
 class Decoder(nn.Module):
-    """The Transformer language model with `rows` token embeddings (the vocabulary, and in fine-tuning the special symbols after it).
+    """The Transformer language model with `rows` token embeddings (the vocabulary, and in
+    fine-tuning the special symbols after it).
 
-    Every matrix is drawn from `generator`: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for the rest; biases are 0.
+    Every matrix is drawn from `generator`: N(0, embedding_deviation) for embeddings, N(0,
+    weight_deviation) for the rest; biases are 0.
     """
 
     def __init__(self, sizes: Model, rows: int, generator: torch.Generator) -> None:
@@ -147,7 +190,9 @@ class Decoder(nn.Module):
         self._draw(sizes, generator)
 
     def speed_up(self, compiled: str, fused_attention: bool) -> None:
-        """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's fused attention with its own dropout."""
+        """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
+        fused attention with its own dropout.
+        """
         self.fused_attention = fused_attention
         if compiled != "no":
             self.keep, self.cut = torch.compile(keep), torch.compile(cut)
@@ -171,41 +216,92 @@ class Decoder(nn.Module):
             elif isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None, tree: Tree | None = None) -> Hidden:
-        """Hidden states of token ids [b, t], t at most the context; a state sees its own and earlier positions only.
+    def forward(
+        self,
+        tokens_bt: Tensor,
+        dropout: Dropout,
+        real_bt: Tensor | None = None,
+        tree: Tree | None = None,
+    ) -> Hidden:
+        """Hidden states of token ids [b, t], t at most the context; a state sees its own and
+        earlier positions only.
 
-        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere; without a tree false may only
-        follow true. A `tree` says instead what each state sees and where it stands; then t may be longer than the context.
+        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere;
+        without a tree false may only follow true. A `tree` says instead what each state sees and
+        where it stands; then t may be longer than the context.
         """
         embeddings = dropped(Embeddings(self.tokens, self.positions), dropout, self.keep, self.cut)
         if self.fused_attention and dropout.rate:
             torch.manual_seed(int(dropout.keys(BLOCKS, dropout.rows_b)[0, 0]))
         b, t = tokens_bt.shape
-        layout = Layout(b, t, None if real_bt is None else real_bt.flatten().nonzero().squeeze(1), self._bias(t, tree))
-        positions_td = F.embedding(tree.positions_bt, embeddings.positions_pd) if tree else embeddings.positions_pd[:t]
+        layout = Layout(
+            b,
+            t,
+            None if real_bt is None else real_bt.flatten().nonzero().squeeze(1),
+            self._bias(t, tree),
+        )
+        positions_td = (
+            F.embedding(tree.positions_bt, embeddings.positions_pd)
+            if tree
+            else embeddings.positions_pd[:t]
+        )
         x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
         for number, block in enumerate(self.blocks):
-            x_md = block(x_md, layout, self._masks(dropout, layout, BLOCKS + PLACES_A_BLOCK * number) if dropout.rate else None)
+            x_md = block(
+                x_md,
+                layout,
+                self._masks(dropout, layout, BLOCKS + PLACES_A_BLOCK * number)
+                if dropout.rate
+                else None,
+            )
         return Hidden(layout.padded(x_md), embeddings)
 
     def _bias(self, t: int, tree: Tree | None) -> Tensor | None:
         if tree is not None:
-            return torch.zeros((), device=self.tokens.device).where(tree.allowed_btt[:, None], -math.inf)
-        return None if self.fused_attention else torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)
+            return torch.zeros((), device=self.tokens.device).where(
+                tree.allowed_btt[:, None], -math.inf
+            )
+        return (
+            None
+            if self.fused_attention
+            else torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)
+        )
 
     def _masks(self, dropout: Dropout, layout: Layout, place: int) -> Masks:
-        """The masks of one block; the same for a token wherever its sequence stands in a batch, and however it is padded."""
-        device, dropped_values, width = self.tokens.device, threshold(dropout.rate), self.tokens.shape[1]
-        attention_b2, attended_b2, fed_b2 = (dropout.keys(place + which, dropout.rows_b).to(device) for which in range(PLACES_A_BLOCK))
+        """The masks of one block; the same for a token wherever its sequence stands in a batch, and
+        however it is padded.
+        """
+        device, dropped_values, width = (
+            self.tokens.device,
+            threshold(dropout.rate),
+            self.tokens.shape[1],
+        )
+        attention_b2, attended_b2, fed_b2 = (
+            dropout.keys(place + which, dropout.rows_b).to(device)
+            for which in range(PLACES_A_BLOCK)
+        )
         positions_t = torch.arange(layout.t, dtype=torch.int32, device=device)
 
         def rows(keys_b2: Tensor) -> Tensor:
             if layout.real_m is None:
-                return self.keep(keys_b2[:, None], positions_t, width, width, dropped_values).flatten(0, 1)
-            return self.keep(keys_b2[layout.real_m // layout.t], positions_t[layout.real_m % layout.t], width, width, dropped_values)
+                return self.keep(
+                    keys_b2[:, None], positions_t, width, width, dropped_values
+                ).flatten(0, 1)
+            return self.keep(
+                keys_b2[layout.real_m // layout.t],
+                positions_t[layout.real_m % layout.t],
+                width,
+                width,
+                dropped_values,
+            )
 
         attention_bhtt = None
         if layout.bias_tt is not None:
-            places_ht = torch.arange(self.heads, dtype=torch.int32, device=device)[:, None] * self.context + positions_t
-            attention_bhtt = self.keep(attention_b2[:, None, None], places_ht, layout.t, self.context, dropped_values)
+            places_ht = (
+                torch.arange(self.heads, dtype=torch.int32, device=device)[:, None] * self.context
+                + positions_t
+            )
+            attention_bhtt = self.keep(
+                attention_b2[:, None, None], places_ht, layout.t, self.context, dropped_values
+            )
         return Masks(attention_bhtt, rows(attended_b2), rows(fed_b2), dropout.rate)

@@ -1,4 +1,6 @@
-"""The classifiers on top of the decoder (paper, section 3.2 and Figure 1): they read the hidden state at the first extract symbol."""
+"""The classifiers on top of the decoder (paper, section 3.2 and Figure 1): they read the hidden
+state at the first extract symbol.
+"""
 
 from typing import Literal, NamedTuple
 
@@ -14,17 +16,27 @@ Combine = Literal["single", "sum", "choose"]
 
 
 def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
-    """Position [b] of each sequence's first extract symbol, where it ends; the symbol must stand in every sequence."""
+    """Position [b] of each sequence's first extract symbol, where it ends; the symbol must stand in
+    every sequence.
+    """
     return (tokens_bt == extract).int().argmax(dim=1)
 
 
 class Head(nn.Module):
     """Dropout, then one linear layer drawn from N(0, deviation) with bias 0.
 
-    `choose` scores each sequence with one and the same logit; the other two give `outputs` logits an example.
+    `choose` scores each sequence with one and the same logit; the other two give `outputs` logits
+    an example.
     """
 
-    def __init__(self, width: int, outputs: int, combine: Combine, deviation: float, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        width: int,
+        outputs: int,
+        combine: Combine,
+        deviation: float,
+        generator: torch.Generator,
+    ) -> None:
         super().__init__()
         self.combine = combine
         self.linear = nn.Linear(width, 1 if combine == "choose" else outputs)
@@ -33,11 +45,18 @@ class Head(nn.Module):
             self.linear.bias.zero_()
 
     def forward(self, states_bkd: Tensor, dropout: Dropout) -> Tensor:
-        """Logits [b, outputs] from the extracted states of the k sequences of each example; `dropout` is the classifier's own."""
+        """Logits [b, outputs] from the extracted states of the k sequences of each example;
+        `dropout` is the classifier's own.
+        """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout.rate:  # one mask an example, shared by its sequences
-            keys_b2, width = dropout.keys(HEAD, dropout.rows_b).to(states_bkd.device), states_bkd.shape[2]
-            kept_bd = keep(keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate))
+            keys_b2, width = (
+                dropout.keys(HEAD, dropout.rows_b).to(states_bkd.device),
+                states_bkd.shape[2],
+            )
+            kept_bd = keep(
+                keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate)
+            )
             states_bkd = cut(states_bkd, kept_bd[:, None], dropout.rate)
         return functions[self.combine](states_bkd)
 
@@ -58,7 +77,9 @@ class Head(nn.Module):
 
 
 class Classified(NamedTuple):
-    """Logits [b, outputs], and what the auxiliary language model needs: hidden states of all b·k sequences and the embeddings."""
+    """Logits [b, outputs], and what the auxiliary language model needs: hidden states of all b·k
+    sequences and the embeddings.
+    """
 
     logits_bo: Tensor
     hidden_ntd: Tensor
@@ -74,8 +95,11 @@ class Classifier(nn.Module):
         self.head = head
         self.extract = decoder.tokens.shape[0] - 1
 
-    def forward(self, tokens_bkt: Tensor, dropout: Dropout, classifier_dropout: float) -> Classified:
-        """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but extract.
+    def forward(
+        self, tokens_bkt: Tensor, dropout: Dropout, classifier_dropout: float
+    ) -> Classified:
+        """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but
+        extract.
 
         `dropout` numbers the examples; their sequences have numbers of their own.
         """
@@ -86,4 +110,6 @@ class Classifier(nn.Module):
         rows_n = (dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1)
         hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real_nt)
         states_bkd = hidden_ntd[torch.arange(b * k, device=last_n.device), last_n].view(b, k, -1)
-        return Classified(self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings)
+        return Classified(
+            self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings
+        )

@@ -1,7 +1,9 @@
-"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, with the same embeddings, softmax and heads.
+"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, with the same
+embeddings, softmax and heads.
 
-Embedding of the model's width -> LSTM -> linear to that width -> the softmax tied to the embeddings. Gates in torch's order: input,
-forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g). Shape letters as in gpt.py, and u LSTM units.
+Embedding of the model's width -> LSTM -> linear to that width -> the softmax tied to the
+embeddings. Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i *
+tanh(g). Shape letters as in gpt.py, and u LSTM units.
 """
 
 from typing import NamedTuple
@@ -26,9 +28,11 @@ class State(NamedTuple):
 
 
 class Lstm(nn.Module):
-    """The LSTM language model with `rows` token embeddings; it has no positions, so any length may pass.
+    """The LSTM language model with `rows` token embeddings; it has no positions, so any length may
+    pass.
 
-    Drawn as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for other matrices, biases 0 (forget gate 1).
+    Drawn as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for
+    other matrices, biases 0 (forget gate 1).
     """
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
@@ -44,32 +48,54 @@ class Lstm(nn.Module):
                     parameter.normal_(0.0, sizes.weight_deviation, generator=generator)
                 else:
                     parameter.zero_()
-            self.recurrent.get_parameter("bias_ih_l0")[units:2 * units] = FORGET_BIAS
+            self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
     def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None) -> Hidden:
         """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
 
-        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_bt`, where given, may only turn false after true: padding
-        comes last and changes nothing before it.
+        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_bt`, where given, may
+        only turn false after true: padding comes last and changes nothing before it.
         """
         embeddings = dropped(self._embeddings(), dropout, keep, cut)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
         if dropout.rate:
-            keys_b2, units = dropout.keys(BLOCKS, dropout.rows_b).to(tokens_bt.device), outputs_btu.shape[2]
-            positions_t = torch.arange(tokens_bt.shape[1], dtype=torch.int32, device=tokens_bt.device)
-            outputs_btu = cut(outputs_btu, keep(keys_b2[:, None], positions_t, units, units, threshold(dropout.rate)), dropout.rate)
+            keys_b2, units = (
+                dropout.keys(BLOCKS, dropout.rows_b).to(tokens_bt.device),
+                outputs_btu.shape[2],
+            )
+            positions_t = torch.arange(
+                tokens_bt.shape[1], dtype=torch.int32, device=tokens_bt.device
+            )
+            outputs_btu = cut(
+                outputs_btu,
+                keep(keys_b2[:, None], positions_t, units, units, threshold(dropout.rate)),
+                dropout.rate,
+            )
         return Hidden(self.projection(outputs_btu), embeddings)
 
     def state_after(self, tokens_bt: Tensor, lengths_b: Tensor) -> tuple[Tensor, State]:
-        """Hidden states [b, t, d] of right-padded rows, and each row's state after its own length (1 or more)."""
-        packed = pack_padded_sequence(F.embedding(tokens_bt, self.tokens), lengths_b.cpu(), batch_first=True, enforce_sorted=False)
+        """Hidden states [b, t, d] of right-padded rows, and each row's state after its own length
+        (1 or more).
+        """
+        packed = pack_padded_sequence(
+            F.embedding(tokens_bt, self.tokens),
+            lengths_b.cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
         outputs, (h_1bu, c_1bu) = self.recurrent(packed)
-        outputs_btu, _ = pad_packed_sequence(outputs, batch_first=True, total_length=tokens_bt.shape[1])
+        outputs_btu, _ = pad_packed_sequence(
+            outputs, batch_first=True, total_length=tokens_bt.shape[1]
+        )
         return self.projection(outputs_btu), State(h_1bu[0], c_1bu[0])
 
     def resume(self, tokens_bt: Tensor, state: State) -> tuple[Hidden, State]:
-        """Hidden states of token ids [b, t] that go on from a state of each row, and the state after them."""
-        outputs_btu, (h_1bu, c_1bu) = self.recurrent(F.embedding(tokens_bt, self.tokens), (state.h_bu[None], state.c_bu[None]))
+        """Hidden states of token ids [b, t] that go on from a state of each row, and the state
+        after them.
+        """
+        outputs_btu, (h_1bu, c_1bu) = self.recurrent(
+            F.embedding(tokens_bt, self.tokens), (state.h_bu[None], state.c_bu[None])
+        )
         return Hidden(self.projection(outputs_btu), self._embeddings()), State(h_1bu[0], c_1bu[0])
 
     def _embeddings(self) -> Embeddings:

@@ -11,20 +11,39 @@ from gpt1.model.weights import Description
 
 NetworkName = Literal["transformer", "lstm"]
 COMPONENTS = {  # by the parameter's module: what people call it
-    "tokens": "token_embeddings", "positions": "position_embeddings", "qkv": "attention", "projection": "attention",
-    "expand": "feed_forward", "contract": "feed_forward", "attention_norm": "layer_norms", "feed_forward_norm": "layer_norms"}
-LSTM_COMPONENTS = {"tokens": "token_embeddings", "recurrent": "recurrent", "projection": "projection"}
+    "tokens": "token_embeddings",
+    "positions": "position_embeddings",
+    "qkv": "attention",
+    "projection": "attention",
+    "expand": "feed_forward",
+    "contract": "feed_forward",
+    "attention_norm": "layer_norms",
+    "feed_forward_norm": "layer_norms",
+}
+LSTM_COMPONENTS = {
+    "tokens": "token_embeddings",
+    "recurrent": "recurrent",
+    "projection": "projection",
+}
 
 
-def describe(name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str) -> Description:
+def describe(
+    name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
+) -> Description:
     """The description of weights of a network of this run's sizes over this vocabulary."""
     own: dict[str, Any] = {"lstm_units": params.lstm.units} if name == "lstm" else {}
-    return Description(name, params.model.model_dump() | own, vocabulary_size, vocabulary_fingerprint)
+    return Description(
+        name, params.model.model_dump() | own, vocabulary_size, vocabulary_fingerprint
+    )
 
 
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
     """A network of this run's sizes with `rows` token embeddings, freshly drawn."""
-    return Lstm(params.model, params.lstm.units, rows, generator) if name == "lstm" else Decoder(params.model, rows, generator)
+    return (
+        Lstm(params.model, params.lstm.units, rows, generator)
+        if name == "lstm"
+        else Decoder(params.model, rows, generator)
+    )
 
 
 def parameters_by_component(network: Network) -> dict[str, int]:

@@ -1,4 +1,6 @@
-"""Weights as safetensors files that say what they are, and their transfer into a model for fine-tuning (paper, section 4.1 and 5)."""
+"""Weights as safetensors files that say what they are, and their transfer into a model for
+fine-tuning (paper, section 4.1 and 5).
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +18,22 @@ from gpt1.files import writing
 from gpt1.model.lstm import Network
 
 Transfer = Literal["all", "none"] | int
-SIZES = ("context", "width", "layers", "heads", "feed_forward", "layer_norm_epsilon", "lstm_units")  # what loaded weights must agree with
+SIZES = (
+    "context",
+    "width",
+    "layers",
+    "heads",
+    "feed_forward",
+    "layer_norm_epsilon",
+    "lstm_units",
+)  # what loaded weights must agree with
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a weights file holds: the kind of network, its sizes, and the vocabulary its token rows stand for."""
+    """What a weights file holds: the kind of network, its sizes, and the vocabulary its token rows
+    stand for.
+    """
 
     kind: str
     config: dict[str, Any]
@@ -32,22 +44,31 @@ class Description:
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
     """Write tensors as safetensors: beside, synced, renamed.
 
-    Equal tensors and metadata give equal bytes as long as metadata has one entry: safetensors writes more in a random order.
+    Equal tensors and metadata give equal bytes as long as metadata has one entry: safetensors
+    writes more in a random order.
     """
-    contiguous = {name: tensor.detach().to("cpu", copy=False).contiguous() for name, tensor in sorted(tensors.items())}
+    contiguous = {
+        name: tensor.detach().to("cpu", copy=False).contiguous()
+        for name, tensor in sorted(tensors.items())
+    }
     with writing(path, "wb") as file:
         file.write(save(contiguous, metadata))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Metadata and tensors of a safetensors file. Raises UserError where it is absent, cut short or damaged."""
+    """Metadata and tensors of a safetensors file. Raises UserError where it is absent, cut short or
+    damaged.
+    """
     if not path.is_file():
         raise UserError(f"{path} is not there; run the stage that writes it (dvc repro)")
     try:
         with safe_open(path, framework="pt") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
     except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{path}: expected a whole safetensors file, found a damaged one ({error}); delete it and run dvc repro") from None
+        raise UserError(
+            f"{path}: expected a whole safetensors file, found a damaged one ({error}); delete it"
+            " and run dvc repro"
+        ) from None
 
 
 def save_weights(path: Path, model: nn.Module, description: Description) -> None:
@@ -61,67 +82,113 @@ def save_state(path: Path, state: Mapping[str, Tensor], description: Description
 
 
 def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
-    """Description and tensors of a weights file. Raises UserError where the file is damaged or does not say what it is."""
+    """Description and tensors of a weights file. Raises UserError where the file is damaged or does
+    not say what it is.
+    """
     metadata, tensors = read_tensors(path)
     try:
         found = Description(**json.loads(metadata["description"]))
-        if not (isinstance(found.kind, str) and isinstance(found.config, dict) and type(found.vocabulary_size) is int
-                and isinstance(found.vocabulary_fingerprint, str)):
+        if not (
+            isinstance(found.kind, str)
+            and isinstance(found.config, dict)
+            and type(found.vocabulary_size) is int
+            and isinstance(found.vocabulary_fingerprint, str)
+        ):
             raise ValueError
         return found, tensors
     except (KeyError, ValueError, TypeError, RecursionError):
-        raise UserError(f"{path}: expected weights that name their kind, config and vocabulary, found metadata {sorted(metadata)}; "
-                        "write the file with dvc repro") from None
+        raise UserError(
+            f"{path}: expected weights that name their kind, config and vocabulary, found metadata"
+            f" {sorted(metadata)}; write the file with dvc repro"
+        ) from None
 
 
-def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], lstm_units: int) -> None:
-    """Raise UserError where the sizes that a file names are of a network larger than the file: it would fill the memory."""
+def refuse_smaller(
+    path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], lstm_units: int
+) -> None:
+    """Raise UserError where the sizes that a file names are of a network larger than the file: it
+    would fill the memory.
+    """
     width, inner = config["width"], config["feed_forward"]
-    body = lstm_units * (4 * lstm_units + 5 * width) if lstm_units else config["layers"] * width * (4 * width + 2 * inner)
-    least, found = config["context"] * width * (not lstm_units) + body, sum(tensor.numel() for tensor in tensors.values())
+    body = (
+        lstm_units * (4 * lstm_units + 5 * width)
+        if lstm_units
+        else config["layers"] * width * (4 * width + 2 * inner)
+    )
+    least, found = (
+        config["context"] * width * (not lstm_units) + body,
+        sum(tensor.numel() for tensor in tensors.values()),
+    )
     if least > found:
-        raise UserError(f"{path}: expected the {least:,} numbers or more of a network of the sizes that it names, found {found:,}; write "
-                        "the file anew with dvc repro")
+        raise UserError(
+            f"{path}: expected the {least:,} numbers or more of a network of the sizes that it"
+            f" names, found {found:,}; write the file anew with dvc repro"
+        )
 
 
 def check_description(found: Description, wanted: Description, path: Path) -> None:
-    """Raise UserError naming every point in which weights found at `path` are not the ones wanted."""
-    differences = [f"{name} {getattr(wanted, name)}, found {getattr(found, name)}"
-                   for name in ("kind", "vocabulary_size", "vocabulary_fingerprint") if getattr(wanted, name) != getattr(found, name)]
-    differences += [f"model.{name} {wanted.config.get(name)}, found {found.config.get(name)}".replace("model.lstm_", "lstm.")
-                    for name in SIZES if wanted.config.get(name) != found.config.get(name)]
+    """Raise UserError naming every point in which weights found at `path` are not the ones
+    wanted.
+    """
+    differences = [
+        f"{name} {getattr(wanted, name)}, found {getattr(found, name)}"
+        for name in ("kind", "vocabulary_size", "vocabulary_fingerprint")
+        if getattr(wanted, name) != getattr(found, name)
+    ]
+    differences += [
+        f"model.{name} {wanted.config.get(name)}, found {found.config.get(name)}".replace(
+            "model.lstm_", "lstm."
+        )
+        for name in SIZES
+        if wanted.config.get(name) != found.config.get(name)
+    ]
     if differences:
-        raise UserError(f"{path}: expected {'; '.join(differences)}; set model in params.yaml as the weights say, or run dvc repro, "
-                        "which makes vocabulary, encoded tasks and weights anew from params.yaml")
+        raise UserError(
+            f"{path}: expected {'; '.join(differences)}; set model in params.yaml as the weights"
+            " say, or run dvc repro, which makes vocabulary, encoded tasks and weights anew from"
+            " params.yaml"
+        )
 
 
 def load_weights(path: Path, wanted: Description, model: nn.Module) -> None:
-    """Fill a model with weights of the same description. Raises UserError where they are others or not complete."""
+    """Fill a model with weights of the same description. Raises UserError where they are others or
+    not complete.
+    """
     found, tensors = read_weights(path)
     check_description(found, wanted, path)
     _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
 
 
 def transfer_weights(path: Path, wanted: Description, network: Network, layers: Transfer) -> None:
-    """Copy pre-trained weights into a network for fine-tuning; what is not copied keeps its fresh random values.
+    """Copy pre-trained weights into a network for fine-tuning; what is not copied keeps its fresh
+    random values.
 
-    `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`: nothing, and no file is read.
-    The rows past the vocabulary, the special symbols, always stay fresh. Raises UserError where the weights do not fit.
+    `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`:
+    nothing, and no file is read. The rows past the vocabulary, the special symbols, always stay
+    fresh. Raises UserError where the weights do not fit.
     """
     if layers == "none":
         return
     found, tensors = read_weights(path)
     check_description(found, wanted, path)
-    own = dict(network.state_dict()) | {"tokens": network.tokens.detach()[:wanted.vocabulary_size]}
-    names = [name for name in own if layers == "all" or not name.startswith("blocks.") or int(name.split(".")[1]) < layers]
+    own = dict(network.state_dict()) | {"tokens": network.tokens.detach()[: wanted.vocabulary_size]}
+    names = [
+        name
+        for name in own
+        if layers == "all" or not name.startswith("blocks.") or int(name.split(".")[1]) < layers
+    ]
     _copy(tensors, own, names, path)
 
 
 @torch.no_grad()
-def _copy(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], names: list[str], path: Path) -> None:
+def _copy(
+    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], names: list[str], path: Path
+) -> None:
     for name in names:
         if name not in tensors or tensors[name].shape != own[name].shape:
             found = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
-            raise UserError(f"{path}: expected tensor {name} of shape {list(own[name].shape)}, found {found}; "
-                            "delete the file and run dvc repro")
+            raise UserError(
+                f"{path}: expected tensor {name} of shape {list(own[name].shape)}, found {found}; "
+                "delete the file and run dvc repro"
+            )
         own[name].copy_(tensors[name])

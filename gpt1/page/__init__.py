@@ -1,1 +1,3 @@
-"""The report page: every result of a run on one self-contained page, from result files alone. No torch."""
+"""The report page: every result of a run on one self-contained page, from result files alone. No
+torch.
+"""

@@ -1,4 +1,6 @@
-"""What the page's own tables are made of: cells with a tone, and small scales that show a number between others."""
+"""What the page's own tables are made of: cells with a tone, and small scales that show a number
+between others.
+"""
 
 import csv
 from collections.abc import Sequence
@@ -15,7 +17,9 @@ Record = dict[str, str]
 
 @dataclass(frozen=True)
 class Scale:
-    """A score with its interval on a line from 0 to 100, beside the majority class and the paper's number; all clipped to the line."""
+    """A score with its interval on a line from 0 to 100, beside the majority class and the paper's
+    number; all clipped to the line.
+    """
 
     ours: float
     low: float
@@ -26,7 +30,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value as words, smaller words under it, and how it stands: `mark` is a sign and `means` its words, for whom colours say nothing."""
+    """A value as words, smaller words under it, and how it stands: `mark` is a sign and `means` its
+    words, for whom colours say nothing.
+    """
 
     text: str = NONE
     note: str = ""
@@ -43,7 +49,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of the page: its caption, a header, and rows as wide whose first cell names the row."""
+    """A table of the page: its caption, a header, and rows as wide whose first cell names the
+    row.
+    """
 
     caption: str
     header: tuple[str, ...]

@@ -10,9 +10,18 @@ from gpt1.report.words import minus, number
 from gpt1.report.zero_shot_claims import SCALED, SQUARED
 
 VERDICTS: dict[str, tuple[Tone, str]] = {
-    CONFIRMED: ("good", "✓"), NOT_CONFIRMED: ("bad", "✗"), UNDECIDED: ("even", "≈"), NOT_MEASURED: ("quiet", "·")}
+    CONFIRMED: ("good", "✓"),
+    NOT_CONFIRMED: ("bad", "✗"),
+    UNDECIDED: ("even", "≈"),
+    NOT_MEASURED: ("quiet", "·"),
+}
 HEADER = ("claim", "verdict", "the paper", "this run", f"{COVERAGE:.0%} interval", "on what")
-FORMS = {POINTS: "+.1f", SCALED: "+.1f", SQUARED: "+.1f", RANKS: "+.2f"}  # whatever else is counted, in whole numbers
+FORMS = {
+    POINTS: "+.1f",
+    SCALED: "+.1f",
+    SQUARED: "+.1f",
+    RANKS: "+.2f",
+}  # whatever else is counted, in whole numbers
 
 
 def counts(records: Sequence[Record]) -> dict[str, int]:
@@ -29,7 +38,19 @@ def _row(one: Record) -> tuple[Cell, ...]:
     tone, mark = VERDICTS[one["verdict"]]
     ours = value(one, "ours")
     form = FORMS.get(one["unit"], ".0f")
-    of, detail = (f" {one['detail']}", "") if one["detail"].startswith("of ") else ("", minus(one["detail"]))  # 3 of 4
-    told = Cell() if ours is None else Cell(number(ours, form) + of, "\n".join(filter(None, (one["unit"], detail))))
-    return (Cell(one["statement"] + ("§" if one["made_up"] == "1" else ""), one["where"]), Cell(one["verdict"], "", tone, mark),
-            Cell(minus(one["published"])), told, Cell(bounds(value(one, "low"), value(one, "high"), form)), Cell("", one["basis"]))
+    of, detail = (
+        (f" {one['detail']}", "") if one["detail"].startswith("of ") else ("", minus(one["detail"]))
+    )  # 3 of 4
+    told = (
+        Cell()
+        if ours is None
+        else Cell(number(ours, form) + of, "\n".join(filter(None, (one["unit"], detail))))
+    )
+    return (
+        Cell(one["statement"] + ("§" if one["made_up"] == "1" else ""), one["where"]),
+        Cell(one["verdict"], "", tone, mark),
+        Cell(minus(one["published"])),
+        told,
+        Cell(bounds(value(one, "low"), value(one, "high"), form)),
+        Cell("", one["basis"]),
+    )

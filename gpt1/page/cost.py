@@ -1,4 +1,6 @@
-"""What a run took, by stage: time, memory, arithmetic, energy and money, from the logs of `gpt1 run` and the last plan."""
+"""What a run took, by stage: time, memory, arithmetic, energy and money, from the logs of `gpt1
+run` and the last plan.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ from gpt1.runs.schedule import Stage
 
 @dataclass(frozen=True)
 class Took:
-    """A stage: whether its results are there; as far as known its seconds, its end (seconds since 1970), its peak memory in bytes."""
+    """A stage: whether its results are there; as far as known its seconds, its end (seconds since
+    1970), its peak memory in bytes.
+    """
 
     name: str
     there: bool
@@ -29,8 +33,16 @@ class Took:
 def stages_taken(stages: Mapping[str, Stage]) -> list[Took]:
     """Every stage of the graph in its order."""
     seconds = last_seconds()
-    return [Took(name, all(Path(out).exists() for out in stage.writes), seconds.get(name), _ended(name), memory_of(name))
-            for name, stage in stages.items()]
+    return [
+        Took(
+            name,
+            all(Path(out).exists() for out in stage.writes),
+            seconds.get(name),
+            _ended(name),
+            memory_of(name),
+        )
+        for name, stage in stages.items()
+    ]
 
 
 def _ended(name: str) -> float | None:
@@ -41,7 +53,9 @@ def _ended(name: str) -> float | None:
 
 
 def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
-    """How long at least one of these spans (beginning, end) was open: stages side by side count once, pauses not at all."""
+    """How long at least one of these spans (beginning, end) was open: stages side by side count
+    once, pauses not at all.
+    """
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))
@@ -51,7 +65,11 @@ def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
 
 def wall_seconds(taken: Iterable[Took]) -> float:
     """Time with any stage at work, of those whose beginning and end are known."""
-    return busy_seconds((one.ended - one.seconds, one.ended) for one in taken if one.seconds is not None and one.ended is not None)
+    return busy_seconds(
+        (one.ended - one.seconds, one.ended)
+        for one in taken
+        if one.seconds is not None and one.ended is not None
+    )
 
 
 def last_plan(profile: str) -> dict[str, Any]:
@@ -64,39 +82,86 @@ def last_plan(profile: str) -> dict[str, Any]:
 
 
 def by_stage(taken: Iterable[Took], plan: Mapping[str, Any], caption: str) -> Sheet:
-    """A line for each kind of stage: finished, time, longest, peak memory, and the arithmetic and time of the plan."""
+    """A line for each kind of stage: finished, time, longest, peak memory, and the arithmetic and
+    time of the plan.
+    """
     lines: dict[str, list[Took]] = {}
     for one in taken:
         lines.setdefault(line_of(one.name), []).append(one)
     planned: Mapping[str, Mapping[str, float]] = plan.get("stages", {})
-    header = ("stages", "finished", "time", "longest", "peak memory", *(("planned", "arithmetic") if planned else ()))
+    header = (
+        "stages",
+        "finished",
+        "time",
+        "longest",
+        "peak memory",
+        *(("planned", "arithmetic") if planned else ()),
+    )
     rows = [_row(line, ones, planned) for line, ones in lines.items()]
-    return Sheet(caption, header, (*rows, _row("all", [one for ones in lines.values() for one in ones], planned)))
+    return Sheet(
+        caption,
+        header,
+        (*rows, _row("all", [one for ones in lines.values() for one in ones], planned)),
+    )
 
 
-def _row(line: str, ones: list[Took], planned: Mapping[str, Mapping[str, float]]) -> tuple[Cell, ...]:
-    done, seconds, memory = sum(one.there for one in ones), [one.seconds for one in ones if one.seconds], max(o.memory_bytes for o in ones)
+def _row(
+    line: str, ones: list[Took], planned: Mapping[str, Mapping[str, float]]
+) -> tuple[Cell, ...]:
+    done, seconds, memory = (
+        sum(one.there for one in ones),
+        [one.seconds for one in ones if one.seconds],
+        max(o.memory_bytes for o in ones),
+    )
     plans = [planned[one.name] for one in ones if one.name in planned]
     flops = sum(one["flops"] + one["scored_flops"] for one in plans)
-    state = Cell(f"{done} of {len(ones)}", "", "", "✓", "complete") if done == len(ones) else Cell(
-        f"{done} of {len(ones)}", "", "bad", "✗", "incomplete")
-    return (Cell(line), state, Cell(duration(sum(seconds)) if seconds else NONE), Cell(duration(max(seconds)) if seconds else NONE),
-            Cell(f"{number(memory)}B" if memory else NONE),
-            *((Cell(duration(sum(one["seconds"] for one in plans)) if plans else NONE), Cell(f"{number(flops)}FLOP" if flops else NONE))
-              if planned else ()))
+    state = (
+        Cell(f"{done} of {len(ones)}", "", "", "✓", "complete")
+        if done == len(ones)
+        else Cell(f"{done} of {len(ones)}", "", "bad", "✗", "incomplete")
+    )
+    return (
+        Cell(line),
+        state,
+        Cell(duration(sum(seconds)) if seconds else NONE),
+        Cell(duration(max(seconds)) if seconds else NONE),
+        Cell(f"{number(memory)}B" if memory else NONE),
+        *(
+            (
+                Cell(duration(sum(one["seconds"] for one in plans)) if plans else NONE),
+                Cell(f"{number(flops)}FLOP" if flops else NONE),
+            )
+            if planned
+            else ()
+        ),
+    )
 
 
 def totals(taken: list[Took], plan: Mapping[str, Any], price: float | None) -> list[str]:
-    """The whole run in sentences: wall time, stage time, arithmetic, energy and cost as far as they are known."""
+    """The whole run in sentences: wall time, stage time, arithmetic, energy and cost as far as they
+    are known.
+    """
     wall, added = wall_seconds(taken), sum(one.seconds or 0.0 for one in taken)
     if not added:
-        return ["No stage has been timed: `gpt1 run` writes times down, `dvc repro` and results from DVC's cache do not."]
-    told = [f"At work for {duration(wall)}; the stages' own times add up to {duration(added)}, for some ran side by side. Each is of a "
-            "stage's last run, with the start of DVC and of Python; of a run that was killed and went on, the last part."]
+        return [
+            "No stage has been timed: `gpt1 run` writes times down, `dvc repro` and results from"
+            " DVC's cache do not."
+        ]
+    told = [
+        f"At work for {duration(wall)}; the stages' own times add up to {duration(added)}, for some"
+        " ran side by side. Each is of a stage's last run, with the start of DVC and of Python; of"
+        " a run that was killed and went on, the last part."
+    ]
     if untimed := sum(one.there and one.seconds is None for one in taken):
-        told.append(f"{counted(untimed, 'finished stage')} without a time: pulled, from DVC's cache, or run by hand.")
+        told.append(
+            f"{counted(untimed, 'finished stage')} without a time: pulled, from DVC's cache, or run"
+            " by hand."
+        )
     if watts := plan.get("watts"):
-        told.append(f"Energy: about {amount(watts * wall / 3.6e6)} kWh, at full load by the machine's own counters.")
+        told.append(
+            f"Energy: about {amount(watts * wall / 3.6e6)} kWh, at full load by the machine's own"
+            " counters."
+        )
     if price is not None:
         told.append(f"Cost: {amount(wall / 3600 * price)} at {price:g} an hour of this machine.")
     return told

@@ -1,4 +1,6 @@
-"""The run's headline numbers for `dvc metrics` and `dvc plots`: a small file a score, so that DVC prints a row each, and CSV files."""
+"""The run's headline numbers for `dvc metrics` and `dvc plots`: a small file a score, so that DVC
+prints a row each, and CSV files.
+"""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +20,9 @@ DRAWN = 200  # updates of a curve; `dvc plots` puts every one into its page
 
 
 def headline(params: Params) -> Scores:
-    """Numbers by `table2/MNLI-m`: score x 100 with its interval, and where it compares the difference from the paper's."""
+    """Numbers by `table2/MNLI-m`: score x 100 with its interval, and where it compares the
+    difference from the paper's.
+    """
     report, scores = stage_folder("report"), Scores()
     invented = invented_titles(params)
     for name in TABLES:
@@ -26,11 +30,23 @@ def headline(params: Params) -> Scores:
             if one["row"] == "ours" and one["score"]:
                 scores[f"{name}/{place(one)}"] = of_score(one, invented)
     for one in read_records(report / TABLE5.name / f"{TABLE5.name}.csv"):
-        if one["row"] == "ours" and one["column"] == "Avg" and one["score"] and (one["value"] != "score" or one["variant"] == FULL):
-            scores[f"{TABLE5.name}/{one['variant'] if one['variant'] == FULL else 'full_less_' + one['variant']}"] = numbers(one, "score")
+        if (
+            one["row"] == "ours"
+            and one["column"] == "Avg"
+            and one["score"]
+            and (one["value"] != "score" or one["variant"] == FULL)
+        ):
+            variant = one["variant"] if one["variant"] == FULL else f"full_less_{one['variant']}"
+            scores[f"{TABLE5.name}/{variant}"] = numbers(one, "score")
     for one in read_records(report / "claims" / "claims.csv"):
         if one["ours"]:
-            verdict = 1.0 if one["verdict"] == CONFIRMED else -1.0 if one["verdict"] == NOT_CONFIRMED else 0.0
+            verdict = (
+                1.0
+                if one["verdict"] == CONFIRMED
+                else -1.0
+                if one["verdict"] == NOT_CONFIRMED
+                else 0.0
+            )
             scores[f"claims/{one['claim']}"] = numbers(one, "ours") | {"confirmed": verdict}
     return scores
 
@@ -44,8 +60,15 @@ def place(one: Record) -> str:
 
 def of_score(one: Record, invented: set[str]) -> dict[str, float]:
     """A record of Table 2, 3 or 4 as rounded numbers."""
-    found = {name: number for name in ("score", "low", "high") if (number := value(one, name)) is not None}
-    if (difference := value(one, "difference")) is not None and not invented & {one["column"], *one["task"].split()}:
+    found = {
+        name: number
+        for name in ("score", "low", "high")
+        if (number := value(one, name)) is not None
+    }
+    if (difference := value(one, "difference")) is not None and not invented & {
+        one["column"],
+        *one["task"].split(),
+    }:
         found["difference"] = difference
     return {name: round(number, 2) for name, number in found.items()}
 
@@ -57,27 +80,46 @@ def numbers(one: Record, name: str) -> dict[str, float]:
 
 
 def curves(trained: Iterable[Trained], heldout: bool) -> list[dict[str, Any]]:
-    """A row an update, a column a network: loss in nats a token, held out or (smoothed, at DRAWN updates) in training."""
+    """A row an update, a column a network: loss in nats a token, held out or (smoothed, at DRAWN
+    updates) in training.
+    """
     rows: dict[int, dict[str, Any]] = {}
     for one in trained:
         at = one.heldout_at if heldout else one.at[thinned(one.at, DRAWN)]
-        for update, loss in zip(at, one.heldout_loss if heldout else smoothed(one.at, one.loss, at), strict=True):
+        for update, loss in zip(
+            at, one.heldout_loss if heldout else smoothed(one.at, one.loss, at), strict=True
+        ):
             rows.setdefault(int(update), {"update": int(update)})[one.network] = float(loss)
     return [rows[update] for update in sorted(rows)]
 
 
 def write(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
     """Fill both folders; returns the numbers. Raises UserError where a pre-training is missing."""
-    trained = [read_training(network) for network in networks(params)] if params.pretrain.source == "train" else []
+    trained = (
+        [read_training(network) for network in networks(params)]
+        if params.pretrain.source == "train"
+        else []
+    )
     found = headline(params)
     for one in trained:
         found[f"pretrain/{one.network}"] = {"perplexity": round(one.heldout_perplexity, 3)}
     for name, numbers_of in found.items():
         write_json(scores_folder / f"{name}.json", numbers_of)
     for kind in ("training", "heldout"):
-        _write_csv(plots_folder / f"{kind}.csv", ("update", "transformer", "lstm"), curves(trained, heldout=kind == "heldout"))
-    _write_csv(plots_folder / "scores.csv", ("column", "score"), [{"column": name.partition("/")[2], "score": one["score"]}
-                                                                  for name, one in found.items() if name.partition("/")[0] in TABLES])
+        _write_csv(
+            plots_folder / f"{kind}.csv",
+            ("update", "transformer", "lstm"),
+            curves(trained, heldout=kind == "heldout"),
+        )
+    _write_csv(
+        plots_folder / "scores.csv",
+        ("column", "score"),
+        [
+            {"column": name.partition("/")[2], "score": one["score"]}
+            for name, one in found.items()
+            if name.partition("/")[0] in TABLES
+        ],
+    )
     return found
 
 
@@ -85,4 +127,7 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, A
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: f"{one:.4f}" if isinstance(one, float) else one for key, one in row.items()} for row in rows)
+        writer.writerows(
+            {key: f"{one:.4f}" if isinstance(one, float) else one for key, one in row.items()}
+            for row in rows
+        )

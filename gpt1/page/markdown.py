@@ -1,4 +1,6 @@
-"""The reports' own markdown as HTML: headings one level down, tables that scroll, pictures in the page itself."""
+"""The reports' own markdown as HTML: headings one level down, tables that scroll, pictures in the
+page itself.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,10 +15,11 @@ ON_WHITE = ("parameters.svg",)  # letters stand on its colours, so they stay as 
 
 
 def html(path: Path, pictures: Mapping[str, str], under: str, with_tables: bool = True) -> Markup:
-    """A report's page without its title, for a section titled `under`; `pictures` are words for each picture by its file's name.
+    """A report's page without its title, for a section titled `under`; `pictures` are words for
+    each picture by its file's name.
 
-    with_tables: False leaves tables out, where the page has its own. What the text holds of HTML is shown as it is. Raises OSError,
-    ValueError where the page or a picture cannot be read.
+    with_tables: False leaves tables out, where the page has its own. What the text holds of HTML is
+    shown as it is. Raises OSError, ValueError where the page or a picture cannot be read.
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(path.read_text(encoding="utf-8"))
@@ -34,8 +37,10 @@ def html(path: Path, pictures: Mapping[str, str], under: str, with_tables: bool 
         elif token.type == "table_open":
             tables += 1
             label = escape(f"{heading}, table {tables}")
-            out.append(f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
-                       f'<caption class="unseen">{label}</caption>')
+            out.append(
+                f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
+                f'<caption class="unseen">{label}</caption>'
+            )
         elif token.type == "table_close":
             out.append("</table></div>")
         elif token.type == "tr_open":
@@ -44,14 +49,25 @@ def html(path: Path, pictures: Mapping[str, str], under: str, with_tables: bool 
         elif token.type in ("th_open", "td_open"):
             row += 1
             head = token.type == "th_open"
-            out.append('<th scope="col">' if head and tokens[place + 1].content else "<td>" if head
-                       else '<th scope="row">' if row == 1 else "<td>")
+            out.append(
+                '<th scope="col">'
+                if head and tokens[place + 1].content
+                else "<td>"
+                if head
+                else '<th scope="row">'
+                if row == 1
+                else "<td>"
+            )
         elif token.type in ("th_close", "td_close"):
             empty_head = token.type == "th_close" and not tokens[place - 1].content
             out.append("</td>" if empty_head or (token.type == "td_close" and row > 1) else "</th>")
         elif (picture := _picture(token)) and token.type == "inline":
             out[-1] = ""  # the paragraph around it
-            out.append(figure(path.parent / picture, pictures.get(picture, heading), picture not in ON_WHITE))
+            out.append(
+                figure(
+                    path.parent / picture, pictures.get(picture, heading), picture not in ON_WHITE
+                )
+            )
             place += 1
         else:
             out.append(parser.renderer.render([token], parser.options, {}))
@@ -75,7 +91,9 @@ def _without_tables(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _picture(token: Token) -> str:
-    """The file of a paragraph's only picture; '' for anything else. A name with a folder in it is none of a report's."""
+    """The file of a paragraph's only picture; '' for anything else. A name with a folder in it is
+    none of a report's.
+    """
     children = token.children or []
     alone = len(children) == 1 and children[0].type == "image"
     name = str(children[0].attrs["src"]) if alone else ""

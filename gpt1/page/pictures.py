@@ -1,4 +1,6 @@
-"""The reports' pictures inside a page: SVG with names of its own, colours that follow the page, and words for who cannot see it."""
+"""The reports' pictures inside a page: SVG with names of its own, colours that follow the page, and
+words for who cannot see it.
+"""
 
 import re
 from pathlib import Path
@@ -11,22 +13,36 @@ from gpt1.report import drawing
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 COLOUR = re.compile(r"#[0-9a-f]{6}")
 PAGE_COLOURS = {  # of a picture -> of the page, which has its own for light and dark
-    "#000000": "--ink", "#ffffff": "--paper", drawing.LIGHT: "--line", drawing.GREY: "--muted", drawing.BLUE: "--blue",
-    drawing.VERMILION: "--vermilion", drawing.GREEN: "--green", drawing.PURPLE: "--purple", drawing.ORANGE: "--orange",
-    drawing.SKY: "--sky", drawing.YELLOW: "--yellow"}
+    "#000000": "--ink",
+    "#ffffff": "--paper",
+    drawing.LIGHT: "--line",
+    drawing.GREY: "--muted",
+    drawing.BLUE: "--blue",
+    drawing.VERMILION: "--vermilion",
+    drawing.GREEN: "--green",
+    drawing.PURPLE: "--purple",
+    drawing.ORANGE: "--orange",
+    drawing.SKY: "--sky",
+    drawing.YELLOW: "--yellow",
+}
 DROPPED = ("metadata", "style", "script", "foreignObject")
 
 
 def figure(path: Path, words: str, recoloured: bool = True) -> Markup:
-    """A picture with its words under it; a wide one scrolls by itself. Arguments and errors as of `inline`."""
+    """A picture with its words under it; a wide one scrolls by itself. Arguments and errors as of
+    `inline`.
+    """
     picture = inline(path, words, recoloured)
     on_white = Markup("") if recoloured else Markup(" on-white")
     scrolls = Markup(' role="region" tabindex="0" aria-label="{}"').format(f"Picture {path.stem}")
-    return Markup('<figure><div class="picture{}"{}>{}</div><figcaption>{}</figcaption></figure>').format(on_white, scrolls, picture, words)
+    return Markup(
+        '<figure><div class="picture{}"{}>{}</div><figcaption>{}</figcaption></figure>'
+    ).format(on_white, scrolls, picture, words)
 
 
 def inline(path: Path, words: str, recoloured: bool = True) -> Markup:
-    """An SVG file of a report for the inside of a page; `words` say what is seen. Raises OSError, ValueError where it cannot be read.
+    """An SVG file of a report for the inside of a page; `words` say what is seen. Raises OSError,
+    ValueError where it cannot be read.
 
     recoloured: whether its colours follow the page's light and dark; else it keeps them, on white.
     """
@@ -38,20 +54,35 @@ def inline(path: Path, words: str, recoloured: bool = True) -> Markup:
     for parent in root.iter():
         for child in [child for child in parent if _local(child.tag) in DROPPED]:
             parent.remove(child)
-    attributes = [text for one in root.iter() for name, text in one.attrib.items() if _local(name) != "id"]
-    used = {name for text in attributes for name in (*REFERENCE.findall(text), *([text[1:]] if text.startswith("#") else ()))}
+    attributes = [
+        text for one in root.iter() for name, text in one.attrib.items() if _local(name) != "id"
+    ]
+    used = {
+        name
+        for text in attributes
+        for name in (*REFERENCE.findall(text), *([text[1:]] if text.startswith("#") else ()))
+    }
     for one in root.iter():
         one.tag = _local(one.tag)
         one.text = one.text if one.tag in ("text", "tspan") else None
         one.tail = None
-        one.attrib = {_local(name): _attribute(text, prefix, one.tag == "text" and recoloured, recoloured)
-                      for name, text in one.attrib.items() if _kept(_local(name), text, used)}
+        one.attrib = {
+            _local(name): _attribute(text, prefix, one.tag == "text" and recoloured, recoloured)
+            for name, text in one.attrib.items()
+            if _kept(_local(name), text, used)
+        }
         if "id" in one.attrib:
             one.attrib["id"] = prefix + one.attrib["id"]
     width = root.attrib.pop("width", "")
     root.attrib.pop("height", None)
-    root.attrib |= {"role": "img", "aria-label": words, "class": "wide" if _points(width) > WIDE_POINTS else "narrow"}
-    return Markup(ElementTree.tostring(root, encoding="unicode"))  # written anew by the XML library, without scripts
+    root.attrib |= {
+        "role": "img",
+        "aria-label": words,
+        "class": "wide" if _points(width) > WIDE_POINTS else "narrow",
+    }
+    return Markup(
+        ElementTree.tostring(root, encoding="unicode")
+    )  # written anew by the XML library, without scripts
 
 
 WIDE_POINTS = 400.0  # from here on a telephone scrolls a picture instead of shrinking it

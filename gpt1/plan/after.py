@@ -1,4 +1,6 @@
-"""Plan beside fact: what stages took since the plan was made, from the logs of `gpt1 run` and of the stages."""
+"""Plan beside fact: what stages took since the plan was made, from the logs of `gpt1 run` and of
+the stages.
+"""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +15,9 @@ from gpt1.runs.job import log_of
 
 
 class Took(NamedTuple):
-    """Seconds of a stage, when it ended (seconds since 1970), its peak memory in bytes (0: not written down)."""
+    """Seconds of a stage, when it ended (seconds since 1970), its peak memory in bytes (0: not
+    written down).
+    """
 
     seconds: float
     ended: float
@@ -44,7 +48,11 @@ def facts(plan: Mapping[str, Any]) -> dict[str, Took]:
     for name in plan["stages"]:
         log = Path(log_of(name))
         later = log.is_file() and log.stat().st_mtime > plan["made"]
-        if later and name in seconds and "Running stage '" in log.read_text(encoding="utf-8", errors="replace"):
+        if (
+            later
+            and name in seconds
+            and "Running stage '" in log.read_text(encoding="utf-8", errors="replace")
+        ):
             found[name] = Took(seconds[name], log.stat().st_mtime, memory_of(name))
     return found
 
@@ -52,19 +60,59 @@ def facts(plan: Mapping[str, Any]) -> dict[str, Took]:
 def lines_after(plan: Mapping[str, Any], took: Mapping[str, Took]) -> list[str]:
     """Plan beside fact as lines of text. Raises UserError where no stage has run since."""
     if not took:
-        raise UserError(f"no stage has run since the plan in {PLAN} was made; run gpt1 run, then gpt1 plan --after")
+        raise UserError(
+            f"no stage has run since the plan in {PLAN} was made; run gpt1 run, then gpt1 plan"
+            " --after"
+        )
     lines: dict[str, list[str]] = {}
     for name in took:
         lines.setdefault(line_of(name), []).append(name)
     rows = [["stages", "of", "planned", "took", "took / planned", "memory planned", "memory taken"]]
     for line, names in lines.items():
-        planned, real = sum(plan["stages"][name]["seconds"] for name in names), sum(took[name].seconds for name in names)
-        memory, peak = max(plan["stages"][name]["memory_bytes"] for name in names), max(took[name].memory_bytes for name in names)
-        rows.append([line, str(len(names)), duration(planned), duration(real), f"{real / planned:.2f}",
-                     f"{number(memory)}B" if memory else "-", f"{number(peak)}B" if peak else "-"])
+        planned, real = (
+            sum(plan["stages"][name]["seconds"] for name in names),
+            sum(took[name].seconds for name in names),
+        )
+        memory, peak = (
+            max(plan["stages"][name]["memory_bytes"] for name in names),
+            max(took[name].memory_bytes for name in names),
+        )
+        rows.append(
+            [
+                line,
+                str(len(names)),
+                duration(planned),
+                duration(real),
+                f"{real / planned:.2f}",
+                f"{number(memory)}B" if memory else "-",
+                f"{number(peak)}B" if peak else "-",
+            ]
+        )
     began = min(one.ended - one.seconds for one in took.values())
     wall, planned = max(one.ended for one in took.values()) - began, plan["wall_seconds"]["here"]
     whole = len(took) == len(plan["stages"])
-    rows.append(["end to end", str(len(took)), duration(planned), duration(wall), f"{wall / planned:.2f}" if whole else "-", "", ""])
-    missing = [] if whole else [f"{len(plan['stages']) - len(took)} of {len(plan['stages'])} stages have not run since the plan was made"]
-    return [f"profile {plan['profile']}, planned beforehand and as it was:", "", *aligned(rows), *missing]
+    rows.append(
+        [
+            "end to end",
+            str(len(took)),
+            duration(planned),
+            duration(wall),
+            f"{wall / planned:.2f}" if whole else "-",
+            "",
+            "",
+        ]
+    )
+    missing = (
+        []
+        if whole
+        else [
+            f"{len(plan['stages']) - len(took)} of {len(plan['stages'])} stages have not run since"
+            " the plan was made"
+        ]
+    )
+    return [
+        f"profile {plan['profile']}, planned beforehand and as it was:",
+        "",
+        *aligned(rows),
+        *missing,
+    ]

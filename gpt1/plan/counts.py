@@ -1,4 +1,6 @@
-"""How much a run reads, the best source first: what its stages have written and is up to date, what lies in data/raw, else facts.py."""
+"""How much a run reads, the best source first: what its stages have written and is up to date, what
+lies in data/raw, else facts.py.
+"""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -22,7 +24,9 @@ class Corpus(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Examples of a task to train on, to select on and further ones; sequences of an example, mean tokens of one; whether counted."""
+    """Examples of a task to train on, to select on and further ones; sequences of an example, mean
+    tokens of one; whether counted.
+    """
 
     train: int
     dev: int
@@ -53,7 +57,11 @@ def corpus(params: Params, fresh: Collection[str]) -> Corpus:
     if "shard" in fresh:
         index = read_json(stage_folder("shard", "index.json"))
         return Corpus(bytes_, index["splits"]["train"]["tokens"], index["vocabulary_size"], True)
-    tokens = bytes_ / facts.bytes_a_token(source.folder, bpe.merges) * (1.0 - params.shard.heldout_fraction)
+    tokens = (
+        bytes_
+        / facts.bytes_a_token(source.folder, bpe.merges)
+        * (1.0 - params.shard.heldout_fraction)
+    )
     return Corpus(bytes_, tokens, bpe.merges + 2 * bpe.alphabet_size + 2, seen)
 
 
@@ -62,11 +70,25 @@ def task(name: str, params: Params, fresh: Collection[str]) -> Task:
     row, sequences = params.tasks[name], TASKS[name].sequences
     folder = stage_folder("encode", row.group, name)
     if f"encode@{name}" in fresh:
-        splits = {split: about["examples"] for split, about in read_json(folder / "task.json")["splits"].items()}
+        splits = {
+            split: about["examples"]
+            for split, about in read_json(folder / "task.json")["splits"].items()
+        }
         others = sum(splits.values()) - splits["train"] - splits["dev"]
-        return Task(splits["train"], splits["dev"], others, sequences, tokens_in(folder / "train.npz") / splits["train"] / sequences, True)
-    known = facts.rows_of(name, params.sources[name].folder, params.bpe.merges, params.model.context)
-    evaluated = facts.capped(known.labelled, row.eval_rows) + (known.unlabelled if row.eval_rows is None else 0)
+        return Task(
+            splits["train"],
+            splits["dev"],
+            others,
+            sequences,
+            tokens_in(folder / "train.npz") / splits["train"] / sequences,
+            True,
+        )
+    known = facts.rows_of(
+        name, params.sources[name].folder, params.bpe.merges, params.model.context
+    )
+    evaluated = facts.capped(known.labelled, row.eval_rows) + (
+        known.unlabelled if row.eval_rows is None else 0
+    )
     train, dev = facts.capped(known.train, row.train_rows), facts.capped(known.dev, row.eval_rows)
     return Task(train, dev, evaluated, sequences, known.length, False)
 
@@ -76,9 +98,15 @@ def asked(name: str, params: Params, fresh: Collection[str]) -> Asked:
     if f"prompt@{name}" in fresh:
         folder = stage_folder("prompt", name)
         return Asked(sum(tokens_in(path) for path in folder.glob("*.npz")), True)
-    known = facts.asked_of(name, params.sources[name].folder, params.bpe.merges, params.model.context)
+    known = facts.asked_of(
+        name, params.sources[name].folder, params.bpe.merges, params.model.context
+    )
     wanted = params.zero_shot[name]
-    return Asked(known.tokens * (facts.capped(known.train, wanted.train_rows) + facts.capped(known.scored, wanted.rows)), False)
+    return Asked(
+        known.tokens
+        * (facts.capped(known.train, wanted.train_rows) + facts.capped(known.scored, wanted.rows)),
+        False,
+    )
 
 
 def tokens_in(path: Path) -> int:

@@ -1,4 +1,6 @@
-"""What each stage of a run has to do: updates, tokens, operations, bytes. Follows gpt1/train and gpt1/stages, whose loops it counts."""
+"""What each stage of a run has to do: updates, tokens, operations, bytes. Follows gpt1/train and
+gpt1/stages, whose loops it counts.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -11,7 +13,9 @@ from gpt1.runs.schedule import Stage, group
 from gpt1.train.schedules import snapshot_updates
 
 KEPT_CHECKPOINTS = 3  # gpt1/train/checkpoint.py: the last two, and one in the making
-OTHERS_EVALUATED = 1.7  # times: with the last weights, and with the best where these are not the last
+OTHERS_EVALUATED = (
+    1.7  # times: with the last weights, and with the best where these are not the last
+)
 TOKEN_BYTES = 2.0
 
 Kind = Literal["pretrain", "finetune", "score", "text"]
@@ -19,7 +23,8 @@ Kind = Literal["pretrain", "finetune", "score", "text"]
 
 @dataclass(frozen=True)
 class Work:
-    """A stage's work. rows, sequences, length: of one update; networks: made one after another; operations, tokens: of the whole stage.
+    """A stage's work. rows, sequences, length: of one update; networks: made one after another;
+    operations, tokens: of the whole stage.
 
     bytes_read: of raw text; counted: whether its rows were counted in files, not known from tables.
     """
@@ -61,31 +66,78 @@ def pretraining(stage: str, name: NetworkName, params: Params, fresh: Collection
     forward = formulas.hidden_flops(network, context) + formulas.softmax_flops(network)
     weights = len(snapshot_updates(updates, recipe.snapshots_per_decade)) + 1
     stored = weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
-    return Work(stage, "pretrain", corpus.counted or recipe.updates is not None, name, network, recipe.batch_size, 1, context, 1, updates,
-                updates * update_tokens * formulas.training_flops(network, context, True),
-                evaluations * recipe.heldout_windows * context * forward, updates * update_tokens,
-                disk_bytes=stored * formulas.parameters(network))
+    return Work(
+        stage,
+        "pretrain",
+        corpus.counted or recipe.updates is not None,
+        name,
+        network,
+        recipe.batch_size,
+        1,
+        context,
+        1,
+        updates,
+        updates * update_tokens * formulas.training_flops(network, context, True),
+        evaluations * recipe.heldout_windows * context * forward,
+        updates * update_tokens,
+        disk_bytes=stored * formulas.parameters(network),
+    )
 
 
 def evaluations_of(recipe: Finetune, updates_in_epoch: int) -> int:
-    """Times that a fine-tuning looks at the selection split: after each epoch, and in the first at the updates that are named."""
+    """Times that a fine-tuning looks at the selection split: after each epoch, and in the first at
+    the updates that are named.
+    """
     return recipe.epochs + sum(update < updates_in_epoch for update in recipe.evaluation_updates)
 
 
-def finetuning(stage: str, name: NetworkName, task: str, recipe: Finetune, networks: int, keep_weights: bool, params: Params,
-               fresh: Collection[str]) -> Work:
-    """Fine-tunings of one task by one recipe, one for each of `networks` seeds (and numbers of layers)."""
+def finetuning(
+    stage: str,
+    name: NetworkName,
+    task: str,
+    recipe: Finetune,
+    networks: int,
+    keep_weights: bool,
+    params: Params,
+    fresh: Collection[str],
+) -> Work:
+    """Fine-tunings of one task by one recipe, one for each of `networks` seeds (and numbers of
+    layers).
+    """
     seen = counts.task(task, params, fresh)
     network = network_of(name, params, counts.corpus(params, fresh).rows + counts.SPECIAL_SYMBOLS)
-    softmax = network._replace(rows=network.rows + params.model.context)  # it runs over the positions' rows too, as the authors' does
+    softmax = network._replace(
+        rows=network.rows + params.model.context
+    )  # it runs over the positions' rows too, as the authors' does
     in_epoch = seen.train // recipe.batch_size
     updates = networks * in_epoch * recipe.epochs
     tokens = updates * recipe.batch_size * seen.sequences * seen.length
-    scored = networks * (evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * seen.others) * seen.sequences * seen.length
+    scored = (
+        networks
+        * (evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * seen.others)
+        * seen.sequences
+        * seen.length
+    )
     flops = formulas.training_flops(softmax, seen.length, recipe.lambda_lm > 0)
-    weights = networks * formulas.WEIGHT_BYTES * formulas.parameters(network) if keep_weights else 0.0
-    return Work(stage, "finetune", seen.counted, name, network, recipe.batch_size, seen.sequences, seen.length, networks, updates,
-                tokens * flops, scored * formulas.hidden_flops(network, seen.length), tokens, disk_bytes=weights)
+    weights = (
+        networks * formulas.WEIGHT_BYTES * formulas.parameters(network) if keep_weights else 0.0
+    )
+    return Work(
+        stage,
+        "finetune",
+        seen.counted,
+        name,
+        network,
+        recipe.batch_size,
+        seen.sequences,
+        seen.length,
+        networks,
+        updates,
+        tokens * flops,
+        scored * formulas.hidden_flops(network, seen.length),
+        tokens,
+        disk_bytes=weights,
+    )
 
 
 def scoring(stage: str, name: NetworkName, params: Params, fresh: Collection[str]) -> Work:
@@ -95,9 +147,19 @@ def scoring(stage: str, name: NetworkName, params: Params, fresh: Collection[str
     snapshots = len(snapshot_updates(pretrained.updates, params.pretrain.snapshots_per_decade))
     sets = [counts.asked(one, params, fresh) for one in params.zero_shot]
     tokens = snapshots * sum(one.tokens for one in sets)
-    flops = formulas.hidden_flops(pretrained.network, params.model.context / 2) + formulas.softmax_flops(pretrained.network)
-    return Work(stage, "score", all(one.counted for one in sets), name, pretrained.network, networks=snapshots, scored_flops=tokens * flops,
-                tokens=tokens)
+    flops = formulas.hidden_flops(
+        pretrained.network, params.model.context / 2
+    ) + formulas.softmax_flops(pretrained.network)
+    return Work(
+        stage,
+        "score",
+        all(one.counted for one in sets),
+        name,
+        pretrained.network,
+        networks=snapshots,
+        scored_flops=tokens * flops,
+        tokens=tokens,
+    )
 
 
 def text_work(stage: str, item: str, params: Params, fresh: Collection[str]) -> Work:
@@ -105,16 +167,28 @@ def text_work(stage: str, item: str, params: Params, fresh: Collection[str]) -> 
     corpus, verb = counts.corpus(params, fresh), group(stage)
     plain = Work(stage, "text", corpus.counted)
     if verb in ("world", "clean", "contamination", "bpe", "shard") or item == "books":
-        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}.get(verb, corpus.bytes_)
+        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}.get(
+            verb, corpus.bytes_
+        )
         return replace(plain, bytes_read=corpus.bytes_, disk_bytes=written)
     if verb == "acquire":
-        size = facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES) if not params.sources[item].made_up else 0.0
+        size = (
+            facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
+            if not params.sources[item].made_up
+            else 0.0
+        )
         return replace(plain, counted=False, bytes_read=size, disk_bytes=size)
     if verb == "encode":
         seen, row = counts.task(item, params, fresh), params.sources[item]
-        tokens = (seen.train + seen.dev + seen.others) * seen.length * min(2, seen.sequences)  # a passage is read once
-        return replace(plain, counted=seen.counted, bytes_read=tokens * facts.bytes_a_token(row.folder, params.bpe.merges),
-                       disk_bytes=tokens * seen.sequences * TOKEN_BYTES)
+        tokens = (
+            (seen.train + seen.dev + seen.others) * seen.length * min(2, seen.sequences)
+        )  # a passage is read once
+        return replace(
+            plain,
+            counted=seen.counted,
+            bytes_read=tokens * facts.bytes_a_token(row.folder, params.bpe.merges),
+            disk_bytes=tokens * seen.sequences * TOKEN_BYTES,
+        )
     return plain
 
 
@@ -134,9 +208,20 @@ def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
     if verb == "ablate":
         row = params.ablate[item]
         recipe = params.finetune_for(row.task, row.variant)
-        return finetuning(stage.name, params.variants[row.variant].network, row.task, recipe, len(recipe.seeds), False, params, fresh)
+        return finetuning(
+            stage.name,
+            params.variants[row.variant].network,
+            row.task,
+            recipe,
+            len(recipe.seeds),
+            False,
+            params,
+            fresh,
+        )
     if verb == "transfer":
         recipe, layers = params.transfer_recipe(item), params.transferred_layers(item)
         parts = sum(count < params.model.layers for count in layers)
-        return finetuning(stage.name, network, item, recipe, parts * len(recipe.seeds), False, params, fresh)
+        return finetuning(
+            stage.name, network, item, recipe, parts * len(recipe.seeds), False, params, fresh
+        )
     return text_work(stage.name, item, params, fresh)

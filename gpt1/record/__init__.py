@@ -1,1 +1,3 @@
-"""What runs leave behind: logs with times, finished results, and where to tell MLflow of them. No MLflow."""
+"""What runs leave behind: logs with times, finished results, and where to tell MLflow of them. No
+MLflow.
+"""

@@ -25,21 +25,29 @@ def tracking_uri() -> str:
             os.environ.setdefault(key, value)
     uri = os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI
     path = uri.removeprefix(SQLITE)
-    return uri if path == uri or path.startswith("/") else f"{SQLITE}{Path(path).absolute()}"  # MLflow keeps stores by their name
+    return (
+        uri if path == uri or path.startswith("/") else f"{SQLITE}{Path(path).absolute()}"
+    )  # MLflow keeps stores by their name
 
 
 def prepare_mlflow() -> None:
     """Before MLflow is imported: no telemetry, no chatter, short patience with a server."""
     os.environ.update({"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"})
-    for key, value in {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
-                       "MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_LOGGING_LEVEL": "ERROR"}.items():
+    for key, value in {
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+        "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+        "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+        "MLFLOW_LOGGING_LEVEL": "ERROR",
+    }.items():
         os.environ.setdefault(key, value)
 
 
 def shown(uri: str) -> str:
     """An address without the name and password that it may hold."""
     parts = urlsplit(uri)
-    return uri.replace(f"{parts.netloc.rpartition('@')[0]}@", "***@") if "@" in parts.netloc else uri
+    return (
+        uri.replace(f"{parts.netloc.rpartition('@')[0]}@", "***@") if "@" in parts.netloc else uri
+    )
 
 
 def refuse_broken_sqlite(uri: str) -> None:
@@ -61,7 +69,12 @@ def problem(error: Exception) -> str:
     reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     uri = tracking_uri()
     parts = urlsplit(uri)
-    for secret in (uri, parts.password, parts.username, *(os.environ.get(f"MLFLOW_TRACKING_{key}") for key in ("PASSWORD", "TOKEN"))):
+    for secret in (
+        uri,
+        parts.password,
+        parts.username,
+        *(os.environ.get(f"MLFLOW_TRACKING_{key}") for key in ("PASSWORD", "TOKEN")),
+    ):
         if secret:
             reason = reason.replace(secret, shown(secret) if secret == uri else "***")
     return f"MLflow at {shown(uri)} does not work ({reason[:200]})"

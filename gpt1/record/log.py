@@ -1,4 +1,6 @@
-"""What a run leaves behind with times on it: data/logs/<stage>/<name>.jsonl, its curve, and <name>.run.json, where it ran."""
+"""What a run leaves behind with times on it: data/logs/<stage>/<name>.jsonl, its curve, and
+<name>.run.json, where it ran.
+"""
 
 import json
 import math
@@ -16,8 +18,12 @@ from gpt1.files import LOGS, parse_json, write_json
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
 FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"  # set by a flow: the address of its page
-SYSTEM = {"tokens_per_second": ("tokens_per_second", 1.0), "resident_bytes": ("resident_memory_megabytes", 1e-6),
-          "free_disk_bytes": ("disk_available_megabytes", 1e-6), "gpu_bytes": ("gpu_memory_megabytes", 1e-6)}
+SYSTEM = {
+    "tokens_per_second": ("tokens_per_second", 1.0),
+    "resident_bytes": ("resident_memory_megabytes", 1e-6),
+    "free_disk_bytes": ("disk_available_megabytes", 1e-6),
+    "gpu_bytes": ("gpu_memory_megabytes", 1e-6),
+}
 Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: number or None, ...}
 
 
@@ -32,7 +38,9 @@ def machine_path(stage: str, name: str) -> Path:
 
 
 def machine_points(path: Path) -> list[Point]:
-    """Those lines as points named as MLflow names a system's metrics; a line cut short by a kill is left out."""
+    """Those lines as points named as MLflow names a system's metrics; a line cut short by a kill is
+    left out.
+    """
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
@@ -44,19 +52,32 @@ def machine_point(line: bytes) -> Point | None:
     """One such line; None where it is cut short."""
     try:
         value = parse_json(line)
-        return {"time": value["time"], "update": value["update"],
-                **{f"system/{name}": value[key] * scale for key, (name, scale) in SYSTEM.items() if key in value}}
+        return {
+            "time": value["time"],
+            "update": value["update"],
+            **{
+                f"system/{name}": value[key] * scale
+                for key, (name, scale) in SYSTEM.items()
+                if key in value
+            },
+        }
     except (ValueError, KeyError, TypeError):
         return None
 
 
 def tokens_by_update(points: Iterable[Point]) -> dict[int, float]:
     """How many tokens had been trained on at each update that says so: {update: tokens}."""
-    return {int(point["update"]): float(point["tokens"]) for point in points if isinstance(point.get("tokens"), int | float)}
+    return {
+        int(point["update"]): float(point["tokens"])
+        for point in points
+        if isinstance(point.get("tokens"), int | float)
+    }
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
-    """Header and points of a log; ({}, []) where there is none. A line cut short by a kill ends the reading."""
+    """Header and points of a log; ({}, []) where there is none. A line cut short by a kill ends the
+    reading.
+    """
     header: dict[str, Any] = {}
     points: list[Point] = []
     try:
@@ -68,7 +89,11 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
             value = parse_json(line) if line.endswith(b"\n") else None
         except ValueError:
             break
-        if not isinstance(value, dict) or (number == 0 and "fingerprint" not in value) or (number and "update" not in value):
+        if (
+            not isinstance(value, dict)
+            or (number == 0 and "fingerprint" not in value)
+            or (number and "update" not in value)
+        ):
             break
         if number:
             points.append(value)
@@ -78,17 +103,30 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
 
 
 class RunLog:
-    """A curve on disk. Opened again under the same fingerprint it goes on where it stopped; under another it starts anew."""
+    """A curve on disk. Opened again under the same fingerprint it goes on where it stopped; under
+    another it starts anew.
+    """
 
     def __init__(self, stage: str, name: str, fingerprint: str, more: Mapping[str, Any]) -> None:
-        """Open or begin the log; `more` goes into the header and the JSON file beside it. Raises OSError."""
+        """Open or begin the log; `more` goes into the header and the JSON file beside it. Raises
+        OSError.
+        """
         self.path = log_path(stage, name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.began = time.time()
         header, points = read_log(self.path)
         before = _read_facts(self.path)
         if header.get("fingerprint") != fingerprint or before.get("status") == "finished":
-            header, points = {"stage": stage, "name": name, "fingerprint": fingerprint, "time": self.began, **more}, []
+            header, points = (
+                {
+                    "stage": stage,
+                    "name": name,
+                    "fingerprint": fingerprint,
+                    "time": self.began,
+                    **more,
+                },
+                [],
+            )
         self.last: dict[str, int] = {}
         for point in points:
             self.last.update(dict.fromkeys(point.keys() - {"time", "update"}, int(point["update"])))
@@ -96,7 +134,9 @@ class RunLog:
         if url := os.environ.get(FLOW_RUN_URL):
             self.facts["flow_run"] = url
         self.seconds_before = float(before.get("seconds", 0)) if points else 0.0
-        kept = "".join(json.dumps(value) + "\n" for value in (header, *points))  # without a line that a kill cut short
+        kept = "".join(
+            json.dumps(value) + "\n" for value in (header, *points)
+        )  # without a line that a kill cut short
         if not points or kept.encode() != self.path.read_bytes():
             temporary = self.path.with_name(f".{self.path.name}.partial")
             temporary.write_text(kept, encoding="utf-8")
@@ -105,10 +145,16 @@ class RunLog:
         self._write_facts("running")
 
     def append(self, update: int, values: Mapping[str, float]) -> None:
-        """Add a point with the time; a value whose name already reached this update is skipped. Raises OSError."""
-        fresh = {key: _number(value) for key, value in values.items() if update > self.last.get(key, -1)}
+        """Add a point with the time; a value whose name already reached this update is skipped.
+        Raises OSError.
+        """
+        fresh = {
+            key: _number(value) for key, value in values.items() if update > self.last.get(key, -1)
+        }
         if fresh:
-            self.file.write(json.dumps({"time": round(time.time(), 3), "update": update, **fresh}) + "\n")
+            self.file.write(
+                json.dumps({"time": round(time.time(), 3), "update": update, **fresh}) + "\n"
+            )
             self.file.flush()
             self.last.update(dict.fromkeys(fresh, update))
 
@@ -119,7 +165,9 @@ class RunLog:
 
     def _write_facts(self, status: str) -> None:
         seconds = round(self.seconds_before + time.time() - self.began, 1)
-        write_json(self.path.with_suffix(".run.json"), self.facts | {"status": status, "seconds": seconds})
+        write_json(
+            self.path.with_suffix(".run.json"), self.facts | {"status": status, "seconds": seconds}
+        )
 
 
 def _number(value: float) -> float | None:
@@ -139,8 +187,14 @@ def _read_facts(path: Path) -> dict[str, Any]:
 def tags(path: Path) -> dict[str, str]:
     """How and where the run of a log went, as flat words; empty where that was not written down."""
     facts = _read_facts(path)
-    flat = {key: str(facts[key]) for key in ("profile", "status", "seconds", "flow_run") if key in facts}
-    return flat | {key: str(value) for part in ("machine", "checkout") for key, value in facts.get(part, {}).items()}
+    flat = {
+        key: str(facts[key]) for key in ("profile", "status", "seconds", "flow_run") if key in facts
+    }
+    return flat | {
+        key: str(value)
+        for part in ("machine", "checkout")
+        for key, value in facts.get(part, {}).items()
+    }
 
 
 def machine() -> dict[str, str]:
@@ -156,14 +210,21 @@ def machine() -> dict[str, str]:
         torch = metadata.version("torch")
     except metadata.PackageNotFoundError:
         torch = "none"
-    return {"cpu": cpu, "cores": str(cores), "gpu": ", ".join(gpu.splitlines()) or "none",
-            "python": platform.python_version(), "torch": torch}
+    return {
+        "cpu": cpu,
+        "cores": str(cores),
+        "gpu": ", ".join(gpu.splitlines()) or "none",
+        "python": platform.python_version(),
+        "torch": torch,
+    }
 
 
 def checkout(folder: Path) -> dict[str, str]:
     """The git commit of a folder and whether tracked files differ from it, as words."""
     commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
-    dirty = str(bool(_output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"))).lower()
+    dirty = str(
+        bool(_output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"))
+    ).lower()
     return {"git_commit": commit or "unknown", "dirty": dirty if commit else "unknown"}
 
 

@@ -1,21 +1,33 @@
-"""How runs are called on MLflow's pages: names that stand in the order of the paper when sorted, and what belongs together."""
+"""How runs are called on MLflow's pages: names that stand in the order of the paper when sorted,
+and what belongs together.
+"""
 
 from gpt1.config import Params
 
-PLACES = {"pretrain": "1 pretrain", "finetune": "2 finetune", "ablate": "3 ablate", "transfer": "4 transfer", "zero_shot": "5 zero-shot",
-          "report": "6 report"}
+PLACES = {
+    "pretrain": "1 pretrain",
+    "finetune": "2 finetune",
+    "ablate": "3 ablate",
+    "transfer": "4 transfer",
+    "zero_shot": "5 zero-shot",
+    "report": "6 report",
+}
 GROUPED = ("finetune", "ablate", "transfer")  # a run for each seed, under one for the task
 
 
 def run_name(stage: str, name: str) -> str:
-    """`2 finetune rte` for a task of stage finetune, `2 rte seed 0` for its run rte/seed-0: what tells seeds apart must not be cut off.
+    """`2 finetune rte` for a task of stage finetune, `2 rte seed 0` for its run rte/seed-0: what
+    tells seeds apart must not be cut off.
 
     Numbers of layers have two digits, so that they sort.
     """
     what, *parts = name.split("/")
     place = PLACES.get(stage, stage)
     numbered = [part.split("-") for part in parts]
-    words = [f"{word} {int(number):02d}" if word == "layers" else f"{word} {number}" for word, number in numbered]
+    words = [
+        f"{word} {int(number):02d}" if word == "layers" else f"{word} {number}"
+        for word, number in numbered
+    ]
     return " ".join((place.split()[0] if parts else place, what, *words))
 
 
@@ -26,12 +38,20 @@ def group_of(stage: str, name: str) -> str | None:
 
 
 def marks_of(params: Params, stage: str, name: str) -> dict[str, str]:
-    """What a run is of, as words to search and to group by: stage, task, variant, network, layers, seed."""
+    """What a run is of, as words to search and to group by: stage, task, variant, network, layers,
+    seed.
+    """
     what, *parts = name.split("/")
     if stage == "ablate":
         words = {"task": params.ablate[what].task, "variant": params.ablate[what].variant}
     else:
-        words = {"task" if stage in GROUPED else "network" if stage in ("pretrain", "zero_shot") else "report": what}
+        words = {
+            "task"
+            if stage in GROUPED
+            else "network"
+            if stage in ("pretrain", "zero_shot")
+            else "report": what
+        }
     return {"stage": stage} | words | dict(part.split("-", 1) for part in parts)
 
 

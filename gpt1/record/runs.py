@@ -1,7 +1,9 @@
-"""MLflow's runs of a set of parameters, and how results become such runs; imported only by what talks to MLflow.
+"""MLflow's runs of a set of parameters, and how results become such runs; imported only by what
+talks to MLflow.
 
-One experiment a profile; a parent run for each set of parameters; under it a run for each task and in that one for each seed, and runs for
-pre-training, zero-shot scores, tables and figures. Runs are found again by their tags, so nothing is sent twice.
+One experiment a profile; a parent run for each set of parameters; under it a run for each task and
+in that one for each seed, and runs for pre-training, zero-shot scores, tables and figures. Runs are
+found again by their tags, so nothing is sent twice.
 """
 
 import json
@@ -27,8 +29,18 @@ BATCH = 1000  # MLflow's limit of metrics in one call
 PARAMS_BATCH = 100  # and of parameters
 LOCK_SECONDS = 60.0
 NOTE = "mlflow.note.content"
-KIND = {"mlflow.experimentKind": "custom_model_development"}  # its pages for training, not those for prompts and agents
-MACHINE = ("cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty")  # of the runs, told of their parent too
+KIND = {
+    "mlflow.experimentKind": "custom_model_development"
+}  # its pages for training, not those for prompts and agents
+MACHINE = (
+    "cpu",
+    "cores",
+    "gpu",
+    "python",
+    "torch",
+    "git_commit",
+    "dirty",
+)  # of the runs, told of their parent too
 
 
 class MLflow:
@@ -46,7 +58,11 @@ class MLflow:
         with self.lock:  # a fresh sqlite opened by several processes at once can be broken for good
             self.client = MlflowClient(tracking_uri=tracking_uri())
             experiment = self.client.get_experiment_by_name(params.profile)
-            self.experiment_id = experiment.experiment_id if experiment else self.client.create_experiment(params.profile, tags=dict(KIND))
+            self.experiment_id = (
+                experiment.experiment_id
+                if experiment
+                else self.client.create_experiment(params.profile, tags=dict(KIND))
+            )
             self.parent_id = self._parent(began)
         parent = self.client.get_run(self.parent_id)
         self.parent, self.parent_info = parent.data, parent.info
@@ -58,26 +74,49 @@ class MLflow:
         mark = fingerprint(self.params.model_dump(mode="json"))
         if runs := self._find({"gpt1.stage": "all", "gpt1.params": mark}):
             return str(runs[0].info.run_id)
-        run = self._create(f"{self.params.profile} {mark[:6]}", {"gpt1.stage": "all", "gpt1.params": mark, "profile": self.params.profile,
-                                                                    "mlflow.source.name": "gpt1 run", "mlflow.source.type": "LOCAL"},
-                           dotted(self.params.model_dump(mode="json")), began)
+        run = self._create(
+            f"{self.params.profile} {mark[:6]}",
+            {
+                "gpt1.stage": "all",
+                "gpt1.params": mark,
+                "profile": self.params.profile,
+                "mlflow.source.name": "gpt1 run",
+                "mlflow.source.type": "LOCAL",
+            },
+            dotted(self.params.model_dump(mode="json")),
+            began,
+        )
         self.client.set_terminated(run.info.run_id, "FINISHED")
         return str(run.info.run_id)
 
     def _find(self, marks: Mapping[str, str]) -> list[Any]:
         wanted = " and ".join(f"tags.`{key}` = '{value}'" for key, value in marks.items())
-        return list(self.client.search_runs([self.experiment_id], filter_string=wanted, max_results=50))
+        return list(
+            self.client.search_runs([self.experiment_id], filter_string=wanted, max_results=50)
+        )
 
-    def _create(self, name: str, run_tags: Mapping[str, str], run_params: Mapping[str, str], began: float | None = None) -> Any:
-        run = self.client.create_run(self.experiment_id, start_time=None if began is None else int(began * 1000), tags=dict(run_tags),
-                                     run_name=name)
+    def _create(
+        self,
+        name: str,
+        run_tags: Mapping[str, str],
+        run_params: Mapping[str, str],
+        began: float | None = None,
+    ) -> Any:
+        run = self.client.create_run(
+            self.experiment_id,
+            start_time=None if began is None else int(began * 1000),
+            tags=dict(run_tags),
+            run_name=name,
+        )
         flat = [Param(key, value[:6000]) for key, value in run_params.items()]
         for begin in range(0, len(flat), PARAMS_BATCH):
-            self.client.log_batch(run.info.run_id, params=flat[begin:begin + PARAMS_BATCH])
+            self.client.log_batch(run.info.run_id, params=flat[begin : begin + PARAMS_BATCH])
         return run
 
     def run(self, stage: str, name: str, mark: str, digest: str, began: float | None = None) -> Any:
-        """The run of a stage's fingerprint: the one whose results are `digest`, else an unfinished one, else a new one."""
+        """The run of a stage's fingerprint: the one whose results are `digest`, else an unfinished
+        one, else a new one.
+        """
         with self.lock:
             found = self._find({"gpt1.stage": stage, "gpt1.name": name, "gpt1.fingerprint": mark})
             for complete in (digest, None):
@@ -85,18 +124,31 @@ class MLflow:
                     if run.data.tags.get("gpt1.complete") == complete:
                         return run
             above = self._group(stage, name, began) if group_of(stage, name) else self.parent_id
-            marks = {"gpt1.stage": stage, "gpt1.name": name, "gpt1.fingerprint": mark, "mlflow.parentRunId": above}
+            marks = {
+                "gpt1.stage": stage,
+                "gpt1.name": name,
+                "gpt1.fingerprint": mark,
+                "mlflow.parentRunId": above,
+            }
             known = tags(log_path(stage, name))
             marks |= marks_of(self.params, stage, name)
-            return self._create(run_name(stage, name), marks | known | source_of(stage, name, known.get("git_commit")),
-                                stage_params(self.params, stage, name), began)
+            return self._create(
+                run_name(stage, name),
+                marks | known | source_of(stage, name, known.get("git_commit")),
+                stage_params(self.params, stage, name),
+                began,
+            )
 
     def _group(self, stage: str, name: str, began: float | None) -> str:
         """The run, under the parent, of the task that a seed's run belongs to."""
         task = str(group_of(stage, name))
         if found := self._find(self._group_marks(stage, task)):
             return str(found[0].info.run_id)
-        marks = self._group_marks(stage, task) | {"mlflow.parentRunId": self.parent_id} | source_of(stage, task, None)
+        marks = (
+            self._group_marks(stage, task)
+            | {"mlflow.parentRunId": self.parent_id}
+            | source_of(stage, task, None)
+        )
         marks |= marks_of(self.params, stage, task)
         run = self._create(run_name(stage, task), marks, {}, began)
         self.client.set_terminated(run.info.run_id, "FINISHED")
@@ -107,25 +159,46 @@ class MLflow:
 
     def sent(self, run: Any) -> set[tuple[str, int]]:
         """Names and updates of the points that a run already has."""
-        history = {key: self.client.get_metric_history(run.info.run_id, key) for key in run.data.metrics}
+        history = {
+            key: self.client.get_metric_history(run.info.run_id, key) for key in run.data.metrics
+        }
         return {(key, metric.step) for key, metrics in history.items() for metric in metrics}
 
-    def send(self, run_id: str, points: Iterable[Point], sent: set[tuple[str, int]], tokens: Mapping[int, float]) -> None:
-        """Send the points that are not among `sent`, with the times at which they were made; adds them to `sent`.
+    def send(
+        self,
+        run_id: str,
+        points: Iterable[Point],
+        sent: set[tuple[str, int]],
+        tokens: Mapping[int, float],
+    ) -> None:
+        """Send the points that are not among `sent`, with the times at which they were made; adds
+        them to `sent`.
 
-        `tokens` says how many had been trained on at an update: by these the curves stand there once more.
+        `tokens` says how many had been trained on at an update: by these the curves stand there
+        once more.
         """
-        fresh = [metric for point in points for metric in metrics_of(point, tokens) if (metric.key, metric.step) not in sent]
+        fresh = [
+            metric
+            for point in points
+            for metric in metrics_of(point, tokens)
+            if (metric.key, metric.step) not in sent
+        ]
         for begin in range(0, len(fresh), BATCH):
-            batch = fresh[begin:begin + BATCH]
+            batch = fresh[begin : begin + BATCH]
             self.client.log_batch(run_id, metrics=batch)
             sent.update((metric.key, metric.step) for metric in batch)
 
     def project(self, result: Result) -> str:
-        """Bring the run of a finished result up to date, sending nothing where it already is; returns its id."""
+        """Bring the run of a finished result up to date, sending nothing where it already is;
+        returns its id.
+        """
         run = self.run(result.stage, result.name, result.fingerprint, result.digest, result.began)
         run_id = run.info.run_id
-        end = None if result.began is None else max((float(point["time"]) for point in result.points), default=result.began)
+        end = (
+            None
+            if result.began is None
+            else max((float(point["time"]) for point in result.points), default=result.began)
+        )
         if end is not None:
             whole = (result.stage, group_of(result.stage, result.name))
             self.ended[whole] = max(end, self.ended.get(whole, 0.0))
@@ -133,34 +206,63 @@ class MLflow:
             self.machines.setdefault(key, set()).add(result.tags[key])
         if run.data.tags.get("gpt1.complete") != result.digest:
             measured, counted = sizes(result.final)
-            self.send(run_id, [*result.points, measured], self.sent(run), tokens_by_update(result.points))
+            self.send(
+                run_id, [*result.points, measured], self.sent(run), tokens_by_update(result.points)
+            )
             for path in result.artifacts:
                 self.client.log_artifact(run_id, str(path))
                 if result.stage == "report":
                     self.client.log_artifact(self.parent_id, str(path), result.name)
-                    if path.name == f"{result.name}.md" and len(grid := first_grid(path)) > GRID_HEAD:
-                        self.client.log_text(self.parent_id, grid_page(grid), f"{result.name}/{result.name}.html")
-            if inputs := [dataset_input(one) for one in data_sets(self.params, result.stage, result.name)]:
+                    if (
+                        path.name == f"{result.name}.md"
+                        and len(grid := first_grid(path)) > GRID_HEAD
+                    ):
+                        self.client.log_text(
+                            self.parent_id, grid_page(grid), f"{result.name}/{result.name}.html"
+                        )
+            if inputs := [
+                dataset_input(one) for one in data_sets(self.params, result.stage, result.name)
+            ]:
                 self.client.log_inputs(run_id, datasets=inputs)
             page = run_page(result.stage, result.name, result.final, result.folder.as_posix())
             for key, value in {**result.tags, **counted, NOTE: page}.items():
                 self.client.set_tag(run_id, key, value)
-            self.client.set_terminated(run_id, "FINISHED", end_time=None if end is None else int(end * 1000))
+            self.client.set_terminated(
+                run_id, "FINISHED", end_time=None if end is None else int(end * 1000)
+            )
             self.client.set_tag(run_id, "gpt1.complete", result.digest)
-        if news := {key: value for key, value in result.headline.items() if self.headlines.get(key) != value}:
-            self.send(self.parent_id, [{"time": result.final["time"], "update": 0, **news}], set(), {})
+        if news := {
+            key: value for key, value in result.headline.items() if self.headlines.get(key) != value
+        }:
+            self.send(
+                self.parent_id, [{"time": result.final["time"], "update": 0, **news}], set(), {}
+            )
             self.headlines.update(news)
         return str(run_id)
 
     def project_group(self, group: Group) -> None:
-        """Tell the run above a task's seeds what they give together; where an earlier set of parameters made them it has no such run."""
+        """Tell the run above a task's seeds what they give together; where an earlier set of
+        parameters made them it has no such run.
+        """
         for run in self._find(self._group_marks(group.stage, group.name)):
             if run.data.tags.get("gpt1.complete") != group.digest:
                 self.send(run.info.run_id, group.points, set(), {})
                 ended = self.ended.get((group.stage, group.name), float(group.points[0]["time"]))
-                self.client.set_terminated(run.info.run_id, "FINISHED", end_time=max(int(1000 * ended), run.info.start_time))
-                self._tag(run.info.run_id, run.data.tags, {NOTE: group_page(group.stage, group.name, group.points,
-                                                                             group.folder.as_posix()), "gpt1.complete": group.digest})
+                self.client.set_terminated(
+                    run.info.run_id,
+                    "FINISHED",
+                    end_time=max(int(1000 * ended), run.info.start_time),
+                )
+                self._tag(
+                    run.info.run_id,
+                    run.data.tags,
+                    {
+                        NOTE: group_page(
+                            group.stage, group.name, group.points, group.folder.as_posix()
+                        ),
+                        "gpt1.complete": group.digest,
+                    },
+                )
 
     def finish(self) -> None:
         """Bring the parent's page, tags, time and report up to date."""
@@ -188,13 +290,20 @@ class MLflow:
 
 
 def source_of(stage: str, name: str, commit: str | None) -> dict[str, str]:
-    """What MLflow shows as the source of a run: the command that makes it again, and the commit of the code."""
-    return {"mlflow.source.name": rerun(stage, name), "mlflow.source.type": "LOCAL",
-            **({"mlflow.source.git.commit": commit} if commit and commit != "unknown" else {})}
+    """What MLflow shows as the source of a run: the command that makes it again, and the commit of
+    the code.
+    """
+    return {
+        "mlflow.source.name": rerun(stage, name),
+        "mlflow.source.type": "LOCAL",
+        **({"mlflow.source.git.commit": commit} if commit and commit != "unknown" else {}),
+    }
 
 
 def metrics_of(point: Point, tokens_at: Mapping[int, float]) -> Iterator[Metric]:
-    """A point's numbers, by update, and once more by tokens where it is known how many there had been."""
+    """A point's numbers, by update, and once more by tokens where it is known how many there had
+    been.
+    """
     tokens = point.get("tokens", tokens_at.get(int(point["update"])))
     for key, value in point.items():
         if key in ("time", "update") or not isinstance(value, int | float):
@@ -205,8 +314,21 @@ def metrics_of(point: Point, tokens_at: Mapping[int, float]) -> Iterator[Metric]
 
 
 def dataset_input(one: DataSet) -> DatasetInput:
-    """A data set as MLflow shows it: its name, digest, what it is for, its numbers, and a link to where it is from if that is one."""
-    link = next((word.rstrip(",") for word in one.origin.split() if word.startswith(("https://", "http://"))), None)
+    """A data set as MLflow shows it: its name, digest, what it is for, its numbers, and a link to
+    where it is from if that is one.
+    """
+    link = next(
+        (
+            word.rstrip(",")
+            for word in one.origin.split()
+            if word.startswith(("https://", "http://"))
+        ),
+        None,
+    )
     source_type, source = ("http", {"url": link}) if link else ("local", {"uri": one.origin})
-    return DatasetInput(Dataset(one.name, one.digest, source_type, json.dumps(source), profile=json.dumps(one.numbers)),
-                        [InputTag("mlflow.data.context", one.context)])
+    return DatasetInput(
+        Dataset(
+            one.name, one.digest, source_type, json.dumps(source), profile=json.dumps(one.numbers)
+        ),
+        [InputTag("mlflow.data.context", one.context)],
+    )

@@ -1,4 +1,6 @@
-"""What the report's pictures share: colours that the colour-blind tell apart, print sizes, and equal bytes for equal drawings."""
+"""What the report's pictures share: colours that the colour-blind tell apart, print sizes, and
+equal bytes for equal drawings.
+"""
 
 import io
 from collections.abc import Callable, Sequence
@@ -10,17 +12,33 @@ if TYPE_CHECKING:  # half a second, which only drawing is worth
     from matplotlib.figure import Figure
 
 # Okabe and Ito 2008: told apart with any colour vision.
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442"
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#f0e442",
+)
 GREY, LIGHT = "#7a7a7a", "#e4e4e4"
 NETWORK_COLOURS = {"transformer": BLUE, "lstm": VERMILION}
 NETWORK_TITLES = {"transformer": "Transformer", "lstm": "LSTM"}
-NETWORK_DASHES: dict[str, Any] = {"transformer": "-", "lstm": (0, (4, 1.6))}  # as in the paper's Figure 2
+NETWORK_DASHES: dict[str, Any] = {
+    "transformer": "-",
+    "lstm": (0, (4, 1.6)),
+}  # as in the paper's Figure 2
 POINTS, INCHES_WIDE = 8.0, 4.5  # print size: a column of text, or most of one
 DOTS_AN_INCH = 200
 
 
 def _style(points: float) -> Any:  # matplotlib's stubs want each key as a literal
-    return {"svg.hashsalt": "gpt1", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": points}
+    return {
+        "svg.hashsalt": "gpt1",
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": points,
+    }
 
 
 def svg(draw: "Callable[[], Figure]", points: float) -> str:
@@ -71,9 +89,12 @@ def empty(text: str, size: tuple[float, float]) -> "Figure":
 
 
 def apart(positions: Sequence[float], gap: float) -> list[float]:
-    """The positions moved as little as keeps neighbours `gap` apart and their order: least squares, by pooling neighbours that collide."""
+    """The positions moved as little as keeps neighbours `gap` apart and their order: least squares,
+    by pooling neighbours that collide.
+    """
     order = sorted(range(len(positions)), key=lambda place: positions[place])
-    pools: list[list[float]] = []  # [sum of wished-for starts, members]; a pool stands as a stack with its start at their mean
+    # [sum of wished-for starts, members]; a pool stands as a stack with its start at their mean.
+    pools: list[list[float]] = []
     for rank, place in enumerate(order):
         pools.append([positions[place] - rank * gap, 1])
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] >= pools[-1][0] / pools[-1][1]:

@@ -1,6 +1,8 @@
-"""The paper's own numbers: Tables 2 to 5 row by row, the whole GLUE row behind Table 4's last column, Figure 2 by eye.
+"""The paper's own numbers: Tables 2 to 5 row by row, the whole GLUE row behind Table 4's last
+column, Figure 2 by eye.
 
-Scores are on the paper's scale (x 100, one decimal); None stands where the paper prints a dash. Columns bear the titles of tasks.table.
+Scores are on the paper's scale (x 100, one decimal); None stands where the paper prints a dash.
+Columns bear the titles of tasks.table.
 """
 
 from collections.abc import Mapping
@@ -18,7 +20,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper. `model` is the row of the paper's own model; `measured` says on which data its numbers were measured."""
+    """A table of the paper. `model` is the row of the paper's own model; `measured` says on which
+    data its numbers were measured.
+    """
 
     name: str
     title: str
@@ -43,9 +47,21 @@ TABLE2 = Table(
     measured="test accuracy; MNLI, QNLI and RTE by the GLUE test server",
     columns=("MNLI-m", "MNLI-mm", "SNLI", "SciTail", "QNLI", "RTE"),
     others=(
-        Row("ESIM+ELMo (5x)", "Peters et al. 2018; five models together", (None, None, 89.3, None, None, None)),
-        Row("CAFE (5x)", "Tay et al. 2018; five models together", (80.2, 79.0, 89.3, None, None, None)),
-        Row("Stochastic Answer Network (3x)", "Liu et al. 2018; three models together", (80.6, 80.1, None, None, None, None)),
+        Row(
+            "ESIM+ELMo (5x)",
+            "Peters et al. 2018; five models together",
+            (None, None, 89.3, None, None, None),
+        ),
+        Row(
+            "CAFE (5x)",
+            "Tay et al. 2018; five models together",
+            (80.2, 79.0, 89.3, None, None, None),
+        ),
+        Row(
+            "Stochastic Answer Network (3x)",
+            "Liu et al. 2018; three models together",
+            (80.6, 80.1, None, None, None, None),
+        ),
         Row("CAFE", "Tay et al. 2018", (78.7, 77.9, 88.5, 83.3, None, None)),
         Row("GenSen", GLUE_PAPER, (71.4, 71.3, None, None, 82.3, 59.2)),
         Row("Multi-task BiLSTM+Attn", GLUE_PAPER, (72.2, 72.1, None, None, 82.1, 61.7)),
@@ -61,8 +77,16 @@ TABLE3 = Table(
     others=(
         Row("val-LS-skip", "Srinivasan et al. 2018", (76.5, None, None, None)),
         Row("Hidden Coherence Model", "Chaturvedi et al. 2017", (77.6, None, None, None)),
-        Row("Dynamic Fusion Net (9x)", "Xu et al. 2017; nine models together", (None, 55.6, 49.4, 51.2)),
-        Row("BiAttention MRU (9x)", "Tay et al. 2018; nine models together", (None, 60.2, 50.3, 53.3)),
+        Row(
+            "Dynamic Fusion Net (9x)",
+            "Xu et al. 2017; nine models together",
+            (None, 55.6, 49.4, 51.2),
+        ),
+        Row(
+            "BiAttention MRU (9x)",
+            "Tay et al. 2018; nine models together",
+            (None, 60.2, 50.3, 53.3),
+        ),
     ),
     model=Row(MODEL, PAPER, (86.5, 62.9, 57.4, 59.0)),
 )
@@ -84,7 +108,8 @@ TABLE4 = Table(
 
 TABLES = {table.name: table for table in (TABLE2, TABLE3, TABLE4)}
 
-# The same submission's whole row on the GLUE test server, as Liu et al. 2019 (MT-DNN) print it: by column and metric.
+# The same submission's whole row on the GLUE test server, as Liu et al. 2019 (MT-DNN) print it: by
+# column and metric.
 GLUE_ROW = {
     ("CoLA", "matthews"): 45.4,
     ("SST-2", "accuracy"): 91.3,
@@ -116,7 +141,8 @@ GLUE_TASKS = {
     "WNLI": (("WNLI", "accuracy"),),
 }
 
-# QNLI was drawn anew after the paper. Version 1 is told by its training rows; on version 2 the paper's model
+# QNLI was drawn anew after the paper. Version 1 is told by its training rows; on version 2 the
+# paper's model
 # scores what Devlin et al. 2019 (BERT, Table 1) print for it.
 QNLI_V1_TRAIN_ROWS = 108_436
 QNLI_V2_SCORE = 87.4
@@ -124,7 +150,8 @@ QNLI_V2_SCORE = 87.4
 # RACE's test questions: the score over all of RACE is the mean weighted by these (Lai et al. 2017).
 RACE_TEST_QUESTIONS = {"RACE-m": 1436, "RACE-h": 3498}
 
-# What the paper's numbers were made with, for captions (paper, section 4.1; the parameters are counted, the paper states none).
+# What the paper's numbers were made with, for captions (paper, section 4.1; the parameters are
+# counted, the paper states none).
 CORPUS = "BooksCorpus, over 7,000 books, about 800 M words"
 MODEL_SIZE = "12 layers of width 768, 116.5 M parameters"
 PRETRAINING = "100 epochs, perplexity 18.4 a token"
@@ -132,7 +159,9 @@ PRETRAINING = "100 epochs, perplexity 18.4 a token"
 
 @dataclass(frozen=True)
 class Ablations:
-    """Table 5: a row of scores for the whole model and for each variant, by the name that params.yaml gives the variant."""
+    """Table 5: a row of scores for the whole model and for each variant, by the name that
+    params.yaml gives the variant.
+    """
 
     name: str
     title: str
@@ -153,22 +182,42 @@ TABLE5 = Ablations(
     name="table5",
     title="Analysis of various model ablations on different tasks",
     measured="by the GLUE test server; MNLI is the mean of matched (82.1) and mismatched (81.4)",
-    columns={"CoLA": "matthews", "SST-2": "accuracy", "MRPC": "f1", "STS-B": "pearson", "QQP": "f1", "MNLI": "accuracy",
-             "QNLI": "accuracy", "RTE": "accuracy"},
-    full=Row("Transformer w/ aux LM (full)", PAPER, (45.4, 91.3, 82.3, 82.0, 70.3, 81.8, 88.1, 56.0)),
+    columns={
+        "CoLA": "matthews",
+        "SST-2": "accuracy",
+        "MRPC": "f1",
+        "STS-B": "pearson",
+        "QQP": "f1",
+        "MNLI": "accuracy",
+        "QNLI": "accuracy",
+        "RTE": "accuracy",
+    },
+    full=Row(
+        "Transformer w/ aux LM (full)", PAPER, (45.4, 91.3, 82.3, 82.0, 70.3, 81.8, 88.1, 56.0)
+    ),
     variants={
-        "no_pretraining": Row("Transformer w/o pre-training", PAPER, (18.9, 84.0, 79.4, 30.9, 65.5, 75.7, 71.2, 53.8)),
-        "no_aux_lm": Row("Transformer w/o aux LM", PAPER, (47.9, 92.0, 84.9, 83.2, 69.8, 81.1, 86.9, 54.4)),
+        "no_pretraining": Row(
+            "Transformer w/o pre-training", PAPER, (18.9, 84.0, 79.4, 30.9, 65.5, 75.7, 71.2, 53.8)
+        ),
+        "no_aux_lm": Row(
+            "Transformer w/o aux LM", PAPER, (47.9, 92.0, 84.9, 83.2, 69.8, 81.1, 86.9, 54.4)
+        ),
         "lstm": Row("LSTM w/ aux LM", PAPER, (30.3, 90.5, 83.2, 71.8, 68.1, 73.7, 81.1, 54.6)),
     },
-    printed_means={"Transformer w/ aux LM (full)": 74.7, "Transformer w/o pre-training": 59.9, "Transformer w/o aux LM": 75.0,
-                   "LSTM w/ aux LM": 69.1},  # the LSTM's mean is 69.16: rounded down in print
+    printed_means={
+        "Transformer w/ aux LM (full)": 74.7,
+        "Transformer w/o pre-training": 59.9,
+        "Transformer w/o aux LM": 75.0,
+        "LSTM w/ aux LM": 69.1,
+    },  # the LSTM's mean is 69.16: rounded down in print
 )
 
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """The scale of one behaviour in Figure 2 (right): 0 is `random`, 1 the best single model before the paper; both x 100."""
+    """The scale of one behaviour in Figure 2 (right): 0 is `random`, 1 the best single model before
+    the paper; both x 100.
+    """
 
     title: str
     behaviour: str  # the figure's legend
@@ -178,14 +227,28 @@ class ZeroShot:
 
 
 ZERO_SHOT = {
-    "cola": ZeroShot("CoLA", "linguistic acceptability", 0.0, 35.0, "Single-task BiLSTM+ELMo+Attn, Wang et al. 2018 (GLUE)"),
-    "sst2": ZeroShot("SST-2", "sentiment analysis", 50.0, 93.2, "Sparse byte mLSTM, Gray et al. 2017"),
-    "race": ZeroShot("RACE", "question answering", 25.0, 50.4, "BiAttention MRU, single model, Tay et al. 2018"),
+    "cola": ZeroShot(
+        "CoLA",
+        "linguistic acceptability",
+        0.0,
+        35.0,
+        "Single-task BiLSTM+ELMo+Attn, Wang et al. 2018 (GLUE)",
+    ),
+    "sst2": ZeroShot(
+        "SST-2", "sentiment analysis", 50.0, 93.2, "Sparse byte mLSTM, Gray et al. 2017"
+    ),
+    "race": ZeroShot(
+        "RACE", "question answering", 25.0, 50.4, "BiAttention MRU, single model, Tay et al. 2018"
+    ),
     "dprd": ZeroShot("DPRD", "winograd schema resolution", 50.0, 76.4, "Peng et al. 2015"),
 }
 
-# Figure 2 read off by eye, within 2 points: (layers transferred, accuracy x 100) at both ends of each curve on the left, where
-# accuracies on MNLI and RACE rise between them; and where the Transformer's curves end on the right, on the scale of ZERO_SHOT.
+# Figure 2 read off by eye, within 2 points: (layers transferred, accuracy x 100) at both ends of
+# each curve on the left, where
+# accuracies on MNLI and RACE rise between them; and where the Transformer's curves end on the
+# right, on the scale of ZERO_SHOT.
 FIGURE2_LAYERS = {"mnli": ((0, 72.0), (12, 82.0)), "race": ((0, 40.0), (12, 60.0))}
 FIGURE2_ZERO_SHOT = {"sst2": 0.68, "dprd": 0.55, "cola": 0.43, "race": 0.25}
-MNLI_TRANSFER_GAIN = 9.0  # "up to 9% for full transfer on MultiNLI" (section 5); by eye the figure shows 10
+MNLI_TRANSFER_GAIN = (
+    9.0  # "up to 9% for full transfer on MultiNLI" (section 5); by eye the figure shows 10
+)

@@ -1,4 +1,6 @@
-"""Scores by the number of layers transferred (paper, section 5, Figure 2 left): 0 is the embeddings only, all layers the usual way."""
+"""Scores by the number of layers transferred (paper, section 5, Figure 2 left): 0 is the embeddings
+only, all layers the usual way.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +14,9 @@ from gpt1.tasks.table import TASKS
 
 @dataclass(frozen=True)
 class Transferred:
-    """One task: its scores (x 100) by the number of layers transferred, in rising order, over the seeds of the transfer."""
+    """One task: its scores (x 100) by the number of layers transferred, in rising order, over the
+    seeds of the transfer.
+    """
 
     task: str
     title: str
@@ -33,17 +37,35 @@ class Transferred:
 
 def transferred(params: Params) -> list[Transferred]:
     """Every task of params.transfer. Raises UserError where results are missing or broken."""
-    return [Transferred(task, whole_column(task).title, TASKS[task].metric, params.sources[task].made_up, by_layers(params, task))
-            for task in params.transfer]
+    return [
+        Transferred(
+            task,
+            whole_column(task).title,
+            TASKS[task].metric,
+            params.sources[task].made_up,
+            by_layers(params, task),
+        )
+        for task in params.transfer
+    ]
 
 
 def by_layers(params: Params, task: str) -> dict[int, Result]:
-    """A task's scores by the number of layers transferred, ascending, on the same drawn rows: MNLI's matched, all of RACE.
+    """A task's scores by the number of layers transferred, ascending, on the same drawn rows:
+    MNLI's matched, all of RACE.
 
-    The ordinary fine-tuning is there in any case. Raises UserError where results are missing or broken.
+    The ordinary fine-tuning is there in any case. Raises UserError where results are missing or
+    broken.
     """
     seeds = params.transfer_recipe(task).seeds
     layers = sorted({*params.transferred_layers(task), params.model.layers})
-    found = scored(task, (whole_column(task),), TASKS[task].metric, {str(count): replace(transfer_answers(params, task, count), seeds=seeds)
-                                                                     for count in layers}, params.report.chance_standard_errors)
+    found = scored(
+        task,
+        (whole_column(task),),
+        TASKS[task].metric,
+        {
+            str(count): replace(transfer_answers(params, task, count), seeds=seeds)
+            for count in layers
+        },
+        params.report.chance_standard_errors,
+    )
     return {count: found[str(count)] for count in layers}

@@ -1,4 +1,6 @@
-"""Numbers in the words of a page: a real sign for less, a fixed number of digits, counts that a reader can take in."""
+"""Numbers in the words of a page: a real sign for less, a fixed number of digits, counts that a
+reader can take in.
+"""
 
 import re
 
@@ -42,4 +44,10 @@ def counted(count: int, word: str) -> str:
 
 def large(count: int) -> str:
     """A count that a reader can take in: 12.3 M, or all its digits below a million."""
-    return f"{count / 1e9:.2f} G" if count >= 1e9 else f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count:,}"
+    return (
+        f"{count / 1e9:.2f} G"
+        if count >= 1e9
+        else f"{count / 1e6:.1f} M"
+        if count >= 1e6
+        else f"{count:,}"
+    )

@@ -1,4 +1,6 @@
-"""DVC's graph, read in process: which stages there are, which are out of date, what dvc.lock says of them."""
+"""DVC's graph, read in process: which stages there are, which are out of date, what dvc.lock says
+of them.
+"""
 
 import logging
 import os
@@ -33,18 +35,24 @@ class BrokenClaimsError(BusyError):
 
 @contextmanager
 def repository() -> Iterator[Any]:
-    """DVC's repository here, locked. Raises UserError where DVC cannot read its files, BusyError while another DVC command is at work."""
+    """DVC's repository here, locked. Raises UserError where DVC cannot read its files, BusyError
+    while another DVC command is at work.
+    """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
     from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
 
-    logging.getLogger("dvc").setLevel(logging.ERROR)  # that a killed run left a lock is no news: DVC heals it
+    logging.getLogger("dvc").setLevel(
+        logging.ERROR
+    )  # that a killed run left a lock is no news: DVC heals it
     try:
         with Repo(".") as repo, repo.lock:
             yield repo
     except LockError:
-        raise BusyError("another DVC command is at work here; run this again when it has ended") from None
+        raise BusyError(
+            "another DVC command is at work here; run this again when it has ended"
+        ) from None
     except (RWLockFileCorruptedError, RWLockFileFormatError) as error:
         raise BrokenClaimsError(str(error)) from None
     except DvcException as error:
@@ -52,10 +60,12 @@ def repository() -> Iterator[Any]:
 
 
 def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
-    """Every stage of DVC's graph, and the names of the targets and all that they need; of these it is known which are out of date.
+    """Every stage of DVC's graph, and the names of the targets and all that they need; of these it
+    is known which are out of date.
 
-    A stage whose command ended well but which DVC, killed, did not record is recorded, not run again.
-    Raises UserError for an unknown target, where DVC cannot read its files, or while another DVC command is at work.
+    A stage whose command ended well but which DVC, killed, did not record is recorded, not run
+    again. Raises UserError for an unknown target, where DVC cannot read its files, or while another
+    DVC command is at work.
     """
     began = time.monotonic()
     while True:
@@ -69,7 +79,11 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
                 raise
             time.sleep(1)
             continue
-        unrecorded = [stages[name] for name in chosen if stages[name].stale and mark.stands(name, stages[name].reads, stages[name].writes)]
+        unrecorded = [
+            stages[name]
+            for name in chosen
+            if stages[name].stale and mark.stands(name, stages[name].reads, stages[name].writes)
+        ]
         if not [stage for stage in unrecorded if record(stage)]:
             return stages, chosen
 
@@ -91,13 +105,26 @@ def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
 
 def record(stage: Stage) -> bool:
     """Have DVC record a stage that ended well, without running it; whether that went well."""
-    commit = [sys.executable, "-m", "dvc", "--wait-for-lock", "commit", "--force", "--quiet", stage.name]
+    commit = [
+        sys.executable,
+        "-m",
+        "dvc",
+        "--wait-for-lock",
+        "commit",
+        "--force",
+        "--quiet",
+        stage.name,
+    ]
     done = subprocess.run(commit, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     mark.path_of(stage.name).unlink(missing_ok=True)
     return done.returncode == 0
 
 
 def recorded_outputs() -> dict[str, str]:
-    """What dvc.lock says of each stage's outputs, as text; a stage that is absent there, or is being written now, is absent here."""
+    """What dvc.lock says of each stage's outputs, as text; a stage that is absent there, or is
+    being written now, is absent here.
+    """
     text = LOCK_FILE.read_text(encoding="utf-8") if LOCK_FILE.exists() else ""
-    return dict(re.findall(r"^  (\S+):\n(?:    .*\n)*?    outs:\n((?:    .*\n)+)", text, re.MULTILINE))
+    return dict(
+        re.findall(r"^  (\S+):\n(?:    .*\n)*?    outs:\n((?:    .*\n)+)", text, re.MULTILINE)
+    )

@@ -1,4 +1,6 @@
-"""This checkout and this machine's GPUs, lent to stages that a flow of another checkout has sent here."""
+"""This checkout and this machine's GPUs, lent to stages that a flow of another checkout has sent
+here.
+"""
 
 import fcntl
 import os
@@ -19,7 +21,9 @@ POLL_SECONDS = 0.5
 
 
 def this_checkout() -> str:
-    """Machine, folder and, in brackets, the digits that tell this checkout from every other, from whichever machine it is seen."""
+    """Machine, folder and, in brackets, the digits that tell this checkout from every other, from
+    whichever machine it is seen.
+    """
     path = TEMPORARY / "gpt1-checkout"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="ascii") as file:
@@ -34,15 +38,19 @@ def this_checkout() -> str:
 
 
 def is_this(checkout: str) -> bool:
-    """Whether what this_checkout told, here or on another machine with the same disk, is this checkout."""
+    """Whether what this_checkout told, here or on another machine with the same disk, is this
+    checkout.
+    """
     return checkout.rpartition("(")[2] == this_checkout().rpartition("(")[2]
 
 
 @contextmanager
 def lent_to(sender: str, tell: Callable[[str], None], wanted: Callable[[], bool]) -> Iterator[int]:
-    """The descriptor of this checkout's locked file, shared among the stages of one sender; waits for others, and says so.
+    """The descriptor of this checkout's locked file, shared among the stages of one sender; waits
+    for others, and says so.
 
-    What this checkout has sent to itself takes no lock: its own flow holds it. Raises KeyboardInterrupt once it is not wanted any more.
+    What this checkout has sent to itself takes no lock: its own flow holds it. Raises
+    KeyboardInterrupt once it is not wanted any more.
     """
     words, told = f"a stage sent by {sender}", False
     RUN_LOCK.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +58,10 @@ def lent_to(sender: str, tell: Callable[[str], None], wanted: Callable[[], bool]
         while not is_this(sender) and not _joined(file, words):
             if not told:
                 file.seek(0)
-                tell(f"{file.read().strip() or 'another run'} is at work in {Path.cwd()}; waiting for it to end")
+                tell(
+                    f"{file.read().strip() or 'another run'} is at work in {Path.cwd()}; waiting"
+                    " for it to end"
+                )
             told = True
             if not wanted():
                 raise KeyboardInterrupt("interrupted while it waited; nothing was begun")
@@ -67,7 +78,9 @@ def _joined(file: IO[str], words: str) -> bool:
                 file.truncate(0)
                 file.write(f"{words}\n")
                 file.flush()
-                fcntl.flock(file, fcntl.LOCK_SH)  # another can come in between, hence the look at what it says then
+                fcntl.flock(
+                    file, fcntl.LOCK_SH
+                )  # another can come in between, hence the look at what it says then
             file.seek(0)
             if file.read() == f"{words}\n":
                 return True
@@ -76,8 +89,12 @@ def _joined(file: IO[str], words: str) -> bool:
 
 
 @contextmanager
-def lent_devices(devices: Sequence[str], count: int, wanted: Callable[[], bool]) -> Iterator[tuple[str, ...]]:
-    """`count` of this machine's GPUs, of which no other sent stage has any; waits until as many are free. Raises KeyboardInterrupt."""
+def lent_devices(
+    devices: Sequence[str], count: int, wanted: Callable[[], bool]
+) -> Iterator[tuple[str, ...]]:
+    """`count` of this machine's GPUs, of which no other sent stage has any; waits until as many are
+    free. Raises KeyboardInterrupt.
+    """
     folder = Path(tempfile.gettempdir()) / f"gpt1-devices-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     while True:
@@ -86,7 +103,9 @@ def lent_devices(devices: Sequence[str], count: int, wanted: Callable[[], bool])
             for device in devices:
                 with suppress(Timeout):
                     if len(got) < count:
-                        held.enter_context(FileLock(folder / f"{device.replace('/', '-')}.lock", timeout=0))
+                        held.enter_context(
+                            FileLock(folder / f"{device.replace('/', '-')}.lock", timeout=0)
+                        )
                         got.append(device)
             if len(got) == count:
                 yield tuple(got)

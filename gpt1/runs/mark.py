@@ -1,4 +1,6 @@
-"""A stage's word that its command has ended well, for the case that DVC is ended before it has recorded that."""
+"""A stage's word that its command has ended well, for the case that DVC is ended before it has
+recorded that.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +9,8 @@ from pathlib import Path
 
 from gpt1.files import LOGS, fingerprint, read_json, write_json
 
-ASKED = "GPT1_MARK"  # the variable that asks a stage for its mark: what its inputs look like, and the stage's name
+# the variable that asks a stage for its mark: what its inputs look like, and the stage's name
+ASKED = "GPT1_MARK"
 WATCHED = ("params.yaml", "dvc.yaml")
 
 
@@ -17,13 +20,21 @@ def path_of(name: str) -> Path:
 
 
 def files_under(paths: Iterable[str]) -> Iterator[Path]:
-    """The files that lie under files and folders; links to folders are followed where they are given, as DVC does."""
+    """The files that lie under files and folders; links to folders are followed where they are
+    given, as DVC does.
+    """
     for path in map(Path, paths):
-        yield from (file for file in [path, *sorted(path.rglob("*"))] if file.is_file() and "__pycache__" not in file.parts)
+        yield from (
+            file
+            for file in [path, *sorted(path.rglob("*"))]
+            if file.is_file() and "__pycache__" not in file.parts
+        )
 
 
 def looks(paths: Sequence[str]) -> str:
-    """Sixteen digits that stand for the files under `paths` by size and time of last change, as DVC's own memory of hashes does."""
+    """Sixteen digits that stand for the files under `paths` by size and time of last change, as
+    DVC's own memory of hashes does.
+    """
     facts = []
     for file in files_under(paths):
         with suppress(OSError):
@@ -38,17 +49,24 @@ def ask(name: str, reads: Sequence[str]) -> dict[str, str]:
 
 
 def leave() -> None:
-    """In the stage's own process, at its very end: leave the mark, where one was asked for. Other ranks leave none."""
+    """In the stage's own process, at its very end: leave the mark, where one was asked for. Other
+    ranks leave none.
+    """
     inputs, _, name = os.environ.get(ASKED, "").partition(" ")
     if name and "RANK" not in os.environ:
         write_json(path_of(name), inputs)
 
 
 def stands(name: str, reads: Sequence[str], writes: Sequence[str]) -> bool:
-    """Whether the stage's command ended well, its inputs look as they did, and its outputs are there, untouched since."""
+    """Whether the stage's command ended well, its inputs look as they did, and its outputs are
+    there, untouched since.
+    """
     try:
         ended = path_of(name).stat().st_mtime_ns
-        return (read_json(path_of(name)) == looks([*reads, *WATCHED]) and all(Path(path).exists() for path in writes)
-                and all(file.stat().st_mtime_ns <= ended for file in files_under(writes)))
+        return (
+            read_json(path_of(name)) == looks([*reads, *WATCHED])
+            and all(Path(path).exists() for path in writes)
+            and all(file.stat().st_mtime_ns <= ended for file in files_under(writes))
+        )
     except (OSError, ValueError):
         return False

@@ -1,7 +1,9 @@
-"""Several clones and one DVC remote: a stage finished in one is fetched by the others, which write its entry into their dvc.lock.
+"""Several clones and one DVC remote: a stage finished in one is fetched by the others, which write
+its entry into their dvc.lock.
 
-A finished stage is two things on the remote: its outputs, and DVC's own run-cache entry, found by the hash of all that the stage reads.
-DVC's `push --run-cache` and `repro --pull` copy every entry each time, and do not fail where one is not copied; here it is one stage's.
+A finished stage is two things on the remote: its outputs, and DVC's own run-cache entry, found by
+the hash of all that the stage reads. DVC's `push --run-cache` and `repro --pull` copy every entry
+each time, and do not fail where one is not copied; here it is one stage's.
 """
 
 import hashlib
@@ -22,7 +24,11 @@ from gpt1.runs.graph import LOCK_FILE, NETWORK_ROOM
 from gpt1.runs.schedule import Stage
 
 DVC = Path(".dvc")
-CODE = ("gpt1", "dvc.yaml", "params.yaml")  # what has to be the same in two clones for their results to stand for each other
+CODE = (
+    "gpt1",
+    "dvc.yaml",
+    "params.yaml",
+)  # what has to be the same in two clones for their results to stand for each other
 REPORT_ROOM = "gpt1/report"
 PAUSES_SECONDS = (2.0, 8.0)  # before the second and the third try
 HASH_DIGITS = 64  # of the name of a run-cache entry; what is being written has another
@@ -32,7 +38,9 @@ Result = TypeVar("Result")
 
 @contextmanager
 def opened() -> Iterator[Any]:
-    """DVC's repository here, locked; waits for other DVC commands. Raises UserError where DVC cannot read its files."""
+    """DVC's repository here, locked; waits for other DVC commands. Raises UserError where DVC
+    cannot read its files.
+    """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
@@ -45,7 +53,9 @@ def opened() -> Iterator[Any]:
 
 
 def remote_name() -> str | None:
-    """The name of DVC's default remote, or None where none is set. Raises UserError outside a DVC repository."""
+    """The name of DVC's default remote, or None where none is set. Raises UserError outside a DVC
+    repository.
+    """
     with opened() as repo:
         name = repo.config["core"].get("remote")
         return None if name is None else str(name)
@@ -55,29 +65,47 @@ def require_remote() -> str:
     """The name of DVC's default remote. Raises UserError where none is set."""
     if name := remote_name():
         return name
-    raise UserError("stages can be spread over machines only where DVC has a default remote that all of them reach: "
-                    "dvc remote add -d NAME URL (a folder on a shared disk, ssh://…, s3://…), in each clone")
+    raise UserError(
+        "stages can be spread over machines only where DVC has a default remote that all of them"
+        " reach: dvc remote add -d NAME URL (a folder on a shared disk, ssh://…, s3://…), in each"
+        " clone"
+    )
 
 
 def can_be_fetched(stage: Stage) -> bool:
-    """Whether a stage's result is worth looking for on the remote: not a report's (seconds), nor that of a stage with no inputs."""
+    """Whether a stage's result is worth looking for on the remote: not a report's (seconds), nor
+    that of a stage with no inputs.
+    """
     return bool(stage.reads) and REPORT_ROOM not in stage.reads
 
 
 def can_travel(stage: Stage) -> bool:
-    """Whether another machine may run a stage: one with results of others to read, but neither a report nor a reader of data/raw."""
-    return can_be_fetched(stage) and bool(stage.needs) and not any(Path(read).is_relative_to(RAW) for read in stage.reads)
+    """Whether another machine may run a stage: one with results of others to read, but neither a
+    report nor a reader of data/raw.
+    """
+    return (
+        can_be_fetched(stage)
+        and bool(stage.needs)
+        and not any(Path(read).is_relative_to(RAW) for read in stage.reads)
+    )
 
 
 def digest() -> dict[str, str]:
-    """Sixteen digits each for gpt1/, dvc.yaml, params.yaml: what git tracks there, or would add. Raises UserError without git."""
+    """Sixteen digits each for gpt1/, dvc.yaml, params.yaml: what git tracks there, or would add.
+    Raises UserError without git.
+    """
     found = {}
     for part in CODE:
-        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", part],
-                                check=False, capture_output=True)
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", part],
+            check=False,
+            capture_output=True,
+        )
         if listed.returncode != 0:
-            raise UserError(f"git cannot list {part} here ({listed.stderr.decode(errors='replace').strip()}): "
-                            "spreading stages over machines needs a git clone on each")
+            raise UserError(
+                f"git cannot list {part} here ({listed.stderr.decode(errors='replace').strip()}): "
+                "spreading stages over machines needs a git clone on each"
+            )
         whole = hashlib.sha256()
         for name in sorted(set(listed.stdout.split(b"\0")) - {b""}):
             path = Path(os.fsdecode(name))
@@ -93,24 +121,34 @@ def refuse_other_code(theirs: Mapping[str, str]) -> None:
     differ = [part for part in CODE if ours[part] != theirs.get(part)]
     if differ:
         are = "are" if differ[1:] else "is"
-        raise UserError(f"{' and '.join(differ)} in {platform.node()}:{Path.cwd()} {are} not what the checkout that sent the stage has: "
-                        "bring both to the same commit and parameters (git pull; gpt1 profile NAME), then start again")
+        raise UserError(
+            f"{' and '.join(differ)} in {platform.node()}:{Path.cwd()} {are} not what the checkout"
+            " that sent the stage has: bring both to the same commit and parameters (git pull;"
+            " gpt1 profile NAME), then start again"
+        )
 
 
 def lock_entries(names: Collection[str]) -> dict[str, Any]:
-    """What dvc.lock says of these stages, as plain values. Raises UserError for a stage that is absent there."""
+    """What dvc.lock says of these stages, as plain values. Raises UserError for a stage that is
+    absent there.
+    """
     from dvc.utils.serialize import load_yaml
 
     with opened():
         entries = load_yaml(LOCK_FILE).get("stages", {}) if LOCK_FILE.exists() else {}
     for name in names:
         if name not in entries:
-            raise UserError(f"{LOCK_FILE} says nothing of {name}, whose outputs another stage reads: run it first (gpt1 run {name})")
+            raise UserError(
+                f"{LOCK_FILE} says nothing of {name}, whose outputs another stage reads: run it"
+                f" first (gpt1 run {name})"
+            )
     return {name: entries[name] for name in names}
 
 
 def lay_entries(entries: Mapping[str, Any]) -> set[str]:
-    """Write these stages' entries into dvc.lock; returns the names of those that said something else before, or nothing."""
+    """Write these stages' entries into dvc.lock; returns the names of those that said something
+    else before, or nothing.
+    """
     from dvc.utils.serialize import dumps_yaml, load_yaml
 
     with opened():
@@ -125,10 +163,12 @@ def lay_entries(entries: Mapping[str, Any]) -> set[str]:
 
 
 def pull(names: Collection[str]) -> None:
-    """Bring the outputs of these stages here, as dvc.lock says of them: from DVC's cache, else from the remote.
+    """Bring the outputs of these stages here, as dvc.lock says of them: from DVC's cache, else from
+    the remote.
 
     Raises UserError where the remote does not answer or does not have them.
     """
+
     def work() -> None:
         with opened() as repo:
             absent = [stage for stage in _collect(repo, names) if not stage.outs_cached()]
@@ -143,12 +183,22 @@ def pull(names: Collection[str]) -> None:
 
 
 def push(names: Collection[str]) -> None:
-    """Send the outputs of these stages, and their run-cache entries after them. Raises UserError where the remote does not take them."""
+    """Send the outputs of these stages, and their run-cache entries after them. Raises UserError
+    where the remote does not take them.
+    """
+
     def work() -> None:
         with opened() as repo:
             stages = _collect(repo, names)
-            entries = [path for stage in stages for path in _entry_folder(repo, stage).glob("*") if len(path.name) == HASH_DIGITS]
-        for stage in stages:  # not locked, for what lies in DVC's cache under its hash does not change
+            entries = [
+                path
+                for stage in stages
+                for path in _entry_folder(repo, stage).glob("*")
+                if len(path.name) == HASH_DIGITS
+            ]
+        for (
+            stage
+        ) in stages:  # not locked, for what lies in DVC's cache under its hash does not change
             _all_or_raise(repo.cloud.push(_objects(stage)), f"the outputs of {stage.addressing}")
         store = repo.cloud.get_remote_odb(None, "push", hash_name="md5-dos2unix")
         for path in entries:
@@ -161,7 +211,8 @@ def push(names: Collection[str]) -> None:
 
 
 def restore(name: str) -> bool:
-    """Fetch the result of a stage that some clone has finished from the very same inputs: outputs here, entry in dvc.lock.
+    """Fetch the result of a stage that some clone has finished from the very same inputs: outputs
+    here, entry in dvc.lock.
 
     False where there is none. Raises UserError where the remote does not answer.
     """
@@ -175,7 +226,9 @@ def restore(name: str) -> bool:
             store = repo.cloud.get_remote_odb(None, "fetch", hash_name="md5-dos2unix")
         there = store.fs.join(store.path, *folder.relative_to(repo.cache.legacy.path).parts)
         entries = store.fs.find(there) if store.fs.exists(there) else []
-        found = sorted(path for path in entries if len(store.fs.name(path)) == HASH_DIGITS)  # of several all clones take the same
+        found = sorted(
+            path for path in entries if len(store.fs.name(path)) == HASH_DIGITS
+        )  # of several all clones take the same
         if not found:
             return None
         text = store.fs.read_text(found[0], encoding="utf-8")
@@ -199,7 +252,9 @@ def is_current(name: str) -> bool:
 
 
 def find_stage(name: str) -> Stage:
-    """A stage of DVC's graph as one that has to run and needs no other. Raises UserError for an unknown one."""
+    """A stage of DVC's graph as one that has to run and needs no other. Raises UserError for an
+    unknown one.
+    """
     with opened() as repo:
         (stage,) = _collect(repo, [name])
         reads = tuple(os.path.relpath(dep.fs_path) for dep in stage.deps)
@@ -240,12 +295,16 @@ def _at_remote(verb: str, work: Callable[[], Result]) -> Result:
             reason = why(error)
         if pause is not None:
             time.sleep(pause)
-    raise UserError(f"DVC cannot {verb} its remote {name!r}: {reason}; nothing finished is lost: "
-                    "see that the remote can be reached (dvc status --cloud), then start the same again")
+    raise UserError(
+        f"DVC cannot {verb} its remote {name!r}: {reason}; nothing finished is lost: "
+        "see that the remote can be reached (dvc status --cloud), then start the same again"
+    )
 
 
 def why(error: BaseException) -> str:
-    """The first line that an error or one of its causes says, with the kind of error, and without credentials in an address."""
+    """The first line that an error or one of its causes says, with the kind of error, and without
+    credentials in an address.
+    """
     cause: BaseException | None = error
     while cause is not None and str(cause) in ("", "None"):
         cause = cause.__cause__ or cause.__context__

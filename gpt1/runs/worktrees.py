@@ -1,6 +1,8 @@
-"""Git worktrees under .worktrees/, in which flows run a profile or overrides of their own; the checkout's params.yaml stays as it is.
+"""Git worktrees under .worktrees/, in which flows run a profile or overrides of their own; the
+checkout's params.yaml stays as it is.
 
-A worktree holds the checkout's code of the moment it was opened, its own params.yaml, dvc.lock and data/, and shares DVC's cache.
+A worktree holds the checkout's code of the moment it was opened, its own params.yaml, dvc.lock and
+data/, and shares DVC's cache.
 """
 
 import os
@@ -23,23 +25,44 @@ LOCK_SECONDS = 300.0
 COMPOSED_BY = "# Composed by: "
 
 
-def worktree_name(profile: str | None, overrides: Sequence[str], seeds: Sequence[int] | None, tasks: Sequence[str] | None) -> str:
-    """`small`, or `small-3f2a9c` where anything differs from the profile; `checkout-3f2a9c` without a profile."""
+def worktree_name(
+    profile: str | None,
+    overrides: Sequence[str],
+    seeds: Sequence[int] | None,
+    tasks: Sequence[str] | None,
+) -> str:
+    """`small`, or `small-3f2a9c` where anything differs from the profile; `checkout-3f2a9c` without
+    a profile.
+    """
     name = profile or "checkout"
     if profile and not overrides and seeds is None and tasks is None:
         return name
-    differs = [list(overrides), None if seeds is None else list(seeds), None if tasks is None else sorted(set(tasks))]
+    differs = [
+        list(overrides),
+        None if seeds is None else list(seeds),
+        None if tasks is None else sorted(set(tasks)),
+    ]
     return f"{name}-{fingerprint(differs)[:6]}"
 
 
-def open_worktree(profile: str | None, overrides: Sequence[str], seeds: Sequence[int] | None, tasks: Sequence[str] | None) -> Path:
-    """The absolute path of a worktree ready to run in: this code as it is now, params.yaml composed, data linked, DVC's cache shared.
+def open_worktree(
+    profile: str | None,
+    overrides: Sequence[str],
+    seeds: Sequence[int] | None,
+    tasks: Sequence[str] | None,
+) -> Path:
+    """The absolute path of a worktree ready to run in: this code as it is now, params.yaml
+    composed, data linked, DVC's cache shared.
 
-    Called in the root of the checkout, while no run is at work there. Without a profile the checkout's own params.yaml is what the rest is
-    laid over. Raises UserError, and leaves everything as it was, for a wrong name or value, absent data, or no git repository.
+    Called in the root of the checkout, while no run is at work there. Without a profile the
+    checkout's own params.yaml is what the rest is laid over. Raises UserError, and leaves
+    everything as it was, for a wrong name or value, absent data, or no git repository.
     """
     if profile is None and not overrides and seeds is None and tasks is None:
-        raise UserError("nothing differs from the checkout; expected a profile, overrides, seeds or tasks for a worktree")
+        raise UserError(
+            "nothing differs from the checkout; expected a profile, overrides, seeds or tasks for a"
+            " worktree"
+        )
     tasks = None if tasks is None else sorted(set(tasks))
     common = git_folder()
     laid_over = [*overrides, *([f"finetune.seeds={list(seeds)}"] if seeds is not None else [])]
@@ -56,7 +79,9 @@ def open_worktree(profile: str | None, overrides: Sequence[str], seeds: Sequence
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One process at a time opens or removes worktrees of this checkout; others wait. Raises UserError after minutes."""
+    """One process at a time opens or removes worktrees of this checkout; others wait. Raises
+    UserError after minutes.
+    """
     from filelock import FileLock, Timeout
 
     lock = DVC / "tmp" / "gpt1-worktrees.lock"
@@ -65,11 +90,16 @@ def alone() -> Iterator[None]:
         with FileLock(lock.absolute(), timeout=LOCK_SECONDS):
             yield
     except Timeout:
-        raise UserError(f"another process is busy with the worktrees since {LOCK_SECONDS:.0f} s or more; try again later") from None
+        raise UserError(
+            f"another process is busy with the worktrees since {LOCK_SECONDS:.0f} s or more; try"
+            " again later"
+        ) from None
 
 
 def share_settings(tree: Path) -> None:
-    """Give a worktree the checkout's DVC settings, remotes included, their relative paths made right, and its cache. Raises UserError."""
+    """Give a worktree the checkout's DVC settings, remotes included, their relative paths made
+    right, and its cache. Raises UserError.
+    """
     from dvc.config import Config, ConfigError, merge
     from dvc.config_schema import RelPath
 
@@ -79,18 +109,24 @@ def share_settings(tree: Path) -> None:
         for level in ("repo", "local"):
             merge(settings, checkout.read(level))
         if "dir" not in checkout["cache"]:
-            settings["cache"]["dir"] = RelPath(DVC.absolute() / "cache")  # relative: DVC writes ASCII only
+            settings["cache"]["dir"] = RelPath(
+                DVC.absolute() / "cache"
+            )  # relative: DVC writes ASCII only
         with Config(os.fspath(tree / DVC), validate=False).edit("local", validate=False) as local:
             local.clear()
             local.update(settings)
     except (ConfigError, UnicodeEncodeError) as error:
-        raise UserError(f"DVC's settings in {DVC} cannot be shared with a worktree: {error}") from None
+        raise UserError(
+            f"DVC's settings in {DVC} cannot be shared with a worktree: {error}"
+        ) from None
     if (own := DVC / "config.local").is_file():
         shutil.copymode(own, tree / own)  # it may hold passwords
 
 
 def link_data(tree: Path) -> None:
-    """Link what lies in data/raw, and .env, into a worktree; links to what is not there any more go. Raises UserError."""
+    """Link what lies in data/raw, and .env, into a worktree; links to what is not there any more
+    go. Raises UserError.
+    """
     brought = {path.name: path for path in RAW.glob("*") if path.is_dir()}
     for link in (tree / RAW).glob("*"):
         if link.is_symlink() and link.name not in brought:
@@ -104,7 +140,9 @@ def link_data(tree: Path) -> None:
 
 @dataclass(frozen=True)
 class Worktree:
-    """A worktree: its name, what its params.yaml was composed of, bytes that it alone holds, when it was last opened or a stage ended."""
+    """A worktree: its name, what its params.yaml was composed of, bytes that it alone holds, when
+    it was last opened or a stage ended.
+    """
 
     name: str
     composed_of: str
@@ -120,12 +158,29 @@ def worktree_names() -> list[str]:
 def describe(name: str) -> Worktree:
     """What there is to know of a worktree."""
     tree = WORKTREES / name
-    params = (tree / PARAMS).read_text(encoding="utf-8", errors="replace") if (tree / PARAMS).is_file() else ""
-    first = params.partition("\n")[0].removeprefix(COMPOSED_BY).removeprefix("gpt1 profile ").removeprefix("a flow, from ")
+    params = (
+        (tree / PARAMS).read_text(encoding="utf-8", errors="replace")
+        if (tree / PARAMS).is_file()
+        else ""
+    )
+    first = (
+        params.partition("\n")[0]
+        .removeprefix(COMPOSED_BY)
+        .removeprefix("gpt1 profile ")
+        .removeprefix("a flow, from ")
+    )
     entries = [Path(folder, file).lstat() for folder, _, files in os.walk(tree) for file in files]
-    times = [path.stat().st_mtime for path in (tree, tree / DVC / "config.local", tree / "dvc.lock") if path.exists()]
-    return Worktree(name, first or "not ready", sum(entry.st_size for entry in entries if entry.st_nlink == 1),
-                    datetime.fromtimestamp(max(times)).astimezone())
+    times = [
+        path.stat().st_mtime
+        for path in (tree, tree / DVC / "config.local", tree / "dvc.lock")
+        if path.exists()
+    ]
+    return Worktree(
+        name,
+        first or "not ready",
+        sum(entry.st_size for entry in entries if entry.st_nlink == 1),
+        datetime.fromtimestamp(max(times)).astimezone(),
+    )
 
 
 def show_worktrees() -> None:
@@ -135,21 +190,31 @@ def show_worktrees() -> None:
     from rich.table import Table
 
     if not worktree_names():
-        print(f"no worktrees in {WORKTREES.absolute()}: a flow that is given a profile, overrides, seeds or tasks makes one")
+        print(
+            f"no worktrees in {WORKTREES.absolute()}: a flow that is given a profile, overrides,"
+            " seeds or tasks makes one"
+        )
         return
     table = Table("worktree", "params.yaml", "own size", "last use", pad_edge=False)
     for tree in map(describe, worktree_names()):
-        table.add_row(tree.name, tree.composed_of, decimal(tree.bytes_), f"{tree.last_use:%Y-%m-%d %H:%M}")
+        table.add_row(
+            tree.name, tree.composed_of, decimal(tree.bytes_), f"{tree.last_use:%Y-%m-%d %H:%M}"
+        )
     Console(highlight=False, markup=False).print(table)
 
 
 def remove_worktrees(name: str) -> None:
-    """Remove a worktree, or `all`; DVC's cache keeps what finished. Raises UserError for another name, or while a run is at work."""
+    """Remove a worktree, or `all`; DVC's cache keeps what finished. Raises UserError for another
+    name, or while a run is at work.
+    """
     there = worktree_names()
     if not there:
         raise UserError(f"no worktrees in {WORKTREES.absolute()}; there is nothing to remove")
     if name not in (*there, "all"):
-        raise UserError(f"no worktree {name!r}; expected one of {', '.join(there)}, or all{perhaps(name, (*there, 'all'))}")
+        raise UserError(
+            f"no worktree {name!r}; expected one of {', '.join(there)}, or"
+            f" all{perhaps(name, (*there, 'all'))}"
+        )
     common = git_folder()
     for each in there if name == "all" else [name]:
         tree = WORKTREES.absolute() / each
@@ -166,8 +231,11 @@ def remove_worktrees(name: str) -> None:
 @contextmanager
 def no_run(folder: Path) -> Iterator[None]:
     """No run begins in a folder within the block. Raises UserError where one is at work."""
+
     def refuse(news: News) -> None:
-        raise UserError(f"{news.line.partition(';')[0]} ({folder}); remove worktrees when it has ended")
+        raise UserError(
+            f"{news.line.partition(';')[0]} ({folder}); remove worktrees when it has ended"
+        )
 
     with ExitStack() as held:
         if (folder / DVC).is_dir():

@@ -1,1 +1,3 @@
-"""What a terminal is shown: text without control characters, tables that fit its width, colours where they are wanted."""
+"""What a terminal is shown: text without control characters, tables that fit its width, colours
+where they are wanted.
+"""

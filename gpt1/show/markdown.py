@@ -1,11 +1,15 @@
-"""The pages that the report writes, read back: heads, facts, grids of cells, notes. Only what those pages hold, not all of markdown."""
+"""The pages that the report writes, read back: heads, facts, grids of cells, notes. Only what those
+pages hold, not all of markdown.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """A line of text: a head of some level (1, 2), a fact or note of a list ("-"), or a paragraph ("")."""
+    """A line of text: a head of some level (1, 2), a fact or note of a list ("-"), or a paragraph
+    ("").
+    """
 
     mark: str
     text: str

@@ -1,4 +1,6 @@
-"""Numbers of the report elsewhere: in another checkout, worktree or folder, or at a git revision by its dvc.lock and DVC's cache."""
+"""Numbers of the report elsewhere: in another checkout, worktree or folder, or at a git revision by
+its dvc.lock and DVC's cache.
+"""
 
 import configparser
 import json
@@ -16,7 +18,9 @@ DVC = Path(".dvc")
 
 
 def other_numbers(name: str, against: str) -> dict[str, Any]:
-    """The metrics of a page in a folder (a checkout, its data/report, or the page's own), else at a git revision. Raises UserError."""
+    """The metrics of a page in a folder (a checkout, its data/report, or the page's own), else at a
+    git revision. Raises UserError.
+    """
     if Path(against).is_dir():
         return read_numbers(report_in(Path(against), name), name)
     if Path(".worktrees", against).is_dir():
@@ -30,7 +34,10 @@ def report_in(folder: Path, name: str) -> Path:
     for place in places:
         if (place / METRICS).is_file():
             return place
-    raise UserError(f"{folder} holds no {name}: expected {places[0] / METRICS}, as a checkout has where {name} was made")
+    raise UserError(
+        f"{folder} holds no {name}: expected {places[0] / METRICS}, as a checkout has where {name}"
+        " was made"
+    )
 
 
 def read_numbers(folder: Path, name: str) -> dict[str, Any]:
@@ -38,9 +45,14 @@ def read_numbers(folder: Path, name: str) -> dict[str, Any]:
     try:
         return only(json.loads((folder / METRICS).read_text(encoding="utf-8")), name, str(folder))
     except FileNotFoundError:
-        raise UserError(f"{folder} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that needs") from None
+        raise UserError(
+            f"{folder} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that"
+            " needs"
+        ) from None
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder / METRICS} cannot be read ({error}); make it anew: dvc repro -f -s {name}") from None
+        raise UserError(
+            f"{folder / METRICS} cannot be read ({error}); make it anew: dvc repro -f -s {name}"
+        ) from None
 
 
 def only(metrics: Any, name: str, where: str) -> dict[str, Any]:
@@ -52,17 +64,25 @@ def only(metrics: Any, name: str, where: str) -> dict[str, Any]:
 
 
 def numbers_at(revision: str, name: str) -> dict[str, Any]:
-    """The metrics of a page at a git revision, from dvc.lock there and DVC's cache here. Raises UserError."""
+    """The metrics of a page at a git revision, from dvc.lock there and DVC's cache here. Raises
+    UserError.
+    """
     if revision.startswith("-"):
-        raise UserError(f"--against {revision}: expected a git revision, or the folder of another checkout")
+        raise UserError(
+            f"--against {revision}: expected a git revision, or the folder of another checkout"
+        )
     try:
         lock = git_show(f"{revision}:dvc.lock")
     except UserError:
         git_show(f"{revision}^{{commit}}", "rev-parse", "--verify", "--quiet")
-        raise UserError(f"{revision} has no dvc.lock, which says what a run gave: commit yours after a run (git add dvc.lock), or name the "
-                        "folder of another checkout") from None
+        raise UserError(
+            f"{revision} has no dvc.lock, which says what a run gave: commit yours after a run (git"
+            " add dvc.lock), or name the folder of another checkout"
+        ) from None
     place = re.escape(str(stage_folder("report", name)))
-    found = re.search(rf"^    - path: {place}\n(?:      .*\n)*?      md5: (\w+)\.dir$", lock, re.MULTILINE)
+    found = re.search(
+        rf"^    - path: {place}\n(?:      .*\n)*?      md5: (\w+)\.dir$", lock, re.MULTILINE
+    )
     if not found:
         raise UserError(f"dvc.lock of {revision} knows no {name}: it had not been run there")
     listing = cached(f"{found[1]}.dir", revision, json.loads)
@@ -73,14 +93,23 @@ def numbers_at(revision: str, name: str) -> dict[str, Any]:
 
 
 def git_show(what: str, *command: str) -> str:
-    """What git shows of this repository. Raises UserError where there is no such thing, or no git."""
+    """What git shows of this repository. Raises UserError where there is no such thing, or no
+    git.
+    """
     try:
-        done = subprocess.run(["git", *(command or ("show",)), what], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *(command or ("show",)), what], capture_output=True, text=True, check=False
+        )
     except FileNotFoundError:
-        raise UserError("git is not there: install it, or name the folder of another checkout") from None
+        raise UserError(
+            "git is not there: install it, or name the folder of another checkout"
+        ) from None
     if done.returncode:
         revision = what.partition(":")[0].removesuffix("^{commit}")
-        raise UserError(f"--against {revision}: neither a folder nor a worktree nor a revision that git knows here")
+        raise UserError(
+            f"--against {revision}: neither a folder nor a worktree nor a revision that git knows"
+            " here"
+        )
     return done.stdout
 
 
@@ -90,15 +119,19 @@ def cached(digest: str, revision: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise UserError(f"DVC's cache no longer holds what {revision} gave ({path}): fetch it from a remote (dvc fetch --all-commits), or "
-                        "run that revision again in a worktree") from None
+        raise UserError(
+            f"DVC's cache no longer holds what {revision} gave ({path}): fetch it from a remote"
+            " (dvc fetch --all-commits), or run that revision again in a worktree"
+        ) from None
 
 
 def cache_folder() -> Path:
     """DVC's cache: beside its settings, or where they say."""
     settings = configparser.ConfigParser(strict=False, interpolation=None)
     for name in ("config", "config.local"):
-        lines = (DVC / name).read_text(encoding="utf-8").splitlines() if (DVC / name).is_file() else []
+        lines = (
+            (DVC / name).read_text(encoding="utf-8").splitlines() if (DVC / name).is_file() else []
+        )
         settings.read_string("\n".join(line.strip() for line in lines))
     named = settings.get("cache", "dir", fallback="").strip("\"' ")
     return DVC / Path(named) if named else DVC / "cache"  # a relative one counts from the settings

@@ -1,4 +1,6 @@
-"""`gpt1 table`: one page of the report in the format that is asked for, or set beside that of another run or revision."""
+"""`gpt1 table`: one page of the report in the format that is asked for, or set beside that of
+another run or revision.
+"""
 
 import csv
 import json
@@ -21,29 +23,49 @@ SUFFIXES = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}
 
 
 def show_table(name: str, format_: Format, against: str | None, changed: Sequence[str]) -> None:
-    """Print a page of the report. Raises UserError where it has not been made, not in that format, or cannot be compared.
+    """Print a page of the report. Raises UserError where it has not been made, not in that format,
+    or cannot be compared.
 
-    changed: what params.yaml has other values for than the results were made with; said on the error stream, or in the JSON.
+    changed: what params.yaml has other values for than the results were made with; said on the
+    error stream, or in the JSON.
     """
     folder = stage_folder("report", name)
     if changed and format_ != "json":
         more = f"; {len(changed) - CHANGED_SHOWN} more" if len(changed) > CHANGED_SHOWN else ""
-        print(plain(f"note: params.yaml has other values than {name} was made with: {'; '.join(changed[:CHANGED_SHOWN])}{more}; "
-                    f"gpt1 run {name} makes it anew"), file=sys.stderr)
+        print(
+            plain(
+                f"note: params.yaml has other values than {name} was made with:"
+                f" {'; '.join(changed[:CHANGED_SHOWN])}{more}; gpt1 run {name} makes it anew"
+            ),
+            file=sys.stderr,
+        )
     if against is not None:
         if format_ not in ("terminal", "json"):
-            raise UserError(f"--against knows the formats terminal and json, found --format {format_}; leave one of the two out")
+            raise UserError(
+                f"--against knows the formats terminal and json, found --format {format_}; leave"
+                " one of the two out"
+            )
         differences = compare(read_numbers(folder, name), other_numbers(name, against))
         if format_ == "json":
-            print_json({"table": name, "against": against, "differences": [one._asdict() for one in differences],
-                        "params_changed": list(changed)})
+            print_json(
+                {
+                    "table": name,
+                    "against": against,
+                    "differences": [one._asdict() for one in differences],
+                    "params_changed": list(changed),
+                }
+            )
         else:
             print_differences(console(), name, against, differences)
         return
     if format_ == "json":
         print_json(as_json(name, folder) | {"params_changed": list(changed)})
         return
-    text = read(folder / f"{name}{SUFFIXES.get(format_, '.md')}", name) if format_ != "csv" else read(records_of(name, folder), name)
+    text = (
+        read(folder / f"{name}{SUFFIXES.get(format_, '.md')}", name)
+        if format_ != "csv"
+        else read(records_of(name, folder), name)
+    )
     if format_ == "terminal":
         print_page(console(), name, text)
     else:
@@ -55,14 +77,29 @@ def read(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        there = sorted(other for other, suffix in SUFFIXES.items() if (path.parent / f"{name}{suffix}").is_file())
+        there = sorted(
+            other
+            for other, suffix in SUFFIXES.items()
+            if (path.parent / f"{name}{suffix}").is_file()
+        )
         if there:
-            raise UserError(f"{name} is not written as {path.suffix[1:]}; expected one of {', '.join([*there, 'json'])}") from None
+            raise UserError(
+                f"{name} is not written as {path.suffix[1:]}; expected one of"
+                f" {', '.join([*there, 'json'])}"
+            ) from None
         if not Path("dvc.yaml").is_file():
-            raise UserError(f"{Path.cwd()} is no checkout, and holds no {path.parent}: call gpt1 table in the root of one") from None
-        raise UserError(f"{path.parent} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that needs") from None
+            raise UserError(
+                f"{Path.cwd()} is no checkout, and holds no {path.parent}: call gpt1 table in the"
+                " root of one"
+            ) from None
+        raise UserError(
+            f"{path.parent} is not there: gpt1 run {name} makes it, gpt1 status {name} says what"
+            " that needs"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({error}); make it anew: dvc repro -f -s {name}") from None
+        raise UserError(
+            f"{path} cannot be read ({error}); make it anew: dvc repro -f -s {name}"
+        ) from None
 
 
 def records_of(name: str, folder: Path) -> Path:
@@ -81,5 +118,10 @@ def as_json(name: str, folder: Path) -> dict[str, Any]:
             return text
 
     records = csv.DictReader(read(records_of(name, folder), name).splitlines())
-    return {"table": name, "records": [{key: value(text) for key, text in record.items() if text} for record in records],
-            "metrics": read_numbers(folder, name)}
+    return {
+        "table": name,
+        "records": [
+            {key: value(text) for key, text in record.items() if text} for record in records
+        ],
+        "metrics": read_numbers(folder, name),
+    }

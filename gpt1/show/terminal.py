@@ -1,4 +1,6 @@
-"""A terminal: its width, colours where they are wanted, and nothing of a file's that could steer it."""
+"""A terminal: its width, colours where they are wanted, and nothing of a file's that could steer
+it.
+"""
 
 import json
 import sys
@@ -16,8 +18,12 @@ def console() -> Console:
 
 
 def plain(text: str) -> str:
-    """Text from a file, less all that steers a terminal; tabs and line ends stay as blanks and line ends."""
-    return "".join(character for character in text.expandtabs() if character == "\n" or character.isprintable())
+    """Text from a file, less all that steers a terminal; tabs and line ends stay as blanks and line
+    ends.
+    """
+    return "".join(
+        character for character in text.expandtabs() if character == "\n" or character.isprintable()
+    )
 
 
 def print_json(value: Any) -> None:

@@ -1,4 +1,6 @@
-"""The shared cache of downloads in the user's cache folder, and its ledger: what a file had as sha256 when it was first downloaded."""
+"""The shared cache of downloads in the user's cache folder, and its ledger: what a file had as
+sha256 when it was first downloaded.
+"""
 
 import hashlib
 import json
@@ -47,7 +49,9 @@ def digest(path: Path, kind: str) -> str:
 
 
 def read_ledger(cache: Path) -> dict[str, dict[str, object]]:
-    """{source/file: sha256, bytes, address} as recorded. Raises UserError where the ledger is damaged."""
+    """{source/file: sha256, bytes, address} as recorded. Raises UserError where the ledger is
+    damaged.
+    """
     path = cache / LEDGER
     try:
         ledger = json.loads(path.read_text(encoding="utf-8"))
@@ -55,14 +59,20 @@ def read_ledger(cache: Path) -> dict[str, dict[str, object]]:
         return {}
     except (OSError, ValueError, RecursionError):
         ledger = None
-    if not isinstance(ledger, dict) or not all(isinstance(row, dict) and isinstance(row.get("sha256"), str) for row in ledger.values()):
-        raise UserError(f"{path}: expected the checksums of what was downloaded before, found something else; take the file away, "
-                        "and they are recorded anew")
+    if not isinstance(ledger, dict) or not all(
+        isinstance(row, dict) and isinstance(row.get("sha256"), str) for row in ledger.values()
+    ):
+        raise UserError(
+            f"{path}: expected the checksums of what was downloaded before, found something else;"
+            " take the file away, and they are recorded anew"
+        )
     return ledger
 
 
 def expected(cache: Path, source: str, remote: Remote) -> tuple[Checksum, ...]:
-    """The checksums that a file must have: the published one, and where that is no sha256 the one recorded at first use."""
+    """The checksums that a file must have: the published one, and where that is no sha256 the one
+    recorded at first use.
+    """
     published = () if remote.checksum is None else (remote.checksum,)
     row = read_ledger(cache).get(f"{source}/{remote.name}")
     if row is None or (published and published[0].kind == "sha256"):
@@ -71,11 +81,17 @@ def expected(cache: Path, source: str, remote: Remote) -> tuple[Checksum, ...]:
 
 
 def record(cache: Path, source: str, remote: Remote, path: Path, address: str) -> None:
-    """Write down the sha256 of a file that came whole, unless it was written down before; for one run at a time."""
+    """Write down the sha256 of a file that came whole, unless it was written down before; for one
+    run at a time.
+    """
     with FileLock(cache / f".{LEDGER}.lock"):
         ledger = read_ledger(cache)
         if f"{source}/{remote.name}" not in ledger:
-            row: dict[str, object] = {"sha256": digest(path, "sha256"), "bytes": path.stat().st_size, "address": address}
+            row: dict[str, object] = {
+                "sha256": digest(path, "sha256"),
+                "bytes": path.stat().st_size,
+                "address": address,
+            }
             write_json(cache / LEDGER, ledger | {f"{source}/{remote.name}": row})
 
 
@@ -86,7 +102,10 @@ def difference(path: Path, remote: Remote, wanted: tuple[Checksum, ...]) -> str:
         return f"expected {remote.bytes_:,} bytes, found {size:,}"
     for checksum in wanted:
         if (found := digest(path, checksum.kind)) != checksum.value:
-            whose = f"recorded at {FIRST_USE} (published anew? take its row out of {LEDGER} there)" if checksum.publisher == FIRST_USE \
+            whose = (
+                f"recorded at {FIRST_USE} (published anew? take its row out of {LEDGER} there)"
+                if checksum.publisher == FIRST_USE
                 else f"published by {checksum.publisher}"
+            )
             return f"expected {checksum.kind} {checksum.value}, {whose}, found {found}"
     return ""

@@ -1,4 +1,6 @@
-"""Official files through the shared cache: one address after another, tried again and gone on with, checked before they count as there."""
+"""Official files through the shared cache: one address after another, tried again and gone on with,
+checked before they count as there.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -21,7 +23,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Terms:
-    """How to download: the cache, the most bytes of one file, whether the network may be asked, how long to wait, whom to tell lines."""
+    """How to download: the cache, the most bytes of one file, whether the network may be asked, how
+    long to wait, whom to tell lines.
+    """
 
     cache: Path
     max_bytes: int
@@ -31,17 +35,26 @@ class Terms:
 
 
 def fetch(source: str, remote: Remote, terms: Terms) -> Path:
-    """One file of a source, whole and checked: from the cache, or from the first of its addresses that gives it. Returns where it lies.
+    """One file of a source, whole and checked: from the cache, or from the first of its addresses
+    that gives it. Returns where it lies.
 
-    Two that want the same file at once share one download. Raises UserError, TemporaryError where a later try may go well.
+    Two that want the same file at once share one download. Raises UserError, TemporaryError where a
+    later try may go well.
     """
     folder = terms.cache / source
     target = folder / remote.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"the cache {folder} cannot be made ({error.strerror}); set GPT1_CACHE to a folder of yours") from None
-    with alone(folder / f".{remote.name}.lock", f"{remote.name}: another run downloads it; waiting", terms.tell):
+        raise UserError(
+            f"the cache {folder} cannot be made ({error.strerror}); set GPT1_CACHE to a folder of"
+            " yours"
+        ) from None
+    with alone(
+        folder / f".{remote.name}.lock",
+        f"{remote.name}: another run downloads it; waiting",
+        terms.tell,
+    ):
         wanted = expected(terms.cache, source, remote)
         if target.is_file():
             wrong = difference(target, remote, wanted)
@@ -50,21 +63,34 @@ def fetch(source: str, remote: Remote, terms: Terms) -> Path:
                 record(terms.cache, source, remote, target, "put there by hand")
                 return target
             if terms.offline:
-                raise UserError(f"{target}: {wrong}; GPT1_OFFLINE forbids to download it anew: put the right file there")
+                raise UserError(
+                    f"{target}: {wrong}; GPT1_OFFLINE forbids to download it anew: put the right"
+                    " file there"
+                )
             terms.tell(f"{target}: {wrong}; downloading it anew")
             target.unlink()
         if terms.offline:
-            raise UserError(f"{remote.name} of {source} is not in the cache, and GPT1_OFFLINE forbids to download it: put it there by hand "
-                            f"as {target}, or take the setting away")
+            raise UserError(
+                f"{remote.name} of {source} is not in the cache, and GPT1_OFFLINE forbids to"
+                f" download it: put it there by hand as {target}, or take the setting away"
+            )
         address = from_any(source, remote, Partial(folder / f".{remote.name}.partial"), terms)
-    terms.tell(f"{remote.name}: {target.stat().st_size:,} bytes, " + (
-        f"{remote.checksum.kind} as published by {remote.checksum.publisher}" if remote.checksum else
-        f"no published checksum; sha256 {'as' if wanted else 'now'} recorded in the cache") + f", from {address}")
+    terms.tell(
+        f"{remote.name}: {target.stat().st_size:,} bytes, "
+        + (
+            f"{remote.checksum.kind} as published by {remote.checksum.publisher}"
+            if remote.checksum
+            else f"no published checksum; sha256 {'as' if wanted else 'now'} recorded in the cache"
+        )
+        + f", from {address}"
+    )
     return target
 
 
 def from_any(source: str, remote: Remote, partial: Partial, terms: Terms) -> str:
-    """Download from the first address that gives what is expected, put it into its place, and return the address. Raises as fetch."""
+    """Download from the first address that gives what is expected, put it into its place, and
+    return the address. Raises as fetch.
+    """
     faults, passing = [], False
     for number, address in enumerate(remote.addresses):
         try:
@@ -81,25 +107,48 @@ def from_any(source: str, remote: Remote, partial: Partial, terms: Terms) -> str
         partial.drop()
         sync_folder(partial.path.parent)
         return address
-    kind, cure = (TemporaryError, "try again later, what came is kept; or") if passing else (UserError, "nothing of it was kept;")
-    raise kind(f"{remote.name} of {source} could not be downloaded ({'; '.join(faults)}): {cure} put it there by hand as "
-               f"{partial.path.with_name(remote.name)}; or go without {source}: gpt1 profile")
+    kind, cure = (
+        (TemporaryError, "try again later, what came is kept; or")
+        if passing
+        else (UserError, "nothing of it was kept;")
+    )
+    raise kind(
+        f"{remote.name} of {source} could not be downloaded ({'; '.join(faults)}): {cure} put it"
+        f" there by hand as {partial.path.with_name(remote.name)}; or go without {source}: gpt1"
+        " profile"
+    )
 
 
 def from_one(source: str, remote: Remote, address: str, partial: Partial, terms: Terms) -> None:
-    """Bring the partial file to its end from one address, and check it. Raises FaultError, after which nothing wrong is left."""
+    """Bring the partial file to its end from one address, and check it. Raises FaultError, after
+    which nothing wrong is left.
+    """
     wanted, patience = expected(terms.cache, source, remote), terms.patience
     tries, wait = 0, patience.first_wait_seconds
     while True:
         before = partial.size if partial.remembered(address) else 0
         try:
             with connected(patience) as session:
-                terms.tell(f"{remote.name}: from {address}" + (f", on from byte {before:,}" if before else ""))
-                transfer(session, address, partial, remote.bytes_, bool(wanted), terms.max_bytes, patience, terms.tell)
+                terms.tell(
+                    f"{remote.name}: from {address}"
+                    + (f", on from byte {before:,}" if before else "")
+                )
+                transfer(
+                    session,
+                    address,
+                    partial,
+                    remote.bytes_,
+                    bool(wanted),
+                    terms.max_bytes,
+                    patience,
+                    terms.tell,
+                )
             if not (wrong := difference(partial.path, remote, wanted)):
                 return
             partial.drop()
-            raise FaultError(wrong, passing=before > 0, anew=True)  # two versions may have been joined: the whole once more
+            raise FaultError(
+                wrong, passing=before > 0, anew=True
+            )  # two versions may have been joined: the whole once more
         except FaultError as fault:
             gained = partial.size - before >= patience.gain_bytes and not fault.anew
             tries, wait = (1, patience.first_wait_seconds) if gained else (tries + 1, wait)
@@ -108,7 +157,9 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
                 partial.drop()
                 raise
             if pause > patience.longest_wait_seconds:
-                raise FaultError(f"{fault}, and asks to wait {pause:,.0f} s", passing=True) from None
+                raise FaultError(
+                    f"{fault}, and asks to wait {pause:,.0f} s", passing=True
+                ) from None
             if tries >= patience.tries:
                 raise FaultError(f"{fault}, after {tries} tries", passing=True) from None
             terms.tell(f"{remote.name}: {fault}; again in {pause:g} s")

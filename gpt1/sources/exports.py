@@ -1,7 +1,9 @@
-"""Hugging Face exports on disk: which files are the parts of which split, and the names that `acquire` gives them.
+"""Hugging Face exports on disk: which files are the parts of which split, and the names that
+`acquire` gives them.
 
-People have them as clones from the hub (mnli/train-00000-of-00001.parquet, also under data/), as the hub's own conversion
-(train/0000.parquet), as folders by save_to_disk (train/data-00000-of-00002.arrow) and as JSON lines (train.jsonl).
+People have them as clones from the hub (mnli/train-00000-of-00001.parquet, also under data/), as
+the hub's own conversion (train/0000.parquet), as folders by save_to_disk
+(train/data-00000-of-00002.arrow) and as JSON lines (train.jsonl).
 """
 
 import re
@@ -11,15 +13,23 @@ from pathlib import Path, PurePosixPath
 from gpt1.errors import UserError
 from gpt1.sources.table import Layout
 
-SUFFIXES = ("parquet", "arrow", "jsonl", "json")  # the best first: those that say what their labels mean
+SUFFIXES = (
+    "parquet",
+    "arrow",
+    "jsonl",
+    "json",
+)  # the best first: those that say what their labels mean
 OTHER_NAMES = {"validation": ("validation", "dev", "valid")}
 DESCRIPTION = "dataset_info.json"
 NOT_ROWS = {DESCRIPTION, "state.json", "dataset_dict.json"}
-_PART = re.compile(r"(?P<stem>.+?)(-(?P<number>\d{5,6})-of-(?P<parts>\d{5,6}))?\.(?P<suffix>parquet|arrow|jsonl|json)")
+_PART = re.compile(
+    r"(?P<stem>.+?)(-(?P<number>\d{5,6})-of-(?P<parts>\d{5,6}))?\.(?P<suffix>parquet|arrow|jsonl|json)"
+)
 
 
 def find_export(layout: Layout, base: Path) -> dict[str, Path] | None:
-    """{name that `acquire` gives a file: where it lies under `base`}, or None where a required split is not there in one suffix.
+    """{name that `acquire` gives a file: where it lies under `base`}, or None where a required
+    split is not there in one suffix.
 
     Raises UserError where a split's parts are not complete.
     """
@@ -27,23 +37,35 @@ def find_export(layout: Layout, base: Path) -> dict[str, Path] | None:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}
         if all(parts.values()):
             parts |= {name: _parts(base, PurePosixPath(name), suffix) for name in layout.optional}
-            found = {f"{name}-{number:05d}-of-{len(files):05d}.{suffix}": file
-                     for name, files in parts.items() for number, file in enumerate(files)}
+            found = {
+                f"{name}-{number:05d}-of-{len(files):05d}.{suffix}": file
+                for name, files in parts.items()
+                for number, file in enumerate(files)
+            }
             return found | _descriptions(base, layout)
     return None
 
 
 def kept_files(folder: Path, name: str) -> list[str]:
-    """The files of one split of an export, as `acquire` keeps them, in their order; empty where it is not there."""
+    """The files of one split of an export, as `acquire` keeps them, in their order; empty where it
+    is not there.
+    """
     parent = PurePosixPath(name).parent
-    matches = [(match, path) for path in sorted((folder / parent).glob(f"{PurePosixPath(name).name}-*"))
-               if (match := _PART.fullmatch(path.name)) and match["stem"] == PurePosixPath(name).name and match["number"]]
+    matches = [
+        (match, path)
+        for path in sorted((folder / parent).glob(f"{PurePosixPath(name).name}-*"))
+        if (match := _PART.fullmatch(path.name))
+        and match["stem"] == PurePosixPath(name).name
+        and match["number"]
+    ]
     kept = [(parent / path.name).as_posix() for match, path in matches if path.is_file()]
     return kept if matches and len(kept) == int(matches[0][0]["parts"]) else []
 
 
 def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
-    """The files of one split in their order: in the folder itself, or all of a folder of the split's name."""
+    """The files of one split in their order: in the folder itself, or all of a folder of the
+    split's name.
+    """
     folder = base / name.parent
     for split in OTHER_NAMES.get(name.name, (name.name,)):
         if (whole := folder / f"{split}.{suffix}").is_file():
@@ -55,25 +77,40 @@ def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
 
 
 def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.Match[str], Path]]:
-    """The parts with a suffix in a folder, by name: those of a stem, or (None) all that the folder has."""
+    """The parts with a suffix in a folder, by name: those of a stem, or (None) all that the folder
+    has.
+    """
     pattern = f"{stem}-*.{suffix}" if stem else f"*.{suffix}"
     for path in sorted(folder.glob(pattern)):
         match = _PART.fullmatch(path.name)
-        if match and path.name not in NOT_ROWS and (stem is None or (match["stem"] == stem and match["number"])) and path.is_file():
+        if (
+            match
+            and path.name not in NOT_ROWS
+            and (stem is None or (match["stem"] == stem and match["number"]))
+            and path.is_file()
+        ):
             yield match, path
 
 
 def _complete(folder: Path, split: str, found: list[tuple[re.Match[str], Path]]) -> list[Path]:
-    """The parts' paths. Raises UserError where they are numbered and not exactly those that the numbers promise."""
-    numbered = [(int(match["number"]), int(match["parts"])) for match, _ in found if match["number"]]
+    """The parts' paths. Raises UserError where they are numbered and not exactly those that the
+    numbers promise.
+    """
+    numbered = [
+        (int(match["number"]), int(match["parts"])) for match, _ in found if match["number"]
+    ]
     if numbered and numbered != [(number, len(found)) for number in range(len(found))]:
-        raise UserError(f"{folder}: expected {numbered[0][1]} parts of {split}, from {found[0][1].name} on, found {len(found)} files; "
-                        "bring all parts of one export, or take these away")
+        raise UserError(
+            f"{folder}: expected {numbered[0][1]} parts of {split}, from {found[0][1].name} on,"
+            f" found {len(found)} files; bring all parts of one export, or take these away"
+        )
     return [path for _, path in found]
 
 
 def _descriptions(base: Path, layout: Layout) -> dict[str, Path]:
-    """What says what the columns hold, beside each folder's splits: its own, or that of its first split (save_to_disk)."""
+    """What says what the columns hold, beside each folder's splits: its own, or that of its first
+    split (save_to_disk).
+    """
     found: dict[str, Path] = {}
     for name in map(PurePosixPath, (*layout.required, *layout.optional)):
         for place in (base / name.parent / DESCRIPTION, base / name / DESCRIPTION):

@@ -8,33 +8,53 @@ from gpt1.errors import UserError
 from gpt1.sources.exports import find_export
 from gpt1.sources.table import Layout, Source
 
-PARENTS = ("", "glue_data", "GLUE",  # GLUE's own download script makes glue_data/<task>
-           "glue", "nyu-mll/glue", "nyu-mll", "stanfordnlp", "allenai", "ehovy", "LSDSem")  # clones from the Hugging Face hub
-DEPTH = 3  # official archives nest their files this deep at most: SciTailV1.1/tsv_format/, cola_public/raw/
+PARENTS = (
+    "",
+    "glue_data",
+    "GLUE",  # GLUE's own download script makes glue_data/<task>
+    "glue",
+    "nyu-mll/glue",
+    "nyu-mll",
+    "stanfordnlp",
+    "allenai",
+    "ehovy",
+    "LSDSem",
+)  # clones from the Hugging Face hub
+# official archives nest their files this deep at most: SciTailV1.1/tsv_format/, cola_public/raw/
+DEPTH = 3
 
 
 def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | None]:
-    """For each source the first folder of a known name under `folder` that is not empty, or None."""
+    """For each source the first folder of a known name under `folder` that is not empty, or
+    None.
+    """
     found: dict[str, Path | None] = {}
     for source in sources:
         candidates = (folder / parent / name for parent in PARENTS for name in source.folders)
-        found[source.name] = next((path for path in candidates if path.is_dir() and _entries(path)), None)
+        found[source.name] = next(
+            (path for path in candidates if path.is_dir() and _entries(path)), None
+        )
     return found
 
 
 def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
-    """{name that `acquire` gives a file: where it lies under `folder`}, or None where no layout is complete.
+    """{name that `acquire` gives a file: where it lies under `folder`}, or None where no layout is
+    complete.
 
-    For a combined file the place is its folder of small files. Raises UserError for names that cannot be kept, or a folder that
-    cannot be read.
+    For a combined file the place is its folder of small files. Raises UserError for names that
+    cannot be kept, or a folder that cannot be read.
     """
     if source.every:
         return _every(folder, source.every) or None
     bases = list(_folders(folder))
-    named_first = sorted(bases, key=lambda base: base.name not in source.folders)  # of a whole clone of GLUE, this task's folder
+    named_first = sorted(
+        bases, key=lambda base: base.name not in source.folders
+    )  # of a whole clone of GLUE, this task's folder
     for layout in source.layouts:
         for base in named_first if layout.exported else bases:
-            if there := find_export(layout, base) if layout.exported else _find_layout(source, layout, base):
+            if there := (
+                find_export(layout, base) if layout.exported else _find_layout(source, layout, base)
+            ):
                 return there
     return None
 
@@ -46,26 +66,41 @@ def _find_layout(source: Source, layout: Layout, base: Path) -> dict[str, Path] 
         if name in source.combined:
             places = [place] if any((place := base / source.combined[name]).glob("*.txt")) else []
         else:
-            places = [base / other for other in (name, *source.also.get(name, ())) if (base / other).is_file()]
+            places = [
+                base / other
+                for other in (name, *source.also.get(name, ()))
+                if (base / other).is_file()
+            ]
         if places:
             there[name] = places[0]
     return there if all(name in there for name in layout.required) else None
 
 
 def _entries(folder: Path) -> list[Path]:
-    """The sorted entries of a folder, hidden ones left out. Raises UserError where it cannot be read."""
+    """The sorted entries of a folder, hidden ones left out. Raises UserError where it cannot be
+    read.
+    """
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
-        raise UserError(f"{folder} cannot be read ({error.strerror}); make it readable to you") from None
+        raise UserError(
+            f"{folder} cannot be read ({error.strerror}); make it readable to you"
+        ) from None
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    """A folder and those below it, nearest first, down to DEPTH; folders of very many files are looked at but once."""
+    """A folder and those below it, nearest first, down to DEPTH; folders of very many files are
+    looked at but once.
+    """
     level = [folder]
     for _ in range(DEPTH + 1):
         yield from level
-        level = [entry for parent in level for entry in _entries(parent) if entry.is_dir() and entry.name != "__MACOSX"]
+        level = [
+            entry
+            for parent in level
+            for entry in _entries(parent)
+            if entry.is_dir() and entry.name != "__MACOSX"
+        ]
 
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
@@ -74,16 +109,23 @@ def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
     for parent, folders, names in os.walk(folder, onerror=_unreadable):
         for name in sorted(folders):
             if Path(parent, name).is_symlink():
-                raise UserError(f"{Path(parent, name)} is a link to a folder; put that folder itself there, so that none counts twice")
+                raise UserError(
+                    f"{Path(parent, name)} is a link to a folder; put that folder itself there, so"
+                    " that none counts twice"
+                )
         for name in names:
             path = Path(parent, name)
             if any(map(path.match, patterns)) and path.is_symlink() and not path.exists():
-                raise UserError(f"{path} is a link to nothing; put the file itself there, or take the link away")
+                raise UserError(
+                    f"{path} is a link to nothing; put the file itself there, or take the link away"
+                )
             if any(map(path.match, patterns)) and not name.startswith(".") and path.is_file():
                 found[path.relative_to(folder).as_posix()] = path
     for name in found:
         if not name.isprintable():
-            raise UserError(f"{folder} holds a file whose name is not plain text: {name!r}; rename it")
+            raise UserError(
+                f"{folder} holds a file whose name is not plain text: {name!r}; rename it"
+            )
     return dict(sorted(found.items()))
 
 

@@ -1,4 +1,6 @@
-"""A file in the making: its bytes, and beside them what they are bytes of, so that only the same version is gone on with."""
+"""A file in the making: its bytes, and beside them what they are bytes of, so that only the same
+version is gone on with.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -12,7 +14,9 @@ from gpt1.files import write_json
 
 @dataclass(frozen=True)
 class Partial:
-    """A file in the making, and beside it what its bytes are of: address, the server's mark of that version, bytes in all."""
+    """A file in the making, and beside it what its bytes are of: address, the server's mark of that
+    version, bytes in all.
+    """
 
     path: Path
 
@@ -46,15 +50,20 @@ class Partial:
 
 @contextmanager
 def opened(partial: Partial, mode: str) -> Iterator[Callable[[bytes], object]]:
-    """A function that writes to the partial file. It raises UserError where the disk takes no more; what it took stays, to go on from."""
+    """A function that writes to the partial file. It raises UserError where the disk takes no more;
+    what it took stays, to go on from.
+    """
+
     def write(block: bytes) -> None:
         left = memoryview(block)
         try:
             while left:
-                left = left[file.write(left):]
+                left = left[file.write(left) :]
         except OSError as error:
-            raise UserError(f"{partial.path} cannot be written ({error.strerror}); make room, or set GPT1_CACHE to a folder on another "
-                            "disk; what came is kept") from None
+            raise UserError(
+                f"{partial.path} cannot be written ({error.strerror}); make room, or set GPT1_CACHE"
+                " to a folder on another disk; what came is kept"
+            ) from None
 
     with partial.path.open(mode, buffering=0) as file:
         yield write

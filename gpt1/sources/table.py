@@ -1,4 +1,6 @@
-"""What can be brought: for each source its folder names, official files, origin, licence and how to get it."""
+"""What can be brought: for each source its folder names, official files, origin, licence and how to
+get it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +10,8 @@ from dataclasses import dataclass, field
 class Layout:
     """One way in which a source is distributed: names of files that lie together in one folder.
 
-    exported: names of splits of a Hugging Face export instead, each one file or many (gpt1/sources/exports.py).
+    exported: names of splits of a Hugging Face export instead, each one file or many
+    (gpt1/sources/exports.py).
     """
 
     required: tuple[str, ...]
@@ -20,8 +23,9 @@ class Layout:
 class Source:
     """One source of official files. The first layout whose required files are all there is taken.
 
-    folders: names under which people have it. every: where set, all files of these patterns are taken instead of a layout.
-    combined: {file that `acquire` writes: folder of many small JSON files, one line of it each}. also: {file: its other places or names}.
+    folders: names under which people have it. every: where set, all files of these patterns are
+    taken instead of a layout. combined: {file that `acquire` writes: folder of many small JSON
+    files, one line of it each}. also: {file: its other places or names}.
     """
 
     name: str
@@ -41,19 +45,40 @@ class Source:
     @property
     def expected(self) -> str:
         """The files that must be there, in words: `a, b or c, d`."""
-        names = [", ".join(map(self.official, layout.required)) for layout in self.layouts if not layout.exported]
-        names += ["a Hugging Face export"] if any(layout.exported for layout in self.layouts) else []
+        names = [
+            ", ".join(map(self.official, layout.required))
+            for layout in self.layouts
+            if not layout.exported
+        ]
+        names += (
+            ["a Hugging Face export"] if any(layout.exported for layout in self.layouts) else []
+        )
         return " or ".join(names) or f"{self.every[0]} files"
 
 
 BOOKS = Source(
     name="books",
     folders=("books", "BooksCorpus", "bookcorpus", "PG-19", "pg19", "gutenberg"),
-    every=("*.txt", "*.txt.gz", "*.txt.zst", "*.jsonl", "*.jsonl.gz", "*.jsonl.zst", "*.parquet", "*.arrow"),
-    origin="books as plain text, one file a book, brought by whoever runs this (the paper used BooksCorpus)",
+    every=(
+        "*.txt",
+        "*.txt.gz",
+        "*.txt.zst",
+        "*.jsonl",
+        "*.jsonl.gz",
+        "*.jsonl.zst",
+        "*.parquet",
+        "*.arrow",
+    ),
+    origin=(
+        "books as plain text, one file a book, brought by whoever runs this (the paper used"
+        " BooksCorpus)"
+    ),
     licence="as the books'",
-    how_to_get="put books, one UTF-8 .txt file each (docs/corpora.md: the other forms), into the folder data/raw/books; BooksCorpus itself "
-               "is given by its authors on request (https://yknzhu.wixsite.com/mbweb), public-domain books by https://www.gutenberg.org",
+    how_to_get=(
+        "put books, one UTF-8 .txt file each (docs/corpora.md: the other forms), into the folder"
+        " data/raw/books; BooksCorpus itself is given by its authors on request"
+        " (https://yknzhu.wixsite.com/mbweb), public-domain books by https://www.gutenberg.org"
+    ),
 )
 
 OPENAI_BPE = Source(
@@ -62,18 +87,25 @@ OPENAI_BPE = Source(
     layouts=(Layout(("encoder_bpe_40000.json", "vocab_40000.bpe")),),
     origin="https://github.com/openai/finetune-transformer-lm, folder model",
     licence="MIT",
-    how_to_get="put encoder_bpe_40000.json and vocab_40000.bpe of https://github.com/openai/finetune-transformer-lm (folder model) "
-               "into data/raw/openai_bpe",
+    how_to_get=(
+        "put encoder_bpe_40000.json and vocab_40000.bpe of"
+        " https://github.com/openai/finetune-transformer-lm (folder model) into data/raw/openai_bpe"
+    ),
 )
 
 OFFICIAL = Source(
     name="official",
     folders=("official",),
     layouts=(Layout(("weights.safetensors", "vocab.json", "merges.txt", "import.json")),),
-    origin="weights that gpt1 import took over: the authors' (https://github.com/openai/finetune-transformer-lm), or as import.json says",
+    origin=(
+        "weights that gpt1 import took over: the authors'"
+        " (https://github.com/openai/finetune-transformer-lm), or as import.json says"
+    ),
     licence="MIT, where they are the authors'",
-    how_to_get="bring the folder model of https://github.com/openai/finetune-transformer-lm, or a Hugging Face openai-gpt folder, and run "
-               "gpt1 import FOLDER, which fills data/raw/official",
+    how_to_get=(
+        "bring the folder model of https://github.com/openai/finetune-transformer-lm, or a Hugging"
+        " Face openai-gpt folder, and run gpt1 import FOLDER, which fills data/raw/official"
+    ),
 )
 
 DPRD = Source(
@@ -82,16 +114,27 @@ DPRD = Source(
     layouts=(Layout(("test.c.txt",), ("train.c.txt",)),),
     origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
     licence="unknown",
-    how_to_get="put test.c.txt (and train.c.txt) of https://www.hlt.utdallas.edu/~vince/data/emnlp12 into data/raw/dprd",
+    how_to_get=(
+        "put test.c.txt (and train.c.txt) of https://www.hlt.utdallas.edu/~vince/data/emnlp12 into"
+        " data/raw/dprd"
+    ),
 )
 
 WNLI = Source(  # no task of the paper's tables: what a leaderboard file may need
     name="wnli",
     folders=("WNLI", "wnli"),
-    layouts=(Layout(("train.tsv", "dev.tsv"), ("test.tsv",)), Layout(("train", "validation"), ("test",), exported=True)),
+    layouts=(
+        Layout(("train.tsv", "dev.tsv"), ("test.tsv",)),
+        Layout(("train", "validation"), ("test",), exported=True),
+    ),
     origin="GLUE (https://gluebenchmark.com)",
     licence="unknown",
-    how_to_get="put https://dl.fbaipublicfiles.com/glue/data/WNLI.zip into data/raw/wnli (the zip, or what it holds)",
+    how_to_get=(
+        "put https://dl.fbaipublicfiles.com/glue/data/WNLI.zip into data/raw/wnli (the zip, or what"
+        " it holds)"
+    ),
 )
 
-SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD, WNLI)}
+SOURCES: dict[str, Source] = {
+    source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD, WNLI)
+}

@@ -1,6 +1,8 @@
-"""One request for one file: from where an earlier one stopped, into a partial file, under limits of time, speed and size.
+"""One request for one file: from where an earlier one stopped, into a partial file, under limits of
+time, speed and size.
 
-What came is taken for whole by nobody here: gpt1/sources/download.py checks it. Server's own words never reach the terminal.
+What came is taken for whole by nobody here: gpt1/sources/download.py checks it. Server's own words
+never reach the terminal.
 """
 
 import re
@@ -23,13 +25,21 @@ CHUNK_BYTES = 1 << 18
 SNIFFED_BYTES = 512
 MAY_PASS = {408, 425, 429, 500, 502, 503, 504}
 MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".npy": b"\x93NUMPY"}
-PAGE = re.compile(rb"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-HEADERS = {"User-Agent": "gpt1", "Accept": "*/*", "Accept-Encoding": "identity"}  # bytes as they lie there, so that ranges fit
+PAGE = re.compile(
+    rb"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+HEADERS = {
+    "User-Agent": "gpt1",
+    "Accept": "*/*",
+    "Accept-Encoding": "identity",
+}  # bytes as they lie there, so that ranges fit
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait and how often to try. tries: without `gain_bytes` gained in between; a wait doubles from try to try."""
+    """How long to wait and how often to try. tries: without `gain_bytes` gained in between; a wait
+    doubles from try to try.
+    """
 
     tries: int
     first_wait_seconds: float
@@ -42,21 +52,36 @@ class Patience:
     gain_bytes: int
 
 
-PATIENCE = Patience(tries=5, first_wait_seconds=1.0, longest_wait_seconds=120.0, connect_seconds=20.0, silence_seconds=60.0,
-                    window_seconds=60.0, lowest_bytes_a_second=1024.0, redirects=5, gain_bytes=1 << 20)
+PATIENCE = Patience(
+    tries=5,
+    first_wait_seconds=1.0,
+    longest_wait_seconds=120.0,
+    connect_seconds=20.0,
+    silence_seconds=60.0,
+    window_seconds=60.0,
+    lowest_bytes_a_second=1024.0,
+    redirects=5,
+    gain_bytes=1 << 20,
+)
 
 
 class FaultError(Exception):
-    """What went wrong with one request. passing: may go well a little later; wait_seconds: what the server asked for; anew: from 0."""
+    """What went wrong with one request. passing: may go well a little later; wait_seconds: what the
+    server asked for; anew: from 0.
+    """
 
-    def __init__(self, what: str, passing: bool, wait_seconds: float | None = None, anew: bool = False) -> None:
+    def __init__(
+        self, what: str, passing: bool, wait_seconds: float | None = None, anew: bool = False
+    ) -> None:
         super().__init__(what)
         self.passing, self.wait_seconds, self.anew = passing, wait_seconds, anew
 
 
 @contextmanager
 def connected(patience: Patience) -> Iterator["Session"]:
-    """A session that goes through the proxies that the environment names and follows some redirections."""
+    """A session that goes through the proxies that the environment names and follows some
+    redirections.
+    """
     from requests import Session
 
     with Session() as session:
@@ -65,21 +90,40 @@ def connected(patience: Patience) -> Iterator["Session"]:
         yield session
 
 
-def transfer(session: "Session", address: str, partial: Partial, bytes_: int | None, checked: bool, max_bytes: int,
-             patience: Patience, tell: Callable[[str], None]) -> None:
-    """Bring a partial file to its end. bytes_: how many it must have, None where unknown; checked: whether a checksum will be looked at;
-    tell: takes a line on how far it is, once in a window of `patience`, where there is no terminal for a bar.
+def transfer(
+    session: "Session",
+    address: str,
+    partial: Partial,
+    bytes_: int | None,
+    checked: bool,
+    max_bytes: int,
+    patience: Patience,
+    tell: Callable[[str], None],
+) -> None:
+    """Bring a partial file to its end. bytes_: how many it must have, None where unknown; checked:
+    whether a checksum will be looked at; tell: takes a line on how far it is, once in a window of
+    `patience`, where there is no terminal for a bar.
 
-    Raises FaultError for what the network or the server did, UserError where the file cannot be written.
+    Raises FaultError for what the network or the server did, UserError where the file cannot be
+    written.
     """
     import requests
     import urllib3
 
     about = partial.remembered(address)
-    if not about or not (about.get("mark") or checked):  # without a mark only a checksum tells two versions apart
+    if not about or not (
+        about.get("mark") or checked
+    ):  # without a mark only a checksum tells two versions apart
         partial.drop()
     start = partial.size
-    asked = {"Range": f"bytes={start}-", **({"If-Range": str(about["mark"])} if about.get("mark") else {})} if start else {}
+    asked = (
+        {
+            "Range": f"bytes={start}-",
+            **({"If-Range": str(about["mark"])} if about.get("mark") else {}),
+        }
+        if start
+        else {}
+    )
     try:
         with answered(session, address, asked, patience) as response:
             start = accepted(response, start, about, partial)
@@ -91,30 +135,55 @@ def transfer(session: "Session", address: str, partial: Partial, bytes_: int | N
     except requests.TooManyRedirects:
         raise FaultError(f"more than {patience.redirects} redirections", passing=False) from None
     except requests.exceptions.ProxyError:
-        raise FaultError("the proxy that the environment names does not let it through", passing=True) from None
+        raise FaultError(
+            "the proxy that the environment names does not let it through", passing=True
+        ) from None
     except requests.exceptions.SSLError:
-        raise FaultError("the certificate of the server, or of a proxy before it, is not to be trusted", passing=False) from None
+        raise FaultError(
+            "the certificate of the server, or of a proxy before it, is not to be trusted",
+            passing=False,
+        ) from None
     except (requests.Timeout, urllib3.exceptions.ReadTimeoutError):
-        what = f"nothing came for {patience.silence_seconds:g} s, at {partial.size:,} bytes" if partial.size else "no answer in time"
+        what = (
+            f"nothing came for {patience.silence_seconds:g} s, at {partial.size:,} bytes"
+            if partial.size
+            else "no answer in time"
+        )
         raise FaultError(what, passing=True) from None
     except (requests.RequestException, urllib3.exceptions.HTTPError):
-        raise FaultError(f"the connection broke at {partial.size:,} bytes" if partial.size else "no connection", passing=True) from None
+        raise FaultError(
+            f"the connection broke at {partial.size:,} bytes" if partial.size else "no connection",
+            passing=True,
+        ) from None
 
 
-def answered(session: "Session", address: str, asked: dict[str, str], patience: Patience) -> "Response":
-    """The answer to a request, its body yet to come. Raises FaultError where it leads to what is no address, and what requests raises."""
+def answered(
+    session: "Session", address: str, asked: dict[str, str], patience: Patience
+) -> "Response":
+    """The answer to a request, its body yet to come. Raises FaultError where it leads to what is no
+    address, and what requests raises.
+    """
     from requests.exceptions import InvalidProxyURL
 
     try:
-        return session.get(address, headers=asked, stream=True, timeout=(patience.connect_seconds, patience.silence_seconds))
+        return session.get(
+            address,
+            headers=asked,
+            stream=True,
+            timeout=(patience.connect_seconds, patience.silence_seconds),
+        )
     except InvalidProxyURL:
-        raise FaultError("what the environment names as a proxy is no address", passing=False) from None
+        raise FaultError(
+            "what the environment names as a proxy is no address", passing=False
+        ) from None
     except ValueError:  # also of urllib.parse, and of bytes that are no text
         raise FaultError("a redirection to no address of http or https", passing=False) from None
 
 
 def accepted(response: "Response", start: int, about: dict[str, object], partial: Partial) -> int:
-    """The byte at which what comes begins: `start`, or 0 where the server sends all. Raises FaultError for any other answer."""
+    """The byte at which what comes begins: `start`, or 0 where the server sends all. Raises
+    FaultError for any other answer.
+    """
     from urllib3.exceptions import InvalidHeader
     from urllib3.util.retry import Retry
 
@@ -125,16 +194,32 @@ def accepted(response: "Response", start: int, about: dict[str, object], partial
     if status == HTTPStatus.OK:
         return 0
     if status == HTTPStatus.PARTIAL_CONTENT and start:
-        found = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "").strip())
+        found = re.fullmatch(
+            r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)",
+            response.headers.get("Content-Range", "").strip(),
+        )
         same_size = found and (found[3] == "*" or about.get("bytes") in (None, int(found[3])))
-        if found and int(found[1]) == start and same_size and mark_of(response) in ("", about.get("mark")):
+        if (
+            found
+            and int(found[1]) == start
+            and same_size
+            and mark_of(response) in ("", about.get("mark"))
+        ):
             return start
         partial.drop()
-        raise FaultError(f"the file there changed after {start:,} bytes had come", passing=True, anew=True)
+        raise FaultError(
+            f"the file there changed after {start:,} bytes had come", passing=True, anew=True
+        )
     if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
         partial.drop()
-        raise FaultError(f"the file there ends before the {start:,} bytes that had come", passing=True, anew=True)
-    named = f"{status} {HTTPStatus(status).phrase}" if status in list(HTTPStatus) else f"status {status}"
+        raise FaultError(
+            f"the file there ends before the {start:,} bytes that had come", passing=True, anew=True
+        )
+    named = (
+        f"{status} {HTTPStatus(status).phrase}"
+        if status in list(HTTPStatus)
+        else f"status {status}"
+    )
     wait = None
     if status in MAY_PASS and (given := response.headers.get("Retry-After")):
         try:
@@ -145,19 +230,28 @@ def accepted(response: "Response", start: int, about: dict[str, object], partial
 
 
 def mark_of(response: "Response") -> str:
-    """What the server marks this version of the file with, strong enough to go on from; empty where nothing is."""
+    """What the server marks this version of the file with, strong enough to go on from; empty where
+    nothing is.
+    """
     etag = response.headers.get("ETag", "")
     return etag if etag and not etag.startswith("W/") else response.headers.get("Last-Modified", "")
 
 
 def announced(response: "Response", start: int, bytes_: int | None, max_bytes: int) -> int | None:
-    """Bytes that the whole file has, None where nobody says. Raises FaultError where the server announces another number, or too many."""
+    """Bytes that the whole file has, None where nobody says. Raises FaultError where the server
+    announces another number, or too many.
+    """
     length = response.headers.get("Content-Length", "")
     total = start + int(length) if re.fullmatch(r"\d{1,18}", length) else None
     if bytes_ is not None and total not in (None, bytes_):
-        raise FaultError(f"expected {bytes_:,} bytes, the server announces {total:,}", passing=False)
+        raise FaultError(
+            f"expected {bytes_:,} bytes, the server announces {total:,}", passing=False
+        )
     if total is not None and total > max_bytes:
-        raise FaultError(f"the server announces {total:,} bytes, more than acquire.max_unpacked_bytes", passing=False)
+        raise FaultError(
+            f"the server announces {total:,} bytes, more than acquire.max_unpacked_bytes",
+            passing=False,
+        )
     return bytes_ if total is None else total
 
 
@@ -167,33 +261,63 @@ def refuse_other(block: bytes, name: str, content_type: str) -> None:
         raise FaultError("a web page came instead of the file", passing=False)
     magic = MAGIC.get(Path(name).suffix.lower())
     if magic and not block.startswith(magic):
-        raise FaultError(f"what came does not begin as a {Path(name).suffix} file does", passing=False)
+        raise FaultError(
+            f"what came does not begin as a {Path(name).suffix} file does", passing=False
+        )
 
 
-def receive(response: "Response", partial: Partial, start: int, total: int | None, max_bytes: int, patience: Patience,
-            tell: Callable[[str], None]) -> None:
-    """Append what comes to the partial file, with a bar on a terminal. Raises FaultError, UserError."""
+def receive(
+    response: "Response",
+    partial: Partial,
+    start: int,
+    total: int | None,
+    max_bytes: int,
+    patience: Patience,
+    tell: Callable[[str], None],
+) -> None:
+    """Append what comes to the partial file, with a bar on a terminal. Raises FaultError,
+    UserError.
+    """
     from tqdm import tqdm
 
     name = partial.path.name.removeprefix(".").removesuffix(".partial")
     room = shutil.disk_usage(partial.path.parent).free
     if total is not None and total - start > room:
-        raise UserError(f"{partial.path.parent} has room for {room:,} bytes, {name} needs {total - start:,} more; make room, or set "
-                        "GPT1_CACHE to a folder on a larger disk")
-    with opened(partial, "ab" if start else "wb") as write, \
-            tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=None, leave=False) as bar:
+        raise UserError(
+            f"{partial.path.parent} has room for {room:,} bytes, {name} needs {total - start:,}"
+            " more; make room, or set GPT1_CACHE to a folder on a larger disk"
+        )
+    with (
+        opened(partial, "ab" if start else "wb") as write,
+        tqdm(
+            total=total,
+            initial=start,
+            unit="B",
+            unit_scale=True,
+            desc=name,
+            disable=None,
+            leave=False,
+        ) as bar,
+    ):
         size = start
         began, at_beginning = time.monotonic(), start
         head = b"" if start == 0 else None
         while block := response.raw.read1(CHUNK_BYTES, decode_content=False):
             size += len(block)
             if size > (max_bytes if total is None else total):
-                raise FaultError(f"more came than {'acquire.max_unpacked_bytes' if total is None else f'the {total:,} bytes of the file'}",
-                                 passing=False)
+                limit = (
+                    "acquire.max_unpacked_bytes"
+                    if total is None
+                    else f"the {total:,} bytes of the file"
+                )
+                raise FaultError(f"more came than {limit}", passing=False)
             if (lasted := time.monotonic() - began) >= patience.window_seconds:
                 if size - at_beginning < patience.lowest_bytes_a_second * lasted:
-                    raise FaultError(f"slower than {patience.lowest_bytes_a_second:,.0f} bytes/s over {patience.window_seconds:g} s, at "
-                                     f"{size:,} bytes", passing=True)
+                    raise FaultError(
+                        f"slower than {patience.lowest_bytes_a_second:,.0f} bytes/s over"
+                        f" {patience.window_seconds:g} s, at {size:,} bytes",
+                        passing=True,
+                    )
                 if bar.disable:
                     tell(progress(name, size, total, (size - at_beginning) / lasted))
                 began, at_beginning = time.monotonic(), size
@@ -217,4 +341,7 @@ def progress(name: str, size: int, total: int | None, bytes_a_second: float) -> 
     if total is None:
         return f"{name}: {size / 1e6:,.1f} MB, {bytes_a_second / 1e6:.2f} MB/s"
     left = round((total - size) / bytes_a_second)
-    return f"{name}: {size / 1e6:,.1f} of {total / 1e6:,.1f} MB, {bytes_a_second / 1e6:.2f} MB/s, {left // 60}:{left % 60:02} left"
+    return (
+        f"{name}: {size / 1e6:,.1f} of {total / 1e6:,.1f} MB, {bytes_a_second / 1e6:.2f} MB/s,"
+        f" {left // 60}:{left % 60:02} left"
+    )

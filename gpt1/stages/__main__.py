@@ -1,4 +1,6 @@
-"""`python -m gpt1.stages VERB [ITEM]` runs one stage. The stage is imported in here, so that Ctrl-C is one line from the start."""
+"""`python -m gpt1.stages VERB [ITEM]` runs one stage. The stage is imported in here, so that Ctrl-C
+is one line from the start.
+"""
 
 import signal
 import sys
@@ -7,10 +9,30 @@ from types import ModuleType
 
 from gpt1.errors import UserError, run_stage
 
-VERBS = {"check": None, "world": "NAME", "download": "SOURCE", "acquire": "SOURCE", "clean": None, "contamination": None, "bpe": None,
-         "shard": None, "encode": "TASK", "prompt": "SET", "pretrain": "NETWORK", "finetune": "TASK", "ablate": "VARIANT-TASK",
-         "transfer": "TASK", "zero_shot": "NETWORK", "generate": None, "report": "NAME", "scores": None}
-FUNCTIONS = {"ablate": "finetune", "transfer": "finetune"}  # verbs that are functions of another verb's module, under their own name
+VERBS = {
+    "check": None,
+    "world": "NAME",
+    "download": "SOURCE",
+    "acquire": "SOURCE",
+    "clean": None,
+    "contamination": None,
+    "bpe": None,
+    "shard": None,
+    "encode": "TASK",
+    "prompt": "SET",
+    "pretrain": "NETWORK",
+    "finetune": "TASK",
+    "ablate": "VARIANT-TASK",
+    "transfer": "TASK",
+    "zero_shot": "NETWORK",
+    "generate": None,
+    "report": "NAME",
+    "scores": None,
+}
+FUNCTIONS = {
+    "ablate": "finetune",
+    "transfer": "finetune",
+}  # verbs that are functions of another verb's module, under their own name
 
 
 def main() -> None:
@@ -20,14 +42,18 @@ def main() -> None:
         raise UserError(f"expected a stage, one of {', '.join(VERBS)}; found {verb or 'none'}")
     item = VERBS[verb]
     if len(items) != (item is not None):
-        raise UserError(f"expected {verb}{f' {item}' if item else ' alone'}; found {' '.join([verb, *items])}")
+        raise UserError(
+            f"expected {verb}{f' {item}' if item else ' alone'}; found {' '.join([verb, *items])}"
+        )
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     getattr(module, verb if verb in FUNCTIONS else "main")(*items)
     import_module("gpt1.runs.mark").leave()
 
 
 def imported(name: str) -> ModuleType:
-    """The module of that name. Raises KeyboardInterrupt for a Ctrl-C on the way, after it: libraries swallow one, or abort, at import."""
+    """The module of that name. Raises KeyboardInterrupt for a Ctrl-C on the way, after it:
+    libraries swallow one, or abort, at import.
+    """
     asked: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     module = import_module(name)

@@ -1,4 +1,6 @@
-"""`acquire`: the official files of one source, from data/raw/<source> to data/acquire, with a manifest; nothing else is taken along."""
+"""`acquire`: the official files of one source, from data/raw/<source> to data/acquire, with a
+manifest; nothing else is taken along.
+"""
 
 import errno
 import hashlib
@@ -23,7 +25,15 @@ SHOWN_ENTRIES = 8
 BINARY = (".parquet", ".arrow", ".gz", ".zst")  # their bytes have no lines
 MADE_UP = "made up by gpt1.demo"
 DOWNLOADED = "download.json"  # what the stage `download` says of its files
-MAY_PASS = {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH}
+MAY_PASS = {
+    errno.EIO,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+    errno.ECONNRESET,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+}
 
 
 def source_named(name: str) -> Source:
@@ -35,20 +45,30 @@ def source_named(name: str) -> Source:
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """What to say of a file that cannot be read: a network disk may be back when the stage is tried again."""
-    kind, cure = (TemporaryError, "try again") if error.errno in MAY_PASS else (UserError, "make it readable to you, or take it away")
+    """What to say of a file that cannot be read: a network disk may be back when the stage is tried
+    again.
+    """
+    kind, cure = (
+        (TemporaryError, "try again")
+        if error.errno in MAY_PASS
+        else (UserError, "make it readable to you, or take it away")
+    )
     return kind(f"{path} cannot be read ({error.strerror}); {cure}")
 
 
 def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
-    """Where the official files lie: under `raw`, or in its archives, which are unpacked into `spare`.
+    """Where the official files lie: under `raw`, or in its archives, which are unpacked into
+    `spare`.
 
     Raises UserError naming the expected files and what was found where they are not complete.
     """
     try:
         entries = sorted(raw.iterdir())
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{raw} is not there; expected a folder, or a link to one, with {source.expected}: {source.how_to_get}") from None
+        raise UserError(
+            f"{raw} is not there; expected a folder, or a link to one, with {source.expected}:"
+            f" {source.how_to_get}"
+        ) from None
     except OSError as error:
         raise unreadable(raw, error) from None
     if files := find_files(source, raw):
@@ -58,14 +78,28 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
         if files := find_files(source, spare / archive.name):
             return beside(source, raw, files) | files
     names = [entry.name for entry in entries]
-    found = ", ".join(names[:SHOWN_ENTRIES]) + (f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else "")
-    raise UserError(f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}")
+    found = ", ".join(names[:SHOWN_ENTRIES]) + (
+        f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else ""
+    )
+    raise UserError(
+        f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}"
+    )
 
 
 def beside(source: Source, raw: Path, files: Collection[str]) -> dict[str, Path]:
-    """Optional files of the layout of `files` that lie beside an archive, not in it: GLUE gives its diagnostic set by itself."""
-    names = {name for layout in source.layouts if not layout.exported and {*layout.required} <= {*files} for name in layout.optional}
-    places = {name: [raw / one for one in (name, *source.also.get(name, ())) if (raw / one).is_file()] for name in sorted(names)}
+    """Optional files of the layout of `files` that lie beside an archive, not in it: GLUE gives its
+    diagnostic set by itself.
+    """
+    names = {
+        name
+        for layout in source.layouts
+        if not layout.exported and {*layout.required} <= {*files}
+        for name in layout.optional
+    }
+    places = {
+        name: [raw / one for one in (name, *source.also.get(name, ())) if (raw / one).is_file()]
+        for name in sorted(names)
+    }
     return {name: there[0] for name, there in places.items() if there}
 
 
@@ -85,9 +119,11 @@ def copy_file(origin: Path, target: Path) -> dict[str, object]:
 
 
 def combine_files(origin: Path, target: Path) -> dict[str, object]:
-    """Write each small JSON file of a folder as one line, its name added as "file"; the row of the whole in the manifest.
+    """Write each small JSON file of a folder as one line, its name added as "file"; the row of the
+    whole in the manifest.
 
-    A file that is no JSON object becomes {"file", "unreadable": why}: the reader counts it, so that none is lost in silence.
+    A file that is no JSON object becomes {"file", "unreadable": why}: the reader counts it, so that
+    none is lost in silence.
     """
     with target.open("w", encoding="utf-8", newline="\n") as writer:
         for path in sorted(origin.glob("*.txt")):
@@ -99,7 +135,10 @@ def combine_files(origin: Path, target: Path) -> dict[str, object]:
                 passage = {"unreadable": "not JSON"}
             if not isinstance(passage, dict):
                 passage = {"unreadable": "no JSON object"}
-            writer.write(json.dumps(passage | {"file": f"{origin.parent.name}/{origin.name}/{path.name}"}) + "\n")
+            writer.write(
+                json.dumps(passage | {"file": f"{origin.parent.name}/{origin.name}/{path.name}"})
+                + "\n"
+            )
     with target.open("rb") as reader:
         digest = hashlib.file_digest(reader, "sha256").hexdigest()
         reader.seek(0)
@@ -111,7 +150,9 @@ def main(name: str) -> None:
     params = read_params()
     source = source_named(name)
     if source.name not in params.sources:
-        raise UserError(f"params.yaml has no row sources.{source.name}; compose it anew with gpt1 profile")
+        raise UserError(
+            f"params.yaml has no row sources.{source.name}; compose it anew with gpt1 profile"
+        )
     row = params.sources[source.name]
     raw = DATA / row.folder / source.name
     with writing_folder(stage_folder("acquire", row.group, source.name)) as folder:
@@ -120,11 +161,19 @@ def main(name: str) -> None:
         places = locate(source, raw, spare, params.acquire.max_unpacked_bytes)
         for file, place in tqdm(places.items(), desc=source.name, unit="file", disable=None):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            take: Callable[[Path, Path], dict[str, object]] = combine_files if file in source.combined else copy_file
+            take: Callable[[Path, Path], dict[str, object]] = (
+                combine_files if file in source.combined else copy_file
+            )
             manifest[file] = take(place, folder / file)
         shutil.rmtree(spare, ignore_errors=True)
-        about = {"source": source.name, "origin": MADE_UP if row.made_up else source.origin,
-                 "licence": "MIT" if row.made_up else source.licence, "files": manifest}
+        about = {
+            "source": source.name,
+            "origin": MADE_UP if row.made_up else source.origin,
+            "licence": "MIT" if row.made_up else source.licence,
+            "files": manifest,
+        }
         downloaded = read_json(raw / DOWNLOADED)["files"] if row.folder == "download" else None
-        write_json(folder / "manifest.json", about | ({"downloaded": downloaded} if downloaded else {}))
+        write_json(
+            folder / "manifest.json", about | ({"downloaded": downloaded} if downloaded else {})
+        )
     print(f"{source.name}: {len(manifest)} files from {raw}", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""The first stage: every key of params.yaml is known and well typed, and what its rows name has been brought."""
+"""The first stage: every key of params.yaml is known and well typed, and what its rows name has
+been brought.
+"""
 
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
@@ -6,16 +8,25 @@ from gpt1.files import DATA, RAW, stage_folder, writing
 
 
 def missing_sources(params: Params) -> list[str]:
-    """Names of the sources in params.yaml that are to be brought and whose folder under data/raw is absent or empty."""
+    """Names of the sources in params.yaml that are to be brought and whose folder under data/raw is
+    absent or empty.
+    """
     brought = [name for name, row in params.sources.items() if DATA / row.folder == RAW]
-    return [name for name in brought if not (RAW / name).is_dir() or not any((RAW / name).iterdir())]
+    return [
+        name for name in brought if not (RAW / name).is_dir() or not any((RAW / name).iterdir())
+    ]
 
 
 def main() -> None:
-    """Stop with one line where a run could not succeed; else write a constant, so that nothing after this stage re-runs."""
+    """Stop with one line where a run could not succeed; else write a constant, so that nothing
+    after this stage re-runs.
+    """
     params = read_params()
     if missing := missing_sources(params):
-        raise UserError(f"nothing is in {', '.join(str(RAW / name) for name in missing)}: put the files there (data/README.md says "
-                        f"which), or run gpt1 profile {params.profile} --data FOLDER to link what FOLDER holds and leave out the rest")
+        raise UserError(
+            f"nothing is in {', '.join(str(RAW / name) for name in missing)}: put the files there"
+            f" (data/README.md says which), or run gpt1 profile {params.profile} --data FOLDER to"
+            " link what FOLDER holds and leave out the rest"
+        )
     with writing(stage_folder("check", "params.txt")) as file:
         file.write("params.yaml is complete and well typed\n")

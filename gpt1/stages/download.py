@@ -1,6 +1,8 @@
-"""`download`: the files of one source from their official addresses, through the shared cache, to data/download/<source>.
+"""`download`: the files of one source from their official addresses, through the shared cache, to
+data/download/<source>.
 
-The released weights are imported on the way, as `gpt1 import` does, for acquire takes them in our own form.
+The released weights are imported on the way, as `gpt1 import` does, for acquire takes them in our
+own form.
 """
 
 import shutil
@@ -22,17 +24,32 @@ ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
 
 
 def row_of(remote: Remote) -> dict[str, object]:
-    """What is written down of a file: nothing that differs between two downloads of the same bytes."""
+    """What is written down of a file: nothing that differs between two downloads of the same
+    bytes.
+    """
     checksum = remote.checksum
-    checked = f"{checksum.kind} {checksum.value}, published by {checksum.publisher}" if checksum else "sha256 of the first download"
+    checked = (
+        f"{checksum.kind} {checksum.value}, published by {checksum.publisher}"
+        if checksum
+        else "sha256 of the first download"
+    )
     return {"address": remote.addresses[0], "checked": checked}
 
 
 def import_weights(files: Path, folder: Path) -> None:
-    """Fill `folder` with what `gpt1 import` makes of the released files, in a process of its own. Raises UserError where it refuses."""
+    """Fill `folder` with what `gpt1 import` makes of the released files, in a process of its own.
+    Raises UserError where it refuses.
+    """
     made = folder / ".imported"
     command = [sys.executable, "-m", "gpt1.cli", "import", str(files), "--to", str(made)]
-    done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["no word why"])[-1].removeprefix("error: ")
         raise UserError(f"the downloaded weights could not be imported: {why}")
@@ -45,8 +62,11 @@ def main(name: str) -> None:
     """Say the licence, download each file or take it from the cache, put it under data/download."""
     params = read_params()
     if name not in params.download or name not in DOWNLOADS:
-        raise UserError(f"expected one source of params.yaml's download ({', '.join(params.download) or 'none'}) that can be downloaded "
-                        f"({', '.join(DOWNLOADS)}); found {name}")
+        raise UserError(
+            "expected one source of params.yaml's download"
+            f" ({', '.join(params.download) or 'none'}) that can be downloaded"
+            f" ({', '.join(DOWNLOADS)}); found {name}"
+        )
     source = SOURCES[name] if name in SOURCES else TASKS[name].source
 
     def tell(line: str) -> None:
@@ -61,4 +81,6 @@ def main(name: str) -> None:
         else:
             for file, place in places.items():
                 shutil.copyfile(place, folder / file)
-        write_json(folder / ABOUT, {"files": {remote.name: row_of(remote) for remote in DOWNLOADS[name]}})
+        write_json(
+            folder / ABOUT, {"files": {remote.name: row_of(remote) for remote in DOWNLOADS[name]}}
+        )

@@ -1,4 +1,6 @@
-"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper: <split>.npz and task.json."""
+"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper: <split>.npz
+and task.json.
+"""
 
 import sys
 from array import array
@@ -29,13 +31,21 @@ def task_named(name: str, params: Params) -> Task:
 Arrays = dict[str, Any]  # of numpy arrays
 
 
-def split_arrays(task: Task, rows: SplitRows, ids: dict[str, list[int]], symbols: Symbols, context: int) -> tuple[Arrays, int]:
+def split_arrays(
+    task: Task, rows: SplitRows, ids: dict[str, list[int]], symbols: Symbols, context: int
+) -> tuple[Arrays, int]:
     """The arrays of one split's npz, and how many of its examples were cut to the context."""
     tokens = array("H" if symbols.extract < UINT16_ENTRIES else "I")
     offsets = array("q", [0])
     truncated = 0
     for example in rows.examples:
-        shaped = shape(task.kind, [ids[text] for text in example.context], [ids[text] for text in example.choices], symbols, context)
+        shaped = shape(
+            task.kind,
+            [ids[text] for text in example.context],
+            [ids[text] for text in example.choices],
+            symbols,
+            context,
+        )
         truncated += shaped.truncated
         for sequence in shaped.sequences:
             tokens.extend(sequence)
@@ -51,11 +61,30 @@ def split_arrays(task: Task, rows: SplitRows, ids: dict[str, list[int]], symbols
     return arrays, truncated
 
 
-def described(task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str) -> dict[str, Any]:
+def described(
+    task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
+) -> dict[str, Any]:
     """task.json: all that later stages need to know of the task."""
-    shared = {"kind", "combine", "sequences", "outputs", "target", "labels", "metric", "second_metric", "subsets"}
-    return {"task": task.name, **{name: getattr(task, name) for name in sorted(shared)}, "selection_split": "dev", "splits": splits,
-            "release": release, "vocabulary_size": vocabulary.size, "vocabulary_fingerprint": vocabulary.fingerprint}
+    shared = {
+        "kind",
+        "combine",
+        "sequences",
+        "outputs",
+        "target",
+        "labels",
+        "metric",
+        "second_metric",
+        "subsets",
+    }
+    return {
+        "task": task.name,
+        **{name: getattr(task, name) for name in sorted(shared)},
+        "selection_split": "dev",
+        "splits": splits,
+        "release": release,
+        "vocabulary_size": vocabulary.size,
+        "vocabulary_fingerprint": vocabulary.fingerprint,
+    }
 
 
 def main(name: str) -> None:
@@ -68,7 +97,9 @@ def main(name: str) -> None:
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
     examples = (example for rows in splits.values() for example in rows.examples)
-    texts = dict.fromkeys(text for example in examples for text in (*example.context, *example.choices))  # each once, for many examples
+    texts = dict.fromkeys(
+        text for example in examples for text in (*example.context, *example.choices)
+    )  # each once, for many examples
     ids = encode_texts(task.name, list(texts), stage_folder("bpe"))
     about: dict[str, Any] = {}
     with writing_folder(stage_folder("encode", row.group, task.name)) as folder:
@@ -77,6 +108,13 @@ def main(name: str) -> None:
             np.savez(folder / f"{split}.npz", **arrays)
             about[split] = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
             if task.subsets:
-                about[split]["subsets"] = {name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)}
+                about[split]["subsets"] = {
+                    name: int((arrays["subset"] == number).sum())
+                    for number, name in enumerate(task.subsets)
+                }
         write_json(folder / "task.json", described(task, vocabulary, about, release))
-    print(f"{task.name}: " + ", ".join(f"{split} {counts['examples']}" for split, counts in about.items()), file=sys.stderr)
+    print(
+        f"{task.name}: "
+        + ", ".join(f"{split} {counts['examples']}" for split, counts in about.items()),
+        file=sys.stderr,
+    )

@@ -1,4 +1,6 @@
-"""Tables 2 to 5, Figure 2, the curves and the paper's claims, ours beside the paper's: from result files, with no torch, in seconds."""
+"""Tables 2 to 5, Figure 2, the curves and the paper's claims, ours beside the paper's: from result
+files, with no torch, in seconds.
+"""
 
 from pathlib import Path
 
@@ -12,29 +14,50 @@ from gpt1.report.picture import svg
 from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
 from gpt1.report.tables import made_up, page, tasks_of
 
-OTHERS = {"table5": table5.write, "figure2": figure2.write, "curves": curves.write, "claims": claims_page.write}
+OTHERS = {
+    "table5": table5.write,
+    "figure2": figure2.write,
+    "curves": curves.write,
+    "claims": claims_page.write,
+}
 
 
 def main(name: str) -> None:
-    """Write one report as a whole and print it; `gpt1 sync` tells MLflow, of all results at once."""
+    """Write one report as a whole and print it; `gpt1 sync` tells MLflow, of all results at
+    once.
+    """
     params = read_params()
     if name not in TABLES and name not in OTHERS:
-        raise UserError(f"expected one of {', '.join((*TABLES, *OTHERS))}, found {name!r}; "
-                        "for example: python -m gpt1.stages report table2")
+        raise UserError(
+            f"expected one of {', '.join((*TABLES, *OTHERS))}, found {name!r}; "
+            "for example: python -m gpt1.stages report table2"
+        )
     with writing_folder(stage_folder("report", name)) as folder:
-        text = write_table(params, TABLES[name], folder) if name in TABLES else OTHERS[name](params, folder)
+        text = (
+            write_table(params, TABLES[name], folder)
+            if name in TABLES
+            else OTHERS[name](params, folder)
+        )
     print(text)
 
 
 def write_table(params: Params, table: Table, folder: Path) -> str:
-    """Score every task of Table 2, 3 or 4, write it in four formats and as a picture; returns its markdown. Raises UserError."""
+    """Score every task of Table 2, 3 or 4, write it in four formats and as a picture; returns its
+    markdown. Raises UserError.
+    """
     cells = table_cells(params, table.name)
     glue = our_glue_mean(glue_cells(params, cells)) if table.name == "table4" else None
     text = markdown(laid_out := page(params, table, cells, glue))
     (folder / f"{table.name}.md").write_text(text, encoding="utf-8")
     (folder / f"{table.name}.tex").write_text(latex(laid_out), encoding="utf-8")
-    (folder / f"{table.name}.csv").write_text(as_csv(rows(params, table, cells, glue, caption(laid_out)), CSV_COLUMNS), encoding="utf-8")
-    picture = svg(f"{table.title} ({params.profile})", cells, comparable=not made_up(params, tasks_of(params, table)))
+    (folder / f"{table.name}.csv").write_text(
+        as_csv(rows(params, table, cells, glue, caption(laid_out)), CSV_COLUMNS), encoding="utf-8"
+    )
+    picture = svg(
+        f"{table.title} ({params.profile})",
+        cells,
+        comparable=not made_up(params, tasks_of(params, table)),
+    )
     (folder / f"{table.name}.svg").write_text(picture, encoding="utf-8")
     write_json(folder / "metrics.json", metrics(table, cells, glue))
     return text

@@ -1,4 +1,6 @@
-"""The run's headline numbers, a small file each, and curves as CSV: what `dvc metrics` and `dvc plots` show."""
+"""The run's headline numbers, a small file each, and curves as CSV: what `dvc metrics` and `dvc
+plots` show.
+"""
 
 from gpt1.config import read_params
 from gpt1.files import stage_folder, writing_folder
@@ -8,7 +10,10 @@ from gpt1.page.headline import write
 def main() -> None:
     """Write both folders as wholes and print the numbers."""
     params = read_params()
-    with writing_folder(stage_folder("report", "scores")) as scores, writing_folder(stage_folder("report", "plots")) as plots:
+    with (
+        writing_folder(stage_folder("report", "scores")) as scores,
+        writing_folder(stage_folder("report", "plots")) as plots,
+    ):
         found = write(params, scores, plots)
     for name, numbers in found.items():
         print(f"{name}: {', '.join(f'{key} {number:g}' for key, number in numbers.items())}")

@@ -1,4 +1,6 @@
-"""Stage shard: cleaned books to token files, training and held-out books apart, with an index (paper, section 4.1)."""
+"""Stage shard: cleaned books to token files, training and held-out books apart, with an index
+(paper, section 4.1).
+"""
 
 from functools import partial
 
@@ -7,22 +9,46 @@ from numpy.typing import NDArray
 
 from gpt1.config import read_params
 from gpt1.files import read_json, stage_folder, writing_folder
-from gpt1.text.books import DocumentsPart, HoldOut, cleaned_books, documents_of, documents_parts, unit_names
+from gpt1.text.books import (
+    DocumentsPart,
+    HoldOut,
+    cleaned_books,
+    documents_of,
+    documents_parts,
+    unit_names,
+)
 from gpt1.text.bpe import Vocabulary
 from gpt1.text.clean import NEWLINE
 from gpt1.text.joining import Joiner
 from gpt1.text.parallel import processes_for, workers
-from gpt1.text.shards import SPLITS, Part, SplitWriter, parts_of, read_words, token_type, write_index
+from gpt1.text.shards import (
+    SPLITS,
+    Part,
+    SplitWriter,
+    parts_of,
+    read_words,
+    token_type,
+    write_index,
+)
 
-Encoded = list[tuple[int, NDArray[np.unsignedinteger], int, bool]]  # row, ids, words that are no line breaks, whether a document ends
+Encoded = list[
+    tuple[int, NDArray[np.unsignedinteger], int, bool]
+]  # row, ids, words that are no line breaks, whether a document ends
 
 
 def encode_part(vocabulary: Vocabulary, part: Part | DocumentsPart) -> Encoded:
     """Ids of one part of a cleaned book, or of each document in a part."""
     pieces = [(0, read_words(part), True)] if isinstance(part, Part) else documents_of(part)
     type_ = np.dtype(token_type(vocabulary.size)).newbyteorder("<")
-    return [(row, np.array(vocabulary.encode_words(words), dtype=type_), len(words) - words.count(NEWLINE), ended)
-            for row, words, ended in pieces]
+    return [
+        (
+            row,
+            np.array(vocabulary.encode_words(words), dtype=type_),
+            len(words) - words.count(NEWLINE),
+            ended,
+        )
+        for row, words, ended in pieces
+    ]
 
 
 def main() -> None:
@@ -33,12 +59,20 @@ def main() -> None:
     books = cleaned_books(stage_folder("clean"))
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     parts = [documents_parts(book) if book.many else (parts_of(book.path), 0) for book in books]
-    hold_out.check(unit_names((book, documents) for book, (_, documents) in zip(books, parts, strict=True)))
+    hold_out.check(
+        unit_names((book, documents) for book, (_, documents) in zip(books, parts, strict=True))
+    )
     tasks = [part for of_book, _ in parts for part in of_book]
     sizes = [part.bytes_ for part in tasks]
-    with writing_folder(stage_folder("shard")) as folder, workers(partial(Vocabulary.load, source), processes_for(sum(sizes))) as pool:
+    with (
+        writing_folder(stage_folder("shard")) as folder,
+        workers(partial(Vocabulary.load, source), processes_for(sum(sizes))) as pool,
+    ):
         writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-        line_end = np.array(vocabulary.encode_words([NEWLINE]), dtype=np.dtype(token_type(vocabulary.size)).newbyteorder("<"))
+        line_end = np.array(
+            vocabulary.encode_words([NEWLINE]),
+            dtype=np.dtype(token_type(vocabulary.size)).newbyteorder("<"),
+        )
         encoded = pool.map("encoding books", encode_part, tasks, sizes)
         for book, (of_book, _) in zip(books, parts, strict=True):
             if book.many:

@@ -1,4 +1,6 @@
-"""`world`: a made-up town as books and official task files, data/world/<name>/<source>; the default of whoever brings no data."""
+"""`world`: a made-up town as books and official task files, data/world/<name>/<source>; the default
+of whoever brings no data.
+"""
 
 from gpt1.config import read_params
 from gpt1.demo.files import write_world
@@ -10,7 +12,10 @@ def main(name: str) -> None:
     """Write one world of params.yaml."""
     params = read_params()
     if name not in params.world:
-        raise UserError(f"expected one of the worlds in params.yaml ({', '.join(params.world) or 'none'}); found {name}")
+        raise UserError(
+            f"expected one of the worlds in params.yaml ({', '.join(params.world) or 'none'});"
+            f" found {name}"
+        )
     row = params.world[name]
     with writing_folder(stage_folder("world", name)) as folder:
         write_world(folder, row.seed, row.books, row.pages)

@@ -1,4 +1,6 @@
-"""What runs now and how far it is, and what ended badly: from DVC's claims, the stages' logs, curves and checkpoints."""
+"""What runs now and how far it is, and what ended badly: from DVC's claims, the stages' logs,
+curves and checkpoints.
+"""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +17,16 @@ TAIL_BYTES = 20_000
 LAST_LINES = 3
 UPDATE = re.compile(r"^\w+ (?P<part>\S+): update (?P<update>\d+) of (?P<updates>\d+)(?P<more>.*)$")
 LEFT = re.compile(r"([\d.]+ \w+) left$")
-ENDED_ON_REQUEST = {2, 15}  # signals by which a person, or a flow, ends a run; as statuses 130 and 143
+ENDED_ON_REQUEST = {
+    2,
+    15,
+}  # signals by which a person, or a flow, ends a run; as statuses 130 and 143
 
 
 class Running(NamedTuple):
-    """A stage at work: DVC's process, when it began (seconds since 1970), what it said last, how far it is, where it would go on."""
+    """A stage at work: DVC's process, when it began (seconds since 1970), what it said last, how
+    far it is, where it would go on.
+    """
 
     process: int
     began: float
@@ -32,7 +39,9 @@ class Running(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a stage that is not current ended: failed, interrupted or killed; when, why in one line, its last lines, where it goes on."""
+    """How a stage that is not current ended: failed, interrupted or killed; when, why in one line,
+    its last lines, where it goes on.
+    """
 
     how: str
     when: float
@@ -66,7 +75,9 @@ def is_locked(path: Path) -> bool:
 
 
 def read_claims() -> dict[str, dict[str, Any]]:
-    """Paths that processes of DVC write now: {path: {"pid": …, "cmd": …}}; empty where that cannot be read."""
+    """Paths that processes of DVC write now: {path: {"pid": …, "cmd": …}}; empty where that cannot
+    be read.
+    """
     try:
         writes = parse_json(CLAIMS.read_text(encoding="utf-8")).get("write", {})
         return {str(path): dict(claim) for path, claim in writes.items()}
@@ -84,7 +95,9 @@ def running(stages: Mapping[str, Stage]) -> dict[str, Running]:
         try:
             process = Process(int(claim["pid"]))
             if path in makers and any("dvc" in word for word in process.cmdline()):
-                found[makers[path]] = progress(makers[path], Running(process.pid, process.create_time()))
+                found[makers[path]] = progress(
+                    makers[path], Running(process.pid, process.create_time())
+                )
         except (Error, KeyError, ValueError, TypeError):
             continue
     return {name: found[name] for name in stages if name in found}
@@ -98,8 +111,13 @@ def progress(name: str, stage: Running) -> Running:
     for line in reversed(lines):
         if told := UPDATE.match(line):
             left = LEFT.search(told["more"])
-            return stage._replace(update=int(told["update"]), updates=int(told["updates"]), part=told["part"], left=left[1] if left else "",
-                                  says=told["more"].removesuffix(left[0] if left else "").strip(", "))
+            return stage._replace(
+                update=int(told["update"]),
+                updates=int(told["updates"]),
+                part=told["part"],
+                left=left[1] if left else "",
+                says=told["more"].removesuffix(left[0] if left else "").strip(", "),
+            )
     return stage._replace(update=last_of_curve(name, stage.began))
 
 
@@ -107,8 +125,14 @@ def last_of_curve(name: str, since: float) -> int | None:
     """The last update in the curve that a stage's training has written since then."""
     verb, _, item = name.partition("@")
     own = [LOGS / verb / f"{item}.jsonl", *(LOGS / verb / item).rglob("*.jsonl")]
-    curves = [path for path in own if path.is_file() and path.stat().st_mtime >= since and not path.stem.endswith("-machine")]
-    for line in reversed(tail(max(curves, key=lambda path: path.stat().st_mtime)) if curves else []):
+    curves = [
+        path
+        for path in own
+        if path.is_file() and path.stat().st_mtime >= since and not path.stem.endswith("-machine")
+    ]
+    for line in reversed(
+        tail(max(curves, key=lambda path: path.stat().st_mtime)) if curves else []
+    ):
         try:
             return int(parse_json(line)["update"])
         except (ValueError, KeyError, TypeError):
@@ -117,14 +141,23 @@ def last_of_curve(name: str, since: float) -> int | None:
 
 
 def checkpoint(name: str) -> str:
-    """Where a training would go on: its newest checkpoint and the parts that are finished, in words; '' for none."""
+    """Where a training would go on: its newest checkpoint and the parts that are finished, in
+    words; '' for none.
+    """
     verb, _, item = name.partition("@")
-    own = [folder for folder in CHECKPOINTS.glob(f"{verb}-{item}-*") if re.fullmatch(r"(-layers-\d+)?-[0-9a-f]{16}",
-                                                                                    folder.name.removeprefix(f"{verb}-{item}"))]
-    updates = [int(path.name.removeprefix("update-")) for folder in own for path in folder.glob("update-*")]
+    own = [
+        folder
+        for folder in CHECKPOINTS.glob(f"{verb}-{item}-*")
+        if re.fullmatch(r"(-layers-\d+)?-[0-9a-f]{16}", folder.name.removeprefix(f"{verb}-{item}"))
+    ]
+    updates = [
+        int(path.name.removeprefix("update-")) for folder in own for path in folder.glob("update-*")
+    ]
     parts = sum(1 for folder in own for path in folder.glob("seed-*") if path.is_dir())
     words = [f"checkpoint at update {max(updates):,}"] if updates else []
-    return ", ".join([*words, *([f"{parts} finished {'seed' if parts == 1 else 'seeds'}"] if parts else [])])
+    return ", ".join(
+        [*words, *([f"{parts} finished {'seed' if parts == 1 else 'seeds'}"] if parts else [])]
+    )
 
 
 def ended_badly(name: str) -> Ended | None:
@@ -138,13 +171,25 @@ def ended_badly(name: str) -> Ended | None:
     if "ERROR: " not in said.rpartition("Running stage '")[2]:
         cut = "Running stage '" in said and "lock file 'dvc.lock'" not in said
         why = "it ended without a word: killed, or the machine went down"
-        return Ended("killed", when, why, tuple(lines[-LAST_LINES:]), checkpoint(name)) if cut else None
-    number = signal_of(1, said) or next((int(found) % 128 for found in EXITED.findall(said) if int(found) in (130, 143)), 0)
+        return (
+            Ended("killed", when, why, tuple(lines[-LAST_LINES:]), checkpoint(name))
+            if cut
+            else None
+        )
+    number = signal_of(1, said) or next(
+        (int(found) % 128 for found in EXITED.findall(said) if int(found) in (130, 143)), 0
+    )
     own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
     how = "interrupted" if number in ENDED_ON_REQUEST else "killed" if number else "failed"
-    why = why_it_failed(name, number, said, False).removeprefix(f"{name}: ").removesuffix(f" (log: {log})")
+    why = (
+        why_it_failed(name, number, said, False)
+        .removeprefix(f"{name}: ")
+        .removesuffix(f" (log: {log})")
+    )
     if how == "interrupted":
-        why = next((line for line in reversed(own) if line.startswith("interrupted")), "ended on request")
+        why = next(
+            (line for line in reversed(own) if line.startswith("interrupted")), "ended on request"
+        )
     return Ended(how, when, why, tuple(own[-LAST_LINES:]), checkpoint(name))
 
 
@@ -152,4 +197,8 @@ def tail(path: Path) -> list[str]:
     """The last lines of a file that are not empty."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        return [line.rstrip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return [
+            line.rstrip()
+            for line in file.read().decode("utf-8", "replace").splitlines()
+            if line.strip()
+        ]

@@ -1,4 +1,6 @@
-"""DVC's index, read in this process and without its lock, so that it can be asked while a run is at work; every file is hashed once."""
+"""DVC's index, read in this process and without its lock, so that it can be asked while a run is at
+work; every file is hashed once.
+"""
 
 import gc
 import logging
@@ -18,11 +20,14 @@ PAUSE_SECONDS = 0.25
 
 
 def read_index() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
-    """Every stage of DVC's graph, and for each how it differs from what dvc.lock says of it. Raises UserError."""
+    """Every stage of DVC's graph, and for each how it differs from what dvc.lock says of it. Raises
+    UserError.
+    """
     if not Path(".dvc").is_dir():
         raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # what matters is raised
-    gc.disable()  # very many objects are made and all are kept: looking for others takes a seventh of the time
+    # very many objects are made and all are kept: looking for others takes a seventh of the time
+    gc.disable()
     try:
         return _read()
     finally:
@@ -40,7 +45,10 @@ def _read() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
                 return _judge(list(repo.index.stages))
         except DvcException as error:
             if not left:
-                raise UserError(f"DVC cannot tell what is out of date: {error}; gpt1 doctor says what is wrong with its files") from None
+                raise UserError(
+                    f"DVC cannot tell what is out of date: {error}; gpt1 doctor says what is wrong"
+                    " with its files"
+                ) from None
         time.sleep(PAUSE_SECONDS)
     raise AssertionError("unreachable")
 
@@ -52,16 +60,31 @@ def _judge(found: list[Any]) -> tuple[dict[str, Stage], dict[str, list[Reason]]]
     hashes: dict[str, Any] = {}
     values: dict[str, Any] = {}
     reasons = {stage.addressing: list(_reasons(stage, hashes, values)) for stage in found}
-    stages = {name: Stage(name, needs[name], reads[name], writes[name], trains=NETWORK_ROOM in reads[name], stale=bool(reasons[name]))
-              for name in reads}
+    stages = {
+        name: Stage(
+            name,
+            needs[name],
+            reads[name],
+            writes[name],
+            trains=NETWORK_ROOM in reads[name],
+            stale=bool(reasons[name]),
+        )
+        for name in reads
+    }
     return stages, reasons
 
 
 def _reasons(stage: Any, hashes: dict[str, Any], values: dict[str, Any]) -> Iterator[Reason]:
-    """How a stage differs from its entry in dvc.lock; `hashes` and `values` are what was read already, by path."""
+    """How a stage differs from its entry in dvc.lock; `hashes` and `values` are what was read
+    already, by path.
+    """
     if not any(part.hash_info for part in (*stage.deps, *stage.outs)):
-        missing = [path for dep in stage.deps if not _is_parameters(dep) and _hash(dep, hashes) is None
-                   for path in [relative(dep)]]
+        missing = [
+            path
+            for dep in stage.deps
+            if not _is_parameters(dep) and _hash(dep, hashes) is None
+            for path in [relative(dep)]
+        ]
         yield Reason("new")
         yield from (Reason("missing", path) for path in missing)
         return
@@ -80,7 +103,9 @@ def _reasons(stage: Any, hashes: dict[str, Any], values: dict[str, Any]) -> Iter
 
 
 def relative(part: Any) -> str:
-    """The path of an input or output as dvc.yaml has it; the whole one for what lies outside of the checkout."""
+    """The path of an input or output as dvc.yaml has it; the whole one for what lies outside of the
+    checkout.
+    """
     return str(part.fs_path).removeprefix(f"{Path.cwd()}{os.sep}")
 
 
@@ -118,4 +143,6 @@ def _parameters(dep: Any, values: dict[str, Any]) -> Iterator[Reason]:
         for name in dep.params:
             yield from parameter_changes(name, before.get(name, at({}, name)), at(now, name))
     else:
-        yield from parameter_changes("", dict(before), dict(now) if isinstance(now, Mapping) else {})
+        yield from parameter_changes(
+            "", dict(before), dict(now) if isinstance(now, Mapping) else {}
+        )

@@ -1,4 +1,6 @@
-"""What params.yaml has other values for than the results were made with, by dvc.lock; read without DVC, in a fraction of a second."""
+"""What params.yaml has other values for than the results were made with, by dvc.lock; read without
+DVC, in a fraction of a second.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -15,12 +17,18 @@ from gpt1.status.reasons import Reason, at, parameter_changes
 from gpt1.yaml_files import parse_yaml, read_yaml
 
 PARAMS = Path(WATCHED[0])
-ENTRY = re.compile(rf"^  (\S+):\n(?:    .*\n)*?    params:\n      {PARAMS}:\n((?:       .*\n|\n)+)", re.MULTILINE)
-KEY = re.compile(r"^        ([^\s-].*\n(?:        [ -].*\n|\n)*)", re.MULTILINE)  # of it a parameter with its value
+ENTRY = re.compile(
+    rf"^  (\S+):\n(?:    .*\n)*?    params:\n      {PARAMS}:\n((?:       .*\n|\n)+)", re.MULTILINE
+)
+KEY = re.compile(
+    r"^        ([^\s-].*\n(?:        [ -].*\n|\n)*)", re.MULTILINE
+)  # of it a parameter with its value
 
 
 class Changed(NamedTuple):
-    """A parameter by its dotted name, its value when results were made and now, and the stages whose results those are."""
+    """A parameter by its dotted name, its value when results were made and now, and the stages
+    whose results those are.
+    """
 
     reason: Reason
     stages: tuple[str, ...]
@@ -30,22 +38,37 @@ class Changed(NamedTuple):
 
 
 def changed_since(name: str) -> list[str]:
-    """In words, what params.yaml has other values for than a stage's results were made with; none where it cannot be read."""
+    """In words, what params.yaml has other values for than a stage's results were made with; none
+    where it cannot be read.
+    """
     try:
         values = read_yaml(PARAMS)
         return list(map(str, changed_parameters(expand(values), values, [name])))
-    except (UserError, KeyError, TypeError, AttributeError):  # a run would stop there; results can be looked at all the same
+    except (
+        UserError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # a run would stop there; results can be looked at all the same
         return []
 
 
-def changed_parameters(stages: Mapping[str, Stage], values: Mapping[str, Any], targets: Collection[str] = ()) -> list[Changed]:
-    """What differs between params.yaml (`values`) and dvc.lock for the targets (none: all) and what they need, of those that have results.
+def changed_parameters(
+    stages: Mapping[str, Stage], values: Mapping[str, Any], targets: Collection[str] = ()
+) -> list[Changed]:
+    """What differs between params.yaml (`values`) and dvc.lock for the targets (none: all) and what
+    they need, of those that have results.
 
-    Only stages of the graph count: dvc.lock keeps what is no longer in it. Empty where there is no dvc.lock. That a stage ran again and
-    what comes after it has not yet is for `gpt1 status` to tell.
+    Only stages of the graph count: dvc.lock keeps what is no longer in it. Empty where there is no
+    dvc.lock. That a stage ran again and what comes after it has not yet is for `gpt1 status` to
+    tell.
     """
     lock = LOCK_FILE.read_text(encoding="utf-8", errors="replace") if LOCK_FILE.is_file() else ""
-    wanted = {name for name in choose(stages, targets) if all(Path(path).exists() for path in stages[name].writes)} - {NO_RESULTS}
+    wanted = {
+        name
+        for name in choose(stages, targets)
+        if all(Path(path).exists() for path in stages[name].writes)
+    } - {NO_RESULTS}
     found: dict[str, tuple[Reason, list[str]]] = {}
     for stage, before in recorded(lock):
         for name, value in before.items() if stage in wanted else ():
@@ -55,10 +78,17 @@ def changed_parameters(stages: Mapping[str, Stage], values: Mapping[str, Any], t
 
 
 def recorded(lock: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Each stage in the text of dvc.lock, with the parameters by dotted names that it was run with."""
-    read = cache(partial(parse_yaml, where=str(LOCK_FILE)))  # stages of a group share most of theirs
+    """Each stage in the text of dvc.lock, with the parameters by dotted names that it was run
+    with.
+    """
+    read = cache(
+        partial(parse_yaml, where=str(LOCK_FILE))
+    )  # stages of a group share most of theirs
     for entry in ENTRY.finditer(lock):
-        yield entry[1], {name: value for one in KEY.findall(entry[2]) for name, value in read(one).items()}
+        yield (
+            entry[1],
+            {name: value for one in KEY.findall(entry[2]) for name, value in read(one).items()},
+        )
 
 
 def in_short(names: Iterable[str]) -> list[str]:
@@ -66,4 +96,7 @@ def in_short(names: Iterable[str]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(group(name), []).append(name)
-    return [ones[0] if len(ones) == 1 else f"{verb}, {len(ones)} stages" for verb, ones in groups.items()]
+    return [
+        ones[0] if len(ones) == 1 else f"{verb}, {len(ones)} stages"
+        for verb, ones in groups.items()
+    ]

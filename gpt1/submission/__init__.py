@@ -1,1 +1,3 @@
-"""Files for GLUE's leaderboard: made of a run's results, and checked for what its server refuses."""
+"""Files for GLUE's leaderboard: made of a run's results, and checked for what its server
+refuses.
+"""

@@ -1,4 +1,6 @@
-"""One file of a submission, checked as GLUE's server would read it: a line says what is wrong with it, or nothing is."""
+"""One file of a submission, checked as GLUE's server would read it: a line says what is wrong with
+it, or nothing is.
+"""
 
 import re
 
@@ -10,7 +12,9 @@ WIDE = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"), (b"\xef\xbb\xbf", "a b
 
 
 def wrong_in(file: BoardFile, content: bytes) -> str | None:
-    """What the server would refuse in a file's bytes: where, what it expects, what is there, what to do. None where all is well."""
+    """What the server would refuse in a file's bytes: where, what it expects, what is there, what
+    to do. None where all is well.
+    """
     encoding = _encoding(content)
     if encoding:
         return encoding
@@ -20,14 +24,21 @@ def wrong_in(file: BoardFile, content: bytes) -> str | None:
     if lines[0] != HEADER:
         return _header(file, lines[0])
     rows, words = lines[1:], frozenset(file.words)
-    for index, row in enumerate(rows[:file.rows]):
+    for index, row in enumerate(rows[: file.rows]):
         start, _, answer = row.partition("\t")
         if start != str(index) or (answer not in words if words else not _is_score(answer)):
             return f"line {index + 2}: {_row(file, index, row)}"
     if len(rows) != file.rows:
-        more = f"line {file.rows + 2} is one too many" if len(rows) > file.rows else f"it ends after line {len(lines)}"
-        return (f"expected {file.rows} rows after the header, found {len(rows)}: {more}; predict every row of the official test file"
-                f"{' of the second version' if file.task == 'qnli' else ''}, and no other")
+        more = (
+            f"line {file.rows + 2} is one too many"
+            if len(rows) > file.rows
+            else f"it ends after line {len(lines)}"
+        )
+        return (
+            f"expected {file.rows} rows after the header, found {len(rows)}: {more}; predict every"
+            " row of the official test"
+            f" file{' of the second version' if file.task == 'qnli' else ''}, and no other"
+        )
     return None
 
 
@@ -37,16 +48,30 @@ def _encoding(content: bytes) -> str | None:
         return f"expected the header {HEADER!r} and rows, found an empty file; write it again"
     for mark, name in WIDE:
         if content.startswith(mark):
-            return f"line 1: expected plain UTF-8, found {name}; save the file as UTF-8 without byte-order mark"
+            return (
+                f"line 1: expected plain UTF-8, found {name}; save the file as UTF-8 without"
+                " byte-order mark"
+            )
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        return (f"line {content.count(10, 0, error.start) + 1}: expected plain UTF-8, found the byte {content[error.start]:#04x}; save the "
-                "file as UTF-8")
-    for byte, name, todo in ((b"\r", "a carriage return (Windows or old Mac line ends)", "write it with line ends of LF alone, as by "
-                              "dos2unix"), (b"\0", "a NUL character", "write it again as plain text")):
+        return (
+            f"line {content.count(10, 0, error.start) + 1}: expected plain UTF-8, found the byte"
+            f" {content[error.start]:#04x}; save the file as UTF-8"
+        )
+    for byte, name, todo in (
+        (
+            b"\r",
+            "a carriage return (Windows or old Mac line ends)",
+            "write it with line ends of LF alone, as by dos2unix",
+        ),
+        (b"\0", "a NUL character", "write it again as plain text"),
+    ):
         if byte in content:
-            return f"line {content.count(10, 0, content.index(byte)) + 1}: expected text with line ends of LF, found {name}; {todo}"
+            return (
+                f"line {content.count(10, 0, content.index(byte)) + 1}: expected text with line"
+                f" ends of LF, found {name}; {todo}"
+            )
     return None
 
 
@@ -54,7 +79,10 @@ def _header(file: BoardFile, first: str) -> str:
     """What is wrong with a header."""
     expected = f"line 1: expected the header {HEADER!r}, found {shown(first)}"
     if re.split(r"[,; |]+", first.strip()) == HEADER.split("\t"):
-        return f"{expected}, with another delimiter; put one tab between the columns, here and in every row"
+        return (
+            f"{expected}, with another delimiter; put one tab between the columns, here and in"
+            " every row"
+        )
     if re.fullmatch(r"[0-9]+[\t,; |].*", first):
         return f"{expected}, a row; put the header before it"
     if sorted(first.lower().split("\t")) == sorted(HEADER.split("\t")):
@@ -70,7 +98,10 @@ def _row(file: BoardFile, index: int, row: str) -> str:
     if len(cells) != 2:
         other = next((mark for mark in ",; |" if mark in row), None) if len(cells) == 1 else None
         found = f"the delimiter {other!r}" if other else f"{len(cells)} columns"
-        return f"expected an index, a tab and a prediction, found {found} in {shown(row)}; put one tab between two columns"
+        return (
+            f"expected an index, a tab and a prediction, found {found} in {shown(row)}; put one tab"
+            " between two columns"
+        )
     if cells[0] != str(index):
         return _index(index, cells[0])
     return _answer(file, cells[1])
@@ -90,15 +121,22 @@ def _index(index: int, found: str) -> str:
 
 def _answer(file: BoardFile, answer: str) -> str:
     """What is wrong with a prediction."""
-    wanted = ", ".join(file.words[:-1]) + f" or {file.words[-1]}" if file.words else f"a number from {LOWEST:g} to {HIGHEST:g}"
+    wanted = (
+        ", ".join(file.words[:-1]) + f" or {file.words[-1]}"
+        if file.words
+        else f"a number from {LOWEST:g} to {HIGHEST:g}"
+    )
     if not answer.strip():
         return f"expected {wanted}, found no prediction; predict every row"
     expected = f"expected {wanted}, found {shown(answer)}"
     if answer != answer.strip():
         return f"{expected}; take the blanks around it away"
     if not file.words:
-        return f"{expected}, which is out of range; clip the scores" if NUMBER.fullmatch(answer) else (
-            f"{expected}, which is no number; predict every row with one")
+        return (
+            f"{expected}, which is out of range; clip the scores"
+            if NUMBER.fullmatch(answer)
+            else (f"{expected}, which is no number; predict every row with one")
+        )
     if file.words != NUMBERS and NUMBER.fullmatch(answer):
         return f"{expected}; write the label's word, not its number"
     if file.words == NUMBERS and not NUMBER.fullmatch(answer):

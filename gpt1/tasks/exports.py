@@ -1,4 +1,6 @@
-"""Hugging Face exports to examples: parquet, arrow and JSON lines, some rows at a time, their label integers checked by what they say."""
+"""Hugging Face exports to examples: parquet, arrow and JSON lines, some rows at a time, their label
+integers checked by what they say.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -25,10 +27,14 @@ from gpt1.tasks.rows import (
 from gpt1.tasks.table import Task
 
 BATCH_ROWS = 1000
-MAX_BATCH_BYTES = 1 << 29  # so many of a batch even where one value, which a dictionary holds once, stands in every row
+MAX_BATCH_BYTES = (
+    1 << 29
+)  # so many of a batch even where one value, which a dictionary holds once, stands in every row
 MAX_GROUP_BYTES = 1 << 30  # of one row group, unpacked: writers make groups of some 100 MB
 MAX_DESCRIPTION_BYTES = 1 << 24
-UNPACKED_FREELY = 100_000_000  # characters, before it is asked how many times the file's size they are
+UNPACKED_FREELY = (
+    100_000_000  # characters, before it is asked how many times the file's size they are
+)
 MOST_RATIO = 250
 NO_GOLD_LABELS = (None, "-", "-1", "")
 NO_LABEL = -1
@@ -36,13 +42,17 @@ MAX_SCORE = 100.0  # beyond it no score is meant
 
 Rows = Iterator[Example | Unreadable]
 Records = Iterator[tuple[int, Mapping[str, Any] | BadRowError]]
-Opened = tuple[list[str], dict[str, Any], Callable[[list[str]], Records]]  # column names, features, and the rows of some columns
+Opened = tuple[
+    list[str], dict[str, Any], Callable[[list[str]], Records]
+]  # column names, features, and the rows of some columns
 
 
 def read_export(path: Path, format_: Export, task: Task) -> Rows:
-    """Every row of one file of an export, in its order; an example with label UNLABELLED where the file has -1 or nothing for a label.
+    """Every row of one file of an export, in its order; an example with label UNLABELLED where the
+    file has -1 or nothing for a label.
 
-    Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise than Task.integers says.
+    Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise
+    than Task.integers says.
     """
     names, features, read = _lines(path) if path.suffix in (".jsonl", ".json") else _table(path)
     columns = _Columns(path, format_, names)
@@ -69,10 +79,15 @@ class _Columns:
         self.label = next((name for name in format_.label if name in names), "")
         if not self.label and not format_.hidden:
             self.lacking.append(" or ".join(format_.label))
-        self.needed = [name for name in (*self.texts, *self.choices, self.subset, self.label) if name]
+        self.needed = [
+            name for name in (*self.texts, *self.choices, self.subset, self.label) if name
+        ]
         if self.lacking:
-            raise UserError(f"{path}: expected the columns {', '.join(self.lacking)}; found {', '.join(map(shown, names)) or 'none'}; "
-                            "put an export of this task there, with its columns as they were")
+            raise UserError(
+                f"{path}: expected the columns {', '.join(self.lacking)}; found"
+                f" {', '.join(map(shown, names)) or 'none'}; put an export of this task there, with"
+                " its columns as they were"
+            )
 
     def _one(self, named: Names) -> str:
         found = next((name for name in named if name in self.names), "")
@@ -89,8 +104,12 @@ class _Columns:
         if self.choices and len(options) != len(task.labels):
             raise BadRowError(f"not {len(task.labels)} options", self.choices[0])
         choices = tuple(filled("option", option) for option in options)
-        return Example((" ".join(texts),) if self.format.joined else tuple(texts), choices, label,
-                       _subset(task, _field(record, self.subset)) if self.subset else 0)
+        return Example(
+            (" ".join(texts),) if self.format.joined else tuple(texts),
+            choices,
+            label,
+            _subset(task, _field(record, self.subset)) if self.subset else 0,
+        )
 
 
 def _field(record: Mapping[str, Any], name: str) -> Any:
@@ -104,16 +123,23 @@ def _subset(task: Task, value: object) -> int:
     for number, name in enumerate(task.subsets):
         if str(value).startswith(name):
             return number
-    raise BadRowError("unknown subset", f"{shown(str(value))} begins with none of {', '.join(task.subsets)}")
+    raise BadRowError(
+        "unknown subset", f"{shown(str(value))} begins with none of {', '.join(task.subsets)}"
+    )
 
 
 def _label_reader(path: Path, task: Task, features: Mapping[str, Any], column: str) -> Any:
-    """The function from a row's label to the class's number, the score, or UNLABELLED. Raises UserError for another numbering."""
+    """The function from a row's label to the class's number, the score, or UNLABELLED. Raises
+    UserError for another numbering.
+    """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = _class_names(features.get(column))
     if names is not None and list(numbering.items()) != list(enumerate(names)):
-        raise UserError(f"{path}: its label integers mean {_numbering(dict(enumerate(names)))}; "
-                        f"expected {_numbering(numbering) if numbering else 'labels as words'}; export it with that order, or with words")
+        raise UserError(
+            f"{path}: its label integers mean {_numbering(dict(enumerate(names)))}; expected"
+            f" {_numbering(numbering) if numbering else 'labels as words'}; export it with that"
+            " order, or with words"
+        )
     classes = class_reader(task)
 
     def label_of(value: object) -> float:
@@ -121,11 +147,17 @@ def _label_reader(path: Path, task: Task, features: Mapping[str, Any], column: s
             return UNLABELLED
         if task.target == "score":
             return score_of(_shortest(value))
-        if isinstance(value, float) and value.is_integer():  # what pandas makes of integers with gaps
+        if (
+            isinstance(value, float) and value.is_integer()
+        ):  # what pandas makes of integers with gaps
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             if value not in numbering:
-                raise BadRowError("unknown label", f"{shown(str(value))} instead of {_numbering(numbering) or ', '.join(task.labels)}")
+                raise BadRowError(
+                    "unknown label",
+                    f"{shown(str(value))} instead of"
+                    f" {_numbering(numbering) or ', '.join(task.labels)}",
+                )
             return value - task.first_integer
         if isinstance(value, str) and value in task.integers:
             return task.integers.index(value)
@@ -135,7 +167,9 @@ def _label_reader(path: Path, task: Task, features: Mapping[str, Any], column: s
 
 
 def _shortest(value: object) -> object:
-    """A 32-bit number as the decimal that was meant: exports have 3.8 as the 32-bit number next to it. Anything else as it is."""
+    """A 32-bit number as the decimal that was meant: exports have 3.8 as the 32-bit number next to
+    it. Anything else as it is.
+    """
     if isinstance(value, float) and abs(value) < MAX_SCORE and float(np.float32(value)) == value:
         return str(np.float32(value))
     return value
@@ -174,6 +208,7 @@ def _described(path: Path) -> dict[str, Any]:
 
 def _lines(path: Path) -> Opened:
     """JSON lines; the columns are those of the first object."""
+
     def rows(needed: list[str]) -> Records:
         for number, line in numbered_lines(path):
             try:
@@ -183,7 +218,9 @@ def _lines(path: Path) -> Opened:
 
     first = next((record for _, record in rows([]) if not isinstance(record, BadRowError)), None)
     if first is None:
-        raise UserError(f"{path}: expected JSON objects, one a line, found none; put the export there as it was")
+        raise UserError(
+            f"{path}: expected JSON objects, one a line, found none; put the export there as it was"
+        )
     return list(first), {}, rows
 
 
@@ -194,7 +231,10 @@ def _table(path: Path) -> Opened:
     damage = (pa.ArrowException, OSError, MemoryError, ValueError, LookupError)
 
     def refused(error: BaseException) -> UserError:
-        return UserError(f"{path} cannot be read ({str(error) or type(error).__name__}); put the export there as it was")
+        return UserError(
+            f"{path} cannot be read ({str(error) or type(error).__name__}); put the export there as"
+            " it was"
+        )
 
     try:
         schema, batches = _parquet(path) if path.suffix == ".parquet" else _arrow(path)
@@ -209,15 +249,23 @@ def _table(path: Path) -> Opened:
             for batch in batches(needed):
                 for record in batch.to_pylist():
                     number += 1
-                    characters += sum(len(value) for value in record.values() if isinstance(value, str))
+                    characters += sum(
+                        len(value) for value in record.values() if isinstance(value, str)
+                    )
                     if characters > most:
-                        raise UserError(f"{path} unpacks to more than {MOST_RATIO} times its size, as no task does; put the official "
-                                        "export there")
+                        raise UserError(
+                            f"{path} unpacks to more than {MOST_RATIO} times its size, as no task"
+                            " does; put the official export there"
+                        )
                     yield number, record
         except damage as error:
             raise refused(error) from None
 
-    return names, _features((schema.metadata or {}).get(b"huggingface", b""), "info", "features"), rows
+    return (
+        names,
+        _features((schema.metadata or {}).get(b"huggingface", b""), "info", "features"),
+        rows,
+    )
 
 
 def _parquet(path: Path) -> tuple[Any, Callable[[list[str]], Iterator[Any]]]:
@@ -229,14 +277,22 @@ def _parquet(path: Path) -> tuple[Any, Callable[[list[str]], Iterator[Any]]]:
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     for number, group in enumerate(groups):
         if group.total_byte_size > MAX_GROUP_BYTES:
-            raise pa.ArrowInvalid(f"row group {number} unpacks to more than {MAX_GROUP_BYTES} bytes")
-    size = max((group.total_byte_size for group in groups), default=0)  # not a column's: pyarrow dies over a damaged description of one
+            raise pa.ArrowInvalid(
+                f"row group {number} unpacks to more than {MAX_GROUP_BYTES} bytes"
+            )
+    size = max(
+        (group.total_byte_size for group in groups), default=0
+    )  # not a column's: pyarrow dies over a damaged description of one
     return file.schema_arrow, lambda needed: (
-        part for batch in file.iter_batches(batch_size=_rows(size), columns=needed, use_threads=False) for part in _pieces(batch))
+        part
+        for batch in file.iter_batches(batch_size=_rows(size), columns=needed, use_threads=False)
+        for part in _pieces(batch)
+    )
 
 
 def _arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterator[Any]]]:
-    """Schema, and the batches of some columns, of a stream, as `datasets` writes it, or of a file with its index at the end.
+    """Schema, and the batches of some columns, of a stream, as `datasets` writes it, or of a file
+    with its index at the end.
 
     Raises ArrowException or OSError.
     """
@@ -245,15 +301,21 @@ def _arrow(path: Path) -> tuple[Any, Callable[[list[str]], Iterator[Any]]]:
     source = pa.memory_map(str(path))
     try:
         stream = pa.ipc.open_stream(source)
-        return stream.schema, lambda needed: (part for batch in stream for part in _pieces(batch.select(needed)))
+        return stream.schema, lambda needed: (
+            part for batch in stream for part in _pieces(batch.select(needed))
+        )
     except pa.ArrowInvalid:
         file = pa.ipc.open_file(source)
         batches = (file.get_batch(number) for number in range(file.num_record_batches))
-        return file.schema, lambda needed: (part for batch in batches for part in _pieces(batch.select(needed)))
+        return file.schema, lambda needed: (
+            part for batch in batches for part in _pieces(batch.select(needed))
+        )
 
 
 def _pieces(batch: Any) -> Iterator[Any]:
-    """A batch as smaller ones. Raises ArrowInvalid where it is broken; before that nothing else may look into it, not even `nbytes`."""
+    """A batch as smaller ones. Raises ArrowInvalid where it is broken; before that nothing else may
+    look into it, not even `nbytes`.
+    """
     batch.validate(full=True)
     rows = _rows(batch.nbytes)
     return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))

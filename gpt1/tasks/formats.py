@@ -1,5 +1,6 @@
-"""The official file formats of the tasks: GLUE and other tab-separated files, SNLI's JSON lines, RACE, Story Cloze, DPRD;
-and Hugging Face exports of them (gpt1/tasks/exports.py)."""
+"""The official file formats of the tasks: GLUE and other tab-separated files, SNLI's JSON lines,
+RACE, Story Cloze, DPRD; and Hugging Face exports of them (gpt1/tasks/exports.py).
+"""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -10,7 +11,18 @@ from gpt1.errors import UserError
 from gpt1.tasks.exports import read_export
 from gpt1.tasks.layouts import Blocks, Export, Format, Jsonl, Passages, Stories, Tsv
 from gpt1.tasks.pronouns import read_blocks
-from gpt1.tasks.rows import UNLABELLED, BadRowError, Example, Unreadable, as_text, filled, json_object, label_reader, numbered_lines, shown
+from gpt1.tasks.rows import (
+    UNLABELLED,
+    BadRowError,
+    Example,
+    Unreadable,
+    as_text,
+    filled,
+    json_object,
+    label_reader,
+    numbered_lines,
+    shown,
+)
 from gpt1.tasks.table import Task
 
 Rows = Iterator[Example | Unreadable]
@@ -22,7 +34,8 @@ NO_GOLD_LABEL = "-"
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
     """Every row of an official file, in its order: an example, or why there is none.
 
-    Raises UserError where the file as a whole is not what it should be: a missing or unexpected header, a missing column.
+    Raises UserError where the file as a whole is not what it should be: a missing or unexpected
+    header, a missing column.
     """
     label_of = label_reader(task)
     if isinstance(format_, Export):
@@ -55,35 +68,52 @@ def _tsv(path: Path, format_: Tsv, label_of: Callable[[object], float]) -> Rows:
                 _check_no_header(path, cells, format_, label_of)
             if not len(names) <= len(cells) <= len(names) + format_.surplus:
                 raise _wrong_width(len(cells), len(names))
-            yield Example(tuple(filled(name, cells[place[name]]) for name in format_.texts),
-                          label=label_of(cells[place[format_.label]]) if format_.label else UNLABELLED)
+            yield Example(
+                tuple(filled(name, cells[place[name]]) for name in format_.texts),
+                label=label_of(cells[place[format_.label]]) if format_.label else UNLABELLED,
+            )
         except BadRowError as bad:
             yield Unreadable(number, bad.reason, bad.detail)
 
 
 def _wrong_width(found: int, expected: int) -> BadRowError:
-    return BadRowError("too few columns" if found < expected else "too many columns", f"{found} instead of {expected}")
+    return BadRowError(
+        "too few columns" if found < expected else "too many columns",
+        f"{found} instead of {expected}",
+    )
 
 
 def _check_header(path: Path, names: list[str], needed: list[str]) -> None:
     """Raises UserError where the first row is no header, or one that lacks a column."""
     missing = [name for name in needed if name not in names]
     if len(missing) == len(needed):
-        raise UserError(f"{path}: expected a header with the columns {', '.join(needed)}; found the row {shown(' | '.join(names))}; "
-                        "put the official file with its header there")
+        raise UserError(
+            f"{path}: expected a header with the columns {', '.join(needed)}; found the row"
+            f" {shown(' | '.join(names))}; put the official file with its header there"
+        )
     if missing:
-        raise UserError(f"{path}: the header lacks {', '.join(missing)}; found the columns {', '.join(names)}; put the official file there")
+        raise UserError(
+            f"{path}: the header lacks {', '.join(missing)}; found the columns {', '.join(names)};"
+            " put the official file there"
+        )
 
 
-def _check_no_header(path: Path, cells: list[str], format_: Tsv, label_of: Callable[[object], float]) -> None:
-    """Raises UserError where the first row is a header (single words, no label) in a file that has none."""
-    label = cells[format_.columns.index(str(format_.label)):][:1]
+def _check_no_header(
+    path: Path, cells: list[str], format_: Tsv, label_of: Callable[[object], float]
+) -> None:
+    """Raises UserError where the first row is a header (single words, no label) in a file that has
+    none.
+    """
+    label = cells[format_.columns.index(str(format_.label)) :][:1]
     try:
         label_of(label[0] if label else "")
     except BadRowError:
         if len(cells) > 1 and not any(" " in cell for cell in cells):
-            raise UserError(f"{path}: expected no header, rows of {', '.join(format_.columns)}; "
-                            f"found the header {shown(' | '.join(cells))}; take that row away, or put the official file there") from None
+            raise UserError(
+                f"{path}: expected no header, rows of {', '.join(format_.columns)}; found the"
+                f" header {shown(' | '.join(cells))}; take that row away, or put the official file"
+                " there"
+            ) from None
 
 
 def _jsonl(path: Path, format_: Jsonl, label_of: Callable[[object], float]) -> Rows:
@@ -94,8 +124,10 @@ def _jsonl(path: Path, format_: Jsonl, label_of: Callable[[object], float]) -> R
             if label == NO_GOLD_LABEL:
                 yield Unreadable(number, "no gold label", "no gold label", expected=True)
                 continue
-            yield Example(tuple(filled(name, _field(row, name)) for name in format_.texts),
-                          label=label_of(label) if format_.label else UNLABELLED)
+            yield Example(
+                tuple(filled(name, _field(row, name)) for name in format_.texts),
+                label=label_of(label) if format_.label else UNLABELLED,
+            )
         except BadRowError as bad:
             yield Unreadable(number, bad.reason, bad.detail)
 
@@ -106,8 +138,12 @@ def _field(row: dict[str, Any], name: str) -> Any:
     return row[name]
 
 
-def _passages(path: Path, format_: Passages, label_of: Callable[[object], float], choices: int) -> Rows:
-    """RACE as `acquire` combines it, one passage a line. A question that cannot be read is one row; so is a whole passage."""
+def _passages(
+    path: Path, format_: Passages, label_of: Callable[[object], float], choices: int
+) -> Rows:
+    """RACE as `acquire` combines it, one passage a line. A question that cannot be read is one row;
+    so is a whole passage.
+    """
     for number, line in numbered_lines(path):
         try:
             row = json_object(line)
@@ -116,7 +152,9 @@ def _passages(path: Path, format_: Passages, label_of: Callable[[object], float]
                 raise BadRowError(str(row["unreadable"]), where)
             article = filled("article", _field(row, "article"))
             columns = [_field(row, name) for name in ("questions", "options", format_.label)]
-            if not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns):
+            if not all(
+                isinstance(column, list) and len(column) == len(columns[0]) for column in columns
+            ):
                 raise BadRowError("unequal numbers of questions, options and answers", where)
         except BadRowError as bad:
             yield Unreadable(number, bad.reason, bad.detail)
@@ -126,7 +164,9 @@ def _passages(path: Path, format_: Passages, label_of: Callable[[object], float]
                 if not isinstance(options, list) or len(options) != choices:
                     raise BadRowError(f"not {choices} options", where)
                 texts = [filled("option", option) for option in options]
-                yield Example((article, filled("question", question)), tuple(texts), label_of(answer))
+                yield Example(
+                    (article, filled("question", question)), tuple(texts), label_of(answer)
+                )
             except BadRowError as bad:
                 yield Unreadable(number, bad.reason, f"{bad.detail} in {where}")
 
@@ -147,14 +187,24 @@ def _stories(path: Path, format_: Stories, label_of: Callable[[object], float]) 
                         raise _wrong_width(len(cells), width)
                     texts = [filled(name, cells[place[name]]) for name in (*STORY, *ENDINGS)]
                     if any("\n" in text for text in texts):
-                        raise BadRowError("line break in a sentence", "look for an unbalanced quote")
+                        raise BadRowError(
+                            "line break in a sentence", "look for an unbalanced quote"
+                        )
                     label = label_of(cells[place[format_.label]]) if format_.label else UNLABELLED
                     yield Example((" ".join(texts[:4]),), tuple(texts[4:]), label)
                 except BadRowError as bad:
                     yield Unreadable(number, bad.reason, bad.detail)
     except csv.Error as error:
-        raise UserError(f"{path}: no CSV after row {number} ({error}); look there for an unbalanced quote, or get the file again") from None
+        raise UserError(
+            f"{path}: no CSV after row {number} ({error}); look there for an unbalanced quote, or"
+            " get the file again"
+        ) from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 after row {number} (byte {error.object[error.start]:#04x}); save it as UTF-8") from None
+        raise UserError(
+            f"{path}: not UTF-8 after row {number} (byte {error.object[error.start]:#04x}); save it"
+            " as UTF-8"
+        ) from None
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; run the acquire stage again") from None
+        raise UserError(
+            f"{path} cannot be read: {error.strerror}; run the acquire stage again"
+        ) from None

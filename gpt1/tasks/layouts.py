@@ -1,4 +1,6 @@
-"""Where a task's examples lie: the formats of its files, its splits, and the ways in which each task's files are distributed."""
+"""Where a task's examples lie: the formats of its files, its splits, and the ways in which each
+task's files are distributed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +12,9 @@ Names = tuple[str, ...]  # by which files name one and the same column
 
 @dataclass(frozen=True)
 class Tsv:
-    """Tab-separated rows in which quotes are text. A file without a header has the `columns` named here; else the header names them."""
+    """Tab-separated rows in which quotes are text. A file without a header has the `columns` named
+    here; else the header names them.
+    """
 
     texts: tuple[str, ...]
     label: str | None = None
@@ -20,7 +24,9 @@ class Tsv:
 
 @dataclass(frozen=True)
 class Jsonl:
-    """One JSON object a line; rows whose label is "-" (annotators did not agree) are dropped, as the field does."""
+    """One JSON object a line; rows whose label is "-" (annotators did not agree) are dropped, as
+    the field does.
+    """
 
     texts: tuple[str, ...]
     label: str | None
@@ -28,31 +34,39 @@ class Jsonl:
 
 @dataclass(frozen=True)
 class Passages:
-    """RACE: one JSON object a passage with article, questions, options, answers; every question is an example."""
+    """RACE: one JSON object a passage with article, questions, options, answers; every question is
+    an example.
+    """
 
     label: str = "answers"
 
 
 @dataclass(frozen=True)
 class Stories:
-    """Story Cloze: real CSV with a header; four sentences, two endings, the right one's number (None: a test set without it)."""
+    """Story Cloze: real CSV with a header; four sentences, two endings, the right one's number
+    (None: a test set without it).
+    """
 
     label: str | None = "AnswerRightEnding"
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """DPRD: blocks of four lines with a blank line between: sentence, pronoun, two candidates with a comma between, the right one."""
+    """DPRD: blocks of four lines with a blank line between: sentence, pronoun, two candidates with
+    a comma between, the right one.
+    """
 
     label: str = "answer"
 
 
 @dataclass(frozen=True)
 class Export:
-    """A Hugging Face export (parquet, arrow, JSON lines): each of its columns by the names that exports give it.
+    """A Hugging Face export (parquet, arrow, JSON lines): each of its columns by the names that
+    exports give it.
 
-    label: a number (Task.integers says of what), a word, or -1 where there is none; `hidden`: of all rows, or the column is not there.
-    choices: a column for each choice, or one that lists them. joined: the texts are sentences of one. subset: begins with its name.
+    label: a number (Task.integers says of what), a word, or -1 where there is none; `hidden`: of
+    all rows, or the column is not there. choices: a column for each choice, or one that lists them.
+    joined: the texts are sentences of one. subset: begins with its name.
     """
 
     texts: tuple[Names, ...]
@@ -68,7 +82,9 @@ Format = Tsv | Jsonl | Passages | Stories | Blocks | Export
 
 @dataclass(frozen=True)
 class Share:
-    """A part of a file's rows: `heldout` of every `of` are drawn by scikit-learn's train_test_split with this seed."""
+    """A part of a file's rows: `heldout` of every `of` are drawn by scikit-learn's train_test_split
+    with this seed.
+    """
 
     keep: Literal["train", "heldout"]
     heldout: int
@@ -78,7 +94,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Split:
-    """Where one split's rows lie. Several files are read one after another; for a task with subsets file i is subset first_subset + i.
+    """Where one split's rows lie. Several files are read one after another; for a task with subsets
+    file i is subset first_subset + i.
 
     For an Export a file is a split's name there, and stands for one file or many.
     """
@@ -96,17 +113,27 @@ Layout = tuple[Split, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """One of several releases of a task: rows of its whole files by split, or the names of files that are its alone."""
+    """One of several releases of a task: rows of its whole files by split, or the names of files
+    that are its alone.
+    """
 
     name: str
     rows: Mapping[str, int]
     files: tuple[str, ...] = ()
 
 
-def release_of(releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]) -> Release | None:
-    """The release of files with these names and so many rows by split; None where it is not recognised."""
+def release_of(
+    releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
+) -> Release | None:
+    """The release of files with these names and so many rows by split; None where it is not
+    recognised.
+    """
     by_name = [release for release in releases if set(release.files) & set(files)]
-    by_rows = [release for release in releases if any(splits.get(split) == rows for split, rows in release.rows.items())]
+    by_rows = [
+        release
+        for release in releases
+        if any(splits.get(split) == rows for split, rows in release.rows.items())
+    ]
     found = by_name or by_rows
     return found[0] if len(found) == 1 else None
 
@@ -118,19 +145,30 @@ def _trio(pattern: str, reading: Format) -> Layout:
 
 def _glue(texts: tuple[str, ...], label: str) -> Layout:
     """GLUE's train.tsv and dev.tsv, and test.tsv without labels."""
-    return (Split("train", ("train.tsv",), Tsv(texts, label)), Split("dev", ("dev.tsv",), Tsv(texts, label)),
-            Split("test", ("test.tsv",), Tsv(texts), required=False))
+    return (
+        Split("train", ("train.tsv",), Tsv(texts, label)),
+        Split("dev", ("dev.tsv",), Tsv(texts, label)),
+        Split("test", ("test.tsv",), Tsv(texts), required=False),
+    )
 
 
 def _exported(reading: Export, *, test: bool, folder: str = "") -> Layout:
-    """An export's train and validation splits, and its test split: labelled (`test`), or optional and perhaps without labels."""
+    """An export's train and validation splits, and its test split: labelled (`test`), or optional
+    and perhaps without labels.
+    """
     hidden = reading if test else replace(reading, hidden=True)
-    return (Split("train", (f"{folder}train",), reading), Split("dev", (f"{folder}validation",), reading),
-            Split("test", (f"{folder}test",), hidden, required=test))
+    return (
+        Split("train", (f"{folder}train",), reading),
+        Split("dev", (f"{folder}validation",), reading),
+        Split("test", (f"{folder}test",), hidden, required=test),
+    )
 
 
 PAIR = ("sentence1", "sentence2")
-FIRST, SECOND = ("premise", "sentence1"), ("hypothesis", "sentence2")  # an export has either pair of names
+FIRST, SECOND = (
+    ("premise", "sentence1"),
+    ("hypothesis", "sentence2"),
+)  # an export has either pair of names
 NLI_ROWS = Jsonl(PAIR, "gold_label")
 NLI_EXPORT = Export((FIRST, SECOND), ("label", "gold_label"))
 GLUE_EXPORT = Export((("sentence1",), ("sentence2",)), ("label",))
@@ -138,22 +176,39 @@ GLUE_EXPORT = Export((("sentence1",), ("sentence2",)), ("label",))
 SNLI = (_trio("snli_1.0_{}.jsonl", NLI_ROWS), _exported(NLI_EXPORT, test=True))
 
 MNLI_ROWS = Tsv(PAIR, "gold_label")
-DIAGNOSTIC = Split("diagnostic", ("diagnostic.tsv",), Tsv(PAIR), required=False)  # GLUE's AX, scored by the server alone
+DIAGNOSTIC = Split(
+    "diagnostic", ("diagnostic.tsv",), Tsv(PAIR), required=False
+)  # GLUE's AX, scored by the server alone
 NO_LABELS = Export((FIRST, SECOND), ("label",), hidden=True)
 MNLI = (
-    (Split("train", ("train.tsv",), MNLI_ROWS), Split("dev", ("dev_matched.tsv",), MNLI_ROWS),
-     Split("dev_mismatched", ("dev_mismatched.tsv",), MNLI_ROWS),
-     Split("test_matched", ("test_matched.tsv",), Tsv(PAIR), required=False),
-     Split("test_mismatched", ("test_mismatched.tsv",), Tsv(PAIR), required=False), DIAGNOSTIC),
-    (Split("train", ("multinli_1.0_train.jsonl",), NLI_ROWS), Split("dev", ("multinli_1.0_dev_matched.jsonl",), NLI_ROWS),
-     Split("dev_mismatched", ("multinli_1.0_dev_mismatched.jsonl",), NLI_ROWS), DIAGNOSTIC),
-    (Split("train", ("train",), NLI_EXPORT), Split("dev", ("validation_matched",), NLI_EXPORT),
-     Split("dev_mismatched", ("validation_mismatched",), NLI_EXPORT),
-     Split("test_matched", ("test_matched",), NO_LABELS, required=False),
-     Split("test_mismatched", ("test_mismatched",), NO_LABELS, required=False),
-     Split("diagnostic", ("ax/test",), NO_LABELS, required=False)))
+    (
+        Split("train", ("train.tsv",), MNLI_ROWS),
+        Split("dev", ("dev_matched.tsv",), MNLI_ROWS),
+        Split("dev_mismatched", ("dev_mismatched.tsv",), MNLI_ROWS),
+        Split("test_matched", ("test_matched.tsv",), Tsv(PAIR), required=False),
+        Split("test_mismatched", ("test_mismatched.tsv",), Tsv(PAIR), required=False),
+        DIAGNOSTIC,
+    ),
+    (
+        Split("train", ("multinli_1.0_train.jsonl",), NLI_ROWS),
+        Split("dev", ("multinli_1.0_dev_matched.jsonl",), NLI_ROWS),
+        Split("dev_mismatched", ("multinli_1.0_dev_mismatched.jsonl",), NLI_ROWS),
+        DIAGNOSTIC,
+    ),
+    (
+        Split("train", ("train",), NLI_EXPORT),
+        Split("dev", ("validation_matched",), NLI_EXPORT),
+        Split("dev_mismatched", ("validation_mismatched",), NLI_EXPORT),
+        Split("test_matched", ("test_matched",), NO_LABELS, required=False),
+        Split("test_mismatched", ("test_mismatched",), NO_LABELS, required=False),
+        Split("diagnostic", ("ax/test",), NO_LABELS, required=False),
+    ),
+)
 
-QNLI = (_glue(("question", "sentence"), "label"), _exported(Export((("question",), ("sentence",)), ("label",)), test=False))
+QNLI = (
+    _glue(("question", "sentence"), "label"),
+    _exported(Export((("question",), ("sentence",)), ("label",)), test=False),
+)
 RTE = (_glue(PAIR, "label"), _exported(GLUE_EXPORT, test=False))
 
 SCITAIL_COLUMNS = ("premise", "hypothesis", "label")
@@ -161,61 +216,125 @@ SCITAIL = (
     _trio("scitail_1.0_{}.tsv", Tsv(("premise", "hypothesis"), "label", columns=SCITAIL_COLUMNS)),
     _trio("scitail_1.0_{}.txt", NLI_ROWS),
     _trio("scitail_1.0_structure_{}.jsonl", NLI_ROWS),
-    _trio("scitail_1.0_structure_{}.tsv", Tsv(("premise", "hypothesis"), "label", columns=(*SCITAIL_COLUMNS, "structure"))),
-    _exported(NLI_EXPORT, test=True, folder="snli_format/"),  # of the hub's four the one that lost no rows on the way there
-    _exported(NLI_EXPORT, test=True))
+    _trio(
+        "scitail_1.0_structure_{}.tsv",
+        Tsv(("premise", "hypothesis"), "label", columns=(*SCITAIL_COLUMNS, "structure")),
+    ),
+    _exported(
+        NLI_EXPORT, test=True, folder="snli_format/"
+    ),  # of the hub's four the one that lost no rows on the way there
+    _exported(NLI_EXPORT, test=True),
+)
 
 LEVELS = ("middle", "high")
-RACE_EXPORT = Export((("article",), ("question",)), ("answer",), choices=(("options",),), subset=("example_id",))
-RACE_COMBINED = {f"{split}_{level}.jsonl": f"{split}/{level}" for split in SPLITS for level in LEVELS}
+RACE_EXPORT = Export(
+    (("article",), ("question",)), ("answer",), choices=(("options",),), subset=("example_id",)
+)
+RACE_COMBINED = {
+    f"{split}_{level}.jsonl": f"{split}/{level}" for split in SPLITS for level in LEVELS
+}
 RACE = (
-    tuple(Split(name, tuple(f"{name}_{level}.jsonl" for level in LEVELS), Passages()) for name in SPLITS),
-    tuple(Split(name, tuple(f"{level}/{there}" for level in LEVELS), RACE_EXPORT)
-          for name, there in zip(SPLITS, ("train", "validation", "test"), strict=True)),
+    tuple(
+        Split(name, tuple(f"{name}_{level}.jsonl" for level in LEVELS), Passages())
+        for name in SPLITS
+    ),
+    tuple(
+        Split(name, tuple(f"{level}/{there}" for level in LEVELS), RACE_EXPORT)
+        for name, there in zip(SPLITS, ("train", "validation", "test"), strict=True)
+    ),
     _exported(RACE_EXPORT, test=True),
-    *(tuple(Split(name, (f"{name}_{level}.jsonl",), Passages(), first_subset=number) for name in SPLITS)
-      for number, level in enumerate(LEVELS)))
+    *(
+        tuple(
+            Split(name, (f"{name}_{level}.jsonl",), Passages(), first_subset=number)
+            for name in SPLITS
+        )
+        for number, level in enumerate(LEVELS)
+    ),
+)
 
-STORIES = ("cloze_test_val__spring2016 - cloze_test_ALL_val.csv", "cloze_test_test__spring2016 - cloze_test_ALL_test.csv")
+STORIES = (
+    "cloze_test_val__spring2016 - cloze_test_ALL_val.csv",
+    "cloze_test_test__spring2016 - cloze_test_ALL_test.csv",
+)
 STORIES_SHORT = ("cloze_test_val__spring2016.csv", "cloze_test_test__spring2016.csv")
-STORIES_2018 = ("cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv", "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv")
-STORY_EXPORT = Export(tuple((f"input_sentence_{number}", f"InputSentence{number}") for number in range(1, 5)),
-                      ("answer_right_ending", "AnswerRightEnding"), joined=True,
-                      choices=tuple((f"sentence_quiz{number}", f"RandomFifthSentenceQuiz{number}") for number in (1, 2)))
+STORIES_2018 = (
+    "cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv",
+    "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
+)
+STORY_EXPORT = Export(
+    tuple((f"input_sentence_{number}", f"InputSentence{number}") for number in range(1, 5)),
+    ("answer_right_ending", "AnswerRightEnding"),
+    joined=True,
+    choices=tuple(
+        (f"sentence_quiz{number}", f"RandomFifthSentenceQuiz{number}") for number in (1, 2)
+    ),
+)
 
 
-def _stories(validation: str, test: str, reading: Format, testing: Format, required: bool = True) -> Layout:
+def _stories(
+    validation: str, test: str, reading: Format, testing: Format, required: bool = True
+) -> Layout:
     """The authors train on the validation stories, less 374 of the 1,871."""
-    return (Split("train", (validation,), reading, share=Share("train", 374, 1871)),
-            Split("dev", (validation,), reading, share=Share("heldout", 374, 1871)), Split("test", (test,), testing, required))
+    return (
+        Split("train", (validation,), reading, share=Share("train", 374, 1871)),
+        Split("dev", (validation,), reading, share=Share("heldout", 374, 1871)),
+        Split("test", (test,), testing, required),
+    )
 
 
 STORY_CLOZE = (
-    _stories(*STORIES, Stories(), Stories()), _stories(*STORIES_SHORT, Stories(), Stories()),
+    _stories(*STORIES, Stories(), Stories()),
+    _stories(*STORIES_SHORT, Stories(), Stories()),
     _stories(*STORIES_2018, Stories(), Stories(label=None), required=False),
-    _stories("validation", "test", STORY_EXPORT, replace(STORY_EXPORT, hidden=True), required=False))
+    _stories(
+        "validation", "test", STORY_EXPORT, replace(STORY_EXPORT, hidden=True), required=False
+    ),
+)
 
 MSR_ROWS = Tsv(("#1 String", "#2 String"), "Quality")
 MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 MSR_TEST_SPLIT = Split("test", (MSR_TEST,), MSR_ROWS)
 MRPC = (
-    (Split("train", ("train.tsv",), MSR_ROWS), Split("dev", ("dev.tsv",), MSR_ROWS), MSR_TEST_SPLIT),
-    (Split("train", (MSR_TRAIN,), MSR_ROWS, share=Share("train", 408, 4076)),
-     Split("dev", (MSR_TRAIN,), MSR_ROWS, share=Share("heldout", 408, 4076)), MSR_TEST_SPLIT),
-    _glue(("#1 String", "#2 String"), "Quality"), _exported(GLUE_EXPORT, test=False))
+    (
+        Split("train", ("train.tsv",), MSR_ROWS),
+        Split("dev", ("dev.tsv",), MSR_ROWS),
+        MSR_TEST_SPLIT,
+    ),
+    (
+        Split("train", (MSR_TRAIN,), MSR_ROWS, share=Share("train", 408, 4076)),
+        Split("dev", (MSR_TRAIN,), MSR_ROWS, share=Share("heldout", 408, 4076)),
+        MSR_TEST_SPLIT,
+    ),
+    _glue(("#1 String", "#2 String"), "Quality"),
+    _exported(GLUE_EXPORT, test=False),
+)
 
-QQP = (_glue(("question1", "question2"), "is_duplicate"),
-       _exported(Export((("question1",), ("question2",)), ("label", "is_duplicate")), test=False))
+QQP = (
+    _glue(("question1", "question2"), "is_duplicate"),
+    _exported(Export((("question1",), ("question2",)), ("label", "is_duplicate")), test=False),
+)
 
-STSB_ROWS = Tsv(PAIR, "score", columns=("genre", "filename", "year", "old_index", "score", *PAIR), surplus=2)
-STSB = (_trio("sts-{}.csv", STSB_ROWS), _glue(PAIR, "score"),
-        _exported(Export((("sentence1",), ("sentence2",)), ("label", "score")), test=False))
+STSB_ROWS = Tsv(
+    PAIR, "score", columns=("genre", "filename", "year", "old_index", "score", *PAIR), surplus=2
+)
+STSB = (
+    _trio("sts-{}.csv", STSB_ROWS),
+    _glue(PAIR, "score"),
+    _exported(Export((("sentence1",), ("sentence2",)), ("label", "score")), test=False),
+)
 
 SST2 = (_glue(("sentence",), "label"), _exported(Export((("sentence",),), ("label",)), test=False))
 
 COLA_ROWS = Tsv(("sentence",), "label", columns=("source", "label", "mark", "sentence"))
 COLA = (
-    (Split("train", ("train.tsv",), COLA_ROWS), Split("dev", ("dev.tsv",), COLA_ROWS),
-     Split("test", ("test.tsv",), Tsv(("sentence",)), required=False)),
-    (Split("train", ("in_domain_train.tsv",), COLA_ROWS), Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS)),
-    _exported(Export((("sentence",),), ("label",)), test=False))
+    (
+        Split("train", ("train.tsv",), COLA_ROWS),
+        Split("dev", ("dev.tsv",), COLA_ROWS),
+        Split("test", ("test.tsv",), Tsv(("sentence",)), required=False),
+    ),
+    (
+        Split("train", ("in_domain_train.tsv",), COLA_ROWS),
+        Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS),
+    ),
+    _exported(Export((("sentence",),), ("label",)), test=False),
+)

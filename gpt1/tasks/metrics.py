@@ -1,4 +1,6 @@
-"""The metrics of Tables 2-4: accuracy, F1, Matthews correlation, Pearson and Spearman correlation, and their sampling error."""
+"""The metrics of Tables 2-4: accuracy, F1, Matthews correlation, Pearson and Spearman correlation,
+and their sampling error.
+"""
 
 import math
 from typing import Any
@@ -13,23 +15,31 @@ EQUAL_SCORES = 1e-6  # predicted scores that differ by less are one answer
 
 
 def score(metric: str, labels: Array, predictions: Array) -> float:
-    """Score of predictions [n] against labels [n]: 0..1, correlations -1..1; F1 is that of class 1 (of two).
+    """Score of predictions [n] against labels [n]: 0..1, correlations -1..1; F1 is that of class 1
+    (of two).
 
-    Undefined correlations (one class only, constant scores) and an F1 with no positives are 0. Raises ValueError for another
-    metric, unequal lengths, no rows, or an unlabelled row (-1).
+    Undefined correlations (one class only, constant scores) and an F1 with no positives are 0.
+    Raises ValueError for another metric, unequal lengths, no rows, or an unlabelled row (-1).
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, found {metric!r}")
     if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
-        raise ValueError(f"expected as many predictions as labels, at least one; found shapes {predictions.shape} and {labels.shape}")
+        raise ValueError(
+            "expected as many predictions as labels, at least one; found shapes"
+            f" {predictions.shape} and {labels.shape}"
+        )
     if labels.min() < 0:
-        raise ValueError(f"{int((labels < 0).sum())} of {len(labels)} rows are unlabelled, they have no score")
+        raise ValueError(
+            f"{int((labels < 0).sum())} of {len(labels)} rows are unlabelled, they have no score"
+        )
     if metric == "accuracy":
         return float(np.mean(labels == predictions))
     if metric == "f1":
         from sklearn.metrics import f1_score
 
-        return float(f1_score(labels, predictions, pos_label=1, average="binary", zero_division=0.0))
+        return float(
+            f1_score(labels, predictions, pos_label=1, average="binary", zero_division=0.0)
+        )
     if is_one_class(predictions) or is_one_class(labels):
         return 0.0
     if metric == "matthews":
@@ -43,7 +53,8 @@ def score(metric: str, labels: Array, predictions: Array) -> float:
 
 
 def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
-    """Answers [n] from logits [n, outputs]: the best class, or for target "score" the expected value over the classes 0, 1, ….
+    """Answers [n] from logits [n, outputs]: the best class, or for target "score" the expected
+    value over the classes 0, 1, ….
 
     Expected value: Tai et al. 2015, as in the authors' code for STS-B.
     """
@@ -57,7 +68,9 @@ def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
 
 
 def standard_error(metric: str, labels: Array, predictions: Array) -> float:
-    """Sampling error (one standard deviation) of a score on so many rows: analytic for accuracy, else by a seeded bootstrap."""
+    """Sampling error (one standard deviation) of a score on so many rows: analytic for accuracy,
+    else by a seeded bootstrap.
+    """
     value = score(metric, labels, predictions)
     if metric == "accuracy":
         return math.sqrt(value * (1 - value) / len(labels))
@@ -68,28 +81,43 @@ def standard_error(metric: str, labels: Array, predictions: Array) -> float:
     return float(np.std([score(metric, labels[rows], predictions[rows]) for rows in drawn]))
 
 
-def _binary_bootstrap(metric: str, labels: Array, predictions: Array, generator: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Scores of bootstrap samples of a two-class task; drawing rows again is drawing the four cells of its table again."""
+def _binary_bootstrap(
+    metric: str, labels: Array, predictions: Array, generator: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Scores of bootstrap samples of a two-class task; drawing rows again is drawing the four cells
+    of its table again.
+    """
     cells = np.bincount((2 * labels + predictions).astype(np.int64), minlength=4)
     true_negative, false_positive, false_negative, true_positive = (
-        generator.multinomial(len(labels), cells / len(labels), size=BOOTSTRAP_SAMPLES).astype(np.float64).T)
+        generator.multinomial(len(labels), cells / len(labels), size=BOOTSTRAP_SAMPLES)
+        .astype(np.float64)
+        .T
+    )
     if metric == "f1":
         above, below = 2 * true_positive, 2 * true_positive + false_positive + false_negative
     else:
         above = true_positive * true_negative - false_positive * false_negative
-        below = np.sqrt((true_positive + false_positive) * (true_positive + false_negative)
-                        * (true_negative + false_positive) * (true_negative + false_negative))
+        below = np.sqrt(
+            (true_positive + false_positive)
+            * (true_positive + false_negative)
+            * (true_negative + false_positive)
+            * (true_negative + false_negative)
+        )
     return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
 
 
 def is_one_class(predictions: Array) -> bool:
-    """Whether every answer is the same: a run that has learned nothing, or labels that have no correlation with anything."""
+    """Whether every answer is the same: a run that has learned nothing, or labels that have no
+    correlation with anything.
+    """
     values = predictions.astype(np.float64)
     return bool(values.max() - values.min() < EQUAL_SCORES)
 
 
 def majority_score(metric: str, labels: Array) -> float:
-    """Score of the best answer that looks at no input: the commonest class; for F1 class 1 always; 0 for correlations."""
+    """Score of the best answer that looks at no input: the commonest class; for F1 class 1 always;
+    0 for correlations.
+    """
     if metric in ("matthews", "pearson", "spearman"):
         return 0.0
     answer = 1 if metric == "f1" else int(np.bincount(labels.astype(np.int64)).argmax())

@@ -1,4 +1,6 @@
-"""DPRD, the definite pronouns of Rahman and Ng (2012): two candidates for a pronoun, in the manner of Winograd's schemas."""
+"""DPRD, the definite pronouns of Rahman and Ng (2012): two candidates for a pronoun, in the manner
+of Winograd's schemas.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,23 +13,41 @@ from gpt1.tasks.table import Task
 
 PARTS = ("sentence", "pronoun", "candidates", "answer")
 
-DPRD = Task("dprd", "DPRD", "multiple_choice", ("first", "second"), "accuracy",  # zero-shot only: no table has a column for it
-            columns=(),
-            layouts=((Split("train", ("train.c.txt",), Blocks(), required=False), Split("test", ("test.c.txt",), Blocks())),),
-            folders=SOURCE.folders, origin=SOURCE.origin, licence=SOURCE.licence, how_to_get=SOURCE.how_to_get)
+DPRD = Task(
+    "dprd",
+    "DPRD",
+    "multiple_choice",
+    ("first", "second"),
+    "accuracy",  # zero-shot only: no table has a column for it
+    columns=(),
+    layouts=(
+        (
+            Split("train", ("train.c.txt",), Blocks(), required=False),
+            Split("test", ("test.c.txt",), Blocks()),
+        ),
+    ),
+    folders=SOURCE.folders,
+    origin=SOURCE.origin,
+    licence=SOURCE.licence,
+    how_to_get=SOURCE.how_to_get,
+)
 
 
 def read_blocks(path: Path) -> Iterator[Example | Unreadable]:
-    """Every block of an official file, in its order, or why it cannot be read. Raises UserError where the file cannot be read.
+    """Every block of an official file, in its order, or why it cannot be read. Raises UserError
+    where the file cannot be read.
 
-    An example's context is the text before the pronoun (often empty) and the text after it; its choices are the two candidates.
+    An example's context is the text before the pronoun (often empty) and the text after it; its
+    choices are the two candidates.
     """
     for number, lines in _blocks(path):
         try:
             texts = [as_text(line) for line in lines]
             if len(texts) != len(PARTS):
                 raise BadRowError("not four lines", f"{len(texts)} lines from {shown(texts[0])}")
-            yield _example(*(filled(name, text).strip() for name, text in zip(PARTS, texts, strict=True)))
+            yield _example(
+                *(filled(name, text).strip() for name, text in zip(PARTS, texts, strict=True))
+            )
         except BadRowError as bad:
             yield Unreadable(number, bad.reason, bad.detail)
 
@@ -59,12 +79,14 @@ def _example(sentence: str, pronoun: str, candidates: str, answer: str) -> Examp
     place = pronoun_place(sentence, pronoun)
     if place is None:
         raise BadRowError("pronoun not in the sentence", f"{shown(pronoun)} in {shown(sentence)}")
-    before, after = sentence[:place.start()].strip(), sentence[place.end():].strip()
+    before, after = sentence[: place.start()].strip(), sentence[place.end() :].strip()
     if not after:
         raise BadRowError("nothing after the pronoun", shown(sentence))
     return Example((before, after), tuple(names), folded.index(answer.casefold()))
 
 
 def pronoun_place(sentence: str, pronoun: str) -> re.Match[str] | None:
-    """Where the pronoun first stands as a whole word, in any case, or None. Of several the first is meant, say the data's authors."""
+    """Where the pronoun first stands as a whole word, in any case, or None. Of several the first is
+    meant, say the data's authors.
+    """
     return re.search(rf"(?<!\w){re.escape(pronoun)}(?!\w)", sentence, re.IGNORECASE)

@@ -1,4 +1,6 @@
-"""Official files of a task to examples: which files are there, which rows count, which are chosen, and when there are too many bad ones."""
+"""Official files of a task to examples: which files are there, which rows count, which are chosen,
+and when there are too many bad ones.
+"""
 
 import hashlib
 from collections import Counter
@@ -26,7 +28,8 @@ SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among the
 class SplitRows:
     """The examples of one split and what was left out on the way to them.
 
-    available: examples before the subset; rows_read, unreadable, left_out: of the split's whole files (two splits may share one).
+    available: examples before the subset; rows_read, unreadable, left_out: of the split's whole
+    files (two splits may share one).
     """
 
     examples: list[Example]
@@ -42,51 +45,79 @@ class SplitRows:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
-    """The splits whose files `folder` holds. Unlabelled ones serve only whole, for a leaderboard: with eval_rows set they are left out.
+    """The splits whose files `folder` holds. Unlabelled ones serve only whole, for a leaderboard:
+    with eval_rows set they are left out.
 
     Raises UserError where the files of no layout are complete.
     """
     for layout in task.layouts:
         there = [split for split in layout if all(files_of(split, folder))]
         if all(split in there for split in layout if split.required):
-            return [split for split in there if split.format.label is not None or row.eval_rows is None]
-    raise UserError(f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages acquire {task.name}")
+            return [
+                split for split in there if split.format.label is not None or row.eval_rows is None
+            ]
+    raise UserError(
+        f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages acquire"
+        f" {task.name}"
+    )
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """For each of a split's files the names of what is there of it: itself, or the parts of an export; empty where it is not there."""
+    """For each of a split's files the names of what is there of it: itself, or the parts of an
+    export; empty where it is not there.
+    """
     if isinstance(split.format, Export):
         return [kept_files(folder, name) for name in split.files]
     return [[name] if (folder / name).is_file() else [] for name in split.files]
 
 
-def read_task(task: Task, folder: Path, row: TaskRow, max_unreadable_fraction: float) -> tuple[dict[str, SplitRows], str]:
-    """Every split of a task that a run can use, by name, and the name of the files' release ("" where the task has but one).
+def read_task(
+    task: Task, folder: Path, row: TaskRow, max_unreadable_fraction: float
+) -> tuple[dict[str, SplitRows], str]:
+    """Every split of a task that a run can use, by name, and the name of the files' release (""
+    where the task has but one).
 
     Raises UserError as splits_to_read and read_split do.
     """
     chosen = splits_to_read(task, folder, row)
-    splits = {split.name: read_split(task, split, folder, row, max_unreadable_fraction) for split in chosen}
+    splits = {
+        split.name: read_split(task, split, folder, row, max_unreadable_fraction)
+        for split in chosen
+    }
     files = tuple(file for split in chosen for file in split.files)
-    release = release_of(task.releases, {name: rows.rows_read for name, rows in splits.items()}, files)
+    release = release_of(
+        task.releases, {name: rows.rows_read for name, rows in splits.items()}, files
+    )
     name = release.name if release else NOT_RECOGNISED if task.releases else ""
-    return {name: rows for name, rows in splits.items() if rows.labelled or row.eval_rows is None}, name
+    return {
+        name: rows for name, rows in splits.items() if rows.labelled or row.eval_rows is None
+    }, name
 
 
-def read_split(task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float) -> SplitRows:
-    """Read one split's files and choose its rows. Raises UserError for a file with no or too many unreadable rows."""
+def read_split(
+    task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float
+) -> SplitRows:
+    """Read one split's files and choose its rows. Raises UserError for a file with no or too many
+    unreadable rows.
+    """
     examples: list[Example] = []
     unreadable: Counter[str] = Counter()
     left_out: Counter[str] = Counter()
     rows_read = 0
     exported = isinstance(split.format, Export)
     there = files_of(split, folder)
-    for subset, name in [(split.first_subset + number, name) for number, names in enumerate(there) for name in names]:
+    for subset, name in [
+        (split.first_subset + number, name) for number, names in enumerate(there) for name in names
+    ]:
         found: list[Example] = []
         bad: list[Unreadable] = []
         for item in read_rows(folder / name, split.format, task):
             if isinstance(item, Example):
-                found.append(replace(item, subset=subset) if subset and task.subsets and not exported else item)
+                found.append(
+                    replace(item, subset=subset)
+                    if subset and task.subsets and not exported
+                    else item
+                )
             elif item.expected:
                 left_out[item.reason] += 1
             else:
@@ -103,26 +134,42 @@ def read_split(task: Task, split: Split, folder: Path, row: TaskRow, max_unreada
         left_out[NO_GOLD_LABEL] += len(examples) - len(found)
         examples, left_out = found, +left_out
     if split.share:
-        examples = [examples[index] for index in share_rows(split.share, len(examples), folder / there[0][0])]
+        examples = [
+            examples[index]
+            for index in share_rows(split.share, len(examples), folder / there[0][0])
+        ]
     wanted = row.train_rows if split.name == "train" else row.eval_rows
-    chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)]
+    chosen = [
+        examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)
+    ]
     return SplitRows(chosen, len(examples), rows_read, dict(unreadable), dict(left_out), labelled)
 
 
-def _gold(task: Task, split: Split, path: Path, examples: list[Example]) -> tuple[list[Example], bool]:
+def _gold(
+    task: Task, split: Split, path: Path, examples: list[Example]
+) -> tuple[list[Example], bool]:
     """An export's examples that have a label, or all where none has one; and whether they have.
 
-    Raises UserError where there are none, where labels are needed and absent, or where scores are from 0 to 1, as in some exports.
+    Raises UserError where there are none, where labels are needed and absent, or where scores are
+    from 0 to 1, as in some exports.
     """
     gold = [example for example in examples if example.label != UNLABELLED]
     if not examples:
-        raise UserError(f"{path} has no rows; expected an export with some, get it again and run the acquire stage")
+        raise UserError(
+            f"{path} has no rows; expected an export with some, get it again and run the acquire"
+            " stage"
+        )
     if split.required and not gold:
-        raise UserError(f"{path}: expected labels, found none in {len(examples)} rows of {split.name}; put an export with labels there")
+        raise UserError(
+            f"{path}: expected labels, found none in {len(examples)} rows of {split.name}; put an"
+            " export with labels there"
+        )
     scores = [example.label for example in gold] if task.target == "score" else []
     if len(scores) >= SCALED_ROWS and max(scores) <= 1:
-        raise UserError(f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in {len(scores)} rows; "
-                        "this export has them scaled, take one that has not")
+        raise UserError(
+            f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
+            f" {len(scores)} rows; this export has them scaled, take one that has not"
+        )
     return gold or examples, bool(gold)
 
 
@@ -130,19 +177,28 @@ def _check(path: Path, readable: int, bad: list[Unreadable], limit: float) -> No
     """Raises UserError where a file has no rows, or more unreadable ones than allowed."""
     total = readable + len(bad)
     if total == 0:
-        raise UserError(f"{path} has no rows; expected the official file, get it again and run the acquire stage")
+        raise UserError(
+            f"{path} has no rows; expected the official file, get it again and run the acquire"
+            " stage"
+        )
     if len(bad) > limit * total or not readable:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in Counter(item.reason for item in bad).most_common())
-        raise UserError(f"{path}: {len(bad)} of {total} rows cannot be read ({reasons}), "
-                        f"more than encode.max_unreadable_fraction {limit} allows; the first is row {bad[0].row}: {bad[0].detail}; "
-                        "mend the file or raise the limit")
+        reasons = ", ".join(
+            f"{reason} {count}"
+            for reason, count in Counter(item.reason for item in bad).most_common()
+        )
+        raise UserError(
+            f"{path}: {len(bad)} of {total} rows cannot be read ({reasons}), more than"
+            f" encode.max_unreadable_fraction {limit} allows; the first is row {bad[0].row}:"
+            f" {bad[0].detail}; mend the file or raise the limit"
+        )
 
 
 def share_rows(share: Share, rows: int, path: Path) -> npt.NDArray[np.int64]:
     """The row numbers (ascending) of one part of a file that holds both train and dev.
 
-    The authors split Story Cloze's 1,871 validation stories so, by scikit-learn. MRPC's official file comes whole too: GLUE names
-    its own 408 dev pairs in a file that is not among the official ones, so without GLUE's files they are drawn by the same rule.
+    The authors split Story Cloze's 1,871 validation stories so, by scikit-learn. MRPC's official
+    file comes whole too: GLUE names its own 408 dev pairs in a file that is not among the official
+    ones, so without GLUE's files they are drawn by the same rule.
     """
     from sklearn.model_selection import train_test_split
 
@@ -154,7 +210,8 @@ def share_rows(share: Share, rows: int, path: Path) -> npt.NDArray[np.int64]:
 
 
 def chosen_rows(task: str, split: str, rows: int, wanted: int | None) -> npt.NDArray[np.int64]:
-    """Which of `rows` rows to keep (ascending): all, or `wanted` of them by a seed that hangs on task and split only.
+    """Which of `rows` rows to keep (ascending): all, or `wanted` of them by a seed that hangs on
+    task and split only.
 
     A smaller choice lies inside every larger one.
     """

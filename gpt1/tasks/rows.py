@@ -1,4 +1,6 @@
-"""What a reader yields: examples and, for rows that cannot be read, why; and the lines of a file as the official files have them."""
+"""What a reader yields: examples and, for rows that cannot be read, why; and the lines of a file as
+the official files have them.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -16,7 +18,9 @@ UNLABELLED = -1
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example as text. context: one text, a pair, or what stands before the choices (RACE: passage and question)."""
+    """One example as text. context: one text, a pair, or what stands before the choices (RACE:
+    passage and question).
+    """
 
     context: tuple[str, ...]
     choices: tuple[str, ...] = ()
@@ -26,7 +30,9 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A row left out. expected: the field leaves such rows out too, so they do not count towards the limit."""
+    """A row left out. expected: the field leaves such rows out too, so they do not count towards
+    the limit.
+    """
 
     row: int
     reason: str
@@ -48,7 +54,8 @@ def shown(text: str) -> str:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(row number from 1, its bytes) without line ends (LF or CRLF), byte-order mark and empty lines at the end of the file.
+    """(row number from 1, its bytes) without line ends (LF or CRLF), byte-order mark and empty
+    lines at the end of the file.
 
     Raises UserError where the file cannot be read.
     """
@@ -64,7 +71,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 else:
                     empty.append((number, line))
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; run the acquire stage again") from None
+        raise UserError(
+            f"{path} cannot be read: {error.strerror}; run the acquire stage again"
+        ) from None
 
 
 def as_text(line: bytes) -> str:
@@ -104,19 +113,25 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 
 def label_reader(task: Task) -> Callable[[object], float]:
-    """The function from what a file has for a label to the class's number, or to the score. It raises BadRowError for anything else."""
+    """The function from what a file has for a label to the class's number, or to the score. It
+    raises BadRowError for anything else.
+    """
     return score_of if task.target == "score" else class_reader(task)
 
 
 def class_reader(task: Task) -> Callable[[object], float]:
-    """The function from a label's word to the class's number. It raises BadRowError for any other."""
+    """The function from a label's word to the class's number. It raises BadRowError for any
+    other.
+    """
     values = task.values or task.labels
     numbers = {value: number for number, value in enumerate(values)}
     numbers |= {word: numbers[label] for word, label in task.synonyms.items()}
 
     def class_number(value: object) -> float:
         if not isinstance(value, str) or value not in numbers:
-            raise BadRowError("unknown label", f"{shown(str(value))} instead of {', '.join(values)}")
+            raise BadRowError(
+                "unknown label", f"{shown(str(value))} instead of {', '.join(values)}"
+            )
         return numbers[value]
 
     return class_number
@@ -129,5 +144,7 @@ def score_of(value: object) -> float:
     except ValueError:
         number = float("nan")
     if not 0 <= number <= SCORE_CLASSES - 1:
-        raise BadRowError("unknown label", f"{shown(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}")
+        raise BadRowError(
+            "unknown label", f"{shown(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}"
+        )
     return number

@@ -1,4 +1,6 @@
-"""Figure 1 of the paper: examples as ordered sequences of token ids between start, delimiter and extract. Pure functions."""
+"""Figure 1 of the paper: examples as ordered sequences of token ids between start, delimiter and
+extract. Pure functions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,54 +26,93 @@ class Shaped:
 
 
 def part_limit(context: int) -> int:
-    """Tokens that each of two parts may keep, so that both and three symbols fit: n_ctx // 2 - 2 in the authors' code."""
+    """Tokens that each of two parts may keep, so that both and three symbols fit: n_ctx // 2 - 2 in
+    the authors' code.
+    """
     return context // 2 - 2
 
 
 def classification(text: Ids, symbols: Symbols, context: int) -> Shaped:
-    """start text extract. The text keeps its first `context` - 2 tokens: the authors' rule, with no second part to leave room for."""
-    return Shaped([[symbols.start, *text[:context - 2], symbols.extract]], len(text) > context - 2)
+    """start text extract. The text keeps its first `context` - 2 tokens: the authors' rule, with no
+    second part to leave room for.
+    """
+    return Shaped([[symbols.start, *text[: context - 2], symbols.extract]], len(text) > context - 2)
 
 
 def entailment(premise: Ids, hypothesis: Ids, symbols: Symbols, context: int) -> Shaped:
     """start premise delimiter hypothesis extract; each part keeps its head (the authors' code)."""
     limit = part_limit(context)
-    sequence = [symbols.start, *premise[:limit], symbols.delimiter, *hypothesis[:limit], symbols.extract]
+    sequence = [
+        symbols.start,
+        *premise[:limit],
+        symbols.delimiter,
+        *hypothesis[:limit],
+        symbols.extract,
+    ]
     return Shaped([sequence], max(len(premise), len(hypothesis)) > limit)
 
 
 def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Both orders of a pair, each shaped as an entailment; the classifier adds their hidden states."""
-    one, other = entailment(first, second, symbols, context), entailment(second, first, symbols, context)
+    """Both orders of a pair, each shaped as an entailment; the classifier adds their hidden
+    states.
+    """
+    one, other = (
+        entailment(first, second, symbols, context),
+        entailment(second, first, symbols, context),
+    )
     return Shaped(one.sequences + other.sequences, one.truncated)
 
 
 def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """Story Cloze, as in the authors' code: start story delimiter ending extract, a sequence for each ending."""
+    """Story Cloze, as in the authors' code: start story delimiter ending extract, a sequence for
+    each ending.
+    """
     shaped = [entailment(story, ending, symbols, context) for ending in endings]
     return Shaped([one.sequences[0] for one in shaped], any(one.truncated for one in shaped))
 
 
-def question_choice(passage: Ids, question: Ids, answers: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """RACE: start passage question delimiter answer extract, a sequence for each answer (paper, section 3.3: none before the question).
+def question_choice(
+    passage: Ids, question: Ids, answers: Sequence[Ids], symbols: Symbols, context: int
+) -> Shaped:
+    """RACE: start passage question delimiter answer extract, a sequence for each answer (paper,
+    section 3.3: none before the question).
 
-    The authors give no rule for cutting three parts. Here question and answers keep at most a quarter of the context each (half of
-    a part's limit), and the passage's head fills what the longest answer leaves: so all choices see the same passage, and the question
-    that comes after a long one is never cut away with its tail.
+    The authors give no rule for cutting three parts. Here question and answers keep at most a
+    quarter of the context each (half of a part's limit), and the passage's head fills what the
+    longest answer leaves: so all choices see the same passage, and the question that comes after a
+    long one is never cut away with its tail.
     """
     limit = part_limit(context) // 2
     kept_question, kept_answers = question[:limit], [answer[:limit] for answer in answers]
     room = context - 3 - len(kept_question) - max(map(len, kept_answers))
-    sequences = [[symbols.start, *passage[:room], *kept_question, symbols.delimiter, *answer, symbols.extract] for answer in kept_answers]
-    return Shaped(sequences, len(passage) > room or len(question) > limit or max(map(len, answers)) > limit)
+    sequences = [
+        [
+            symbols.start,
+            *passage[:room],
+            *kept_question,
+            symbols.delimiter,
+            *answer,
+            symbols.extract,
+        ]
+        for answer in kept_answers
+    ]
+    return Shaped(
+        sequences, len(passage) > room or len(question) > limit or max(map(len, answers)) > limit
+    )
 
 
-def shape(kind: str, context_parts: Sequence[Ids], choices: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """The sequences of one example of a kind of task, from its texts' ids. Raises ValueError for other parts."""
+def shape(
+    kind: str, context_parts: Sequence[Ids], choices: Sequence[Ids], symbols: Symbols, context: int
+) -> Shaped:
+    """The sequences of one example of a kind of task, from its texts' ids. Raises ValueError for
+    other parts.
+    """
     if kind == "classification" and len(context_parts) == 1 and not choices:
         return classification(context_parts[0], symbols, context)
     if kind in ("entailment", "similarity") and len(context_parts) == 2 and not choices:
-        return (entailment if kind == "entailment" else similarity)(context_parts[0], context_parts[1], symbols, context)
+        return (entailment if kind == "entailment" else similarity)(
+            context_parts[0], context_parts[1], symbols, context
+        )
     if kind == "multiple_choice" and choices and len(context_parts) == 1:
         return choice(context_parts[0], choices, symbols, context)
     if kind == "multiple_choice" and choices and len(context_parts) == 2:

@@ -1,4 +1,6 @@
-"""The twelve tasks (paper, Table 1): official files, how to read them, input shape, labels, metric. A thirteenth is one more entry."""
+"""The twelve tasks (paper, Table 1): official files, how to read them, input shape, labels, metric.
+A thirteenth is one more entry.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +12,15 @@ from gpt1.tasks.layouts import Export, Release, Split
 
 Metric = Literal["accuracy", "f1", "matthews", "pearson", "spearman"]
 Kind = Literal["classification", "entailment", "similarity", "multiple_choice"]
-COMBINE = {"classification": "single", "entailment": "single", "similarity": "sum", "multiple_choice": "choose"}
-SCORE_CLASSES = 6  # scores 0..5 as soft labels over six classes (Tai et al. 2015, the authors' code)
+COMBINE = {
+    "classification": "single",
+    "entailment": "single",
+    "similarity": "sum",
+    "multiple_choice": "choose",
+}
+SCORE_CLASSES = (
+    6  # scores 0..5 as soft labels over six classes (Tai et al. 2015, the authors' code)
+)
 
 
 @dataclass(frozen=True)
@@ -26,11 +35,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. layouts: the ways in which its files are distributed, the best first; values: labels as the files write them.
+    """One task. layouts: the ways in which its files are distributed, the best first; values:
+    labels as the files write them.
 
-    integers: what the label integers of a Hugging Face export mean, from first_integer up, by the names that its features give them;
-    empty where exports have words. synonyms: {word that some files have: the label}. also: {file: where else it may lie, or its other
-    names}. releases: where there is more than one.
+    integers: what the label integers of a Hugging Face export mean, from first_integer up, by the
+    names that its features give them; empty where exports have words. synonyms: {word that some
+    files have: the label}. also: {file: where else it may lie, or its other names}. releases: where
+    there is more than one.
     """
 
     name: str
@@ -58,14 +69,34 @@ class Task:
     @property
     def source(self) -> Source:
         """What `acquire` needs to know of the task."""
-        known = tuple(Layout(tuple(dict.fromkeys(file for split in layout if split.required for file in split.files)),
-                             tuple(file for split in layout if not split.required for file in split.files),
-                             exported=isinstance(layout[0].format, Export)) for layout in self.layouts)
-        return Source(self.name, self.folders, self.origin, self.licence, self.how_to_get, known, combined=self.combined, also=self.also)
+        known = tuple(
+            Layout(
+                tuple(
+                    dict.fromkeys(
+                        file for split in layout if split.required for file in split.files
+                    )
+                ),
+                tuple(file for split in layout if not split.required for file in split.files),
+                exported=isinstance(layout[0].format, Export),
+            )
+            for layout in self.layouts
+        )
+        return Source(
+            self.name,
+            self.folders,
+            self.origin,
+            self.licence,
+            self.how_to_get,
+            known,
+            combined=self.combined,
+            also=self.also,
+        )
 
     @property
     def combine(self) -> str:
-        """How an example's sequences make its logits: single, sum (both orders added), choose (one logit a sequence)."""
+        """How an example's sequences make its logits: single, sum (both orders added), choose (one
+        logit a sequence).
+        """
         return COMBINE[self.kind]
 
     @property
@@ -80,13 +111,18 @@ class Task:
 
 
 def scored_split(column: Column, splits: Mapping[str, Any]) -> str:
-    """The split that a column scores, given task.json's `splits`: test where its labels are public, else dev."""
+    """The split that a column scores, given task.json's `splits`: test where its labels are public,
+    else dev.
+    """
     test = f"test{column.suffix}"
     return test if test in splits and splits[test]["labelled"] else f"dev{column.suffix}"
 
 
 def _glue_zip(task: str, raw: str) -> str:
-    return f"https://dl.fbaipublicfiles.com/glue/data/{task}.zip into data/raw/{raw} (the zip, or what it holds)"
+    return (
+        f"https://dl.fbaipublicfiles.com/glue/data/{task}.zip into data/raw/{raw} (the zip, or what"
+        " it holds)"
+    )
 
 
 NLI = ("entailment", "neutral", "contradiction")
@@ -94,119 +130,237 @@ ENTAILMENT = ("entailment", "not_entailment")
 GLUE = "GLUE (https://gluebenchmark.com)"
 
 ROWS = (
-    Task("snli", "SNLI", "entailment", NLI, "accuracy",
-         columns=(Column("SNLI", "table2"),),
-         layouts=layouts.SNLI,
-         folders=("SNLI", "snli", "snli_1.0"),
-         origin="https://nlp.stanford.edu/projects/snli",
-         licence="CC BY-SA 4.0",
-         how_to_get="put https://nlp.stanford.edu/projects/snli/snli_1.0.zip into data/raw/snli (the zip, or what it holds)",
-         integers=NLI),
-    Task("mnli", "MNLI", "entailment", NLI, "accuracy",
-         columns=(Column("MNLI-m", "table2"), Column("MNLI-mm", "table2", suffix="_mismatched")),
-         layouts=layouts.MNLI,
-         folders=("MNLI", "mnli", "MultiNLI", "multinli_1.0", "multi_nli"),
-         origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
-         licence="OANC and others",
-         how_to_get=f"put https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip or {_glue_zip('MNLI', 'mnli')}",
-         integers=NLI,
-         also={"diagnostic.tsv": ("AX.tsv", "AX/AX.tsv", "AX/diagnostic.tsv", "AX/test.tsv", "diagnostic/diagnostic.tsv",
-                                  "diagnostic/AX.tsv")}),
-    Task("qnli", "QNLI", "entailment", ENTAILMENT, "accuracy",
-         columns=(Column("QNLI", "table2"),),
-         layouts=layouts.QNLI,
-         folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
-         origin=GLUE,
-         licence="CC BY-SA 4.0",
-         how_to_get=f"put {_glue_zip('QNLIv2', 'qnli')}",
-         integers=ENTAILMENT,
-         releases=(Release("v1", {"train": 108_436, "dev": 5_732}),
-                   Release("v2", {"train": 104_743, "dev": 5_463, "test": 5_463}))),
-    Task("rte", "RTE", "entailment", ENTAILMENT, "accuracy",
-         columns=(Column("RTE", "table2"),),
-         layouts=layouts.RTE,
-         folders=("RTE", "rte"),
-         origin=GLUE,
-         licence="research",
-         how_to_get=f"put {_glue_zip('RTE', 'rte')}",
-         integers=ENTAILMENT),
-    Task("scitail", "SciTail", "entailment", ("entails", "neutral"), "accuracy",
-         columns=(Column("SciTail", "table2"),),
-         layouts=layouts.SCITAIL,
-         folders=("SciTail", "scitail", "SciTailV1.1"),
-         origin="https://allenai.org/data/scitail",
-         licence="Apache 2.0",
-         how_to_get="put SciTailV1.1.zip of https://allenai.org/data/scitail into data/raw/scitail (the zip, or its folder tsv_format)",
-         synonyms={"entailment": "entails"}),
-    Task("race", "RACE", "multiple_choice", ("A", "B", "C", "D"), "accuracy",
-         columns=(Column("RACE-m", "table3", subset="middle"), Column("RACE-h", "table3", subset="high"), Column("RACE", "table3")),
-         layouts=layouts.RACE,
-         folders=("RACE", "race", "RACE-H", "RACE-M"),
-         origin="https://www.cs.cmu.edu/~glai1/data/race",
-         licence="non-commercial research",
-         how_to_get="ask for RACE.tar.gz at https://www.cs.cmu.edu/~glai1/data/race and put it (or what it holds) into data/raw/race",
-         subsets=layouts.LEVELS,
-         combined=layouts.RACE_COMBINED),
-    Task("story_cloze", "Story Cloze", "multiple_choice", ("1", "2"), "accuracy",
-         columns=(Column("Story Cloze", "table3"),),
-         layouts=layouts.STORY_CLOZE,
-         folders=("StoryCloze", "story_cloze", "ROCStories", "Story Cloze", "storycloze"),
-         origin="https://cs.rochester.edu/nlp/rocstories",
-         licence="research, given on request",
-         how_to_get="fill in the form at https://cs.rochester.edu/nlp/rocstories and put "
-                    f"'{layouts.STORIES[0]}' and '{layouts.STORIES[1]}' into data/raw/story_cloze",
-         integers=("1", "2"), first_integer=1,
-         releases=(Release("2016", {"train": 1_871, "test": 1_871}, (*layouts.STORIES, *layouts.STORIES_SHORT)),
-                   Release("2018", {"train": 1_571}, layouts.STORIES_2018))),
-    Task("mrpc", "MRPC", "similarity", ("different", "paraphrase"), "f1",
-         columns=(Column("MRPC", "table4"),),
-         layouts=layouts.MRPC,
-         folders=("MRPC", "mrpc", "MSRParaphraseCorpus"),
-         origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
-         licence="research",
-         how_to_get="put msr_paraphrase_train.txt and msr_paraphrase_test.txt of "
-                    "https://www.microsoft.com/en-us/download/details.aspx?id=52398 into data/raw/mrpc "
-                    "(and GLUE's train.tsv and dev.tsv beside them, if you have them)",
-         second_metric="accuracy", values=("0", "1"),
-         integers=("not_equivalent", "equivalent"),
-         also={layouts.MSR_TRAIN: ("_2DEC3DBE877E4DB192D17C0256E90F1D",),  # as cabextract takes them out of the .msi
-               layouts.MSR_TEST: ("_D7B391F9EAFF4B1B8BCE8F21B20B1B61",)}),
-    Task("qqp", "QQP", "similarity", ("different", "duplicate"), "f1",
-         columns=(Column("QQP", "table4"),),
-         layouts=layouts.QQP,
-         folders=("QQP", "qqp", "QQP-clean"),
-         origin=GLUE,
-         licence="non-commercial",
-         how_to_get=f"put {_glue_zip('QQP-clean', 'qqp')}",
-         second_metric="accuracy", values=("0", "1"),
-         integers=("not_duplicate", "duplicate")),
-    Task("stsb", "STS-B", "similarity", (), "pearson",
-         columns=(Column("STS-B", "table4"),),
-         layouts=layouts.STSB,
-         folders=("stsbenchmark", "STS-B", "STS-Benchmark", "STSbenchmark", "stsb"),
-         origin="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
-         licence="CC BY-SA 4.0",
-         how_to_get="put http://ixa2.si.ehu.eus/stswiki/images/4/48/Stsbenchmark.tar.gz into data/raw/stsb (or what it holds); "
-                    f"or {_glue_zip('STS-B', 'stsb')}",
-         second_metric="spearman", target="score"),
-    Task("sst2", "SST-2", "classification", ("negative", "positive"), "accuracy",
-         columns=(Column("SST-2", "table4"),),
-         layouts=layouts.SST2,
-         folders=("SST-2", "sst2", "sst-2", "SST2"),
-         origin=GLUE,
-         licence="research",
-         how_to_get=f"put {_glue_zip('SST-2', 'sst2')}",
-         values=("0", "1"),
-         integers=("negative", "positive")),
-    Task("cola", "CoLA", "classification", ("unacceptable", "acceptable"), "matthews",
-         columns=(Column("CoLA", "table4"),),
-         layouts=layouts.COLA,
-         folders=("CoLA", "cola", "cola_public"),
-         origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
-         licence="fair use of published examples",
-         how_to_get=f"put https://nyu-mll.github.io/CoLA/cola_public_1.1.zip or {_glue_zip('CoLA', 'cola')}",
-         values=("0", "1"),
-         integers=("unacceptable", "acceptable")),
+    Task(
+        "snli",
+        "SNLI",
+        "entailment",
+        NLI,
+        "accuracy",
+        columns=(Column("SNLI", "table2"),),
+        layouts=layouts.SNLI,
+        folders=("SNLI", "snli", "snli_1.0"),
+        origin="https://nlp.stanford.edu/projects/snli",
+        licence="CC BY-SA 4.0",
+        how_to_get=(
+            "put https://nlp.stanford.edu/projects/snli/snli_1.0.zip into data/raw/snli (the zip,"
+            " or what it holds)"
+        ),
+        integers=NLI,
+    ),
+    Task(
+        "mnli",
+        "MNLI",
+        "entailment",
+        NLI,
+        "accuracy",
+        columns=(Column("MNLI-m", "table2"), Column("MNLI-mm", "table2", suffix="_mismatched")),
+        layouts=layouts.MNLI,
+        folders=("MNLI", "mnli", "MultiNLI", "multinli_1.0", "multi_nli"),
+        origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
+        licence="OANC and others",
+        how_to_get=(
+            "put https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip or"
+            f" {_glue_zip('MNLI', 'mnli')}"
+        ),
+        integers=NLI,
+        also={
+            "diagnostic.tsv": (
+                "AX.tsv",
+                "AX/AX.tsv",
+                "AX/diagnostic.tsv",
+                "AX/test.tsv",
+                "diagnostic/diagnostic.tsv",
+                "diagnostic/AX.tsv",
+            )
+        },
+    ),
+    Task(
+        "qnli",
+        "QNLI",
+        "entailment",
+        ENTAILMENT,
+        "accuracy",
+        columns=(Column("QNLI", "table2"),),
+        layouts=layouts.QNLI,
+        folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
+        origin=GLUE,
+        licence="CC BY-SA 4.0",
+        how_to_get=f"put {_glue_zip('QNLIv2', 'qnli')}",
+        integers=ENTAILMENT,
+        releases=(
+            Release("v1", {"train": 108_436, "dev": 5_732}),
+            Release("v2", {"train": 104_743, "dev": 5_463, "test": 5_463}),
+        ),
+    ),
+    Task(
+        "rte",
+        "RTE",
+        "entailment",
+        ENTAILMENT,
+        "accuracy",
+        columns=(Column("RTE", "table2"),),
+        layouts=layouts.RTE,
+        folders=("RTE", "rte"),
+        origin=GLUE,
+        licence="research",
+        how_to_get=f"put {_glue_zip('RTE', 'rte')}",
+        integers=ENTAILMENT,
+    ),
+    Task(
+        "scitail",
+        "SciTail",
+        "entailment",
+        ("entails", "neutral"),
+        "accuracy",
+        columns=(Column("SciTail", "table2"),),
+        layouts=layouts.SCITAIL,
+        folders=("SciTail", "scitail", "SciTailV1.1"),
+        origin="https://allenai.org/data/scitail",
+        licence="Apache 2.0",
+        how_to_get=(
+            "put SciTailV1.1.zip of https://allenai.org/data/scitail into data/raw/scitail (the"
+            " zip, or its folder tsv_format)"
+        ),
+        synonyms={"entailment": "entails"},
+    ),
+    Task(
+        "race",
+        "RACE",
+        "multiple_choice",
+        ("A", "B", "C", "D"),
+        "accuracy",
+        columns=(
+            Column("RACE-m", "table3", subset="middle"),
+            Column("RACE-h", "table3", subset="high"),
+            Column("RACE", "table3"),
+        ),
+        layouts=layouts.RACE,
+        folders=("RACE", "race", "RACE-H", "RACE-M"),
+        origin="https://www.cs.cmu.edu/~glai1/data/race",
+        licence="non-commercial research",
+        how_to_get=(
+            "ask for RACE.tar.gz at https://www.cs.cmu.edu/~glai1/data/race and put it (or what it"
+            " holds) into data/raw/race"
+        ),
+        subsets=layouts.LEVELS,
+        combined=layouts.RACE_COMBINED,
+    ),
+    Task(
+        "story_cloze",
+        "Story Cloze",
+        "multiple_choice",
+        ("1", "2"),
+        "accuracy",
+        columns=(Column("Story Cloze", "table3"),),
+        layouts=layouts.STORY_CLOZE,
+        folders=("StoryCloze", "story_cloze", "ROCStories", "Story Cloze", "storycloze"),
+        origin="https://cs.rochester.edu/nlp/rocstories",
+        licence="research, given on request",
+        how_to_get=(
+            "fill in the form at https://cs.rochester.edu/nlp/rocstories and put "
+            f"'{layouts.STORIES[0]}' and '{layouts.STORIES[1]}' into data/raw/story_cloze"
+        ),
+        integers=("1", "2"),
+        first_integer=1,
+        releases=(
+            Release(
+                "2016", {"train": 1_871, "test": 1_871}, (*layouts.STORIES, *layouts.STORIES_SHORT)
+            ),
+            Release("2018", {"train": 1_571}, layouts.STORIES_2018),
+        ),
+    ),
+    Task(
+        "mrpc",
+        "MRPC",
+        "similarity",
+        ("different", "paraphrase"),
+        "f1",
+        columns=(Column("MRPC", "table4"),),
+        layouts=layouts.MRPC,
+        folders=("MRPC", "mrpc", "MSRParaphraseCorpus"),
+        origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
+        licence="research",
+        how_to_get=(
+            "put msr_paraphrase_train.txt and msr_paraphrase_test.txt of "
+            "https://www.microsoft.com/en-us/download/details.aspx?id=52398 into data/raw/mrpc "
+            "(and GLUE's train.tsv and dev.tsv beside them, if you have them)"
+        ),
+        second_metric="accuracy",
+        values=("0", "1"),
+        integers=("not_equivalent", "equivalent"),
+        also={
+            layouts.MSR_TRAIN: (
+                "_2DEC3DBE877E4DB192D17C0256E90F1D",
+            ),  # as cabextract takes them out of the .msi
+            layouts.MSR_TEST: ("_D7B391F9EAFF4B1B8BCE8F21B20B1B61",),
+        },
+    ),
+    Task(
+        "qqp",
+        "QQP",
+        "similarity",
+        ("different", "duplicate"),
+        "f1",
+        columns=(Column("QQP", "table4"),),
+        layouts=layouts.QQP,
+        folders=("QQP", "qqp", "QQP-clean"),
+        origin=GLUE,
+        licence="non-commercial",
+        how_to_get=f"put {_glue_zip('QQP-clean', 'qqp')}",
+        second_metric="accuracy",
+        values=("0", "1"),
+        integers=("not_duplicate", "duplicate"),
+    ),
+    Task(
+        "stsb",
+        "STS-B",
+        "similarity",
+        (),
+        "pearson",
+        columns=(Column("STS-B", "table4"),),
+        layouts=layouts.STSB,
+        folders=("stsbenchmark", "STS-B", "STS-Benchmark", "STSbenchmark", "stsb"),
+        origin="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
+        licence="CC BY-SA 4.0",
+        how_to_get=(
+            "put http://ixa2.si.ehu.eus/stswiki/images/4/48/Stsbenchmark.tar.gz into data/raw/stsb"
+            f" (or what it holds); or {_glue_zip('STS-B', 'stsb')}"
+        ),
+        second_metric="spearman",
+        target="score",
+    ),
+    Task(
+        "sst2",
+        "SST-2",
+        "classification",
+        ("negative", "positive"),
+        "accuracy",
+        columns=(Column("SST-2", "table4"),),
+        layouts=layouts.SST2,
+        folders=("SST-2", "sst2", "sst-2", "SST2"),
+        origin=GLUE,
+        licence="research",
+        how_to_get=f"put {_glue_zip('SST-2', 'sst2')}",
+        values=("0", "1"),
+        integers=("negative", "positive"),
+    ),
+    Task(
+        "cola",
+        "CoLA",
+        "classification",
+        ("unacceptable", "acceptable"),
+        "matthews",
+        columns=(Column("CoLA", "table4"),),
+        layouts=layouts.COLA,
+        folders=("CoLA", "cola", "cola_public"),
+        origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
+        licence="fair use of published examples",
+        how_to_get=(
+            f"put https://nyu-mll.github.io/CoLA/cola_public_1.1.zip or {_glue_zip('CoLA', 'cola')}"
+        ),
+        values=("0", "1"),
+        integers=("unacceptable", "acceptable"),
+    ),
 )
 
 TASKS: dict[str, Task] = {task.name: task for task in ROWS}

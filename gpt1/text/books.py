@@ -1,6 +1,8 @@
-"""Cleaned books: which there are, in which parts, and which are held out of all training (paper, section 4.1: the corpus).
+"""Cleaned books: which there are, in which parts, and which are held out of all training (paper,
+section 4.1: the corpus).
 
-A file of many documents has DOCUMENT_END after each of them; a document's name is the file's, # and its row.
+A file of many documents has DOCUMENT_END after each of them; a document's name is the file's, # and
+its row.
 """
 
 import hashlib
@@ -18,7 +20,9 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Book:
-    """A cleaned book, or a file of many documents: its name (relative path with forward slashes) and its file."""
+    """A cleaned book, or a file of many documents: its name (relative path with forward slashes)
+    and its file.
+    """
 
     name: str
     path: Path
@@ -51,7 +55,9 @@ class HoldOut:
         return heldout_draw(name, self.seed) < self.fraction
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise UserError where none of the books is left for training or none is held out; reads no more names than that takes."""
+        """Raise UserError where none of the books is left for training or none is held out; reads
+        no more names than that takes.
+        """
         heldout = count = 0
         smallest, largest = 1.0, 0.0
         for name in names:
@@ -61,13 +67,20 @@ class HoldOut:
             if 0 < heldout < count:
                 return
         if count < 2:
-            raise UserError(f"expected two books or more, one of them to hold out, found {count}: a corpus of one book cannot be split; "
-                            "add books, or cut the file into several")
+            raise UserError(
+                f"expected two books or more, one of them to hold out, found {count}: a corpus of"
+                " one book cannot be split; add books, or cut the file into several"
+            )
         if not heldout:
-            raise UserError(f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds out none of {count} books; "
-                            f"the smallest fraction that holds one out is {smallest + 5e-5:.4f}: set it, or another seed")
-        raise UserError(f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds out all {count} books; "
-                        f"set it below {largest:.4f}, or another seed")
+            raise UserError(
+                f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds"
+                f" out none of {count} books; the smallest fraction that holds one out is"
+                f" {smallest + 5e-5:.4f}: set it, or another seed"
+            )
+        raise UserError(
+            f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds out"
+            f" all {count} books; set it below {largest:.4f}, or another seed"
+        )
 
 
 def heldout_draw(name: str, seed: int) -> float:
@@ -77,11 +90,20 @@ def heldout_draw(name: str, seed: int) -> float:
 
 
 def cleaned_books(folder: Path) -> list[Book]:
-    """The books and files of documents that stage clean wrote into `folder`, sorted by name. Raises UserError where there are none."""
-    found = [Book(path.relative_to(folder / kind).as_posix(), path, kind == DOCUMENTS)
-             for kind in (BOOKS, DOCUMENTS) for path in (folder / kind).rglob("*") if path.is_file()]
+    """The books and files of documents that stage clean wrote into `folder`, sorted by name. Raises
+    UserError where there are none.
+    """
+    found = [
+        Book(path.relative_to(folder / kind).as_posix(), path, kind == DOCUMENTS)
+        for kind in (BOOKS, DOCUMENTS)
+        for path in (folder / kind).rglob("*")
+        if path.is_file()
+    ]
     if not found:
-        raise UserError(f"expected cleaned books in {folder}, found none; run the stage that writes them: dvc repro clean")
+        raise UserError(
+            f"expected cleaned books in {folder}, found none; run the stage that writes them: dvc"
+            " repro clean"
+        )
     return sorted(found, key=lambda book: book.name)
 
 
@@ -116,7 +138,9 @@ def unit_names(books: Iterable[tuple[Book, int]]) -> Iterator[str]:
 
 
 def documents_of(part: DocumentsPart) -> Iterator[tuple[int, list[str], bool]]:
-    """The documents in a part: row, the words that lie in the part, whether the document ends there."""
+    """The documents in a part: row, the words that lie in the part, whether the document ends
+    there.
+    """
     words, row, start = read_words(part.part), part.first, 0
     while start < len(words):
         try:

@@ -1,5 +1,6 @@
-"""Documents into token files: a long one is a book of its own; short ones follow one another in runs, for windows lie inside books and
-most would be shorter than a window."""
+"""Documents into token files: a long one is a book of its own; short ones follow one another in
+runs, for windows lie inside books and most would be shorter than a window.
+"""
 
 from collections.abc import Mapping
 
@@ -9,17 +10,29 @@ from numpy.typing import NDArray
 from gpt1.text.books import HoldOut, document_name
 from gpt1.text.shards import SplitWriter
 
-LONG_WORDS = 10_000  # of a document that is a book of its own: a window that crosses two documents is rare in longer ones
+# of a document that is a book of its own: a window that crosses two documents is rare in longer
+# ones
+LONG_WORDS = 10_000
 
 
 class Joiner:
-    """Puts the documents of one file, in order, into the token files of the splits that they belong to."""
+    """Puts the documents of one file, in order, into the token files of the splits that they belong
+    to.
+    """
 
-    def __init__(self, name: str, writers: Mapping[str, SplitWriter], hold_out: HoldOut, line_end: NDArray[np.unsignedinteger]) -> None:
+    def __init__(
+        self,
+        name: str,
+        writers: Mapping[str, SplitWriter],
+        hold_out: HoldOut,
+        line_end: NDArray[np.unsignedinteger],
+    ) -> None:
         self.name, self.writers, self.hold_out, self.line_end = name, writers, hold_out, line_end
         self.ids: list[NDArray[np.unsignedinteger]] = []
         self.words = 0
-        self.first: dict[str, int | None] = dict.fromkeys(writers)  # row of the first document of the run that is open
+        self.first: dict[str, int | None] = dict.fromkeys(
+            writers
+        )  # row of the first document of the run that is open
 
     def add(self, row: int, ids: NDArray[np.unsignedinteger], words: int, ended: bool) -> None:
         """Go on with the document of that row, and end it."""
@@ -40,7 +53,10 @@ class Joiner:
             self.first[split] = None if long else row
         else:
             writer.append(self.line_end, 0)
-            writer.books[-1] |= {"name": document_name(self.name, first) + f"-{row}", "documents": writer.books[-1]["documents"] + 1}
+            writer.books[-1] |= {
+                "name": document_name(self.name, first) + f"-{row}",
+                "documents": writer.books[-1]["documents"] + 1,
+            }
         for ids in self.ids:
             writer.append(ids, 0)
         writer.books[-1]["words"] += self.words

@@ -1,7 +1,8 @@
-"""Learning byte pairs (Sennrich et al. 2016) from the words of the training books, in memory that does not grow with the corpus.
+"""Learning byte pairs (Sennrich et al. 2016) from the words of the training books, in memory that
+does not grow with the corpus.
 
-Words are counted by parts, each part a sorted run on disk; the runs are merged, the most frequent types kept, and Hugging Face's
-trainer finds the merges.
+Words are counted by parts, each part a sorted run on disk; the runs are merged, the most frequent
+types kept, and Hugging Face's trainer finds the merges.
 """
 
 import heapq
@@ -30,7 +31,9 @@ Count = tuple[str, int]
 
 @dataclass(frozen=True)
 class Learned:
-    """Characters (most frequent first) and merges (in order), and the numbers of different words found and learned from."""
+    """Characters (most frequent first) and merges (in order), and the numbers of different words
+    found and learned from.
+    """
 
     characters: list[str]
     merges: list[tuple[str, str]]
@@ -39,15 +42,26 @@ class Learned:
 
 
 def count_part(hold_out: HoldOut, task: tuple[Part | DocumentsPart, Path]) -> Path:
-    """Count the words of one part of a cleaned book, or of the documents for training in a part, into a sorted run at the given path."""
+    """Count the words of one part of a cleaned book, or of the documents for training in a part,
+    into a sorted run at the given path.
+    """
     part, run = task
     if isinstance(part, Part):
         counts = Counter(read_words(part))
     else:
-        training = (words for row, words, _ in documents_of(part) if not hold_out.holds(document_name(part.name, row)))
+        training = (
+            words
+            for row, words, _ in documents_of(part)
+            if not hold_out.holds(document_name(part.name, row))
+        )
         counts = Counter(chain.from_iterable(training))
     del counts[NEWLINE]
-    _write_run(run, iter(sorted((word, count) for word, count in counts.items() if len(word) <= LONGEST_LEARNED)))
+    _write_run(
+        run,
+        iter(
+            sorted((word, count) for word, count in counts.items() if len(word) <= LONGEST_LEARNED)
+        ),
+    )
     return run
 
 
@@ -63,16 +77,27 @@ def _read_run(path: Path, files: ExitStack) -> Iterator[Count]:
 
 
 def merge_runs(runs: list[Path], folder: Path) -> Path:
-    """Merge sorted runs, a few at once, into one run of the sums in `folder`; the merged ones are deleted."""
+    """Merge sorted runs, a few at once, into one run of the sums in `folder`; the merged ones are
+    deleted.
+    """
     generation = 0
     while len(runs) != 1 or generation == 0:
         generation += 1
         merged = []
         for first in range(0, max(len(runs), 1), RUNS_AT_ONCE):
-            group, target = runs[first:first + RUNS_AT_ONCE], folder / f"merged-{generation}-{first}"
+            group, target = (
+                runs[first : first + RUNS_AT_ONCE],
+                folder / f"merged-{generation}-{first}",
+            )
             with ExitStack() as files:
                 counts = heapq.merge(*(_read_run(run, files) for run in group))
-                _write_run(target, ((word, sum(count for _, count in same)) for word, same in groupby(counts, itemgetter(0))))
+                _write_run(
+                    target,
+                    (
+                        (word, sum(count for _, count in same))
+                        for word, same in groupby(counts, itemgetter(0))
+                    ),
+                )
             for run in group:
                 run.unlink()
             merged.append(target)
@@ -81,7 +106,8 @@ def merge_runs(runs: list[Path], folder: Path) -> Path:
 
 
 def most_frequent(run: Path, most: int) -> tuple[list[Count], int]:
-    """The `most` most frequent words of a run (of equals, those first in order), in order of the words; and how many there were.
+    """The `most` most frequent words of a run (of equals, those first in order), in order of the
+    words; and how many there were.
 
     Two passes: the counts alone say where the line falls, so memory is that of what is kept.
     """
@@ -102,25 +128,38 @@ def most_frequent(run: Path, most: int) -> tuple[list[Count], int]:
     return kept, sum(types_by_count.values())
 
 
-def learn(run: Path, merges: int, alphabet_size: int, most_types: int, show_progress: bool) -> Learned:
-    """Learn `merges` byte pairs from a run of word counts. Raises UserError where the words support fewer."""
+def learn(
+    run: Path, merges: int, alphabet_size: int, most_types: int, show_progress: bool
+) -> Learned:
+    """Learn `merges` byte pairs from a run of word counts. Raises UserError where the words support
+    fewer.
+    """
     words, word_types = most_frequent(run, most_types)
     characters: Counter[str] = Counter()
     for word, count in words:
         for character in word:
             characters[character] += count
-    alphabet = sorted(characters, key=lambda character: (-characters[character], character))[:alphabet_size]
+    alphabet = sorted(characters, key=lambda character: (-characters[character], character))[
+        :alphabet_size
+    ]
     known = set(alphabet)
     words = [(word, count) for word, count in words if known.issuperset(word)]
     found = _train(words, alphabet, merges, show_progress)[:merges]
     if len(found) < merges:
-        raise UserError(f"bpe.merges asks for {merges:,} merges, but the training books' {word_types:,} different words support "
-                        f"{len(found):,} (pairs seen at least {LEAST_PAIRS} times): lower bpe.merges to that, or bring more books")
+        raise UserError(
+            f"bpe.merges asks for {merges:,} merges, but the training books' {word_types:,}"
+            f" different words support {len(found):,} (pairs seen at least {LEAST_PAIRS} times):"
+            " lower bpe.merges to that, or bring more books"
+        )
     return Learned(alphabet, found, word_types, len(words))
 
 
-def _train(words: list[Count], alphabet: list[str], merges: int, show_progress: bool) -> list[tuple[str, str]]:
-    """Merges in order, each with a result of its own. The trainer takes text, so each word is said as often as it was counted."""
+def _train(
+    words: list[Count], alphabet: list[str], merges: int, show_progress: bool
+) -> list[tuple[str, str]]:
+    """Merges in order, each with a result of its own. The trainer takes text, so each word is said
+    as often as it was counted.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     def said() -> Iterator[str]:
@@ -131,14 +170,27 @@ def _train(words: list[Count], alphabet: list[str], merges: int, show_progress: 
 
     tokenizer = Tokenizer(models.BPE(end_of_word_suffix=WORD_END))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    ended = [character + WORD_END for character in alphabet]  # named in order: equal counts are decided by ids, else given at random
-    tokenizer.train_from_iterator(said(), trainers.BpeTrainer(
-        vocab_size=len(alphabet) + len(ended) + merges, min_frequency=LEAST_PAIRS, initial_alphabet=alphabet,
-        limit_alphabet=len(alphabet), special_tokens=ended, end_of_word_suffix=WORD_END, show_progress=show_progress))
+    ended = [
+        character + WORD_END for character in alphabet
+    ]  # named in order: equal counts are decided by ids, else given at random
+    tokenizer.train_from_iterator(
+        said(),
+        trainers.BpeTrainer(
+            vocab_size=len(alphabet) + len(ended) + merges,
+            min_frequency=LEAST_PAIRS,
+            initial_alphabet=alphabet,
+            limit_alphabet=len(alphabet),
+            special_tokens=ended,
+            end_of_word_suffix=WORD_END,
+            show_progress=show_progress,
+        ),
+    )
     results: set[str] = set()
     kept = []
     for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
-        if left + right not in results:  # a second way to a piece that is there already: the layout gives a piece one id
+        if (
+            left + right not in results
+        ):  # a second way to a piece that is there already: the layout gives a piece one id
             results.add(left + right)
             kept.append((left, right))
     return kept

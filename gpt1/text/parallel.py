@@ -1,4 +1,6 @@
-"""One function over many tasks on every core: results in order, bounded in flight, a progress bar, a clean Ctrl-C."""
+"""One function over many tasks on every core: results in order, bounded in flight, a progress bar,
+a clean Ctrl-C.
+"""
 
 import multiprocessing
 import signal
@@ -14,7 +16,9 @@ from typing import Any
 from gpt1.cores import cores
 from gpt1.errors import UserError
 
-BYTES_PER_PROCESS = 8_000_000  # below this much text a further process costs more to start than it saves
+BYTES_PER_PROCESS = (
+    8_000_000  # below this much text a further process costs more to start than it saves
+)
 IN_FLIGHT = 3  # tasks handed out per process: enough to keep it busy, few enough to bound memory
 QUIET_SECONDS = 30.0
 
@@ -27,7 +31,9 @@ def processes_for(bytes_: int) -> int:
 
 
 def _start_worker(prepare: Callable[[], Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent alone answers it
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole group: the parent alone answers it
     _worker["tool"] = prepare()
 
 
@@ -37,7 +43,9 @@ def _run_in_worker(work: Callable[[Any, Any], Any], task: Any) -> Any:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while a process starts: it inherits the mask, so it never prints a traceback of its own."""
+    """Hold Ctrl-C back while a process starts: it inherits the mask, so it never prints a traceback
+    of its own.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -46,17 +54,35 @@ def _interrupts_held() -> Iterator[None]:
 
 
 class Workers:
-    """Processes that have each prepared their tool; with no pool, this very process does the work."""
+    """Processes that have each prepared their tool; with no pool, this very process does the
+    work.
+    """
 
-    def __init__(self, pool: ProcessPoolExecutor | None, prepare: Callable[[], Any], processes: int) -> None:
+    def __init__(
+        self, pool: ProcessPoolExecutor | None, prepare: Callable[[], Any], processes: int
+    ) -> None:
         self.pool, self.prepare, self.processes = pool, prepare, processes
         self.tool: Any = None
 
-    def map(self, label: str, work: Callable[[Any, Any], Any], tasks: Sequence[Any], sizes: Sequence[int]) -> Iterator[Any]:
-        """Yield work(tool, task) for each task, in order; `sizes` (bytes of each task) drive the progress shown."""
+    def map(
+        self,
+        label: str,
+        work: Callable[[Any, Any], Any],
+        tasks: Sequence[Any],
+        sizes: Sequence[int],
+    ) -> Iterator[Any]:
+        """Yield work(tool, task) for each task, in order; `sizes` (bytes of each task) drive the
+        progress shown.
+        """
         return self.stream(label, work, zip(tasks, sizes, strict=True), sum(sizes))
 
-    def stream(self, label: str, work: Callable[[Any, Any], Any], tasks: Iterable[tuple[Any, int]], total_bytes: int) -> Iterator[Any]:
+    def stream(
+        self,
+        label: str,
+        work: Callable[[Any, Any], Any],
+        tasks: Iterable[tuple[Any, int]],
+        total_bytes: int,
+    ) -> Iterator[Any]:
         """The same for tasks that are made only as they are handed out, each with its size."""
         sizes: deque[int] = deque()
 
@@ -88,13 +114,17 @@ class Workers:
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            raise UserError("a worker process was ended from outside (out of memory?); free memory and run the same command again, "
-                            "or give it fewer cores: taskset -c 0 COMMAND") from None
+            raise UserError(
+                "a worker process was ended from outside (out of memory?); free memory and run the"
+                " same command again, or give it fewer cores: taskset -c 0 COMMAND"
+            ) from None
 
 
 @contextmanager
 def workers(prepare: Callable[[], Any], processes: int) -> Iterator[Workers]:
-    """Start `processes` workers, each with a tool of its own made by `prepare`; on an error or Ctrl-C they end at once."""
+    """Start `processes` workers, each with a tool of its own made by `prepare`; on an error or
+    Ctrl-C they end at once.
+    """
     if processes == 1:
         yield Workers(None, prepare, 1)
         return
@@ -103,7 +133,9 @@ def workers(prepare: Callable[[], Any], processes: int) -> Iterator[Workers]:
 
 
 def alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments) in a process of its own: for a library's long call that would not hear Ctrl-C."""
+    """function(*arguments) in a process of its own: for a library's long call that would not hear
+    Ctrl-C.
+    """
     with _pool(dict, 1) as pool:
         return next(Workers(pool, dict, 1)._results(_call, [(function, arguments)]))
 
@@ -115,7 +147,12 @@ def _call(_: Any, task: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
 
 @contextmanager
 def _pool(prepare: Callable[[], Any], processes: int) -> Iterator[ProcessPoolExecutor]:
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(prepare,))
+    pool = ProcessPoolExecutor(
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(prepare,),
+    )
     try:
         yield pool
     except BaseException:
@@ -142,6 +179,10 @@ def _progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
         done += size
         if time.monotonic() - last > QUIET_SECONDS:
             last = time.monotonic()
-            print(f"{label}: {done / max(total_bytes, 1):.0%} of {total_bytes / 1e6:,.0f} MB", file=sys.stderr, flush=True)
+            print(
+                f"{label}: {done / max(total_bytes, 1):.0%} of {total_bytes / 1e6:,.0f} MB",
+                file=sys.stderr,
+                flush=True,
+            )
 
     yield advance

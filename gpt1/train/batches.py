@@ -1,4 +1,6 @@
-"""Encoded examples as right-padded tensors: seeded order, batches, and their parts (paper, section 4.1)."""
+"""Encoded examples as right-padded tensors: seeded order, batches, and their parts (paper, section
+4.1).
+"""
 
 from functools import lru_cache
 from pathlib import Path
@@ -12,13 +14,16 @@ from torch import Tensor
 from gpt1.errors import UserError
 from gpt1.files import read_arrays
 
-PADDING = 0  # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
+# any id will do: under the causal mask nothing before it sees it, and the losses leave it out
+PADDING = 0
 
 Integers = npt.NDArray[np.int64]
 
 
 class Examples(NamedTuple):
-    """A split as `encode` writes it: the tokens of all sequences one after another, where each begins, a label an example."""
+    """A split as `encode` writes it: the tokens of all sequences one after another, where each
+    begins, a label an example.
+    """
 
     tokens: npt.NDArray[np.unsignedinteger]
     offsets: Integers
@@ -29,14 +34,18 @@ class Examples(NamedTuple):
         return len(self.labels)
 
     def lengths(self, rows: Integers) -> Integers:
-        """Length of each sequence of these examples in tokens, special symbols included, [rows, sequences]."""
+        """Length of each sequence of these examples in tokens, special symbols included, [rows,
+        sequences].
+        """
         first = rows[:, None] * self.sequences + np.arange(self.sequences)
         lengths: Integers = self.offsets[first + 1] - self.offsets[first]
         return lengths
 
 
 class Batch(NamedTuple):
-    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, a class (int64) or score (float32) an example."""
+    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, a class (int64) or
+    score (float32) an example.
+    """
 
     tokens_bkt: Tensor
     lengths_bk: Tensor
@@ -48,56 +57,86 @@ class Batch(NamedTuple):
 
 
 def read_examples(path: Path, sequences: int) -> Examples:
-    """Read one split of an encoded task. Raises UserError where the file is absent, damaged or does not add up."""
+    """Read one split of an encoded task. Raises UserError where the file is absent, damaged or does
+    not add up.
+    """
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
-        if any(array.ndim != 1 for array in arrays.values()) or any(arrays[name].dtype.kind not in "iu" for name in ("tokens", "offsets")):
+        if any(array.ndim != 1 for array in arrays.values()) or any(
+            arrays[name].dtype.kind not in "iu" for name in ("tokens", "offsets")
+        ):
             raise ValueError("arrays of another kind")
-        examples = Examples(arrays["tokens"], arrays["offsets"].astype(np.int64), arrays["labels"], sequences)
+        examples = Examples(
+            arrays["tokens"], arrays["offsets"].astype(np.int64), arrays["labels"], sequences
+        )
     except (OSError, KeyError, ValueError) as error:
-        raise UserError(f"{path}: expected arrays tokens, offsets and labels, found none ({error}); run dvc repro") from None
-    if (len(examples.offsets) != len(examples) * sequences + 1 or examples.offsets[0] or examples.offsets[-1] != len(examples.tokens)
-            or (np.diff(examples.offsets) < 0).any()):
-        raise UserError(f"{path}: expected {sequences} sequences for each of {len(examples)} labels, found {len(examples.offsets) - 1} "
-                        f"sequences; run dvc repro")
+        raise UserError(
+            f"{path}: expected arrays tokens, offsets and labels, found none ({error}); run dvc"
+            " repro"
+        ) from None
+    if (
+        len(examples.offsets) != len(examples) * sequences + 1
+        or examples.offsets[0]
+        or examples.offsets[-1] != len(examples.tokens)
+        or (np.diff(examples.offsets) < 0).any()
+    ):
+        raise UserError(
+            f"{path}: expected {sequences} sequences for each of {len(examples)} labels, found"
+            f" {len(examples.offsets) - 1} sequences; run dvc repro"
+        )
     return examples
 
 
 @lru_cache(maxsize=1)
 def order(examples: int, seed: int, epoch: int) -> Integers:
-    """The order of the examples in an epoch: a permutation drawn by Philox keyed by (seed, epoch); read-only, for it is kept."""
+    """The order of the examples in an epoch: a permutation drawn by Philox keyed by (seed, epoch);
+    read-only, for it is kept.
+    """
     permutation = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(examples)
     permutation.setflags(write=False)
     return permutation
 
 
 def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
-    """Whole batches in an epoch; the incomplete last one is dropped. Raises UserError where there is not even one."""
+    """Whole batches in an epoch; the incomplete last one is dropped. Raises UserError where there
+    is not even one.
+    """
     if examples < batch_size:
-        raise UserError(f"{place}: expected at least one batch of {batch_size} training rows, found {examples} rows; "
-                        "lower finetune.batch_size in params.yaml or give more rows")
+        raise UserError(
+            f"{place}: expected at least one batch of {batch_size} training rows, found {examples}"
+            " rows; lower finetune.batch_size in params.yaml or give more rows"
+        )
     return examples // batch_size
 
 
 def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
-    """Rows of the global batch of `update` (from 1): the same for any number of processes and any micro-batch."""
+    """Rows of the global batch of `update` (from 1): the same for any number of processes and any
+    micro-batch.
+    """
     epoch, place = divmod(update - 1, examples // batch_size)
-    return order(examples, seed, epoch)[place * batch_size:(place + 1) * batch_size]
+    return order(examples, seed, epoch)[place * batch_size : (place + 1) * batch_size]
 
 
 def by_length(examples: Examples, rows: Integers) -> Integers:
-    """The rows sorted by their longest sequence, so that neighbours need little padding; ties keep their order."""
+    """The rows sorted by their longest sequence, so that neighbours need little padding; ties keep
+    their order.
+    """
     return rows[np.argsort(examples.lengths(rows).max(axis=1), kind="stable")]
 
 
-def shares(rows: npt.NDArray[np.int64], rank: int, processes: int, micro_batch: int) -> list[npt.NDArray[np.int64]]:
-    """One process's part of a global batch in micro-batches of at most `micro_batch` rows, of nearly equal size.
+def shares(
+    rows: npt.NDArray[np.int64], rank: int, processes: int, micro_batch: int
+) -> list[npt.NDArray[np.int64]]:
+    """One process's part of a global batch in micro-batches of at most `micro_batch` rows, of
+    nearly equal size.
 
     Raises UserError where the batch cannot be shared equally among the processes.
     """
     if len(rows) % processes:
-        raise UserError(f"expected a number of processes that divides the batch of {len(rows)}, found {processes}; "
-                        "set GPT1_PROCESSES to a divisor of batch_size")
+        raise UserError(
+            f"expected a number of processes that divides the batch of {len(rows)}, found"
+            f" {processes}; set GPT1_PROCESSES to a divisor of batch_size"
+        )
     own = rows[rank::processes]
     return np.array_split(own, -(-len(own) // micro_batch))
 
@@ -110,19 +149,30 @@ def pad(examples: Examples, rows: Integers) -> Batch:
     real_bkt = columns_t < lengths_bk[..., None]
     places_bkt = np.where(real_bkt, starts_bk[..., None] + columns_t, 0)
     tokens_bkt = np.where(real_bkt, examples.tokens[places_bkt].astype(np.int64), PADDING)
-    return Batch(torch.from_numpy(tokens_bkt), torch.from_numpy(lengths_bk), torch.from_numpy(examples.labels[rows]))
+    return Batch(
+        torch.from_numpy(tokens_bkt),
+        torch.from_numpy(lengths_bk),
+        torch.from_numpy(examples.labels[rows]),
+    )
 
 
-def evaluation_batches(examples: Examples, rank: int, processes: int, most_tokens: int) -> list[Integers]:
-    """One process's rows of a split, shortest first, as many together as make `most_tokens` with their padding, at least one.
+def evaluation_batches(
+    examples: Examples, rank: int, processes: int, most_tokens: int
+) -> list[Integers]:
+    """One process's rows of a split, shortest first, as many together as make `most_tokens` with
+    their padding, at least one.
 
-    Every process has as many batches, though some may be empty. The result of a row does not depend on its neighbours.
+    Every process has as many batches, though some may be empty. The result of a row does not depend
+    on its neighbours.
     """
     rows = by_length(examples, np.arange(len(examples)))
     longest, batches, start = examples.lengths(rows).max(axis=1), [], 0
     while start < len(rows):
-        next_longest = longest[start:start + most_tokens * processes]
-        fits = np.arange(1, len(next_longest) + 1) * next_longest * examples.sequences <= most_tokens * processes
+        next_longest = longest[start : start + most_tokens * processes]
+        fits = (
+            np.arange(1, len(next_longest) + 1) * next_longest * examples.sequences
+            <= most_tokens * processes
+        )
         end = start + max(processes, int(fits.sum()))
         batches.append(rows[start:end][rank::processes])
         start = end

@@ -1,4 +1,6 @@
-"""The curve of a run: one JSON object a line, on disk as soon as it is known, cut back to a checkpoint when a run goes on."""
+"""The curve of a run: one JSON object a line, on disk as soon as it is known, cut back to a
+checkpoint when a run goes on.
+"""
 
 import json
 import os
@@ -9,9 +11,11 @@ from gpt1.errors import UserError
 
 
 class Curve:
-    """Appends to a JSONL file; only the first `lines` of what is there already are kept. Without a path it only counts.
+    """Appends to a JSONL file; only the first `lines` of what is there already are kept. Without a
+    path it only counts.
 
-    Lines for which the disk has no room wait in memory. Raises UserError where fewer than `lines` lines are there.
+    Lines for which the disk has no room wait in memory. Raises UserError where fewer than `lines`
+    lines are there.
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:
@@ -19,10 +23,16 @@ class Curve:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            kept = [line for line in path.read_bytes().splitlines(keepends=True)[:lines] if line.endswith(b"\n")]
+            kept = [
+                line
+                for line in path.read_bytes().splitlines(keepends=True)[:lines]
+                if line.endswith(b"\n")
+            ]
             if len(kept) < lines:
-                raise UserError(f"{path}: expected the {lines} lines up to the last checkpoint, found {len(kept)}; "
-                                f"delete the folder {path.parent} to start the run again")
+                raise UserError(
+                    f"{path}: expected the {lines} lines up to the last checkpoint, found"
+                    f" {len(kept)}; delete the folder {path.parent} to start the run again"
+                )
             self.bytes_ = sum(map(len, kept))
             os.truncate(path, self.bytes_)
 
@@ -30,16 +40,25 @@ class Curve:
         """Append one point."""
         self.lines += 1
         if self.path is not None:
-            already, self.waiting = self.waiting, self.waiting + json.dumps(point, allow_nan=False) + "\n"
+            already, self.waiting = (
+                self.waiting,
+                self.waiting + json.dumps(point, allow_nan=False) + "\n",
+            )
             try:
                 self.write()
             except OSError as error:
                 if not already:
-                    print(f"{self.path} cannot be written ({error.strerror}): its lines wait in memory, training goes on",
-                          file=sys.stderr, flush=True)
+                    print(
+                        f"{self.path} cannot be written ({error.strerror}): its lines wait in"
+                        " memory, training goes on",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
     def write(self) -> None:
-        """Put on disk what waits. Raises OSError where that cannot be; a part that went there is cut off by the next try."""
+        """Put on disk what waits. Raises OSError where that cannot be; a part that went there is
+        cut off by the next try.
+        """
         if self.waiting and self.path is not None:
             with self.path.open("r+b") as file:
                 file.truncate(self.bytes_)

@@ -1,6 +1,8 @@
-"""How a step is taken: a plain engine for one CPU process, and its twin over DeepSpeed for several processes or a GPU.
+"""How a step is taken: a plain engine for one CPU process, and its twin over DeepSpeed for several
+processes or a GPU.
 
-Both take the same losses, clip alike and call the same authors' Adam, so they give the same numbers.
+Both take the same losses, clip alike and call the same authors' Adam, so they give the same
+numbers.
 """
 
 import logging
@@ -21,8 +23,10 @@ from gpt1.train.launch import Machine, free_port
 from gpt1.train.precision import in_precision
 from gpt1.train.zero import Shards
 
-LARGE_SHARE = 0.1  # of a GPU's memory: where Adam's moments take more, several GPUs share them out (ZeRO stage 1)
-BUCKET_NUMBERS = 20_000_000  # gradients that are exchanged at once, from stage 1 on while others are still to come
+# of a GPU's memory: where Adam's moments take more, several GPUs share them out (ZeRO stage 1)
+LARGE_SHARE = 0.1
+# gradients that are exchanged at once, from stage 1 on while others are still to come
+BUCKET_NUMBERS = 20_000_000
 
 
 class PlainEngine:
@@ -37,7 +41,9 @@ class PlainEngine:
         self.recipe = recipe
 
     def begin(self, _micro_batches: int) -> None:
-        """Begin an update of so many micro-batches; gradients of one that was not finished are forgotten."""
+        """Begin an update of so many micro-batches; gradients of one that was not finished are
+        forgotten.
+        """
         self.optimizer.zero_grad()
 
     def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
@@ -51,7 +57,9 @@ class PlainEngine:
         torch.autograd.backward(loss * share)
 
     def step(self, rates: optim.Rates) -> float:
-        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the gradient's global norm before clipping."""
+        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the
+        gradient's global norm before clipping.
+        """
         norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
         if math.isfinite(norm):
             optim.set_rates(self.optimizer, rates)
@@ -60,10 +68,16 @@ class PlainEngine:
         return norm
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors themselves, where they lie."""
-        return dict(self.objective.named_parameters()), optim.moments(self.objective, self.optimizer)
+        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors
+        themselves, where they lie.
+        """
+        return dict(self.objective.named_parameters()), optim.moments(
+            self.objective, self.optimizer
+        )
 
-    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int) -> None:
+    def load(
+        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int
+    ) -> None:
         """Put back what `state` gave after so many steps."""
         optim.put_back(self.objective, self.optimizer, weights, moments, steps)
 
@@ -76,40 +90,76 @@ class PlainEngine:
 
 
 class DeepSpeedEngine:
-    """One of several processes, or one with a GPU: DeepSpeed averages gradients, and from stage 1 on shares out what Adam keeps."""
+    """One of several processes, or one with a GPU: DeepSpeed averages gradients, and from stage 1
+    on shares out what Adam keeps.
+    """
 
-    def __init__(self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int) -> None:
-        for name, value in (("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "127.0.0.1"),
-                            ("MASTER_PORT", str(free_port()))):
+    def __init__(
+        self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
+    ) -> None:
+        for name, value in (
+            ("RANK", "0"),
+            ("LOCAL_RANK", "0"),
+            ("WORLD_SIZE", "1"),
+            ("MASTER_ADDR", "127.0.0.1"),
+            ("MASTER_PORT", str(free_port())),
+        ):
             os.environ.setdefault(name, value)
         os.environ["DS_ACCELERATOR"] = machine.device
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
         import deepspeed
 
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)  # its import sets a level of its own
-        self.device = torch.device(machine.device, machine.local_rank) if machine.device == "cuda" else torch.device("cpu")
+        self.device = (
+            torch.device(machine.device, machine.local_rank)
+            if machine.device == "cuda"
+            else torch.device("cpu")
+        )
         self.rank, self.processes = machine.rank, machine.processes
         self.micro_batches, self.taken = micro_batches, 0
         self.objective = objective.to(self.device)
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
-        self.stage = zero_stage(machine, sum(parameter.numel() for parameter in objective.parameters()))
-        settings = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1,  # `backward` says which is the last
-                    "zero_optimization": {"stage": self.stage, "overlap_comm": machine.device == "cuda",
-                                          "reduce_bucket_size": BUCKET_NUMBERS, "compute_grad_norm": self.stage not in (1, 2)},
-                    "communication_data_type": "fp32", "zero_allow_untested_optimizer": True,
-                    "gradient_clipping": 0.0}  # clipping is ours: it must be the authors'
+        self.stage = zero_stage(
+            machine, sum(parameter.numel() for parameter in objective.parameters())
+        )
+        settings = {
+            "train_micro_batch_size_per_gpu": 1,
+            "gradient_accumulation_steps": 1,  # `backward` says which is the last
+            "zero_optimization": {
+                "stage": self.stage,
+                "overlap_comm": machine.device == "cuda",
+                "reduce_bucket_size": BUCKET_NUMBERS,
+                "compute_grad_norm": self.stage not in (1, 2),
+            },
+            "communication_data_type": "fp32",
+            "zero_allow_untested_optimizer": True,
+            "gradient_clipping": 0.0,
+        }  # clipping is ours: it must be the authors'
         if machine.device == "cuda":
             torch.cuda.set_device(self.device)
-        # Processes of a CPU would exchange by a module compiled at first use: no compiler, or a space in its path, and nothing would run.
+        # Processes of a CPU would exchange by a module compiled at first use: no compiler, or a
+        # space in its path, and nothing would run.
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-        deepspeed.init_distributed(dist_backend="nccl" if machine.device == "cuda" else "gloo", verbose=False)
-        warnings.filterwarnings("ignore", ".torch.distributed", FutureWarning)  # DeepSpeed calls what has a newer name
-        self.engine, *_ = deepspeed.initialize(model=objective, optimizer=self.optimizer, config=settings)
-        self.shards = Shards(self.engine, self.optimizer, self.stage, recipe.max_gradient_norm) if self.stage else None
+        deepspeed.init_distributed(
+            dist_backend="nccl" if machine.device == "cuda" else "gloo", verbose=False
+        )
+        warnings.filterwarnings(
+            "ignore", ".torch.distributed", FutureWarning
+        )  # DeepSpeed calls what has a newer name
+        self.engine, *_ = deepspeed.initialize(
+            model=objective, optimizer=self.optimizer, config=settings
+        )
+        self.shards = (
+            Shards(self.engine, self.optimizer, self.stage, recipe.max_gradient_norm)
+            if self.stage
+            else None
+        )
 
     def begin(self, micro_batches: int) -> None:
-        """Begin an update of so many micro-batches; gradients of one that was not finished are forgotten."""
+        """Begin an update of so many micro-batches; gradients of one that was not finished are
+        forgotten.
+        """
         self.micro_batches, self.taken = micro_batches, 0
         self.engine.zero_grad()
         if self.shards:
@@ -122,13 +172,17 @@ class DeepSpeedEngine:
         return losses
 
     def backward(self, loss: Tensor, share: float) -> None:
-        """Add the gradient of one micro-batch that makes up `share` of the global batch; DeepSpeed divides by the processes."""
+        """Add the gradient of one micro-batch that makes up `share` of the global batch; DeepSpeed
+        divides by the processes.
+        """
         self.taken += 1
         self.engine.set_gradient_accumulation_boundary(self.taken == self.micro_batches)
         self.engine.backward(loss * (share * self.processes))
 
     def step(self, rates: optim.Rates) -> float:
-        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the gradient's global norm before clipping."""
+        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the
+        gradient's global norm before clipping.
+        """
         self.taken = 0
         optim.set_rates(self.optimizer, rates)
         if self.shards:
@@ -140,16 +194,24 @@ class DeepSpeedEngine:
         return norm
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors themselves, where they lie.
+        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors
+        themselves, where they lie.
 
-        What several processes share is put together anew on rank 0, and nothing is given elsewhere; then all must call it.
+        What several processes share is put together anew on rank 0, and nothing is given elsewhere;
+        then all must call it.
         """
         if self.shards:
             return self.shards.gather(self.rank == 0)
-        return dict(self.objective.named_parameters()), optim.moments(self.objective, self.optimizer)
+        return dict(self.objective.named_parameters()), optim.moments(
+            self.objective, self.optimizer
+        )
 
-    def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int) -> None:
-        """Put back what `state` gave after so many steps, at any number of processes and any stage; all must call it."""
+    def load(
+        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int
+    ) -> None:
+        """Put back what `state` gave after so many steps, at any number of processes and any stage;
+        all must call it.
+        """
         if self.shards:
             self.shards.scatter(weights, moments, steps)
         else:
@@ -162,7 +224,9 @@ class DeepSpeedEngine:
         return values
 
     def leave(self) -> None:
-        """End the exchange before this process ends early, once all have come here: threads of it that are left could abort the exit."""
+        """End the exchange before this process ends early, once all have come here: threads of it
+        that are left could abort the exit.
+        """
         total_floats(self, [0.0])
         torch.distributed.destroy_process_group()
 
@@ -170,34 +234,53 @@ class DeepSpeedEngine:
 Engine = PlainEngine | DeepSpeedEngine
 
 
-def make_engine(objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int) -> Engine:
-    """The plain engine for one CPU process, DeepSpeed otherwise; `micro_batches` is how many each process takes in one update."""
+def make_engine(
+    objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
+) -> Engine:
+    """The plain engine for one CPU process, DeepSpeed otherwise; `micro_batches` is how many each
+    process takes in one update.
+    """
     if machine.processes == 1 and machine.device == "cpu":
         return PlainEngine(objective, recipe)
     return DeepSpeedEngine(objective, recipe, machine, micro_batches)
 
 
 def zero_stage(machine: Machine, parameters: int) -> int:
-    """GPT1_ZERO_STAGE, or 1 where several GPUs have Adam's moments to keep, 8 bytes a parameter, that fill LARGE_SHARE of one; else 0.
+    """GPT1_ZERO_STAGE, or 1 where several GPUs have Adam's moments to keep, 8 bytes a parameter,
+    that fill LARGE_SHARE of one; else 0.
 
-    Stage 1 exchanges as much as stage 0 and costs copies: at the paper's size, 1 GB of 80, it wins nothing.
+    Stage 1 exchanges as much as stage 0 and costs copies: at the paper's size, 1 GB of 80, it wins
+    nothing.
     """
     if machine.zero_stage is not None:
         return machine.zero_stage
     if machine.device == "cpu" or machine.processes == 1:
         return 0
-    return int(8 * parameters > LARGE_SHARE * torch.cuda.get_device_properties(machine.local_rank).total_memory)
+    return int(
+        8 * parameters
+        > LARGE_SHARE * torch.cuda.get_device_properties(machine.local_rank).total_memory
+    )
 
 
 def total_floats(engine: Engine, values: Sequence[float]) -> list[float]:
     """Sums of numbers over all processes, in float64."""
-    return [float(value) for value in engine.total(torch.tensor(values, dtype=torch.float64, device=engine.device)).tolist()]
+    return [
+        float(value)
+        for value in engine.total(
+            torch.tensor(values, dtype=torch.float64, device=engine.device)
+        ).tolist()
+    ]
 
 
 def finite(values: dict[str, float], update: int, place: str) -> dict[str, float]:
-    """The values as they are. Raises UserError naming the update where one is not a finite number."""
+    """The values as they are. Raises UserError naming the update where one is not a finite
+    number.
+    """
     for name, value in values.items():
         if value != value or value in (float("inf"), float("-inf")):
-            raise UserError(f"{place}: {name} is {value} at update {update}, expected a finite number; lower the learning rate, lengthen "
-                            "the warm-up, or set precision to fp32 in params.yaml, and look at the curve before that update")
+            raise UserError(
+                f"{place}: {name} is {value} at update {update}, expected a finite number; lower"
+                " the learning rate, lengthen the warm-up, or set precision to fp32 in"
+                " params.yaml, and look at the curve before that update"
+            )
     return values

@@ -1,4 +1,6 @@
-"""Fine-tuning on one task with one seed (paper, sections 3.2 and 4.1): equation 5, model selection on the development split, logits."""
+"""Fine-tuning on one task with one seed (paper, sections 3.2 and 4.1): equation 5, model selection
+on the development split, logits.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -14,7 +16,15 @@ from gpt1.config import Finetune
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.heads import Classifier
 from gpt1.train import optim
-from gpt1.train.batches import Examples, Integers, by_length, evaluation_batches, members, pad, shares
+from gpt1.train.batches import (
+    Examples,
+    Integers,
+    by_length,
+    evaluation_batches,
+    members,
+    pad,
+    shares,
+)
 from gpt1.train.curve import Curve
 from gpt1.train.engine import Engine, make_engine
 from gpt1.train.guards import Guard, Room
@@ -28,7 +38,9 @@ Logits = npt.NDArray[np.float32]
 
 
 class Task(NamedTuple):
-    """A task as tensors can be made of it: its splits, which of them selects the model, and how logits on that one are scored."""
+    """A task as tensors can be made of it: its splits, which of them selects the model, and how
+    logits on that one are scored.
+    """
 
     name: str
     splits: Mapping[str, Examples]
@@ -37,8 +49,9 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they were, how many updates took no
-    step, and how fast it went."""
+    """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they
+    were, how many updates took no step, and how fast it went.
+    """
 
     logits: dict[str, Logits]
     best_weights: dict[str, torch.Tensor]
@@ -52,8 +65,16 @@ class Outcome(NamedTuple):
 
 
 @torch.inference_mode()
-def logits_of(engine: Engine, classifier: Classifier, recipe: Finetune, examples: Examples, most_tokens: int, stop: Stop) -> Logits:
-    """Logits [n, outputs] of every example in file order, no dropout, `most_tokens` at once: the same whatever that is.
+def logits_of(
+    engine: Engine,
+    classifier: Classifier,
+    recipe: Finetune,
+    examples: Examples,
+    most_tokens: int,
+    stop: Stop,
+) -> Logits:
+    """Logits [n, outputs] of every example in file order, no dropout, `most_tokens` at once: the
+    same whatever that is.
 
     Raises Interrupted where the run is to end.
     """
@@ -63,19 +84,34 @@ def logits_of(engine: Engine, classifier: Classifier, recipe: Finetune, examples
             with in_precision(engine.device, recipe):
                 tokens_bkt = pad(examples, rows).to(engine.device).tokens_bkt
                 parts.append((rows, classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo.float()))
-    outputs = classifier.head.linear.out_features if classifier.head.combine != "choose" else examples.sequences
+    outputs = (
+        classifier.head.linear.out_features
+        if classifier.head.combine != "choose"
+        else examples.sequences
+    )
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
         logits_no[torch.from_numpy(rows).to(engine.device)] = logits_bo
     return engine.total(logits_no).cpu().numpy()
 
 
-def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: int, updates_in_epoch: int, machine: Machine,
-                  curve_path: Path, report: Report, what: str) -> Outcome:
-    """Fine-tune for all epochs; evaluates after each, and in the first also at recipe.evaluation_updates, as the authors do.
+def finetune_seed(
+    classifier: Classifier,
+    recipe: Finetune,
+    task: Task,
+    seed: int,
+    updates_in_epoch: int,
+    machine: Machine,
+    curve_path: Path,
+    report: Report,
+    what: str,
+) -> Outcome:
+    """Fine-tune for all epochs; evaluates after each, and in the first also at
+    recipe.evaluation_updates, as the authors do.
 
-    `what` names the run on the screen. A signal drops this seed and ends the process. Raises UserError where five updates in a row are not
-    finite or one row takes more memory than there is, OSError where there is no room for the curve in the end.
+    `what` names the run on the screen. A signal drops this seed and ends the process. Raises
+    UserError where five updates in a row are not finite or one row takes more memory than there is,
+    OSError where there is no room for the curve in the end.
     """
     train, dev, main = task.splits["train"], task.splits[task.selection_split], machine.rank == 0
     updates = updates_in_epoch * recipe.epochs
@@ -83,20 +119,32 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
     most_tokens = machine.micro_batch_for(row_tokens) * row_tokens
     room = Room(min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes))
     speed = speed_up(classifier.decoder, recipe, machine, 0)
-    engine = make_engine(Finetuning(classifier, recipe.classifier_dropout, recipe.lambda_lm), recipe, machine,
-                         len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)))
+    engine = make_engine(
+        Finetuning(classifier, recipe.classifier_dropout, recipe.lambda_lm),
+        recipe,
+        machine,
+        len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
+    )
     curve, update = Curve(curve_path if main else None, 0), 0
     best_score, best_update, best_weights = float("-inf"), 0, {}
-    selected: dict[str, Logits] = {}  # the last and the best evaluation's logits on the selection split
-    others = {name: examples for name, examples in task.splits.items() if name not in ("train", task.selection_split)}
+    selected: dict[
+        str, Logits
+    ] = {}  # the last and the best evaluation's logits on the selection split
+    others = {
+        name: examples
+        for name, examples in task.splits.items()
+        if name not in ("train", task.selection_split)
+    }
 
     def rows_of(number: int) -> Integers:
         return by_length(train, members(len(train), recipe.batch_size, seed, number))
 
     def make(number: int, most: int) -> list[MicroBatch]:
         rows = rows_of(number)
-        return [MicroBatch(part, len(part) / len(rows), pad(train, rows[part]).to(engine.device))
-                for part in shares(np.arange(len(rows)), engine.rank, engine.processes, most)]
+        return [
+            MicroBatch(part, len(part) / len(rows), pad(train, rows[part]).to(engine.device))
+            for part in shares(np.arange(len(rows)), engine.rank, engine.processes, most)
+        ]
 
     def note(values: Mapping[str, float]) -> None:
         point = {"tokens": progress.tokens, **values}
@@ -104,30 +152,46 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
         report(update, point)
 
     def on_others(which: str, stop: Stop) -> dict[str, Logits]:
-        return {f"{name}/{which}": logits_of(engine, classifier, recipe, examples, most_tokens, stop) for name, examples in others.items()}
+        return {
+            f"{name}/{which}": logits_of(engine, classifier, recipe, examples, most_tokens, stop)
+            for name, examples in others.items()
+        }
 
     guard = Guard(what, 0, rows_of, main)
     with stoppable() as stop, closing(Progress(what, updates, 0, main)) as progress:
         try:
             for update in range(1, updates + 1):
                 rates = optim.rates(recipe, update, updates, recipe.warmup_fraction, guard.skipped)
-                values = room.take_update(engine, partial(make, update), recipe.dropout, seed, update, rates, stop)
+                values = room.take_update(
+                    engine, partial(make, update), recipe.dropout, seed, update, rates, stop
+                )
                 progress.advance(update, int(train.lengths(rows_of(update)).sum()), values["loss"])
                 if not guard.passes(update, values):
                     note({"skipped_updates": guard.skipped})
                 elif update % recipe.log_updates == 0 or update == updates:
                     note(values)
                 if guard.hopeless():
-                    raise guard.stop(curve_path.with_suffix(".not-finite.json"), "finished seeds are kept")
+                    raise guard.stop(
+                        curve_path.with_suffix(".not-finite.json"), "finished seeds are kept"
+                    )
                 epoch, within = divmod(update, updates_in_epoch)
                 if within == 0 or (epoch == 0 and update in recipe.evaluation_updates):
                     selected["last"] = logits_of(engine, classifier, recipe, dev, most_tokens, stop)
                     dev_score = task.score(selected["last"])
                     note({"epoch": update / updates_in_epoch, "dev_score": dev_score})
                     if dev_score > best_score:
-                        best_score, best_update, selected["best"] = dev_score, update, selected["last"]
-                        best_weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
-            logits = {f"{task.selection_split}/{which}": found for which, found in selected.items()} | on_others("last", stop)
+                        best_score, best_update, selected["best"] = (
+                            dev_score,
+                            update,
+                            selected["last"],
+                        )
+                        best_weights = {
+                            name: tensor.detach().cpu().clone()
+                            for name, tensor in classifier.state_dict().items()
+                        }
+            logits = {
+                f"{task.selection_split}/{which}": found for which, found in selected.items()
+            } | on_others("last", stop)
             if best_update < updates:
                 classifier.load_state_dict(best_weights)
                 logits |= on_others("best", stop)
@@ -135,8 +199,19 @@ def finetune_seed(classifier: Classifier, recipe: Finetune, task: Task, seed: in
                 logits |= {f"{name}/best": logits[f"{name}/last"] for name in others}
         except Interrupted:
             engine.leave()
-            stop.end(f"interrupted at update {update} of {updates} of {what}: finished seeds are kept; "
-                     "run the same command again to go on (this seed starts anew)")
+            stop.end(
+                f"interrupted at update {update} of {updates} of {what}: finished seeds are kept; "
+                "run the same command again to go on (this seed starts anew)"
+            )
     curve.write()
-    return Outcome(logits, best_weights, best_update, best_score, updates, guard.skipped, progress.seconds(),
-                   progress.tokens_per_second(), speed)
+    return Outcome(
+        logits,
+        best_weights,
+        best_update,
+        best_score,
+        updates,
+        guard.skipped,
+        progress.seconds(),
+        progress.tokens_per_second(),
+        speed,
+    )

@@ -1,4 +1,6 @@
-"""What may go wrong with an update, and what is done about it: numbers that are not finite, spikes of the loss, memory that runs out."""
+"""What may go wrong with an update, and what is done about it: numbers that are not finite, spikes
+of the loss, memory that runs out.
+"""
 
 import math
 import statistics
@@ -25,7 +27,9 @@ LETTERS_OF_AN_ERROR = 120
 
 
 def is_spike(loss: float, before: Sequence[float]) -> bool:
-    """Whether a loss lies more than six standard deviations, and a nat, above the mean of the last hundred before it."""
+    """Whether a loss lies more than six standard deviations, and a nat, above the mean of the last
+    hundred before it.
+    """
     if len(before) < SPIKE_UPDATES:
         return False
     mean = statistics.fmean(before)
@@ -33,15 +37,21 @@ def is_spike(loss: float, before: Sequence[float]) -> bool:
 
 
 class Guard:
-    """Looks at the values of each update. One that is not finite took no step: it is counted, and the run stops after five in a row.
+    """Looks at the values of each update. One that is not finite took no step: it is counted, and
+    the run stops after five in a row.
 
-    The authors have no such guard. A skipped update is as though its batch had not been: weights, running averages and Adam's count of
-    steps stay; the schedule and the data go on. `members` gives the rows of an update's global batch, as places in its data.
+    The authors have no such guard. A skipped update is as though its batch had not been: weights,
+    running averages and Adam's count of steps stay; the schedule and the data go on. `members`
+    gives the rows of an update's global batch, as places in its data.
     """
 
-    def __init__(self, what: str, skipped: int, members: Callable[[int], Integers], show: bool) -> None:
+    def __init__(
+        self, what: str, skipped: int, members: Callable[[int], Integers], show: bool
+    ) -> None:
         self.what, self.skipped, self.members, self.show = what, skipped, members, show
-        self.row: list[tuple[int, dict[str, float]]] = []  # the updates just skipped, one after another
+        self.row: list[
+            tuple[int, dict[str, float]]
+        ] = []  # the updates just skipped, one after another
         self.losses: deque[float] = deque(maxlen=SPIKE_UPDATES)
         self.spoken = -math.inf
 
@@ -51,13 +61,21 @@ class Guard:
         if strange:
             self.skipped += 1
             self.row.append((update, strange))
-            self._say(f"{self.what}: update {update} skipped, its {_listed(strange)} ({self.skipped} skipped so far)")
+            self._say(
+                f"{self.what}: update {update} skipped, its {_listed(strange)} ({self.skipped}"
+                " skipped so far)"
+            )
             return False
         self.row.clear()
-        if is_spike(values["loss"], self.losses) and time.monotonic() - self.spoken > SECONDS_BETWEEN_NOTES:
+        if (
+            is_spike(values["loss"], self.losses)
+            and time.monotonic() - self.spoken > SECONDS_BETWEEN_NOTES
+        ):
             self.spoken = time.monotonic()
-            self._say(f"{self.what}: the loss of update {update} is {values['loss']:.3f}, a spike: the {SPIKE_UPDATES} before it have "
-                      f"{statistics.fmean(self.losses):.3f} on average")
+            self._say(
+                f"{self.what}: the loss of update {update} is {values['loss']:.3f}, a spike: the"
+                f" {SPIKE_UPDATES} before it have {statistics.fmean(self.losses):.3f} on average"
+            )
         self.losses.append(values["loss"])
         return True
 
@@ -66,15 +84,31 @@ class Guard:
         return len(self.row) >= MOST_SKIPPED_IN_A_ROW
 
     def stop(self, path: Path, saved: str) -> UserError:
-        """Write down in `path` which batches they were; the error to raise. `saved` says which checkpoint there is."""
+        """Write down in `path` which batches they were; the error to raise. `saved` says which
+        checkpoint there is.
+        """
         if self.show:
             with suppress(OSError):
-                write_json(path, {"updates": [{"update": update, "not_finite": {name: str(value) for name, value in strange.items()},
-                                               "batch": self.members(update).tolist()} for update, strange in self.row]})
+                write_json(
+                    path,
+                    {
+                        "updates": [
+                            {
+                                "update": update,
+                                "not_finite": {name: str(value) for name, value in strange.items()},
+                                "batch": self.members(update).tolist(),
+                            }
+                            for update, strange in self.row
+                        ]
+                    },
+                )
         first, (last, strange) = self.row[0][0], self.row[-1]
-        return UserError(f"{self.what}: updates {first} to {last} were skipped one after another, expected finite numbers, found "
-                         f"{_listed(strange)} at update {last}; {saved}; the rows of their batches are in {path}: look at them and at the "
-                         "curve before, lower the learning rate, lengthen the warm-up, or set precision to fp32 in params.yaml")
+        return UserError(
+            f"{self.what}: updates {first} to {last} were skipped one after another, expected"
+            f" finite numbers, found {_listed(strange)} at update {last}; {saved}; the rows of"
+            f" their batches are in {path}: look at them and at the curve before, lower the"
+            " learning rate, lengthen the warm-up, or set precision to fp32 in params.yaml"
+        )
 
     def _say(self, line: str) -> None:
         if self.show:
@@ -86,16 +120,28 @@ def _listed(values: Mapping[str, float]) -> str:
 
 
 class Room:
-    """How many rows of a batch go through the network at once: `rows`; half as many once memory has run out."""
+    """How many rows of a batch go through the network at once: `rows`; half as many once memory has
+    run out.
+    """
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
 
-    def take_update(self, engine: Engine, make: Callable[[int], Sequence[MicroBatch]], dropout_rate: float, seed: int, update: int,
-                    rates: Rates, stop: Stop) -> dict[str, float]:
-        """loop.take_update on `make(rows)`, taken again from its start with half the rows where memory runs out: the same sums.
+    def take_update(
+        self,
+        engine: Engine,
+        make: Callable[[int], Sequence[MicroBatch]],
+        dropout_rate: float,
+        seed: int,
+        update: int,
+        rates: Rates,
+        stop: Stop,
+    ) -> dict[str, float]:
+        """loop.take_update on `make(rows)`, taken again from its start with half the rows where
+        memory runs out: the same sums.
 
-        Raises UserError where one row is too much already, or where other processes are in the midst of the same update.
+        Raises UserError where one row is too much already, or where other processes are in the
+        midst of the same update.
         """
         while True:
             try:
@@ -103,21 +149,34 @@ class Room:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                self._halve(engine, update, f"{type(error).__name__}: {str(error)[:LETTERS_OF_AN_ERROR]}")
+                self._halve(
+                    engine, update, f"{type(error).__name__}: {str(error)[:LETTERS_OF_AN_ERROR]}"
+                )
             torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
 
     def _halve(self, engine: Engine, update: int, found: str) -> None:
         if self.rows == 1:
-            raise UserError(f"update {update}: one row at a time already takes more memory than there is ({found}); "
-                            "fewer stages side by side leave it more")
+            raise UserError(
+                f"update {update}: one row at a time already takes more memory than there is"
+                f" ({found}); fewer stages side by side leave it more"
+            )
         if engine.processes > 1:
-            raise UserError(f"update {update}: {self.rows} rows at a time take more memory than process {engine.rank} has ({found}); "
-                            f"set GPT1_MICRO_BATCH={self.rows // 2} or lower, and run the same command again")
+            raise UserError(
+                f"update {update}: {self.rows} rows at a time take more memory than process"
+                f" {engine.rank} has ({found}); set GPT1_MICRO_BATCH={self.rows // 2} or lower, and"
+                " run the same command again"
+            )
         self.rows //= 2
-        print(f"update {update}: memory ran out; it is taken again with {self.rows} rows at a time, as are those to come "
-              f"(GPT1_MICRO_BATCH={self.rows} does so from the start)", file=sys.stderr, flush=True)
+        print(
+            f"update {update}: memory ran out; it is taken again with {self.rows} rows at a time,"
+            f" as are those to come (GPT1_MICRO_BATCH={self.rows} does so from the start)",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that a GPU or this machine has no memory left."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator: can't allocate memory" in str(error)
+    return isinstance(
+        error, torch.OutOfMemoryError | MemoryError
+    ) or "DefaultCPUAllocator: can't allocate memory" in str(error)

@@ -16,20 +16,32 @@ from gpt1.train.precision import in_precision
 
 
 @torch.inference_mode()
-def heldout_values(network: Network, recipe: Pretrain, windows_bt: NDArray[Any], words_per_token: float,
-                   machine: Machine) -> dict[str, float]:
-    """Loss in nats a token over windows [b, context + 1], and perplexity for each token and for each word that the tokens make.
+def heldout_values(
+    network: Network,
+    recipe: Pretrain,
+    windows_bt: NDArray[Any],
+    words_per_token: float,
+    machine: Machine,
+) -> dict[str, float]:
+    """Loss in nats a token over windows [b, context + 1], and perplexity for each token and for
+    each word that the tokens make.
 
     Raises UserError where they are not finite.
     """
     device, rows, nats = torch.device(machine.device), machine.micro_batch_for(network.context), 0.0
     objective = Pretraining(network.to(device).eval())
     for start in range(0, len(windows_bt), rows):
-        part_bt = torch.from_numpy(windows_bt[start:start + rows]).to(device)
+        part_bt = torch.from_numpy(windows_bt[start : start + rows]).to(device)
         with in_precision(device, recipe):
             nats += float(objective(part_bt, NO_DROPOUT)["loss"]) * len(part_bt)
     loss = nats / len(windows_bt)
     if not math.isfinite(loss):
-        raise UserError("data/acquire/weights/official: expected a finite loss on the held-out books, found none; bring the weights again: "
-                        "gpt1 import FOLDER")
-    return {"heldout_loss": loss, "heldout_perplexity": math.exp(loss), "heldout_word_perplexity": math.exp(loss / words_per_token)}
+        raise UserError(
+            "data/acquire/weights/official: expected a finite loss on the held-out books, found"
+            " none; bring the weights again: gpt1 import FOLDER"
+        )
+    return {
+        "heldout_loss": loss,
+        "heldout_perplexity": math.exp(loss),
+        "heldout_word_perplexity": math.exp(loss / words_per_token),
+    }

@@ -1,6 +1,8 @@
-"""One process or many, on which device, with how many threads: read from the machine and the environment, never from params.yaml.
+"""One process or many, on which device, with how many threads: read from the machine and the
+environment, never from params.yaml.
 
-Nothing here may change a result: the global batch is fixed, and micro-batches and processes only share it out.
+Nothing here may change a result: the global batch is fixed, and micro-batches and processes only
+share it out.
 """
 
 import math
@@ -23,16 +25,22 @@ from gpt1.errors import UserError
 from gpt1.train.launched import join, run_together
 from gpt1.train.launchers import read_hostfile, torch_variables
 
-MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # tokens that go through the network at once where GPT1_MICRO_BATCH is not set
-SILENT_SECONDS = 120  # after which a process that gives no sign of life counts as hung, where GPT1_SILENT_SECONDS is not set
+MICRO_BATCH_TOKENS = {
+    "cpu": 4096,
+    "cuda": 65536,
+}  # tokens that go through the network at once where GPT1_MICRO_BATCH is not set
+# after which a process that gives no sign of life counts as hung, where GPT1_SILENT_SECONDS is not
+# set
+SILENT_SECONDS = 120
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this process runs on. `rank` counts all processes of the run, `local_rank` those of this host (and its GPUs).
+    """What this process runs on. `rank` counts all processes of the run, `local_rank` those of this
+    host (and its GPUs).
 
-    `zero_stage` is None where the model's size is to decide, `compiled` where the amount of work is, `hostfile` where there is but this
-    host, or a launcher did its work.
+    `zero_stage` is None where the model's size is to decide, `compiled` where the amount of work
+    is, `hostfile` where there is but this host, or a launcher did its work.
     """
 
     device: str
@@ -51,7 +59,9 @@ class Machine:
     reference_attention: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
-        """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make MICRO_BATCH_TOKENS, at least one."""
+        """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make
+        MICRO_BATCH_TOKENS, at least one.
+        """
         return self.micro_batch or max(1, MICRO_BATCH_TOKENS[self.device] // tokens_per_row)
 
 
@@ -60,37 +70,65 @@ def _whole_number(settings: Mapping[str, str | None], name: str) -> int | None:
     if value is None or value == "":
         return None
     if not value.isascii() or not value.isdigit() or int(value) == 0:
-        raise UserError(f"{name}: expected a whole number above 0, found {value!r}; set it in the environment or in .env")
+        raise UserError(
+            f"{name}: expected a whole number above 0, found {value!r}; set it in the environment"
+            " or in .env"
+        )
     return int(value)
 
 
-def _choice(settings: Mapping[str, str | None], name: str, choices: Mapping[str, bool]) -> bool | None:
+def _choice(
+    settings: Mapping[str, str | None], name: str, choices: Mapping[str, bool]
+) -> bool | None:
     value = settings.get(name)
     if value and value not in choices:
-        raise UserError(f"{name}: expected {' or '.join(choices)}, found {value!r}; set it in the environment or in .env")
+        raise UserError(
+            f"{name}: expected {' or '.join(choices)}, found {value!r}; set it in the environment"
+            " or in .env"
+        )
     return choices[value] if value else None
 
 
 def read_machine() -> Machine:
-    """What the environment (or else `.env`) and the machine say; the environment alone, of what launchers set. See `decide`."""
+    """What the environment (or else `.env`) and the machine say; the environment alone, of what
+    launchers set. See `decide`.
+    """
     settings = {**dotenv_values(".env"), **os.environ}
     device = settings.get("GPT1_DEVICE") or _best_device()
     return decide(settings, torch_variables(os.environ), device, _device_count(device), cores())
 
 
-def decide(settings: Mapping[str, str | None], launcher: Mapping[str, str], device: str, devices: int, cores_: int) -> Machine:
-    """The machine of these settings, a launcher's variables (none: {}), and so many devices (0: not to be had) and cores.
+def decide(
+    settings: Mapping[str, str | None],
+    launcher: Mapping[str, str],
+    device: str,
+    devices: int,
+    cores_: int,
+) -> Machine:
+    """The machine of these settings, a launcher's variables (none: {}), and so many devices (0: not
+    to be had) and cores.
 
-    GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for each GPU, one on a CPU) or GPT1_HOSTFILE,
-    GPT1_THREADS (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows), GPT1_ZERO_STAGE 0 to 3,
-    GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1, GPT1_ATTENTION fused or reference (on a GPU). What a launcher
-    says of processes holds. Raises UserError for values that make no sense.
+    GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for
+    each GPU, one on a CPU) or GPT1_HOSTFILE, GPT1_THREADS (default: the cores of this process,
+    shared among processes), GPT1_MICRO_BATCH (rows), GPT1_ZERO_STAGE 0 to 3, GPT1_SILENT_SECONDS,
+    GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1, GPT1_ATTENTION fused or reference (on a GPU).
+    What a launcher says of processes holds. Raises UserError for values that make no sense.
     """
     if device not in MICRO_BATCH_TOKENS:
-        raise UserError(f"GPT1_DEVICE: expected cpu or cuda, found {device!r}; set it in the environment or in .env")
+        raise UserError(
+            f"GPT1_DEVICE: expected cpu or cuda, found {device!r}; set it in the environment or in"
+            " .env"
+        )
     if devices == 0:
-        raise UserError("GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or install a CUDA build of torch")
-    named_hosts = Path(str(settings["GPT1_HOSTFILE"])) if settings.get("GPT1_HOSTFILE") and not launcher else None
+        raise UserError(
+            "GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or"
+            " install a CUDA build of torch"
+        )
+    named_hosts = (
+        Path(str(settings["GPT1_HOSTFILE"]))
+        if settings.get("GPT1_HOSTFILE") and not launcher
+        else None
+    )
     if launcher:
         names = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE")
         processes, here, local_rank, hosts = (int(launcher[name]) for name in names)
@@ -102,16 +140,32 @@ def decide(settings: Mapping[str, str | None], launcher: Mapping[str, str], devi
         processes = here = _whole_number(settings, "GPT1_PROCESSES") or devices
         local_rank, hosts = 0, 1
         if device == "cuda" and processes > devices:
-            raise UserError(f"GPT1_PROCESSES: expected at most one process for each of the {devices} GPUs, found {processes}; lower it")
+            raise UserError(
+                f"GPT1_PROCESSES: expected at most one process for each of the {devices} GPUs,"
+                f" found {processes}; lower it"
+            )
     stage = settings.get("GPT1_ZERO_STAGE") or None
     if stage not in (None, "0", "1", "2", "3"):
-        raise UserError(f"GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found {stage!r}; set it in the environment or in .env")
-    return Machine(device, processes, int(launcher.get("RANK", "0")), local_rank % devices if device == "cuda" else local_rank,
-                   _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // here), _whole_number(settings, "GPT1_MICRO_BATCH"),
-                   bool(launcher), settings.get("GPT1_ACCEPT_CHECKPOINT") == "1", None if stage is None else int(stage),
-                   named_hosts, hosts, _whole_number(settings, "GPT1_SILENT_SECONDS") or SILENT_SECONDS,
-                   _choice(settings, "GPT1_COMPILE", {"0": False, "1": True}),
-                   bool(_choice(settings, "GPT1_ATTENTION", {"fused": False, "reference": True})))
+        raise UserError(
+            f"GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found {stage!r}; set it in the environment or"
+            " in .env"
+        )
+    return Machine(
+        device,
+        processes,
+        int(launcher.get("RANK", "0")),
+        local_rank % devices if device == "cuda" else local_rank,
+        _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // here),
+        _whole_number(settings, "GPT1_MICRO_BATCH"),
+        bool(launcher),
+        settings.get("GPT1_ACCEPT_CHECKPOINT") == "1",
+        None if stage is None else int(stage),
+        named_hosts,
+        hosts,
+        _whole_number(settings, "GPT1_SILENT_SECONDS") or SILENT_SECONDS,
+        _choice(settings, "GPT1_COMPILE", {"0": False, "1": True}),
+        bool(_choice(settings, "GPT1_ATTENTION", {"fused": False, "reference": True})),
+    )
 
 
 def _best_device() -> str:
@@ -130,7 +184,8 @@ def _device_count(device: str) -> int:
 
 
 def prepare(machine: Machine) -> None:
-    """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same large blocks again and again.
+    """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same
+    large blocks again and again.
 
     One of several processes then knows where the others are, and beats for its launcher.
     """
@@ -149,34 +204,73 @@ def prepare(machine: Machine) -> None:
 
 
 def spread(machine: Machine, module: str, *arguments: str) -> bool:
-    """Where several processes are wanted and no launcher made them: run `python -m module arguments` in each.
+    """Where several processes are wanted and no launcher made them: run `python -m module
+    arguments` in each.
 
-    Returns False where this process is to do the work itself, True when all have succeeded; otherwise ends this process, see
-    `run_together`. Processes on several hosts are started and watched by DeepSpeed's launcher. Raises UserError where that needs more.
+    Returns False where this process is to do the work itself, True when all have succeeded;
+    otherwise ends this process, see `run_together`. Processes on several hosts are started and
+    watched by DeepSpeed's launcher. Raises UserError where that needs more.
     """
     if machine.launched or machine.processes == 1:
         return False
     if machine.hostfile is not None:
         _spread_over_hosts(machine.hostfile, {"DS_ACCELERATOR": machine.device}, module, *arguments)
         return True
-    shared = {**os.environ, "WORLD_SIZE": str(machine.processes), "LOCAL_WORLD_SIZE": str(machine.processes),
-              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": str(machine.threads)}
-    run_together([sys.executable, "-m", module, *arguments],
-                 [shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(machine.processes)], machine.silent_seconds)
+    shared = {
+        **os.environ,
+        "WORLD_SIZE": str(machine.processes),
+        "LOCAL_WORLD_SIZE": str(machine.processes),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "OMP_NUM_THREADS": str(machine.threads),
+    }
+    run_together(
+        [sys.executable, "-m", module, *arguments],
+        [
+            shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            for rank in range(machine.processes)
+        ],
+        machine.silent_seconds,
+    )
     return True
 
 
-def _spread_over_hosts(hostfile: Path, own: Mapping[str, str], module: str, *arguments: str) -> None:
-    """By DeepSpeed's launcher, by way of pdsh and ssh; our settings hold on all hosts, which need this folder at the same place."""
+def _spread_over_hosts(
+    hostfile: Path, own: Mapping[str, str], module: str, *arguments: str
+) -> None:
+    """By DeepSpeed's launcher, by way of pdsh and ssh; our settings hold on all hosts, which need
+    this folder at the same place.
+    """
     if shutil.which("pdsh") is None:
-        raise UserError("GPT1_HOSTFILE: expected the command pdsh, by which DeepSpeed reaches other hosts, found none; install pdsh, or "
-                        "start the processes by srun, mpirun or torchrun")
-    settings = {name: value for name, value in os.environ.items() if name.startswith("GPT1_") and name != "GPT1_HOSTFILE"}
+        raise UserError(
+            "GPT1_HOSTFILE: expected the command pdsh, by which DeepSpeed reaches other hosts,"
+            " found none; install pdsh, or start the processes by srun, mpirun or torchrun"
+        )
+    settings = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("GPT1_") and name != "GPT1_HOSTFILE"
+    }
     with tempfile.NamedTemporaryFile("w", suffix=".deepspeed_env") as exported:
         exported.writelines(f"{name}={value}\n" for name, value in {**settings, **own}.items())
         exported.flush()
-        run_together([sys.executable, "-m", "deepspeed.launcher.runner", "--hostfile", str(hostfile), "--master_port", str(free_port()),
-                      "--no_local_rank", "--module", module, *arguments], [{**os.environ, **own, "DS_ENV_FILE": exported.name}], math.inf)
+        run_together(
+            [
+                sys.executable,
+                "-m",
+                "deepspeed.launcher.runner",
+                "--hostfile",
+                str(hostfile),
+                "--master_port",
+                str(free_port()),
+                "--no_local_rank",
+                "--module",
+                module,
+                *arguments,
+            ],
+            [{**os.environ, **own, "DS_ENV_FILE": exported.name}],
+            math.inf,
+        )
 
 
 def free_port() -> int:
@@ -191,22 +285,41 @@ def cpu_name() -> str:
     """The processor's name as the system gives it."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor() or "unknown")
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor() or "unknown",
+    )
 
 
 def peak_memory_bytes() -> int:
-    """Most memory that this process has held. Linux's getrusage would count what its parent held too."""
+    """Most memory that this process has held. Linux's getrusage would count what its parent held
+    too.
+    """
     status = Path("/proc/self/status")
     if status.is_file():
-        return next(int(line.split()[1]) * 1024 for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return next(
+            int(line.split()[1]) * 1024
+            for line in status.read_text(encoding="ascii").splitlines()
+            if line.startswith("VmHWM")
+        )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def facts(machine: Machine) -> dict[str, Any]:
-    """What a log says beside every time: processor, device, threads, processes, hosts, torch, peak memory of this process so far."""
+    """What a log says beside every time: processor, device, threads, processes, hosts, torch, peak
+    memory of this process so far.
+    """
     import torch
 
-    return {"cpu": cpu_name(), "device": torch.cuda.get_device_name() if machine.device == "cuda" else "cpu",
-            "threads": machine.threads, "processes": machine.processes, "hosts": machine.hosts,
-            "zero_stage": "by size" if machine.zero_stage is None else machine.zero_stage, "torch": torch.__version__,
-            "peak_memory_bytes": peak_memory_bytes()}
+    return {
+        "cpu": cpu_name(),
+        "device": torch.cuda.get_device_name() if machine.device == "cuda" else "cpu",
+        "threads": machine.threads,
+        "processes": machine.processes,
+        "hosts": machine.hosts,
+        "zero_stage": "by size" if machine.zero_stage is None else machine.zero_stage,
+        "torch": torch.__version__,
+        "peak_memory_bytes": peak_memory_bytes(),
+    }

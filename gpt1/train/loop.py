@@ -1,4 +1,6 @@
-"""One update after another: draw the batch, losses and gradients of its micro-batches, step; with progress and a way to stop."""
+"""One update after another: draw the batch, losses and gradients of its micro-batches, step; with
+progress and a way to stop.
+"""
 
 import math
 import signal
@@ -28,7 +30,8 @@ QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
 
 def seed_for(*parts: int) -> int:
-    """One 63-bit seed from whole numbers (a run's seed, what it is for, an update, ...); any change gives an unrelated seed.
+    """One 63-bit seed from whole numbers (a run's seed, what it is for, an update, ...); any change
+    gives an unrelated seed.
 
     A 0 at the end counts for nothing, so number from 1 what comes last.
     """
@@ -36,20 +39,30 @@ def seed_for(*parts: int) -> int:
 
 
 class MicroBatch(NamedTuple):
-    """Numbers of these rows in the global batch [b], their share of it, and the rows themselves as the objective takes them."""
+    """Numbers of these rows in the global batch [b], their share of it, and the rows themselves as
+    the objective takes them.
+    """
 
     rows_b: Integers
     share: float
     inputs: Any
 
 
-def take_update(engine: Engine, micro_batches: Sequence[MicroBatch], dropout_rate: float, seed: int, update: int,
-                rates: Rates, stop: "Stop") -> dict[str, float]:
+def take_update(
+    engine: Engine,
+    micro_batches: Sequence[MicroBatch],
+    dropout_rate: float,
+    seed: int,
+    update: int,
+    rates: Rates,
+    stop: "Stop",
+) -> dict[str, float]:
     """One step on this process's micro-batches.
 
-    Dropout follows (seed, update) and the rows' numbers in the global batch, whatever the processes and micro-batches. Returns the
-    global batch's losses, the gradient's norm before clipping and the learning rate; where one of them is not finite no step has been
-    taken. Raises Interrupted where the run is to end, before its step.
+    Dropout follows (seed, update) and the rows' numbers in the global batch, whatever the processes
+    and micro-batches. Returns the global batch's losses, the gradient's norm before clipping and
+    the learning rate; where one of them is not finite no step has been taken. Raises Interrupted
+    where the run is to end, before its step.
     """
     engine.begin(len(micro_batches))
     sums: dict[str, torch.Tensor] = {}
@@ -57,14 +70,21 @@ def take_update(engine: Engine, micro_batches: Sequence[MicroBatch], dropout_rat
         losses = engine.forward(inputs, Dropout(dropout_rate, seed_for(seed, update), rows_b))
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
-            sums[name] = sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
+            sums[name] = (
+                sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
+            )
     values = total_floats(engine, [float(value) for value in sums.values()])
     norm = engine.step(rates) if all(map(math.isfinite, values)) else math.nan
-    return dict(zip(sums, values, strict=True)) | {"learning_rate": rates.learning_rate, "gradient_norm": norm}
+    return dict(zip(sums, values, strict=True)) | {
+        "learning_rate": rates.learning_rate,
+        "gradient_norm": norm,
+    }
 
 
 class Interrupted(BaseException):
-    """The run has been asked to end, and every process knows; no error, as KeyboardInterrupt is none."""
+    """The run has been asked to end, and every process knows; no error, as KeyboardInterrupt is
+    none.
+    """
 
 
 class Stop:
@@ -78,13 +98,19 @@ class Stop:
         self.signal = number
 
     def between(self, engine: Engine, items: Iterable[Item], most: int) -> Iterator[Item]:
-        """This process's items one after another. Raises Interrupted before the next one where any process has been asked to end.
+        """This process's items one after another. Raises Interrupted before the next one where any
+        process has been asked to end.
 
-        `most` is how many the process with the most has: all must ask each other equally often, or one would wait for ever.
+        `most` is how many the process with the most has: all must ask each other equally often, or
+        one would wait for ever.
         """
         own = iter(items)
         for _ in range(most):
-            if total_floats(engine, [float(self.signal)])[0] if engine.processes > 1 else self.signal:
+            if (
+                total_floats(engine, [float(self.signal)])[0]
+                if engine.processes > 1
+                else self.signal
+            ):
                 raise Interrupted
             yield from islice(own, 1)
 
@@ -110,27 +136,41 @@ def stoppable() -> Iterator[Stop]:
 
 
 class Progress:
-    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten seconds. `what`: `<stage> <name>`."""
+    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
+    seconds. `what`: `<stage> <name>`.
+    """
 
     def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
         self.log = MachineLog(LOGS / f"{what.replace(' ', '/', 1)}-machine.jsonl" if show else None)
         self.what, self.updates, self.show = what, updates, show
         self.first, self.tokens = done, 0
         self.started = self.spoken = time.monotonic()
-        self.bar = tqdm(total=updates, initial=done, desc=what, unit="update", disable=not (show and sys.stderr.isatty()))
+        self.bar = tqdm(
+            total=updates,
+            initial=done,
+            desc=what,
+            unit="update",
+            disable=not (show and sys.stderr.isatty()),
+        )
 
     def advance(self, update: int, tokens: int, loss: float) -> None:
         """Note that `update` is done, on `tokens` tokens."""
         self.tokens += tokens
         self.log.advance(update, tokens)
         if not self.bar.disable:
-            self.bar.set_postfix_str(f"loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s", refresh=False)
+            self.bar.set_postfix_str(
+                f"loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s", refresh=False
+            )
             self.bar.update()
         elif self.show and time.monotonic() - self.spoken > QUIET_SECONDS:
             self.spoken = time.monotonic()
             left = (self.spoken - self.started) / (update - self.first) * (self.updates - update)
-            print(f"{self.what}: update {update} of {self.updates}, loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s, "
-                  f"{left / 60:.1f} min left", file=sys.stderr, flush=True)
+            print(
+                f"{self.what}: update {update} of {self.updates}, loss {loss:.3f},"
+                f" {self.tokens_per_second():,.0f} tokens/s, {left / 60:.1f} min left",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def seconds(self) -> float:
         """Seconds since the start."""

@@ -15,21 +15,35 @@ SCORE_CLASSES = 6  # STS-B scores lie between 0 and 5
 
 
 class LanguageModelLoss(NamedTuple):
-    """Mean over sequences of equation 1, to be minimised, and the loss of each sequence [n], to be looked at; in nats a token."""
+    """Mean over sequences of equation 1, to be minimised, and the loss of each sequence [n], to be
+    looked at; in nats a token.
+    """
 
     mean: Tensor
     losses_n: Tensor
 
 
-def language_model(hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real_nt: Tensor) -> LanguageModelLoss:
+def language_model(
+    hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real_nt: Tensor
+) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its real targets.
 
-    The softmax is tied to the embeddings, over the rows given. `real_nt` is true where a target counts; each sequence needs one.
+    The softmax is tied to the embeddings, over the rows given. `real_nt` is true where a target
+    counts; each sequence needs one.
     """
-    sequence_m = torch.arange(len(real_nt), device=real_nt.device)[:, None].expand_as(real_nt)[real_nt]
+    sequence_m = torch.arange(len(real_nt), device=real_nt.device)[:, None].expand_as(real_nt)[
+        real_nt
+    ]
     weights_m = 1.0 / real_nt.sum(dim=1)[sequence_m] / len(real_nt)
-    mean, losses_m = tied_softmax(hidden_ntd[real_nt], embeddings_vd, targets_nt[real_nt], weights_m)
-    return LanguageModelLoss(mean, torch.zeros_like(losses_m[:len(real_nt)]).index_add(0, sequence_m, losses_m * weights_m * len(real_nt)))
+    mean, losses_m = tied_softmax(
+        hidden_ntd[real_nt], embeddings_vd, targets_nt[real_nt], weights_m
+    )
+    return LanguageModelLoss(
+        mean,
+        torch.zeros_like(losses_m[: len(real_nt)]).index_add(
+            0, sequence_m, losses_m * weights_m * len(real_nt)
+        ),
+    )
 
 
 def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
@@ -38,7 +52,9 @@ def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
 
 
 def score_distribution(scores_b: Tensor) -> Tensor:
-    """Soft labels [b, 6] of scores in 0..5: a score y puts y - floor(y) on floor(y) + 1 and the rest on floor(y) (Tai et al. 2015)."""
+    """Soft labels [b, 6] of scores in 0..5: a score y puts y - floor(y) on floor(y) + 1 and the
+    rest on floor(y) (Tai et al. 2015).
+    """
     classes_c = torch.arange(SCORE_CLASSES, device=scores_b.device, dtype=scores_b.dtype)
     return (1 - (scores_b[:, None] - classes_c).abs()).clamp(min=0)
 
@@ -49,5 +65,7 @@ def soft_classification(logits_bo: Tensor, distribution_bo: Tensor) -> Tensor:
 
 
 def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor:
-    """Equation 5: mean task loss over examples + lambda · mean language-model loss over sequences."""
+    """Equation 5: mean task loss over examples + lambda · mean language-model loss over
+    sequences.
+    """
     return task_losses_b.mean() + lambda_lm * lm_loss

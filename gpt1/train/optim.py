@@ -1,4 +1,6 @@
-"""The authors' optimizer: Adam with decoupled decay, clipping by the global norm (paper, section 4.1, and their code)."""
+"""The authors' optimizer: Adam with decoupled decay, clipping by the global norm (paper, section
+4.1, and their code).
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,24 +24,36 @@ class Rates(NamedTuple):
     weight_decay: float
 
 
-def rates(recipe: Optimization, update: int, updates: int, warmup: float, skipped: int = 0) -> Rates:
+def rates(
+    recipe: Optimization, update: int, updates: int, warmup: float, skipped: int = 0
+) -> Rates:
     """The authors' Adam at `update` (from 1) in terms of AdamW.
 
-    They add epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate; `warmup` is a share of `updates`.
-    The schedule goes by the update, Adam's bias corrections by the steps taken: `skipped` updates before this one took none.
+    They add epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate;
+    `warmup` is a share of `updates`. The schedule goes by the update, Adam's bias corrections by
+    the steps taken: `skipped` updates before this one took none.
     """
     steps = update - skipped
-    root = math.sqrt(1.0 - recipe.beta2 ** steps)
-    return Rates(recipe.learning_rate * schedule(recipe.schedule, update, updates, warmup), recipe.epsilon / root,
-                 recipe.weight_decay * root / (1.0 - recipe.beta1 ** steps))
+    root = math.sqrt(1.0 - recipe.beta2**steps)
+    return Rates(
+        recipe.learning_rate * schedule(recipe.schedule, update, updates, warmup),
+        recipe.epsilon / root,
+        recipe.weight_decay * root / (1.0 - recipe.beta1**steps),
+    )
 
 
 def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
-    """Fused AdamW over a model's parameters: the first group, of rank above 1, decays; biases and gains do not."""
+    """Fused AdamW over a model's parameters: the first group, of rank above 1, decays; biases and
+    gains do not.
+    """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [{"params": [parameter for parameter in parameters if parameter.ndim > 1]},
-              {"params": [parameter for parameter in parameters if parameter.ndim <= 1]}]
-    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=(recipe.beta1, recipe.beta2), fused=True)
+    groups = [
+        {"params": [parameter for parameter in parameters if parameter.ndim > 1]},
+        {"params": [parameter for parameter in parameters if parameter.ndim <= 1]},
+    ]
+    return torch.optim.AdamW(
+        groups, lr=recipe.learning_rate, betas=(recipe.beta1, recipe.beta2), fused=True
+    )
 
 
 def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
@@ -51,15 +65,21 @@ def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
 def square_norm(tensors: list[Tensor]) -> Tensor:
     """The sum of the squares of all numbers, float64.
 
-    By short rows on a CPU: there a running float32 sum over the 31 M numbers of the embedding matrix is wrong in the third digit.
+    By short rows on a CPU: there a running float32 sum over the 31 M numbers of the embedding
+    matrix is wrong in the third digit.
     """
     if tensors[0].is_cuda:
         norms = torch.stack(torch._foreach_norm(tensors))
     else:
         flat = [tensor.flatten() for tensor in tensors]
         whole = [len(numbers) // ROW * ROW for numbers in flat]
-        norms = torch.cat([torch.linalg.vector_norm(part, dim=1) for numbers, length in zip(flat, whole, strict=True)
-                           for part in (numbers[:length].view(-1, ROW), numbers[None, length:])])
+        norms = torch.cat(
+            [
+                torch.linalg.vector_norm(part, dim=1)
+                for numbers, length in zip(flat, whole, strict=True)
+                for part in (numbers[:length].view(-1, ROW), numbers[None, length:])
+            ]
+        )
     return norms.double().square().sum()
 
 
@@ -75,16 +95,34 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
 
 
 def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's running averages as `<moment>.<parameter>`: the optimizer's own tensors. Empty before the first step."""
-    return {f"{moment}.{name}": optimizer.state[parameter][moment] for name, parameter in model.named_parameters()
-            for moment in MOMENTS if moment in optimizer.state[parameter]}
+    """Adam's running averages as `<moment>.<parameter>`: the optimizer's own tensors. Empty before
+    the first step.
+    """
+    return {
+        f"{moment}.{name}": optimizer.state[parameter][moment]
+        for name, parameter in model.named_parameters()
+        for moment in MOMENTS
+        if moment in optimizer.state[parameter]
+    }
 
 
 @torch.no_grad()
-def put_back(model: nn.Module, optimizer: torch.optim.Optimizer, weights: Mapping[str, Tensor], averages: Mapping[str, Tensor],
-             steps: int) -> None:
-    """Set a model's parameters, and its Adam to the running averages of `moments` after so many steps."""
+def put_back(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    weights: Mapping[str, Tensor],
+    averages: Mapping[str, Tensor],
+    steps: int,
+) -> None:
+    """Set a model's parameters, and its Adam to the running averages of `moments` after so many
+    steps.
+    """
     for name, parameter in model.named_parameters():
         parameter.copy_(weights[name])
-        optimizer.state[parameter] = {"step": torch.tensor(float(steps), device=parameter.device),
-                                      **{moment: averages[f"{moment}.{name}"].to(parameter.device, copy=True) for moment in MOMENTS}}
+        optimizer.state[parameter] = {
+            "step": torch.tensor(float(steps), device=parameter.device),
+            **{
+                moment: averages[f"{moment}.{name}"].to(parameter.device, copy=True)
+                for moment in MOMENTS
+            },
+        }

@@ -1,7 +1,9 @@
-"""The arithmetic that a recipe's precision asks for: weights stay float32; in bf16, matrix products take bfloat16 numbers.
+"""The arithmetic that a recipe's precision asks for: weights stay float32; in bf16, matrix products
+take bfloat16 numbers.
 
-Cores without bfloat16 products would need a hundred times as long for them in torch. There the same numbers, rounded to bfloat16, are
-multiplied in float32: the same results but for the order of sums, at float32's speed.
+Cores without bfloat16 products would need a hundred times as long for them in torch. There the same
+numbers, rounded to bfloat16, are multiplied in float32: the same results but for the order of sums,
+at float32's speed.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +18,14 @@ from torch.overrides import TorchFunctionMode
 from gpt1.config import Optimization
 
 EMULATED = "bf16 emulated"
-PRODUCTS: set[Any] = {F.linear, torch.matmul, Tensor.matmul, Tensor.__matmul__, F.scaled_dot_product_attention, torch.lstm}
+PRODUCTS: set[Any] = {
+    F.linear,
+    torch.matmul,
+    Tensor.matmul,
+    Tensor.__matmul__,
+    F.scaled_dot_product_attention,
+    torch.lstm,
+}
 
 
 def arithmetic(device: torch.device, recipe: Optimization) -> str:
@@ -37,14 +46,25 @@ def native_bf16() -> bool:
 def in_precision(device: torch.device, recipe: Optimization) -> AbstractContextManager[Any]:
     """A block whose matrix products are of the recipe's precision."""
     contexts: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-        "fp32": nullcontext, "bf16": lambda: torch.autocast(device.type, dtype=torch.bfloat16), EMULATED: Bf16Emulation}
+        "fp32": nullcontext,
+        "bf16": lambda: torch.autocast(device.type, dtype=torch.bfloat16),
+        EMULATED: Bf16Emulation,
+    }
     return contexts[arithmetic(device, recipe)]()
 
 
 class Bf16Emulation(TorchFunctionMode):
-    """Inside, operands and results of matrix products, and their gradients, are rounded to bfloat16 and kept as float32."""
+    """Inside, operands and results of matrix products, and their gradients, are rounded to bfloat16
+    and kept as float32.
+    """
 
-    def __torch_function__(self, function: Any, types: Any, arguments: Iterable[Any] = (), options: dict[str, Any] | None = None) -> Any:
+    def __torch_function__(
+        self,
+        function: Any,
+        types: Any,
+        arguments: Iterable[Any] = (),
+        options: dict[str, Any] | None = None,
+    ) -> Any:
         """Called by torch for each of its functions."""
         if function not in PRODUCTS:
             return function(*arguments, **(options or {}))

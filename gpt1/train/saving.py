@@ -1,4 +1,6 @@
-"""Checkpoints while training goes on: training waits for a copy of the state in host memory, which a thread then writes."""
+"""Checkpoints while training goes on: training waits for a copy of the state in host memory, which
+a thread then writes.
+"""
 
 import os
 import sys
@@ -21,17 +23,35 @@ BACKGROUND_NICENESS = 10  # of the thread that writes: training comes first
 
 
 class Saver:
-    """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has one, the first one writes.
+    """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has
+    one, the first one writes.
 
-    `before` puts on disk what must be there before a checkpoint is, and raises OSError where it cannot. A checkpoint that cannot be
-    written is named on stderr; it never ends a training.
+    `before` puts on disk what must be there before a checkpoint is, and raises OSError where it
+    cannot. A checkpoint that cannot be written is named on stderr; it never ends a training.
     """
 
-    def __init__(self, engine: Engine, folder: Path, code: Mapping[str, str], machine: Mapping[str, Any], minutes: float, saved: int,
-                 before: Callable[[], None]) -> None:
-        self.engine, self.folder, self.code, self.machine, self.before = engine, folder, code, machine, before
+    def __init__(
+        self,
+        engine: Engine,
+        folder: Path,
+        code: Mapping[str, str],
+        machine: Mapping[str, Any],
+        minutes: float,
+        saved: int,
+        before: Callable[[], None],
+    ) -> None:
+        self.engine, self.folder, self.code, self.machine, self.before = (
+            engine,
+            folder,
+            code,
+            machine,
+            before,
+        )
         self.seconds, self.main = minutes * 60, engine.rank == 0
-        self.saved, self.began = saved, time.monotonic()  # the update of the last checkpoint, when the last was begun
+        self.saved, self.began = (
+            saved,
+            time.monotonic(),
+        )  # the update of the last checkpoint, when the last was begun
         self.thread = ThreadPoolExecutor(1, "checkpoint", _lower_priority)
         self.writing: tuple[Position, Future[None]] | None = None
         self.copies: dict[str, Tensor] = {}
@@ -43,8 +63,10 @@ class Saver:
             self._collect()
         late = self.main and time.monotonic() - self.began >= self.seconds
         if late and self.writing:
-            self._say(f"the checkpoint due at update {position.update} waits: that of update {self.writing[0].update} is still being "
-                      "written")
+            self._say(
+                f"the checkpoint due at update {position.update} waits: that of update"
+                f" {self.writing[0].update} is still being written"
+            )
         due = late and not self.writing
         if self.engine.processes > 1:  # all take part in giving the state
             due = total_floats(self.engine, [float(due)])[0] > 0
@@ -52,7 +74,9 @@ class Saver:
             self._begin(position)
 
     def finish(self, position: Position) -> str:
-        """Wait for a checkpoint in progress, then write that of `position` if it is not there. Returns in words what there is."""
+        """Wait for a checkpoint in progress, then write that of `position` if it is not there.
+        Returns in words what there is.
+        """
         self._collect()
         wanted = self.main and position.update > self.saved
         if self.engine.processes > 1:
@@ -61,14 +85,28 @@ class Saver:
             weights, moments = self.engine.state()
             if self.main:
                 if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
-                    return f"no checkpoint of it (weights that are not finite), the last one is of update {self.saved}"
+                    return (
+                        "no checkpoint of it (weights that are not finite), the last one is of"
+                        f" update {self.saved}"
+                    )
                 try:
                     self.before()
-                    self._write(position, *({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-                                            for tensors in (weights, moments)))
+                    self._write(
+                        position,
+                        *(
+                            {
+                                name: tensor.detach().cpu().contiguous()
+                                for name, tensor in tensors.items()
+                            }
+                            for tensors in (weights, moments)
+                        ),
+                    )
                     self.saved = position.update
                 except OSError as error:
-                    return f"no checkpoint of it ({_reason(error)}), the last one is of update {self.saved}"
+                    return (
+                        f"no checkpoint of it ({_reason(error)}), the last one is of update"
+                        f" {self.saved}"
+                    )
         return "checkpoint saved" if position.update else "nothing to save yet"
 
     def close(self) -> None:
@@ -86,20 +124,30 @@ class Saver:
         except OSError as error:
             self._failed(position, error)
             return
-        host = [{name: self._copy(f"{kind}/{name}", tensor) for name, tensor in tensors.items()}
-                for kind, tensors in (("weights", weights), ("moments", moments))]
+        host = [
+            {name: self._copy(f"{kind}/{name}", tensor) for name, tensor in tensors.items()}
+            for kind, tensors in (("weights", weights), ("moments", moments))
+        ]
         if self.engine.device.type == "cuda":
             torch.cuda.synchronize(self.engine.device)
         self.writing = position, self.thread.submit(self._write, position, *host)
 
     def _copy(self, name: str, tensor: Tensor) -> Tensor:
-        """A tensor's values in memory of this machine that is kept from one checkpoint to the next."""
+        """A tensor's values in memory of this machine that is kept from one checkpoint to the
+        next.
+        """
         if name not in self.copies:
-            self.copies[name] = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+            self.copies[name] = torch.empty(
+                tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda
+            )
         return self.copies[name].copy_(tensor.detach(), non_blocking=True)
 
-    def _write(self, position: Position, weights: dict[str, Tensor], moments: dict[str, Tensor]) -> None:
-        checkpoint.write_checkpoint(self.folder, position, weights, moments, self.code, self.machine)
+    def _write(
+        self, position: Position, weights: dict[str, Tensor], moments: dict[str, Tensor]
+    ) -> None:
+        checkpoint.write_checkpoint(
+            self.folder, position, weights, moments, self.code, self.machine
+        )
 
     def _collect(self) -> None:
         """Wait for the checkpoint in progress, if there is one, and note what became of it."""
@@ -114,8 +162,10 @@ class Saver:
             self.saved, self.said = position.update, ""
 
     def _failed(self, position: Position, error: OSError) -> None:
-        self._say(f"checkpoint of update {position.update} not written: {_reason(error)}; training goes on, "
-                  f"next try in {self.seconds / 60:g} min")
+        self._say(
+            f"checkpoint of update {position.update} not written: {_reason(error)}; training goes"
+            f" on, next try in {self.seconds / 60:g} min"
+        )
 
     def _say(self, line: str) -> None:
         """Say it unless the same kind of thing was said last."""
@@ -130,7 +180,9 @@ def _reason(error: OSError) -> str:
 
 
 def _lower_priority() -> None:
-    """Let this thread's work wait for that of others; only Linux gives a thread a priority of its own."""
+    """Let this thread's work wait for that of others; only Linux gives a thread a priority of its
+    own.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)

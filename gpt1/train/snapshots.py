@@ -1,4 +1,6 @@
-"""Snapshots of a network's weights along its pre-training (paper, Figure 2, right): outputs, so none may be missing in the end."""
+"""Snapshots of a network's weights along its pre-training (paper, Figure 2, right): outputs, so
+none may be missing in the end.
+"""
 
 import sys
 from pathlib import Path
@@ -23,8 +25,15 @@ class Snapshots:
         try:
             self.write()
         except OSError as error:
-            self.waiting[path] = {name: tensor.cpu().clone() for name, tensor in network.state_dict().items()}
-            print(f"{path} cannot be written ({error.strerror}): it waits in memory, training goes on", file=sys.stderr, flush=True)
+            self.waiting[path] = {
+                name: tensor.cpu().clone() for name, tensor in network.state_dict().items()
+            }
+            print(
+                f"{path} cannot be written ({error.strerror}): it waits in memory, training"
+                " goes on",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def write(self) -> None:
         """Put on disk what waits. Raises OSError where that cannot be."""

@@ -1,6 +1,8 @@
-"""Adam's state, from ZeRO stage 1 on shared out among processes: the authors' clipping there, and one whole state from all shares.
+"""Adam's state, from ZeRO stage 1 on shared out among processes: the authors' clipping there, and
+one whole state from all shares.
 
-Stage 1 shares what Adam keeps, stage 2 the gradients too, stage 3 the weights too, during an update; the numbers are those of stage 0.
+Stage 1 shares what Adam keeps, stage 2 the gradients too, stage 3 the weights too, during an
+update; the numbers are those of stage 0.
 """
 
 import math
@@ -15,25 +17,38 @@ from gpt1.train.optim import MOMENTS, square_norm
 
 
 class Shards:
-    """This process's share, in a DeepSpeed engine of stage 1, 2 or 3. All processes must call all methods alike.
+    """This process's share, in a DeepSpeed engine of stage 1, 2 or 3. All processes must call all
+    methods alike.
 
-    Between updates every process has all weights, so that evaluations and snapshots know nothing of stages.
+    Between updates every process has all weights, so that evaluations and snapshots know nothing of
+    stages.
     """
 
-    def __init__(self, engine: Any, optimizer: torch.optim.Optimizer, stage: int, max_norm: float) -> None:
+    def __init__(
+        self, engine: Any, optimizer: torch.optim.Optimizer, stage: int, max_norm: float
+    ) -> None:
         self.engine, self.optimizer, self.stage, self.max_norm = engine, optimizer, stage, max_norm
         self.zero = engine.optimizer
-        self.flat: list[Tensor] = self.zero.fp32_partitioned_groups_flat if stage == 3 else self.zero.single_partition_of_fp32_groups
+        self.flat: list[Tensor] = (
+            self.zero.fp32_partitioned_groups_flat
+            if stage == 3
+            else self.zero.single_partition_of_fp32_groups
+        )
         for shard in self.flat:
-            optimizer.state[shard] = {"step": torch.zeros((), device=shard.device),
-                                      **{moment: torch.zeros_like(shard.detach()) for moment in MOMENTS}}
+            optimizer.state[shard] = {
+                "step": torch.zeros((), device=shard.device),
+                **{moment: torch.zeros_like(shard.detach()) for moment in MOMENTS},
+            }
         if stage < 3:
-            self.zero._lazy_init_hp_params_optimizer_state()  # else known to it only after a first step: too late for `scatter`
+            # else known to it only after a first step: too late for `scatter`
+            self.zero._lazy_init_hp_params_optimizer_state()
         self.whole = ExitStack()
         self._gather_weights(None)
 
     def begin(self) -> None:
-        """Leave weights to their owners, and forget gradients of micro-batches whose backward passes are complete."""
+        """Leave weights to their owners, and forget gradients of micro-batches whose backward
+        passes are complete.
+        """
         self.whole.close()
         self.zero.zero_grad()
         for kept in (self.zero.averaged_gradients, getattr(self.zero, "all_grad_tensors", {})):
@@ -41,7 +56,8 @@ class Shards:
 
     @torch.no_grad()
     def step(self) -> float:
-        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the norm over all shares before clipping.
+        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the norm
+        over all shares before clipping.
 
         The clipping is the authors': DeepSpeed's own divides by norm + 1e-6.
         """
@@ -65,14 +81,19 @@ class Shards:
         weights, moments = dict[str, Tensor](), dict[str, Tensor]()
         for name, parameter in self.engine.module.named_parameters():
             weight = {name: safe_get_full_fp32_param(parameter)}
-            averages = {f"{moment}.{name}": safe_get_full_optimizer_state(parameter, moment) for moment in MOMENTS}
+            averages = {
+                f"{moment}.{name}": safe_get_full_optimizer_state(parameter, moment)
+                for moment in MOMENTS
+            }
             if wanted:
                 weights |= {key: value.cpu() for key, value in weight.items()}
                 moments |= {key: value.cpu() for key, value in averages.items()}
         return weights, moments
 
     @torch.no_grad()
-    def scatter(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int) -> None:
+    def scatter(
+        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int
+    ) -> None:
         """Put whole weights and moments back into the shares, after so many steps."""
         from deepspeed.utils import safe_set_full_fp32_param, safe_set_full_optimizer_state
 
@@ -84,14 +105,22 @@ class Shards:
         for name, parameter in self.engine.module.named_parameters():
             safe_set_full_fp32_param(parameter, weights[name].to(self.flat[0].device))
             for moment in MOMENTS:
-                safe_set_full_optimizer_state(parameter, moments[f"{moment}.{name}"].to(self.flat[0].device), moment)
+                safe_set_full_optimizer_state(
+                    parameter, moments[f"{moment}.{name}"].to(self.flat[0].device), moment
+                )
         for shard in self.flat:
             self.optimizer.state[shard]["step"].fill_(steps)
         self._gather_weights(None)
 
     def _gather_weights(self, source: int | None) -> None:
-        """Have all weights in every process until `whole` is closed; what process `source`, if given, made of them then holds."""
+        """Have all weights in every process until `whole` is closed; what process `source`, if
+        given, made of them then holds.
+        """
         if self.stage == 3:
             import deepspeed
 
-            self.whole.enter_context(deepspeed.zero.GatheredParameters(list(self.engine.module.parameters()), modifier_rank=source))
+            self.whole.enter_context(
+                deepspeed.zero.GatheredParameters(
+                    list(self.engine.module.parameters()), modifier_rank=source
+                )
+            )

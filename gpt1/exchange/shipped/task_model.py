@@ -1,7 +1,7 @@
 """A fine-tuned GPT-1 and the answers it gives, from the files of this folder alone.
 
-Needs torch, transformers, safetensors, ftfy and spacy.
-On the command line: python task_model.py FIRST [SECOND]; for RACE: PASSAGE QUESTION ANSWER ANSWER …; for Story Cloze: STORY ENDING ENDING.
+Needs torch, transformers, safetensors, ftfy and spacy. On the command line: python task_model.py
+FIRST [SECOND]; for RACE: PASSAGE QUESTION ANSWER ANSWER …; for Story Cloze: STORY ENDING ENDING.
 """
 
 import json
@@ -40,40 +40,68 @@ class TaskModel(nn.Module):
 
     def ids(self, text: str) -> list[int]:
         """The ids of raw text: ftfy, standardisation, spaCy, lower case, byte pairs."""
-        return list(self.tokenizer(" ".join(self.cleaner.words(text)), add_special_tokens=False)["input_ids"])
+        return list(
+            self.tokenizer(" ".join(self.cleaner.words(text)), add_special_tokens=False)[
+                "input_ids"
+            ]
+        )
 
     def sequences(self, texts: Sequence[str], choices: Sequence[str]) -> list[list[int]]:
         """An example's sequences, shaped as in Figure 1 of the paper."""
         table = self.tokenizer.get_vocab()
         start, delimiter, extract = (table[symbol] for symbol in SPECIAL_SYMBOLS)
-        shaped = shape(self.task["kind"], [self.ids(text) for text in texts], [self.ids(text) for text in choices],
-                       Symbols(start, delimiter, extract), self.task["context"])
+        shaped = shape(
+            self.task["kind"],
+            [self.ids(text) for text in texts],
+            [self.ids(text) for text in choices],
+            Symbols(start, delimiter, extract),
+            self.task["context"],
+        )
         return list(shaped.sequences)
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[str], choices: Sequence[str] = ()) -> Tensor:
         """Logits [outputs] of an example: its texts, and for multiple choice its choices."""
-        states = torch.stack([self.transformer(torch.tensor([ids])).last_hidden_state[0, -1] for ids in self.sequences(texts, choices)])
-        logits: Tensor = self.head(states)[:, 0] if self.task["combine"] == "choose" else self.head(states.sum(0))
+        states = torch.stack(
+            [
+                self.transformer(torch.tensor([ids])).last_hidden_state[0, -1]
+                for ids in self.sequences(texts, choices)
+            ]
+        )
+        logits: Tensor = (
+            self.head(states)[:, 0]
+            if self.task["combine"] == "choose"
+            else self.head(states.sum(0))
+        )
         return logits
 
     def answer(self, texts: Sequence[str], choices: Sequence[str] = ()) -> dict[str, Any]:
-        """The answer to an example: a label with probabilities, the number of a choice, or a score."""
+        """The answer to an example: a label with probabilities, the number of a choice, or a
+        score.
+        """
         shares = self.logits(texts, choices).double().softmax(0).tolist()
         if self.task["target"] == "score":
             return {"score": sum(number * share for number, share in enumerate(shares))}
         best = max(range(len(shares)), key=shares.__getitem__)
-        return {"label": self.task["labels"][best], "probabilities": dict(zip(self.task["labels"], shares, strict=True))}
+        return {
+            "label": self.task["labels"][best],
+            "probabilities": dict(zip(self.task["labels"], shares, strict=True)),
+        }
 
 
 def main() -> None:
     """Answer the example on the command line."""
     model, texts = TaskModel(Path(__file__).parent), sys.argv[1:]
-    parts = len(texts) - len(model.task["labels"]) if model.task["combine"] == "choose" else len(texts)
+    parts = (
+        len(texts) - len(model.task["labels"]) if model.task["combine"] == "choose" else len(texts)
+    )
     try:
         print(json.dumps(model.answer(texts[:parts], texts[parts:])))
     except ValueError as error:
-        sys.exit(f"error: {error}; expected: python task_model.py FIRST [SECOND], or CONTEXT … CHOICE CHOICE …")
+        sys.exit(
+            f"error: {error}; expected: python task_model.py FIRST [SECOND], or CONTEXT … CHOICE"
+            " CHOICE …"
+        )
 
 
 if __name__ == "__main__":
