@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from gpt1.config import Params, validate
-from gpt1.model.heads import Classifier, Head
+from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.model.networks import describe, make_network
 from gpt1.train import launch
 from gpt1.train.batches import Examples
@@ -162,14 +162,13 @@ def time_finetuning(
             "evaluation_updates": (),
         }
     )
-    draw, combine = (
-        torch.Generator().manual_seed(0),
-        {1: "single", 2: "sum"}.get(shape.sequences, "choose"),
-    )
+    draw = torch.Generator().manual_seed(0)
+    by_sequences: dict[int, Combine] = {1: "single", 2: "sum"}
+    combine = by_sequences.get(shape.sequences, "choose")
     network = make_network(name, params, rows, draw)
     classifier = Classifier(
         network, Head(params.model.width, 2, combine, params.model.weight_deviation, draw)
-    )  # type: ignore[arg-type]
+    )
     train = made_examples(EVALUATE_AFTER * shape.rows, shape, rows, params.model.context)
     dev = made_examples(2 * shape.rows, shape, rows, params.model.context)
     task = Task("made", {"train": train, "dev": dev}, "dev", lambda _: 0.0)

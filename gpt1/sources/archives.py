@@ -158,8 +158,11 @@ def _tar_files(archive: Path) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
     """(relative path, content) of every plain file in a tar archive, in its order."""
     with (
         gzip.open(archive) as stream,
-        tarfile.open(fileobj=_Watched(archive, stream), mode="r:") as tar,
-    ):  # type: ignore[call-overload]
+        tarfile.open(
+            fileobj=_Watched(archive, stream),  # type: ignore[call-overload]
+            mode="r:",
+        ) as tar,
+    ):
         for member in tar:
             if member.isdir():
                 continue
