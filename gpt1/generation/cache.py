@@ -8,18 +8,15 @@ window. Shape letters as in gpt.py, and r some of the b rows, l layers, c places
 values.
 """
 
-import math
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from gpt1.model.gpt import Block, Decoder
+from gpt1.model.dropout import NO_DROPOUT
+from gpt1.model.gpt import Decoder, Hidden, KeyValueCache, Tree
 from gpt1.model.lstm import Lstm, Network, State
 
-Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 Texts = Sequence[Sequence[int]]
 PADDING = 0  # any id will do
 
@@ -37,26 +34,6 @@ def padded(texts: Texts, device: torch.device) -> tuple[Tensor, Tensor]:
     longest = max(map(len, texts))
     rows = [[*text, *[PADDING] * (longest - len(text))] for text in texts]
     return torch.tensor(rows, device=device), torch.tensor([len(text) for text in texts])
-
-
-def states(decoder: Decoder, tokens_bt: Tensor, positions_bt: Tensor, attend: Attend) -> Tensor:
-    """Hidden states [b, t, d] by the decoder's own modules; `attend` mixes values from a layer's
-    queries, keys, values [b, h, t, .].
-    """
-    b, t = tokens_bt.shape
-    x_btd = F.embedding(tokens_bt, decoder.tokens) + F.embedding(positions_bt, decoder.positions)
-    for layer, block in enumerate(cast(list[Block], list(decoder.blocks))):
-        query_bhtd, key_bhtd, value_bhtd = (
-            block.qkv(x_btd).view(b, t, 3, block.heads, -1).permute(2, 0, 3, 1, 4)
-        )
-        mixed_btd = (
-            attend(layer, query_bhtd, key_bhtd, value_bhtd).transpose(1, 2).reshape(b, t, -1)
-        )
-        n_btd = block.attention_norm(x_btd + block.projection(mixed_btd))
-        x_btd = block.feed_forward_norm(
-            n_btd + block.contract(F.gelu(block.expand(n_btd), approximate="tanh"))
-        )
-    return x_btd
 
 
 class CachedDecoder:
@@ -126,17 +103,19 @@ class CachedDecoder:
         )
         t = tokens_rt.shape[1]
 
-        def attend(layer: int, query_rhtd: Tensor, key_rhtd: Tensor, value_rhtd: Tensor) -> Tensor:
-            self._keys_lbhcd[layer][index_r, :, :t] = key_rhtd
-            self._values_lbhcd[layer][index_r, :, :t] = value_rhtd
-            return F.scaled_dot_product_attention(
-                query_rhtd, key_rhtd, value_rhtd, is_causal=True
-            )  # padding comes last: nobody sees it
+        def kept(layer: int) -> KeyValueCache:
+            def keep_all(key_rhtd: Tensor, value_rhtd: Tensor) -> tuple[Tensor, Tensor]:
+                self._keys_lbhcd[layer][index_r, :, :t] = key_rhtd
+                self._values_lbhcd[layer][index_r, :, :t] = value_rhtd
+                return key_rhtd, value_rhtd
 
-        hidden_rtd = states(
-            self.decoder, tokens_rt, torch.arange(t, device=device).expand_as(tokens_rt), attend
+            return keep_all
+
+        # Padding comes last: nobody sees it.
+        read: Hidden = self.decoder(
+            tokens_rt, NO_DROPOUT, caches=[kept(layer) for layer in range(len(self._keys_lbhcd))]
         )
-        return hidden_rtd[torch.arange(len(texts), device=device), lengths_r.to(device) - 1]
+        return read.hidden_btd[torch.arange(len(texts), device=device), lengths_r.to(device) - 1]
 
     def _step(self, tokens_b: Tensor, places: list[int]) -> Tensor:
         """The hidden state [b, d] of one more token of each row, which stands at that row's place
@@ -147,28 +126,25 @@ class CachedDecoder:
             torch.arange(len(places), device=device),
             torch.tensor(places, device=device),
         )
-        unseen_b11c = (
-            (torch.arange(reach, device=device) > places_b[:, None])[:, None, None]
-            if min(places) < max(places)
-            else None
-        )
+        seen_b1c = torch.arange(reach, device=device) <= places_b[:, None, None]
 
-        def attend(layer: int, query_bh1d: Tensor, key_bh1d: Tensor, value_bh1d: Tensor) -> Tensor:
+        def kept(layer: int) -> KeyValueCache:
             keys_bhcd, values_bhcd = self._keys_lbhcd[layer], self._values_lbhcd[layer]
-            keys_bhcd[rows_b, :, places_b], values_bhcd[rows_b, :, places_b] = (
-                key_bh1d[:, :, 0],
-                value_bh1d[:, :, 0],
-            )
-            scores_bh1c = (
-                query_bh1d
-                / math.sqrt(query_bh1d.shape[3])
-                @ keys_bhcd[:, :, :reach].transpose(2, 3)
-            )
-            if unseen_b11c is not None:
-                scores_bh1c = scores_bh1c.masked_fill(unseen_b11c, -math.inf)
-            return scores_bh1c.softmax(3) @ values_bhcd[:, :, :reach]
 
-        return states(self.decoder, tokens_b[:, None], places_b[:, None], attend)[:, 0]
+            def keep_one(key_bh1d: Tensor, value_bh1d: Tensor) -> tuple[Tensor, Tensor]:
+                keys_bhcd[rows_b, :, places_b] = key_bh1d[:, :, 0]
+                values_bhcd[rows_b, :, places_b] = value_bh1d[:, :, 0]
+                return keys_bhcd[:, :, :reach], values_bhcd[:, :, :reach]
+
+            return keep_one
+
+        stepped: Hidden = self.decoder(
+            tokens_b[:, None],
+            NO_DROPOUT,
+            tree=Tree(seen_b1c, places_b[:, None]),
+            caches=[kept(layer) for layer in range(len(self._keys_lbhcd))],
+        )
+        return stepped.hidden_btd[:, 0]
 
 
 class CachedLstm:

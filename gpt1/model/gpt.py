@@ -6,7 +6,7 @@ embedding rows, p positions of the context.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -18,6 +18,9 @@ from gpt1.model.dropout import BLOCKS, PLACES_A_BLOCK, Dropout, cut, keep, scale
 
 Keep = Callable[[Tensor, Tensor, int, int, int], Tensor]
 Cut = Callable[[Tensor, Tensor, float], Tensor]
+# A layer's memory in decoding: takes the keys and values [b, h, t, d / h] of new positions, gives
+# those of all that they attend to.
+KeyValueCache = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Embeddings(NamedTuple):
@@ -63,7 +66,7 @@ class Hidden(NamedTuple):
 
 class Tree(NamedTuple):
     """Rows that branch: which positions each one sees (itself among them), and its position number,
-    for texts with a shared beginning.
+    for texts with a shared beginning or with a cache.
     """
 
     allowed_btt: Tensor
@@ -124,9 +127,15 @@ class Block(nn.Module):
         self.contract = nn.Linear(sizes.feed_forward, sizes.width)
         self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
 
-    def forward(self, x_md: Tensor, layout: Layout, masks: Masks | None) -> Tensor:
+    def forward(
+        self,
+        x_md: Tensor,
+        layout: Layout,
+        masks: Masks | None,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
         """Hidden states [m, d] of one block from those of the block below."""
-        attended_md = self.projection(self._attention(x_md, layout, masks))
+        attended_md = self.projection(self._attention(x_md, layout, masks, cache))
         n_md = self.attention_norm(
             x_md + attended_md
             if masks is None
@@ -140,11 +149,15 @@ class Block(nn.Module):
         )
         return normed_md
 
-    def _attention(self, x_md: Tensor, layout: Layout, masks: Masks | None) -> Tensor:
+    def _attention(
+        self, x_md: Tensor, layout: Layout, masks: Masks | None, cache: KeyValueCache | None
+    ) -> Tensor:
         b, t, _, bias_tt = layout
         query_bhtd, key_bhtd, value_bhtd = (
             layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         )
+        if cache is not None:
+            key_bhtd, value_bhtd = cache(key_bhtd, value_bhtd)
         if bias_tt is None:
             rate = 0.0 if masks is None else masks.rate
             mixed_bhtd = F.scaled_dot_product_attention(
@@ -222,13 +235,15 @@ class Decoder(nn.Module):
         dropout: Dropout,
         real_bt: Tensor | None = None,
         tree: Tree | None = None,
+        caches: Sequence[KeyValueCache] | None = None,
     ) -> Hidden:
         """Hidden states of token ids [b, t], t at most the context; a state sees its own and
         earlier positions only.
 
         Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere;
         without a tree false may only follow true. A `tree` says instead what each state sees and
-        where it stands; then t may be longer than the context.
+        where it stands; then t may be longer than the context. In decoding each block has one of
+        `caches`, and a tree's `allowed_btt` says which of the keys there each state sees.
         """
         embeddings = dropped(Embeddings(self.tokens, self.positions), dropout, self.keep, self.cut)
         if self.fused_attention and dropout.rate:
@@ -253,6 +268,7 @@ class Decoder(nn.Module):
                 self._masks(dropout, layout, BLOCKS + PLACES_A_BLOCK * number)
                 if dropout.rate
                 else None,
+                None if caches is None else caches[number],
             )
         return Hidden(layout.padded(x_md), embeddings)
 
