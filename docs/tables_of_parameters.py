@@ -129,7 +129,7 @@ def _rows(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
 def _said(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
     parts = [
         part.rstrip(".") + "."
-        for part in (model.__doc__ or "", notes.get(name, ""))
+        for part in (" ".join((model.__doc__ or "").split()), notes.get(name, ""))
         if part and not part.startswith("A part of")
     ]
     return " ".join(parts) + "\n\n" if parts else ""
