@@ -31,7 +31,7 @@ from gpt1.errors import UserError
 from gpt1.record.log import FLOW_RUN_URL, RUNS, checkout
 from gpt1.runs.graph import LOCK_FILE
 from gpt1.runs.run import News, Plan, alone_here, carry_out, make_plan
-from gpt1.runs.shared import can_travel
+from gpt1.runs.shared import can_travel, remote_name
 from gpt1.runs.worktrees import open_worktree
 
 THREADS = 256  # of tasks; how many stages are at work is the slots' to say
@@ -129,6 +129,8 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                 changed = profile or overrides or seeds is not None or tasks is not None
                 place = open_worktree(profile, overrides, seeds, tasks) if changed else ROOT
                 in_folder(place)
+                if spread:
+                    remote_name()  # one that cannot be used is told before anything runs
                 tag_run(
                     f"profile:{profile or 'checkout'}", f"commit:{commit()[:7]}", f"in:{place.name}"
                 )

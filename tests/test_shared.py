@@ -225,7 +225,7 @@ def test_mistakes_are_one_line(
         shared.lock_entries(["first"])
     (second.folder / ".dvc/config").write_text("[core]\n    analytics = false\n")
     assert shared.remote_name() is None
-    with pytest.raises(UserError, match=r"dvc remote add -d NAME URL"):
+    with pytest.raises(UserError, match=r"dvc remote add --local -d NAME URL"):
         shared.push(["first"])
     with pytest.raises(UserError, match="DVC cannot do its part here"):
         shared.find_stage("finetune@coal")

@@ -54,21 +54,32 @@ def opened() -> Iterator[Any]:
 
 def remote_name() -> str | None:
     """The name of DVC's default remote, or None where none is set. Raises UserError outside a DVC
-    repository.
+    repository, and where DVC lacks the package for such a remote.
     """
+    from dvc_objects.fs.errors import RemoteMissingDepsError
+
     with opened() as repo:
         name = repo.config["core"].get("remote")
-        return None if name is None else str(name)
+        if name is None:
+            return None
+        try:
+            repo.cloud.get_remote(name)  # connects to nothing yet
+        except (ImportError, RemoteMissingDepsError) as error:
+            raise UserError(
+                f"DVC cannot use its remote {name!r} here: {error}; make setup installs what S3"
+                " and SSH need, any other package is yours to add"
+            ) from error
+        return str(name)
 
 
 def require_remote() -> str:
-    """The name of DVC's default remote. Raises UserError where none is set."""
+    """The name of DVC's default remote. Raises UserError where none is set, or can be used."""
     if name := remote_name():
         return name
     raise UserError(
         "stages can be spread over machines only where DVC has a default remote that all of them"
-        " reach: dvc remote add -d NAME URL (a folder on a shared disk, ssh://…, s3://…), in each"
-        " clone"
+        " reach: dvc remote add --local -d NAME URL (a folder on a shared disk, ssh://…, s3://…),"
+        " in each clone"
     )
 
 
