@@ -327,6 +327,8 @@ def test_what_was_found_and_left_out_in_words():
         " with every seed; beside the paper 1 above, 1 with an interval that holds its number, 0"
         " below."
     )
+    alone = [one | {"seeds": "1"} for one in records]
+    assert found.table_sentence(2, alone, []).endswith("0 below, by intervals of one seed.")
     assert "beside" not in found.table_sentence(2, records, ["SNLI", "RTE"])
     assert (
         found.table_sentence(2, [records[0] | {"flagged_seeds": "1"}], ["SNLI"])

@@ -16,7 +16,7 @@ from gpt1.report.verdict import (
     NOT_MEASURED,
     UNDECIDED,
 )
-from gpt1.report.words import counted
+from gpt1.report.words import ONE_SEED, counted
 from gpt1.runs.schedule import group
 
 LEFT_OUT = "- Left out: "
@@ -81,6 +81,8 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
             f"; beside the paper {above} above, {len(spans) - above - below} with an interval that"
             f" holds its number, {below} below"
         )
+        if any(one.get("seeds") == "1" for one in compared):
+            told += f", by intervals of {ONE_SEED}"
     return f"{told}."
 
 

@@ -162,8 +162,8 @@ def records(params: Params, table: Ablation, caption: str) -> list[dict[str, Any
     found: list[dict[str, Any]] = []
     averaged = " ".join(columns_of(title)[0].name for title in table.averaged)
     for row in (TABLE5.full, *TABLE5.variants.values()):
-        mean = {AVERAGE: paper_average(row, table.averaged)} if averaged else {}
-        scores = mean | {title: TABLE5.score(row, title) for title in TABLE5.columns}
+        average = {AVERAGE: paper_average(row, table.averaged)} if averaged else {}
+        scores = average | {title: TABLE5.score(row, title) for title in TABLE5.columns}
         found += [
             {
                 "row": "paper",
