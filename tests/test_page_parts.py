@@ -31,7 +31,9 @@ def test_a_tone_follows_from_where_the_interval_lies(low, high, tone):
 
 
 def test_table_5_sets_losses_beside_the_paper_s():
-    def record(row, system, value, column, score="", low="", high="", variant="", task=""):
+    def record(
+        row, system, value, column, score="", low="", high="", variant="", task="", seeds=""
+    ):
         return {
             "row": row,
             "system": system,
@@ -43,6 +45,7 @@ def test_table_5_sets_losses_beside_the_paper_s():
             "high": high,
             "variant": variant,
             "task": task,
+            "seeds": seeds,
         }
 
     whole, lstm = "Transformer w/ aux LM (full)", "LSTM w/ aux LM"
@@ -56,17 +59,33 @@ def test_table_5_sets_losses_beside_the_paper_s():
         )
     ]
     for title, tasks in (("Avg", "mrpc rte"), ("MRPC", "mrpc")):
+        seeds = "1" if title == "Avg" else "2"
         records += [
-            record("ours", whole, "score", title, "60.0", "55.0", "65.0", "full", tasks),
-            record("ours", lstm, "score", title, "50.0", "45.0", "55.0", "lstm", tasks),
-            record("ours", lstm, "full less variant", title, "10.0", "4.0", "16.0", "lstm", tasks),
+            record("ours", whole, "score", title, "60.0", "55.0", "65.0", "full", tasks, seeds),
+            record("ours", lstm, "score", title, "50.0", "45.0", "55.0", "lstm", tasks, seeds),
+            record(
+                "ours",
+                lstm,
+                "full less variant",
+                title,
+                "10.0",
+                "4.0",
+                "16.0",
+                "lstm",
+                tasks,
+                seeds,
+            ),
         ]
     (_, average), (_, mrpc) = comparison.ablation_losses(records, [], "").rows
     assert (mrpc.text, mrpc.tone, mrpc.note) == ("+10.0", "good", "+4.0 to +16.0\nthe paper −0.9")
-    assert average.note == "+4.0 to +16.0", "the paper's mean is over eight tasks, ours over two"
+    assert average.note == "+4.0 to +16.0, one seed\nthe paper +5.6"
     (_, full, _), (_, own, _) = comparison.ablation_scores(records, [], "").rows
-    assert (full.note, own.note) == ("55.0 to 65.0", "55.0 to 65.0\nthe paper 82.3")
-    assert "paper" not in comparison.ablation_losses(records, ["MRPC"], "").rows[1][1].note
+    assert full.note == "55.0 to 65.0, one seed\nthe paper 74.7"
+    assert own.note == "55.0 to 65.0\nthe paper 82.3"
+    for row in comparison.ablation_losses(records, ["MRPC"], "").rows:
+        assert "paper" not in row[1].note
+    (sentence,) = (one for one in found.ablation_sentences(records, False) if "LSTM" in one)
+    assert "(+4.0 to +16.0, one seed; the paper +5.6 over the same)" in sentence
 
 
 def test_a_table_of_made_up_tasks_alone_has_no_column_of_differences_and_the_mean_has_its_interval():
@@ -308,6 +327,8 @@ def test_what_was_found_and_left_out_in_words():
         " with every seed; beside the paper 1 above, 1 with an interval that holds its number, 0"
         " below."
     )
+    alone = [one | {"seeds": "1"} for one in records]
+    assert found.table_sentence(2, alone, []).endswith("0 below, by intervals of one seed.")
     assert "beside" not in found.table_sentence(2, records, ["SNLI", "RTE"])
     assert (
         found.table_sentence(2, [records[0] | {"flagged_seeds": "1"}], ["SNLI"])
@@ -334,12 +355,12 @@ def test_what_was_found_and_left_out_in_words():
     ]
 
 
-def test_headline_numbers_a_file_each_and_none_that_compares_made_up_tasks(tmp_path, monkeypatch):
+def test_headline_numbers_a_file_each_and_a_difference_only_where_the_table_has_one(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     made_results.write_params(["rte", "snli"], [0, 1])
-    values = json.loads(Path("params.yaml").read_text())
-    values |= {"world": {"town": {"seed": 0, "books": 3, "pages": 3}}, "variants": {}}
-    values["sources"]["snli"]["folder"] = "world/town"
+    values = json.loads(Path("params.yaml").read_text()) | {"variants": {}}
     Path("params.yaml").write_text(json.dumps(values))
     made_curves.write_pretraining(
         "transformer",
@@ -355,7 +376,7 @@ def test_headline_numbers_a_file_each_and_none_that_compares_made_up_tasks(tmp_p
     table.write_text(
         f"{header}paper's"
         " model,RTE,,accuracy,56.0,,,\nours,RTE,rte,accuracy,66.0,58.9343,73.0657,10.0\n"
-        "ours,SNLI,snli,accuracy,66.0,60.0,71.0,-23.9\nours,QNLI,qnli,accuracy,,,,\n"
+        "ours,SNLI,snli,accuracy,66.0,60.0,71.0,\nours,QNLI,qnli,accuracy,,,,\n"
     )
     claims.write_text(
         "claim,ours,low,high,verdict\nlstm_below,8.0,6.0,10.0,confirmed\nlstm_size,8.0,6.0,10.0,not"

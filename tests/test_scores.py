@@ -329,3 +329,40 @@ def test_seeds_come_from_the_tasks_own_row():
     made_results.simple("rte", 90, 100, seeds=(3, 4))
     assert read_answers(read_params(), "rte").seeds == (3, 4)
     assert tuple(cells("table2")["RTE", "accuracy"].measured.scores) == (3, 4)
+
+
+def test_qqp_s_f1_on_dev_is_shown_and_compared_with_nothing():
+    """The server's rows hold 14 to 25 % duplicates (0.885 right with an F1 of 0.703), dev's 37 %."""
+    labels = [1] * 37 + [0] * 63
+    answers = [1] * 30 + [0] * 7 + [1] * 5 + [0] * 58
+    made_results.write_params(["qqp", "rte"], [0, 1])
+    made_results.write_task(
+        "qqp",
+        {"dev": labels},
+        {seed: {"dev/last": answers, "dev/best": answers} for seed in (0, 1)},
+    )
+    made_results.simple("rte", 90, 100, seeds=(0, 1))
+    found = cells("table4")
+    f1, accuracy = found["QQP", "f1"], found["QQP", "accuracy"]
+    assert f1.measured.mean == pytest.approx(100 * 2 * 30 / (30 + 7 + 30 + 5))
+    assert (f1.published, f1.compared, f1.difference) == (70.3, None, None)
+    assert (accuracy.measured.mean, accuracy.difference) == (88.0, pytest.approx(-0.5))
+    params = read_params()
+    glue = our_glue_mean(glue_cells(params))
+    assert glue.mean == pytest.approx((88.0 + 90.0) / 2)
+    assert glue.published == pytest.approx((88.5 + 56.0) / 2)
+    text = markdown(laid_out("table4"))
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "|" in line]
+    header, lines = rows[0], {row[1]: row for row in rows}
+    place = header.index("QQP (F1)")
+    assert lines["Finetuned Transformer LM (the paper)"][place] == "70.3"
+    assert "83.3" in lines["**this run (made_up)**"][place]
+    assert lines["ours less the paper's"][place] == "-"
+    details = [line for line in text.splitlines() if line.startswith("| QQP")]
+    assert [line.split("|")[-2].strip() for line in details] == ["-", "−0.5"]
+    assert any(line.startswith("- QQP: F1 on dev") for line in text.splitlines())
+
+
+def test_the_glue_mean_takes_qnli_v2_s_own_number():
+    write_glue(["qnli"], right=80)
+    assert our_glue_mean(glue_cells(read_params())).published == 87.4

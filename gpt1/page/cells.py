@@ -86,9 +86,12 @@ def plain(number: float | None) -> str:
     return NONE if number is None else words.number(number)
 
 
-def bounds(low: float | None, high: float | None, form: str = ".1f") -> str:
-    """An interval as words."""
-    return NONE if low is None or high is None else words.bounds(low, high, form)
+def interval(record: Record, form: str = ".1f") -> str:
+    """A record's interval as words, with a word where it is of one seed; NONE without one."""
+    low, high = value(record, "low"), value(record, "high")
+    if low is None or high is None:
+        return NONE
+    return words.bounds(low, high, form) + words.alone(whole(record, "seeds"))
 
 
 def listed(words: Sequence[str]) -> str:

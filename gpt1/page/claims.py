@@ -2,10 +2,16 @@
 
 from collections.abc import Sequence
 
-from gpt1.page.cells import Cell, Record, Sheet, Tone, bounds, value
+from gpt1.page.cells import Cell, Record, Sheet, Tone, interval, value
 from gpt1.report.bootstrap import COVERAGE
 from gpt1.report.claims import POINTS, RANKS
-from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED, NOT_MEASURED, UNDECIDED
+from gpt1.report.verdict import (
+    CONFIRMED,
+    DOES_NOT_COMPARE,
+    NOT_CONFIRMED,
+    NOT_MEASURED,
+    UNDECIDED,
+)
 from gpt1.report.words import minus, number
 from gpt1.report.zero_shot_claims import SCALED, SQUARED
 
@@ -13,6 +19,7 @@ VERDICTS: dict[str, tuple[Tone, str]] = {
     CONFIRMED: ("good", "✓"),
     NOT_CONFIRMED: ("bad", "✗"),
     UNDECIDED: ("even", "≈"),
+    DOES_NOT_COMPARE: ("quiet", "§"),
     NOT_MEASURED: ("quiet", "·"),
 }
 HEADER = ("claim", "verdict", "the paper", "this run", f"{COVERAGE:.0%} interval", "on what")
@@ -51,6 +58,6 @@ def _row(one: Record) -> tuple[Cell, ...]:
         Cell(one["verdict"], "", tone, mark),
         Cell(minus(one["published"])),
         told,
-        Cell(bounds(value(one, "low"), value(one, "high"), form)),
+        Cell(interval(one, form)),
         Cell("", one["basis"]),
     )

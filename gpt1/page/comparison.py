@@ -5,10 +5,9 @@ interval, the difference marked.
 from collections.abc import Collection, Sequence
 
 from gpt1.config import Params
-from gpt1.page.cells import NONE, Cell, Record, Scale, Sheet, bounds, plain, signed, value, whole
+from gpt1.page.cells import NONE, Cell, Record, Scale, Sheet, interval, plain, signed, value, whole
 from gpt1.report.bootstrap import COVERAGE
 from gpt1.report.notes import CHANCE, METRIC_WORDS, ONE_CLASS
-from gpt1.report.paper import TABLE5
 from gpt1.report.tables import made_up
 from gpt1.report.words import counted, spread
 from gpt1.tasks.table import TASKS
@@ -132,7 +131,7 @@ def _row(
     return (
         name,
         paper,
-        Cell(spread(mean, value(one, "sd")), bounds(low, high)),
+        Cell(spread(mean, value(one, "sd")), interval(one)),
         difference,
         chance,
         scale,
@@ -172,7 +171,7 @@ def _mean_row(one: Record, made_up: Collection[str]) -> tuple[Cell, ...]:
     return (
         Cell("GLUE" if one["column"] == "GLUE" else f"{len(tasks)} of GLUE's 9", "mean"),
         Cell(plain(compared), "" if one["column"] == "GLUE" else "over the same"),
-        Cell(spread(mean or 0.0, value(one, "sd")), bounds(low, high)),
+        Cell(spread(mean or 0.0, value(one, "sd")), interval(one)),
         difference,
         Cell(),
         scale,
@@ -208,10 +207,7 @@ def ablation_scores(records: Sequence[Record], made_up: Collection[str], caption
                 if told is not None and _compares(one, title, made_up)
                 else ""
             )
-            low, high = (value(one, "low"), value(one, "high")) if one else (None, None)
-            told_ours = "\n".join(
-                filter(None, (bounds(low, high) if low is not None else "", note))
-            )
+            told_ours = "\n".join(filter(None, (interval(one) if one and one["low"] else "", note)))
             cells.append(Cell(plain(value(one, "score")) + _signs(one) if one else NONE, told_ours))
         rows.append(tuple(cells))
     return Sheet(caption, ("column", *names.values()), tuple(rows))
@@ -261,7 +257,7 @@ def ablation_losses(
                     low,
                     high,
                     0.0,
-                    "\n".join(filter(None, (bounds(low, high, "+.1f"), note))),
+                    "\n".join(filter(None, (interval(one, "+.1f"), note))),
                 )
                 if one
                 else Cell(NONE, note)
@@ -271,12 +267,8 @@ def ablation_losses(
 
 
 def _compares(one: Record | None, title: str, made_up: Collection[str]) -> bool:
-    """Whether the paper's number stands beside ours: not on made-up tasks, and an average only over
-    as many tasks.
-    """
-    if one is None or one["metric"] != "mean":
-        return title not in made_up
-    return len(one["task"].split()) == len(TABLE5.columns) and not made_up
+    """Whether the paper's number stands beside ours: not on made-up tasks, one or all."""
+    return not made_up if one and one["metric"] == "mean" else title not in made_up
 
 
 def _by_place(records: Sequence[Record], what: str) -> dict[tuple[str, str], Record]:

@@ -5,12 +5,18 @@ functions of the reports' records.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpt1.page.cells import Record, bounds, listed, signed, value
+from gpt1.page.cells import Record, interval, listed, signed, value
 from gpt1.page.claims import counts
 from gpt1.page.comparison import FULL
 from gpt1.report.drawing import NETWORK_TITLES
-from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED, NOT_MEASURED, UNDECIDED
-from gpt1.report.words import counted
+from gpt1.report.verdict import (
+    CONFIRMED,
+    DOES_NOT_COMPARE,
+    NOT_CONFIRMED,
+    NOT_MEASURED,
+    UNDECIDED,
+)
+from gpt1.report.words import ONE_SEED, counted
 from gpt1.runs.schedule import group
 
 LEFT_OUT = "- Left out: "
@@ -75,6 +81,8 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
             f"; beside the paper {above} above, {len(spans) - above - below} with an interval that"
             f" holds its number, {below} below"
         )
+        if any(one.get("seeds") == "1" for one in compared):
+            told += f", by intervals of {ONE_SEED}"
     return f"{told}."
 
 
@@ -88,11 +96,10 @@ def ablation_sentences(records: Sequence[Record], made_up: bool) -> list[str]:
     told = []
     for variant, one in means.items():
         words = LOSSES.get(variant, f"The whole model is ahead of {one['system']} by")
-        low, high = value(one, "low"), value(one, "high")
         paper = "" if made_up else _paper_loss(records, one["system"])
         told.append(
             f"{words} {signed(value(one, 'score'))} points on average"
-            f" ({bounds(low, high, '+.1f')}{paper}), over"
+            f" ({interval(one, '+.1f')}{paper}), over"
             f" {counted(len(one['task'].split()), 'task')}."
         )
     return told
@@ -108,7 +115,9 @@ def _paper_loss(records: Sequence[Record], system: str) -> str:
         (one["system"] for one in records if one["row"] == "ours" and one["variant"] == FULL), ""
     )
     full, other = means.get(whole), means.get(system)
-    return "" if full is None or other is None else f"; the paper {signed(full - other)} over eight"
+    return (
+        "" if full is None or other is None else f"; the paper {signed(full - other)} over the same"
+    )
 
 
 def claims_sentence(records: Sequence[Record]) -> str:
@@ -119,6 +128,7 @@ def claims_sentence(records: Sequence[Record]) -> str:
     return (
         f"Of {len(records)} claims of the paper, {found[CONFIRMED]} confirmed,"
         f" {found[NOT_CONFIRMED]} not confirmed, {found[UNDECIDED]} undecided at this size,"
+        f" {found[DOES_NOT_COMPARE]} of a size that does not compare on made-up tasks,"
         f" {found[NOT_MEASURED]} not measured."
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from gpt1.config import Params
 from gpt1.files import stage_folder, write_json
 from gpt1.page.cells import Record, read_records, value
-from gpt1.page.comparison import FULL, invented_titles
+from gpt1.page.comparison import FULL
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.training import Trained, networks, read_training, smoothed, thinned
 from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED
@@ -19,16 +19,15 @@ Scores = dict[str, dict[str, float]]
 DRAWN = 200  # updates of a curve; `dvc plots` puts every one into its page
 
 
-def headline(params: Params) -> Scores:
+def headline() -> Scores:
     """Numbers by `table2/MNLI-m`: score x 100 with its interval, and where it compares the
     difference from the paper's.
     """
     report, scores = stage_folder("report"), Scores()
-    invented = invented_titles(params)
     for name in TABLES:
         for one in read_records(report / name / f"{name}.csv"):
             if one["row"] == "ours" and one["score"]:
-                scores[f"{name}/{place(one)}"] = of_score(one, invented)
+                scores[f"{name}/{place(one)}"] = of_score(one)
     for one in read_records(report / TABLE5.name / f"{TABLE5.name}.csv"):
         if (
             one["row"] == "ours"
@@ -58,19 +57,13 @@ def place(one: Record) -> str:
     return f"{one['column'].replace(' ', '-')}-{one['metric']}"
 
 
-def of_score(one: Record, invented: set[str]) -> dict[str, float]:
+def of_score(one: Record) -> dict[str, float]:
     """A record of Table 2, 3 or 4 as rounded numbers."""
-    found = {
-        name: number
-        for name in ("score", "low", "high")
+    return {
+        name: round(number, 2)
+        for name in ("score", "low", "high", "difference")
         if (number := value(one, name)) is not None
     }
-    if (difference := value(one, "difference")) is not None and not invented & {
-        one["column"],
-        *one["task"].split(),
-    }:
-        found["difference"] = difference
-    return {name: round(number, 2) for name, number in found.items()}
 
 
 def numbers(one: Record, name: str) -> dict[str, float]:
@@ -100,7 +93,7 @@ def write(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
         if params.pretrain.source == "train"
         else []
     )
-    found = headline(params)
+    found = headline()
     for one in trained:
         found[f"pretrain/{one.network}"] = {"perplexity": round(one.heldout_perplexity, 3)}
     for name, numbers_of in found.items():

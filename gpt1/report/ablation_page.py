@@ -9,6 +9,7 @@ from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
 from gpt1.report.ablations import (
+    AVERAGED,
     FULL,
     Ablation,
     Result,
@@ -19,11 +20,20 @@ from gpt1.report.ablations import (
     tasks_there,
 )
 from gpt1.report.bootstrap import Estimate
-from gpt1.report.notes import CHANCE, FEW_SEEDS, INTERVALS, METRIC_WORDS, ONE_CLASS, legend, marks
+from gpt1.report.notes import (
+    CHANCE,
+    FEW_SEEDS,
+    INTERVALS,
+    METRIC_WORDS,
+    ONE_CLASS,
+    QQP_NOTE,
+    legend,
+    marks,
+)
 from gpt1.report.paper import QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLE5
 from gpt1.report.scores import LAST_UPDATE
 from gpt1.report.tables import Grid, Page, between, facts
-from gpt1.report.words import NONE, large, number, signed, spread
+from gpt1.report.words import NONE, alone, large, number, signed, spread
 
 AVERAGE = "Avg"
 DETAILS = (
@@ -150,10 +160,10 @@ def records(params: Params, table: Ablation, caption: str) -> list[dict[str, Any
     record each.
     """
     found: list[dict[str, Any]] = []
+    averaged = " ".join(columns_of(title)[0].name for title in table.averaged)
     for row in (TABLE5.full, *TABLE5.variants.values()):
-        scores = {AVERAGE: TABLE5.printed_means[row.system]} | {
-            title: TABLE5.score(row, title) for title in TABLE5.columns
-        }
+        average = {AVERAGE: paper_average(row, table.averaged)} if averaged else {}
+        scores = average | {title: TABLE5.score(row, title) for title in TABLE5.columns}
         found += [
             {
                 "row": "paper",
@@ -162,6 +172,7 @@ def records(params: Params, table: Ablation, caption: str) -> list[dict[str, Any
                 "value": "score",
                 "column": title,
                 "metric": TABLE5.columns.get(title, "mean"),
+                "task": averaged if title == AVERAGE else columns_of(title)[0].name,
                 "score": score,
             }
             for title, score in scores.items()
@@ -174,11 +185,7 @@ def records(params: Params, table: Ablation, caption: str) -> list[dict[str, Any
     }
     for system in table.systems:
         ours = run | {"system": system_title(system), "variant": system}
-        mean = {
-            "column": AVERAGE,
-            "metric": "mean",
-            "task": " ".join(columns_of(title)[0].name for title in table.averaged),
-        }
+        mean = {"column": AVERAGE, "metric": "mean", "task": averaged}
         for value, estimate in (
             ("score", table.average(system)),
             ("full less variant", table.mean_difference(system, table.averaged)),
@@ -203,7 +210,6 @@ def facts_of(result: Result) -> dict[str, Any]:
     parts = result.parts
     return _numbers(result.estimate) | {
         "sd": result.deviation,
-        "seeds": len(result.sample.scores),
         "scores": " ".join(f"{value:.4f}" for value in result.sample.scores.values()),
         "split": " ".join(part.split for part in parts),
         "weights": parts[0].chosen,
@@ -247,14 +253,16 @@ def metrics(table: Ablation) -> dict[str, Any]:
 
 
 def within(estimate: Estimate) -> str:
-    """A difference with its interval, signed: +14.2 [+10.1, +18.0]."""
+    """A difference with its interval, signed, and a word where it is of one seed: +14.2 [+10.1,
+    +18.0].
+    """
     low, high = estimate.interval
-    return f"{signed(estimate.value)} [{signed(low)}, {signed(high)}]"
+    return f"{signed(estimate.value)} [{signed(low)}, {signed(high)}]{alone(estimate.seeds)}"
 
 
-def _numbers(estimate: Estimate) -> dict[str, float]:
+def _numbers(estimate: Estimate) -> dict[str, Any]:
     low, high = estimate.interval
-    return {"score": estimate.value, "low": low, "high": high}
+    return {"score": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
 
 
 def _paper_scores(system: str, table: Ablation) -> tuple[str, ...]:
@@ -391,6 +399,8 @@ def _notes(params: Params, table: Ablation) -> list[str]:
         lines.append(f"Left out: {left}; gpt1 profile says how to get what is missing.")
     if others := [system for system in table.systems if paper_row(system) is None]:
         lines.append(f"Not in the paper: {', '.join(others)}.")
+    if "qqp" in params.tasks and not params.sources["qqp"].made_up:
+        lines.append(QQP_NOTE)
     if "qnli" in params.tasks:
         lines.append(
             f"QNLI: the paper's rows are on version 1 ({QNLI_V1_TRAIN_ROWS:,} rows to train on); on"
@@ -405,14 +415,12 @@ def _average_note(table: Ablation) -> str:
     titles: Sequence[str] = table.averaged
     if not titles:
         return f"{AVERAGE}: no column has a score in every row, so there is none."
-    if len(titles) == len(TABLE5.columns):
-        return (
-            f"{AVERAGE}: the mean over all eight columns; the paper's as printed (its LSTM's mean"
-            " is 69.16, printed 69.1)."
-        )
-    rest = ", ".join(title for title in TABLE5.columns if title not in titles)
+    rest = ", ".join(title for title in AVERAGED if title not in titles)
+    printed = ", ".join(map(number, TABLE5.printed_means.values()))
     return (
-        f"{AVERAGE}: the mean over {len(titles)} of eight columns, which every row of ours has"
-        f" ({', '.join(titles)}), without {rest}; the paper's rows are averaged over the same"
-        " columns."
+        f"{AVERAGE}: the mean over {len(titles)} of eight columns ({', '.join(titles)}), in the"
+        " paper's rows as in ours: without QQP, whose F1 on dev compares with no number of the"
+        " paper"
+        + (f", and without {rest}, which not every row of ours has" if rest else "")
+        + f". Over all eight the paper prints {printed}."
     )

@@ -22,11 +22,12 @@ from gpt1.report.bootstrap import (
     resample,
     within_range,
 )
-from gpt1.report.paper import GLUE_TASKS, TABLE5, Row
+from gpt1.report.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, Row
 from gpt1.report.scores import Answered, Measured, answered, measured
 from gpt1.tasks.table import TASKS, Column, Task
 
 FULL = "full"
+AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, metric) != NOT_ON_DEV)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Ablation:
 
     @property
     def averaged(self) -> tuple[str, ...]:
-        """The columns of the average: those that every row with any result has."""
+        """The columns of the average: those of AVERAGED that every row with any result has."""
         rows = [
             system
             for system in self.systems
@@ -73,7 +74,7 @@ class Ablation:
         ]
         return tuple(
             title
-            for title in TABLE5.columns
+            for title in AVERAGED
             if rows and all((system, title) in self.results for system in rows)
         )
 

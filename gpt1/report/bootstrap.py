@@ -49,11 +49,12 @@ class Sample:
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """A number, the same number in every replicate [REPLICATES], and the range that COVERAGE of
-    these lie in.
+    these lie in. `seeds` is the fewest that any score behind it has.
     """
 
     value: float
     replicates: Floats
+    seeds: int
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -131,7 +132,7 @@ def over_seeds(task: str, sample: Sample) -> Estimate:
         chosen_sr = _generator(task, "seeds").integers(seeds, size=(seeds, REPLICATES))
         drawn_r = np.take_along_axis(every_sr, chosen_sr, axis=0).mean(axis=0)
         middle_r = middle_r + np.sqrt(seeds / (seeds - 1)) * (drawn_r - middle_r)
-    return Estimate(statistics.fmean(sample.scores.values()), middle_r)
+    return Estimate(statistics.fmean(sample.scores.values()), middle_r, seeds)
 
 
 def mean_of(estimates: Sequence[Estimate]) -> Estimate:
@@ -139,6 +140,7 @@ def mean_of(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(
         statistics.fmean(one.value for one in estimates),
         np.mean([one.replicates for one in estimates], axis=0),
+        min(one.seeds for one in estimates),
     )
 
 

@@ -7,12 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpt1.config import Params
-from gpt1.report.ablations import FULL, Ablation, columns_of, difference, paper_average
+from gpt1.report.ablations import AVERAGED, FULL, Ablation, columns_of, difference, paper_average
 from gpt1.report.bootstrap import Estimate, Floats
 from gpt1.report.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
 from gpt1.report.tables import made_up
 from gpt1.report.transfer import by_layers
-from gpt1.report.verdict import Claim, not_measured, together, verdict
+from gpt1.report.verdict import (
+    Claim,
+    not_measured,
+    order_verdict,
+    size_verdict,
+    together,
+    verdict,
+)
 from gpt1.report.words import NONE
 from gpt1.tasks.table import TASKS
 
@@ -20,6 +27,7 @@ POINTS, RANKS = "points", "rank correlation"
 ALL = tuple(TABLE5.columns)
 LARGER = ("QQP", "MNLI", "QNLI")  # over 100,000 rows to train on
 SMALLER = tuple(title for title in ALL if title not in LARGER)
+TABLE5_CLAIM = "Table 5, section 5"
 LSTM_BETTER = ("MRPC",)
 TRANSFER_TASKS = ("mnli", "race")
 LEAST_RANKED = 4  # of three points one order in six rises by chance, of four one in twenty-four
@@ -27,77 +35,34 @@ LEAST_RANKED = 4  # of three points one order in six rises by chance, of four on
 
 def ablation_claims(params: Params, table: Ablation) -> list[Claim]:
     """Claims about Table 5, in the paper's order."""
-    section = "Table 5, section 5"
-    return [
-        _average(
-            params,
-            table,
-            "pretraining_helps",
-            "Pre-training helps",
-            "no_pretraining",
-            ALL,
-            section,
-            1,
-            sized=False,
-        ),
-        _average(
-            params,
-            table,
+    larger, smaller = (", ".join(titles) for titles in (LARGER, SMALLER))
+    about = (
+        ("pretraining_helps", "Pre-training helps", "no_pretraining", ALL, 1),
+        (
             "pretraining_size",
             "Pre-training helps by about 15 points on average",
             "no_pretraining",
-            ALL,
-            section,
-            1,
-            sized=True,
+            AVERAGED,
+            None,
         ),
-        _average(
-            params,
-            table,
+        (
             "aux_lm_larger",
-            f"The auxiliary objective helps on the larger data sets ({', '.join(LARGER)})",
+            f"The auxiliary objective helps on the larger data sets ({larger})",
             "no_aux_lm",
             LARGER,
-            section,
             1,
-            sized=False,
         ),
-        _average(
-            params,
-            table,
+        (
             "aux_lm_smaller",
-            "The auxiliary objective does not help on the smaller data sets"
-            f" ({', '.join(SMALLER)})",
+            f"The auxiliary objective does not help on the smaller data sets ({smaller})",
             "no_aux_lm",
             SMALLER,
-            section,
             -1,
-            sized=False,
         ),
-        _average(
-            params,
-            table,
-            "lstm_below",
-            "The Transformer is better than the LSTM",
-            "lstm",
-            ALL,
-            section,
-            1,
-            sized=False,
-        ),
-        _average(
-            params,
-            table,
-            "lstm_size",
-            "The LSTM loses 5.6 points on average",
-            "lstm",
-            ALL,
-            section,
-            1,
-            sized=True,
-        ),
-        _lstm_only(params, table),
-    ]
+        ("lstm_below", "The Transformer is better than the LSTM", "lstm", ALL, 1),
+        ("lstm_size", "The LSTM loses 5.6 points on average", "lstm", AVERAGED, None),
+    )
+    return [*(_average(params, table, *one) for one in about), _lstm_only(params, table)]
 
 
 def _average(
@@ -107,41 +72,31 @@ def _average(
     statement: str,
     variant: str,
     titles: Sequence[str],
-    where: str,
-    direction: int,
-    sized: bool,
+    direction: int | None,
 ) -> Claim:
     """A claim about the mean of the whole model less a variant over columns, on those of them that
-    are there.
+    are there; without a direction it is one about the size.
     """
     there = [title for title in titles if (variant, title) in table.differences]
     estimate = table.mean_difference(variant, titles)
+    published = _published(variant, there or titles)
+    about = (key, statement, TABLE5_CLAIM, f"{published:+.1f}")
     if estimate is None:
-        return not_measured(
-            key,
-            statement,
-            where,
-            f"{_published(variant, titles):+.1f}",
-            POINTS,
-            _missing(params, variant, titles),
-        )
-    published = _published(variant, there)
+        return not_measured(*about, POINTS, _missing(params, variant, titles))
+    invented = bool(made_up(params, _tasks(there)))
     return Claim(
-        key,
-        statement,
-        where,
-        f"{published:+.1f}",
+        *about,
         published,
         POINTS,
         estimate,
-        _basis(table, variant, there, titles),
-        verdict(estimate.interval, direction, published if sized else None),
-        bool(made_up(params, _tasks(there))),
+        _basis(table, variant, there, titles if direction else ALL),
+        verdict(estimate, direction) if direction else size_verdict(estimate, published, invented),
+        invented,
     )
 
 
 def _lstm_only(params: Params, table: Ablation) -> Claim:
-    key, where = "lstm_only_mrpc", "Table 5, section 5"
+    key, where = "lstm_only_mrpc", TABLE5_CLAIM
     statement, unit = "The LSTM is better on MRPC only", "columns where the LSTM is better"
     there = {
         title: table.differences["lstm", title]
@@ -154,10 +109,10 @@ def _lstm_only(params: Params, table: Ablation) -> Claim:
     count = Estimate(
         len(better),
         np.sum([estimate.replicates < 0 for estimate in there.values()], axis=0).astype(np.float64),
+        min(estimate.seeds for estimate in there.values()),
     )
     parts = [
-        verdict(estimate.interval, -1 if title in LSTM_BETTER else 1, None)
-        for title, estimate in there.items()
+        verdict(estimate, -1 if title in LSTM_BETTER else 1) for title, estimate in there.items()
     ]
     return Claim(
         key,
@@ -279,9 +234,17 @@ def _transfer(params: Params, task: str) -> list[Claim]:
             rank_correlation(
                 layers, np.stack([result.estimate.replicates for result in results.values()])
             ),
+            min(result.estimate.seeds for result in results.values()),
         )
         second = Claim(
-            *each, "rises", None, RANKS, steady, basis, verdict(steady.interval, 1, None), invented
+            *each,
+            "rises",
+            None,
+            RANKS,
+            steady,
+            basis,
+            order_verdict(steady, len(layers)),
+            invented,
         )
     else:
         second = not_measured(
@@ -299,9 +262,7 @@ def _transfer(params: Params, task: str) -> list[Claim]:
         ]
     effect = difference(task, all_layers.sample, results[0].sample, f"transfer@{task}")
     return [
-        Claim(
-            *whole, told, gain, POINTS, effect, basis, verdict(effect.interval, 1, None), invented
-        ),
+        Claim(*whole, told, gain, POINTS, effect, basis, verdict(effect, 1), invented),
         second,
         *(
             [
@@ -312,7 +273,7 @@ def _transfer(params: Params, task: str) -> list[Claim]:
                     POINTS,
                     effect,
                     basis,
-                    verdict(effect.interval, 1, MNLI_TRANSFER_GAIN),
+                    size_verdict(effect, MNLI_TRANSFER_GAIN, invented),
                     invented,
                 )
             ]

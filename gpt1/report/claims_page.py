@@ -17,8 +17,16 @@ from gpt1.report.bootstrap import COVERAGE, REPLICATES
 from gpt1.report.claims import POINTS, RANKS, ablation_claims, transfer_claims
 from gpt1.report.formats import as_csv, escaped, grid
 from gpt1.report.notes import FEW_SEEDS
-from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED, NOT_MEASURED, RULE, UNDECIDED, Claim
-from gpt1.report.words import NONE, minus, number
+from gpt1.report.verdict import (
+    CONFIRMED,
+    DOES_NOT_COMPARE,
+    NOT_CONFIRMED,
+    NOT_MEASURED,
+    RULE,
+    UNDECIDED,
+    Claim,
+)
+from gpt1.report.words import NONE, ONE_SEED, alone, minus, number
 from gpt1.report.zero_shot_claims import SCALED, SQUARED, zero_shot_claims
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
@@ -46,6 +54,7 @@ CSV_COLUMNS = (
     "ours",
     "low",
     "high",
+    "seeds",
     "verdict",
     "made_up",
     "basis",
@@ -58,6 +67,7 @@ MARKS = {
     CONFIRMED: ("o", drawing.BLUE),
     NOT_CONFIRMED: ("X", drawing.VERMILION),
     UNDECIDED: ("D", drawing.GREY),
+    DOES_NOT_COMPARE: ("s", drawing.GREY),
 }
 INCHES_WIDE, INCHES_A_LINE, INCHES_BETWEEN, INCHES_OF_AXIS = 7.0, 0.14, 0.11, 0.5
 LETTERS_WIDE = 68  # a longer statement takes two lines
@@ -93,7 +103,7 @@ def row_of(claim: Claim) -> tuple[str, ...]:
         value = number(claim.estimate.value, form) + (
             f" ({minus(claim.detail)})" if claim.detail else ""
         )
-        interval = f"[{number(low, form)}, {number(high, form)}]"
+        interval = f"[{number(low, form)}, {number(high, form)}]{alone(claim.estimate.seeds)}"
     return (
         claim.statement + (MADE_UP if claim.made_up else ""),
         claim.where,
@@ -114,17 +124,20 @@ def notes(claims: Sequence[Claim]) -> list[str]:
             f"Intervals: {COVERAGE:.0%} by a percentile bootstrap of {REPLICATES:,} replicates over"
             " examples and seeds, paired: the same examples and seeds serve both systems of a"
             " difference; tasks are drawn apart. Zero-shot answers have no seeds, for there is one"
-            f" pre-training of each network: their intervals are over examples alone. {FEW_SEEDS}"
+            f" pre-training of each network: their intervals are over examples alone, of"
+            f" {ONE_SEED}. {FEW_SEEDS}"
         ),
         (
             "Each verdict stands on its own interval; among twenty such claims one may come out"
             " wrong by chance alone."
         ),
         (
-            "Steadily: Spearman's rank correlation of the score with the number of layers or"
-            " updates, over all points; that every single step rises would be too much to ask of"
-            " scores with a sampling error. Drawing examples again adds noise to the order, so its"
-            " interval leans towards 0."
+            "Steadily, and the more layers: Spearman's rank correlation of the score with the"
+            " number of layers or updates, over all points; that every single step rises would be"
+            " too much to ask of scores with a sampling error. Five points need 0.9, which chance"
+            " alone reaches in 4% of their orders. Drawing examples again adds noise to the order,"
+            " so its interval leans towards 0; and it takes what one seed did at a point for a fact"
+            " of that point."
         ),
         (
             f"Points: score x 100. {SCALED[0].upper()}{SCALED[1:]}: (score - random) / (state of"
@@ -162,7 +175,7 @@ def summary(claims: Sequence[Claim]) -> str:
     """How many claims have which verdict."""
     counts = [
         (sum(claim.verdict == one for claim in claims), one)
-        for one in (CONFIRMED, NOT_CONFIRMED, UNDECIDED, NOT_MEASURED)
+        for one in (CONFIRMED, NOT_CONFIRMED, UNDECIDED, DOES_NOT_COMPARE, NOT_MEASURED)
     ]
     return f"Of {len(claims)} claims: {', '.join(f'{count} {one}' for count, one in counts)}."
 
@@ -223,11 +236,11 @@ def metrics(claims: Sequence[Claim]) -> dict[str, Any]:
     """Numbers for `dvc metrics`: {"claims": {"pretraining_helps": {"ours": …, "low": …, "high": …,
     "confirmed": 1}, …}}.
     """
-    sign = {CONFIRMED: 1, UNDECIDED: 0, NOT_CONFIRMED: -1}
+    sign = {CONFIRMED: 1, NOT_CONFIRMED: -1}
     rows: dict[str, Any] = {
         claim.key: (
             {name: round(value, 4) for name, value in _numbers(claim).items()}
-            | {"confirmed": sign[claim.verdict]}
+            | {"confirmed": sign.get(claim.verdict, 0)}
         )
         for claim in claims
         if claim.estimate
@@ -238,6 +251,7 @@ def metrics(claims: Sequence[Claim]) -> dict[str, Any]:
             ("confirmed", CONFIRMED),
             ("not_confirmed", NOT_CONFIRMED),
             ("undecided", UNDECIDED),
+            ("does_not_compare", DOES_NOT_COMPARE),
             ("not_measured", NOT_MEASURED),
         )
     }
@@ -247,7 +261,7 @@ def metrics(claims: Sequence[Claim]) -> dict[str, Any]:
 def _numbers(claim: Claim) -> dict[str, float]:
     assert claim.estimate is not None
     low, high = claim.estimate.interval
-    return {"ours": claim.estimate.value, "low": low, "high": high}
+    return {"ours": claim.estimate.value, "low": low, "high": high, "seeds": claim.estimate.seeds}
 
 
 def draw(profile: str, claims: Sequence[Claim]) -> "Figure":
@@ -304,7 +318,7 @@ def _panel(axes: "Axes", title: str, claims: Sequence[Claim]) -> None:
         low, high = claim.estimate.interval
         axes.plot([low, high], [place, place], color=colour, linewidth=1.4)
         axes.plot(claim.estimate.value, place, marker, color=colour, markersize=4.5)
-        if claim.published_value is not None:
+        if claim.published_value is not None and not claim.made_up:
             axes.plot(
                 claim.published_value, place, "|", color="black", markersize=9, markeredgewidth=1.2
             )
@@ -315,8 +329,11 @@ def _panel(axes: "Axes", title: str, claims: Sequence[Claim]) -> None:
 
 
 def _lines(claim: Claim) -> list[str]:
+    assert claim.estimate is not None
     return textwrap.wrap(
-        claim.statement + (MADE_UP if claim.made_up else ""), LETTERS_WIDE, break_on_hyphens=False
+        claim.statement + (MADE_UP if claim.made_up else "") + alone(claim.estimate.seeds),
+        LETTERS_WIDE,
+        break_on_hyphens=False,
     )
 
 

@@ -212,8 +212,9 @@ def rows(
                 "metric": "mean",
                 "score": glue.mean,
                 "sd": glue.deviation,
-                "difference": glue.mean - glue.published,
-                "compared_with": glue.published,
+                "seeds": glue.estimate.seeds if glue.estimate else None,
+                "difference": glue.difference,
+                "compared_with": glue.published if glue.compares else None,
             }
             | bounds_of(glue.estimate)
         )
@@ -279,7 +280,7 @@ def metrics(table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> dict[
         columns["glue" if glue.complete else "glue_tasks_there"] = {
             "mean": round(glue.mean, 4),
             "tasks": len(glue.tasks),
-            "difference": round(glue.mean - glue.published, 4),
+            **({} if glue.difference is None else {"difference": round(glue.difference, 4)}),
             **{name: round(value, 4) for name, value in bounds_of(glue.estimate).items()},
         }
     return {table.name: columns}

@@ -16,11 +16,9 @@ INCHES_A_COLUMN, INCHES_HIGH, LETTER_POINTS = 0.95, 3.6, 9.0
 OURS, MAJORITY, PAPER = "#1f4e8c", "#8a8a8a", "#c0504d"
 
 
-def draw(title: str, cells: Sequence[Cell], comparable: bool) -> "Figure":
-    """Scores x 100 from top to bottom, columns from left to right.
-
-    `comparable`: whether the paper's numbers were measured on the same tasks; elsewhere they are
-    left out.
+def draw(title: str, cells: Sequence[Cell]) -> "Figure":
+    """Scores x 100 from top to bottom, columns from left to right; the paper's number only where it
+    compares.
     """
     from matplotlib.figure import Figure
 
@@ -66,10 +64,10 @@ def draw(title: str, cells: Sequence[Cell], comparable: bool) -> "Figure":
             linewidth=2,
             label=f"{once}majority class",
         )
-        if comparable and cell.published is not None:
+        if cell.compared is not None:
             axes.plot(
                 place,
-                cell.published,
+                cell.compared,
                 "D",
                 color=PAPER,
                 markersize=5,
@@ -83,6 +81,6 @@ def draw(title: str, cells: Sequence[Cell], comparable: bool) -> "Figure":
     return figure
 
 
-def svg(title: str, cells: Sequence[Cell], comparable: bool) -> str:
+def svg(title: str, cells: Sequence[Cell]) -> str:
     """What `draw` draws, as SVG. Equal cells give equal bytes."""
-    return drawing.svg(lambda: draw(title, cells, comparable), LETTER_POINTS)
+    return drawing.svg(lambda: draw(title, cells), LETTER_POINTS)

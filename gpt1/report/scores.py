@@ -13,7 +13,16 @@ from typing import Any
 from gpt1.config import Params
 from gpt1.report.answers import Answers, Array, read_answers
 from gpt1.report.bootstrap import Estimate, Part, mean_of, over_seeds, resample, within_range
-from gpt1.report.paper import GLUE, GLUE_ROW, GLUE_TASKS, QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLES
+from gpt1.report.paper import (
+    GLUE,
+    GLUE_ROW,
+    GLUE_TASKS,
+    GLUE_TASKS_ON_DEV,
+    NOT_ON_DEV,
+    QNLI_V1_TRAIN_ROWS,
+    QNLI_V2_SCORE,
+    TABLES,
+)
 from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
 from gpt1.tasks.table import TASKS, Column, Task, scored_split
 
@@ -80,9 +89,9 @@ class Cell:
     task: str
     metric: str
     published: float | None  # the paper's model's score in this column
-    compared: (
-        float | None
-    )  # the score that ours is compared with; differs for data drawn anew since
+    # The score that ours is compared with: another for data drawn anew since; None where nothing
+    # compares, on made-up tasks and where dev and the paper's test differ too much.
+    compared: float | None
     measured: Measured | None  # None: the task was left out
     first: bool = True  # False: a second metric of the column before, for details only
     release: str = ""  # of the task's files, where there is more than one
@@ -107,8 +116,14 @@ class GlueMean:
     mean: float
     deviation: float | None
     published: float  # the paper's model on the same tasks
+    compares: bool
     flagged: tuple[str, ...]  # columns with a flagged seed in the mean
     estimate: Estimate | None = None  # the mean with its interval, tasks drawn apart
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean less the paper's, where all of it compares."""
+        return self.mean - self.published if self.compares else None
 
     @property
     def complete(self) -> bool:
@@ -184,6 +199,11 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
         if answers and column.title == "QNLI" and not is_qnli_v1(answers.description):
             compared = QNLI_V2_SCORE
         ours = measured(rows, metric, params.report.chance_standard_errors) if rows else None
+        on_dev = ours is not None and ours.chosen == LAST_UPDATE
+        if (on_dev and (column.title, metric) == NOT_ON_DEV) or (
+            answers and params.sources[task.name].made_up
+        ):
+            compared = None
         cells.append(
             Cell(
                 key if first else f"{key}_{metric}",
@@ -301,51 +321,54 @@ def estimated(rows: Answered, metric: str, task: str, drawn: str) -> Estimate:
     return within_range(over_seeds(task, sample), metric)
 
 
-def glue_mean(scores: Mapping[tuple[str, str], float]) -> tuple[tuple[str, ...], float]:
+def glue_mean(
+    scores: Mapping[tuple[str, str], float],
+    metrics_of: Mapping[str, Sequence[tuple[str, str]]] = GLUE_TASKS,
+) -> tuple[tuple[str, ...], float]:
     """GLUE's tasks that are wholly there and their mean: two metrics of a task are averaged first
     (Wang et al. 2018).
 
     `scores` are by column and metric. Raises ValueError where no task is there.
     """
     tasks = tuple(
-        task for task, metrics in GLUE_TASKS.items() if all(metric in scores for metric in metrics)
+        task for task, metrics in metrics_of.items() if all(metric in scores for metric in metrics)
     )
     if not tasks:
         raise ValueError("expected at least one of GLUE's tasks, found none")
     return tasks, statistics.fmean(
-        statistics.fmean(scores[metric] for metric in GLUE_TASKS[task]) for task in tasks
+        statistics.fmean(scores[metric] for metric in metrics_of[task]) for task in tasks
     )
 
 
 def our_glue_mean(cells: list[Cell]) -> GlueMean | None:
-    """The mean of our means over GLUE's tasks that are there; None where none is."""
-    there = {(cell.title, cell.metric): cell.measured for cell in cells if cell.measured}
+    """The mean of our means over GLUE's tasks that are there, of each the metrics that compare on
+    dev; None where none is there.
+    """
+    of = GLUE_TASKS_ON_DEV
+    cell_of = {(cell.title, cell.metric): cell for cell in cells if cell.measured}
+    there = {name: cell.measured for name, cell in cell_of.items() if cell.measured}
     try:
-        tasks, mean = glue_mean({name: measured.mean for name, measured in there.items()})
+        tasks, mean = glue_mean({name: measured.mean for name, measured in there.items()}, of)
     except ValueError:
         return None
+    names = [name for task in tasks for name in of[task]]
+    compared = {name: cell_of[name].compared for name in names}
     _, published = glue_mean(
-        {
-            name: value
-            for name, value in GLUE_ROW.items()
-            if name in {metric for task in tasks for metric in GLUE_TASKS[task]}
-        }
+        {name: GLUE_ROW[name] if (value := compared[name]) is None else value for name in names}, of
     )
-    seeds = {tuple(measured.scores) for measured in there.values()}
+    seeds = {tuple(there[name].scores) for name in names}
     deviation = None
     if len(seeds) == 1 and len(shared := next(iter(seeds))) > 1:
         deviation = statistics.stdev(
-            glue_mean({name: measured.scores[seed] for name, measured in there.items()})[1]
-            for seed in shared
+            glue_mean({name: there[name].scores[seed] for name in names}, of)[1] for seed in shared
         )
-    flagged = tuple(
-        dict.fromkeys(title for (title, _), measured in there.items() if measured.flagged)
-    )
-    found = {(cell.title, cell.metric): cell.estimate for cell in cells if cell.estimate}
-    whole = all(metric in found for task in tasks for metric in GLUE_TASKS[task])
+    flagged = tuple(dict.fromkeys(title for title, metric in names if there[title, metric].flagged))
+    found = {name: estimate for name in names if (estimate := cell_of[name].estimate)}
     estimate = (
-        mean_of([mean_of([found[metric] for metric in GLUE_TASKS[task]]) for task in tasks])
-        if whole
+        mean_of([mean_of([found[name] for name in of[task]]) for task in tasks])
+        if len(found) == len(names)
         else None
     )
-    return GlueMean(tasks, mean, deviation, published, flagged, estimate)
+    return GlueMean(
+        tasks, mean, deviation, published, None not in compared.values(), flagged, estimate
+    )

@@ -8,6 +8,7 @@ from gpt1.files import write_json
 from gpt1.report import drawing
 from gpt1.report.ablation_page import AVERAGE, CSV_COLUMNS, metrics, page, records
 from gpt1.report.ablations import (
+    AVERAGED,
     Ablation,
     ablation,
     paper_average,
@@ -20,6 +21,7 @@ from gpt1.report.formats import as_csv, caption, latex, markdown
 from gpt1.report.notes import METRIC_WORDS
 from gpt1.report.paper import TABLE5
 from gpt1.report.tables import made_up
+from gpt1.report.words import alone
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
     from matplotlib.figure import Figure
@@ -107,7 +109,7 @@ def draw(profile: str, table: Ablation, comparable: bool) -> "Figure":
                     markerfacecolor="none",
                     markeredgewidth=0.9,
                 )
-        axes.plot([], [], marker, color=colour, markersize=4, label=system_title(system))
+        axes.plot([], [], marker, color=colour, markersize=4, label=_label(table, system))
     if comparable:
         axes.plot(
             [],
@@ -136,6 +138,13 @@ def draw(profile: str, table: Ablation, comparable: bool) -> "Figure":
     return figure
 
 
+def _label(table: Ablation, system: str) -> str:
+    seeds = min(
+        result.estimate.seeds for (name, _), result in table.results.items() if name == system
+    )
+    return system_title(system) + alone(seeds)
+
+
 def _estimate(table: Ablation, system: str, title: str) -> Estimate | None:
     result = table.results.get((system, title))
     return result.estimate if result else None
@@ -145,4 +154,6 @@ def _published(table: Ablation, system: str, title: str) -> float | None:
     row = paper_row(system)
     if row is None:
         return None
-    return paper_average(row, table.averaged) if title == AVERAGE else TABLE5.score(row, title)
+    if title == AVERAGE:
+        return paper_average(row, table.averaged)
+    return TABLE5.score(row, title) if title in AVERAGED else None

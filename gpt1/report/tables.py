@@ -15,7 +15,7 @@ from gpt1.report.bootstrap import COVERAGE, Estimate
 from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, notes
 from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table
 from gpt1.report.scores import Cell, GlueMean
-from gpt1.report.words import NONE, counted, large, number, signed, spread
+from gpt1.report.words import NONE, alone, counted, large, number, signed, spread
 from gpt1.tasks.table import TASKS
 
 DETAILS = (
@@ -29,6 +29,7 @@ DETAILS = (
     "one SE",
     "majority",
     "best evaluation",
+    "ours less the paper's",
 )
 
 
@@ -94,8 +95,8 @@ def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
             for title, value in zip(header, model_row, strict=True)
         )
     tasks = tasks_of(params, table)
-    comparable = not tasks or len(made_up(params, tasks)) < len(tasks)
-    our_rows = _our_rows(params, titles, cell_of, glue, comparable)
+    our_rows = _our_rows(params, titles, cell_of, glue)
+    kept = DETAILS if any(cell.difference is not None for cell in cells) else DETAILS[:-1]
     return Page(
         name=table.name,
         heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
@@ -105,11 +106,11 @@ def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | N
         our_rows=our_rows,
         legend=legend(our_rows),
         more=(
-            (Grid(DETAILS, details),)
-            if (details := tuple(_detail(cell) for cell in cells if cell.measured))
+            (Grid(kept, details),)
+            if (details := tuple(_detail(cell)[: len(kept)] for cell in cells if cell.measured))
             else ()
         ),
-        notes=tuple(notes(params, table, cells, glue, comparable)),
+        notes=tuple(notes(params, table, cells, glue)),
     )
 
 
@@ -243,7 +244,6 @@ def _our_rows(
     titles: Sequence[str],
     cell_of: dict[str, Cell],
     glue: GlueMean | None,
-    comparable: bool,
 ) -> tuple[tuple[str, ...], ...]:
     """Mean ± deviation with marks; its interval; the best seed; where the tasks are the paper's,
     the difference from its model.
@@ -266,7 +266,7 @@ def _our_rows(
             )
             intervals.append(between(there.estimate) if there else NONE)
             bests.append(NONE)
-            differences.append(signed(there.mean - there.published) if there else NONE)
+            differences.append(_difference(there.difference) if there else NONE)
             splits.append(NONE)
         elif cell and cell.measured:
             measured = cell.measured
@@ -274,23 +274,29 @@ def _our_rows(
             intervals.append(between(cell.estimate))
             bests.append(number(measured.best))
             differences.append(
-                f"{signed(cell.difference)}{COMPARED if cell.compared != cell.published else ''}"
-                if cell.difference is not None
-                else NONE
+                _difference(cell.difference)
+                + (COMPARED if cell.compared not in (None, cell.published) else "")
             )
             splits.append(measured.split.replace("_mismatched", ""))
         else:
             for row in (means, intervals, bests, differences, splits):
                 row.append(NONE)
+    compares = any(value != NONE for value in differences[1:])
     return tuple(
         tuple(row)
-        for row in (means, intervals, bests, *([differences] if comparable else []), splits)
+        for row in (means, intervals, bests, *([differences] if compares else []), splits)
     )
 
 
+def _difference(value: float | None) -> str:
+    return NONE if value is None else signed(value)
+
+
 def between(estimate: Estimate | None) -> str:
-    """An interval in the tables' form: [4.0, 5.5]."""
-    return NONE if estimate is None else f"[{', '.join(map(number, estimate.interval))}]"
+    """An interval in the tables' form, with a word where it is of one seed: [4.0, 5.5]."""
+    if estimate is None:
+        return NONE
+    return f"[{', '.join(map(number, estimate.interval))}]{alone(estimate.seeds)}"
 
 
 def _detail(cell: Cell) -> tuple[str, ...]:
@@ -308,6 +314,7 @@ def _detail(cell: Cell) -> tuple[str, ...]:
         f"{measured.standard_error:.1f}",
         f"{measured.majority:.1f}",
         selected,
+        _difference(cell.difference),
     )
 
 

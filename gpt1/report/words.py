@@ -5,6 +5,7 @@ reader can take in.
 import re
 
 NONE = "-"
+ONE_SEED = "one seed"  # beside every number that rests on no more
 MINUS = "−"
 BEFORE_DIGITS = re.compile(r"(?<!\w)-(?=\d)")
 
@@ -40,6 +41,11 @@ def spread(mean: float, deviation: float | None) -> str:
 def counted(count: int, word: str) -> str:
     """1 seed, 2 seeds."""
     return f"{count:,} {word}{'s' if count != 1 else ''}"
+
+
+def alone(seeds: int) -> str:
+    """What stands behind an interval of so many seeds: that there is but one, else nothing."""
+    return f", {ONE_SEED}" if seeds == 1 else ""
 
 
 def large(count: int) -> str:

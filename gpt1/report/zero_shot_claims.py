@@ -14,13 +14,14 @@ from gpt1.report.bootstrap import Array, Estimate, Floats, Part, Sample, mean_of
 from gpt1.report.claims import LEAST_RANKED, POINTS, RANKS, rank_correlation
 from gpt1.report.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShot
 from gpt1.report.training import networks
-from gpt1.report.verdict import Claim, not_measured, together, verdict
+from gpt1.report.verdict import Claim, not_measured, order_verdict, together, verdict
 from gpt1.report.zero_shot import Behaviour, behaviours
 
 WHERE = "Figure 2 right, section 5"
 SCALED = "points of relative performance"  # x 100: 0 is random, 100 the state of the art
 SQUARED = "squared points of relative performance"
 TRANSFORMER, LSTM = "transformer", "lstm"
+ONE_PRETRAINING = 1  # seed: its snapshots are no further ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +123,14 @@ def _rising(one: Followed) -> tuple[Claim, Claim]:
     gain = Estimate(
         sample.scores[updates[-1]] - sample.scores[updates[0]],
         sample.replicates[updates[-1]] - sample.replicates[updates[0]],
+        ONE_PRETRAINING,
     )
     ranks = Estimate(
         float(
             rank_correlation(updates, np.array([[score] for score in sample.scores.values()]))[0]
         ),
         rank_correlation(updates, np.stack(list(sample.replicates.values()))),
+        ONE_PRETRAINING,
     )
     basis = (
         f"{one.examples:,} examples, {len(updates)} snapshots, updates {updates[0]:,} to"
@@ -140,11 +143,11 @@ def _rising(one: Followed) -> tuple[Claim, Claim]:
             POINTS,
             gain,
             basis,
-            verdict(gain.interval, 1, None),
+            verdict(gain, 1),
             one.made_up,
             f"from {sample.scores[updates[0]]:.1f} to {sample.scores[updates[-1]]:.1f}",
         ),
-        Claim(*steady, None, RANKS, ranks, basis, verdict(ranks.interval, 1, None), one.made_up),
+        Claim(*steady, None, RANKS, ranks, basis, order_verdict(ranks, len(updates)), one.made_up),
     )
 
 
@@ -172,6 +175,7 @@ def _all_sets(followed: Sequence[Followed], rising: Sequence[tuple[Claim, Claim]
         np.sum(
             [(gain.replicates > 0) & (ranks.replicates > 0) for _, gain, ranks in counted], axis=0
         ).astype(np.float64),
+        ONE_PRETRAINING,
     )
     names = ", ".join(one.scale.title for one, _, _ in counted)
     rest = (
@@ -204,7 +208,7 @@ def _ends_above(params: Params, followed: Sequence[Followed]) -> Claim:
     others = [_relative(one, one.networks[LSTM], [_shared(one)[-1]]) for one in followed]
     gap = mean_of(
         [
-            Estimate(float(ours[0, 0] - theirs[0, 0]), ours[0, 1:] - theirs[0, 1:])
+            Estimate(float(ours[0, 0] - theirs[0, 0]), ours[0, 1:] - theirs[0, 1:], ONE_PRETRAINING)
             for ours, theirs in zip(lasts, others, strict=True)
         ]
     )
@@ -214,7 +218,7 @@ def _ends_above(params: Params, followed: Sequence[Followed]) -> Claim:
         SCALED,
         gap,
         _basis(followed),
-        verdict(gap.interval, 1, None),
+        verdict(gap, 1),
         any(one.made_up for one in followed),
     )
 
@@ -243,14 +247,14 @@ def _unsteady(params: Params, followed: Sequence[Followed]) -> Claim:
         )
         for network in (TRANSFORMER, LSTM)
     )
-    gap = Estimate(float(theirs[0] - ours[0]), theirs[1:] - ours[1:])
+    gap = Estimate(float(theirs[0] - ours[0]), theirs[1:] - ours[1:], ONE_PRETRAINING)
     return Claim(
         *about,
         None,
         SQUARED,
         gap,
         _basis(followed),
-        verdict(gap.interval, 1, None),
+        verdict(gap, 1),
         any(one.made_up for one in followed),
         f"LSTM {theirs[0]:.1f}, Transformer {ours[0]:.1f}",
     )

@@ -12,7 +12,7 @@ from gpt1.report.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, m
 from gpt1.report.paper import TABLES, Table
 from gpt1.report.picture import svg
 from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
-from gpt1.report.tables import made_up, page, tasks_of
+from gpt1.report.tables import page
 
 OTHERS = {
     "table5": table5.write,
@@ -53,11 +53,7 @@ def write_table(params: Params, table: Table, folder: Path) -> str:
     (folder / f"{table.name}.csv").write_text(
         as_csv(rows(params, table, cells, glue, caption(laid_out)), CSV_COLUMNS), encoding="utf-8"
     )
-    picture = svg(
-        f"{table.title} ({params.profile})",
-        cells,
-        comparable=not made_up(params, tasks_of(params, table)),
-    )
+    picture = svg(f"{table.title} ({params.profile})", cells)
     (folder / f"{table.name}.svg").write_text(picture, encoding="utf-8")
     write_json(folder / "metrics.json", metrics(table, cells, glue))
     return text
