@@ -25,7 +25,9 @@ from flows.stage import Launcher, Send
 from gpt1.cores import cores
 from gpt1.errors import UserError
 from gpt1.runs import lent, shared
-from gpt1.runs.run import News, Plan, carry_out, signals_noted
+from gpt1.runs.alone import signals_noted
+from gpt1.runs.news import News
+from gpt1.runs.run import Plan, carry_out
 from gpt1.runs.schedule import Share, Slots, Stage, group
 from gpt1.runs.slots import find_slots, setting
 from gpt1.runs.worktrees import open_worktree

@@ -29,8 +29,10 @@ from flows.remote import sender
 from flows.stage import Launcher
 from gpt1.errors import UserError
 from gpt1.record.log import FLOW_RUN_URL, RUNS, checkout
+from gpt1.runs.alone import alone_here
 from gpt1.runs.graph import LOCK_FILE
-from gpt1.runs.run import News, Plan, alone_here, carry_out, make_plan
+from gpt1.runs.news import News
+from gpt1.runs.run import Plan, carry_out, make_plan
 from gpt1.runs.shared import can_travel, remote_name
 from gpt1.runs.worktrees import open_worktree
 
@@ -151,7 +153,7 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                     done("report")
         except UserError as error:
             logger.error(str(error))
-            lines = "\n\n".join(launcher.failures() or [str(error)])
+            lines = "\n\n".join([*launcher.failures(), str(error)])
             return Failed(
                 message=f"{lines}\n\nMend it, then run the same again: what is finished is kept."
             )

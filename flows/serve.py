@@ -27,7 +27,7 @@ from flows.service.ending import guarded
 from flows.service.parts import Part
 from gpt1.errors import UserError, run_stage
 from gpt1.files import fingerprint, read_json, write_json
-from gpt1.runs.run import signals_noted
+from gpt1.runs.alone import signals_noted
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".prefect"

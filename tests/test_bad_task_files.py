@@ -1,11 +1,13 @@
-"""Task files that are not what they should be: the stage `encode` stops with one line that names
-file, row and reason.
+"""Task files that are not what they should be: the stages `acquire` and `encode` stop with one line
+that names file, row and reason.
 """
 
 import json
 import os
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from gpt1.config import Task as TaskRow
 from gpt1.errors import UserError
-from gpt1.stages import encode
+from gpt1.stages import acquire, encode
 from gpt1.tasks.readers import read_split
 from gpt1.tasks.table import TASKS
 from gpt1.yaml_files import read_yaml
@@ -337,6 +339,67 @@ def test_a_missing_file_and_a_wrong_name_are_one_line(
         done.stderr == "error: expected one task of params.yaml"
         f" ({', '.join(read_yaml(Path('params.yaml'))['tasks'])}); found rta\n"
     )
+
+
+MSR_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+MSR = MSR_HEADER + "1\t2\t3\tMy cat.\tA café.\n" * 9
+IN_LATIN_1 = (
+    ": 9 of 9 rows cannot be read (not UTF-8 9), more than encode.max_unreadable_fraction 0.005"
+    f" allows; the first is row 2: not UTF-8 (byte 0xe9 at 19); {MEND}"
+)
+
+
+def bring(task: str, files: dict[str, str | bytes]) -> None:
+    """Official files as a person has them."""
+    for name, content in files.items():
+        path = Path("data/raw") / task / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def refused_by_acquire(task: str) -> str:
+    with pytest.raises(UserError) as error:
+        acquire.main(task)
+    assert not Path("data/acquire/tasks", task).exists()
+    return str(error.value)
+
+
+def test_what_encode_could_not_read_is_found_as_it_is_acquired(checkout: Path) -> None:
+    train, test = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
+    bring("mrpc", {train: MSR, test: MSR.encode("latin-1")})
+    assert refused_by_acquire("mrpc") == f"data/raw/mrpc/{test}{IN_LATIN_1}"
+    bring("mrpc", {test: MSR})
+    acquire.main("mrpc")
+
+
+def test_a_file_of_an_archive_is_named_as_it_lies_there(checkout: Path) -> None:
+    Path("data/raw/mrpc").mkdir(parents=True)
+    with zipfile.ZipFile("data/raw/mrpc/MSR.zip", "w") as archive:
+        archive.writestr("MSR/msr_paraphrase_train.txt", MSR)
+        archive.writestr("MSR/msr_paraphrase_test.txt", MSR.encode("latin-1"))
+    assert (
+        refused_by_acquire("mrpc")
+        == f"data/raw/mrpc/MSR.zip/MSR/msr_paraphrase_test.txt{IN_LATIN_1}"
+    )
+
+
+def test_a_set_for_zero_shot_alone_is_read_as_it_is_acquired(checkout: Path) -> None:
+    block = "The cat sat because it slept.\nit\ncat,mat\ncat\n\n"
+    bring("dprd", {"train.c.txt": block, "test.c.txt": block.replace("\ncat\n", "\nhen\n")})
+    assert "data/raw/dprd/test.c.txt: 1 of 1 rows cannot be read" in refused_by_acquire("dprd")
+
+
+def test_reading_as_it_is_acquired_keeps_no_rows(checkout: Path) -> None:
+    row = "0\tA cat.\t" + "A dog runs. " * 40 + "\tentailment\n"
+    bring("rte", {"train.tsv": RTE + row * 20_000, "dev.tsv": GOOD_RTE})  # 10 MB
+    bring("cola", {"train.tsv": COLA + "no columns\n" * 50_000, "dev.tsv": COLA})
+    tracemalloc.start()
+    try:
+        acquire.main("rte")
+        refused_by_acquire("cola")
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 STARTS = [

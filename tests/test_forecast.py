@@ -15,7 +15,7 @@ from gpt1.runs.forecast import (
     note_seconds,
     seconds_left,
 )
-from gpt1.runs.run import News
+from gpt1.runs.news import News
 from gpt1.runs.schedule import Share, Slots, Stage, may_run
 
 NEEDS = {

@@ -15,6 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gpt1.runs.job import log_of, out_of_memory_kills, outcome
+from gpt1.runs.schedule import Stage
+
 ROOT = Path(__file__).parents[1]
 
 WORK = """
@@ -22,12 +25,13 @@ import json, os, pathlib, sys, time
 name, out = sys.argv[1:3]
 began = time.time()
 print("at work on", name, flush=True)
+print(f"train {name}: update 1200 of 9000, loss 1.234, 1.5 min left", flush=True)
 try:
     part = pathlib.Path(f"part-{os.getpid()}")
     part.write_text(str(os.getpid()))
     part.rename("pid-" + name)
     if pathlib.Path("fail-" + name).exists():
-        sys.exit("error: made to fail")
+        sys.exit(pathlib.Path("fail-" + name).read_text() or "error: made to fail")
     time.sleep(0.1)
     awaited = pathlib.Path("await-" + name)
     while awaited.exists() and not pathlib.Path(awaited.read_text()).exists():
@@ -91,10 +95,10 @@ class Repository:
         (folder / "word").write_text("one")
         (folder / "dvc.yaml").write_text(GRAPH)
 
-    def start(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
+    def start(self, *words: str, before: str = "", **environment: str) -> "subprocess.Popen[str]":
         inherited = {name: value for name, value in os.environ.items() if name != "GPT1_THREADS"}
         return subprocess.Popen(
-            [sys.executable, "-c", "from gpt1.cli import main; main()", "run", *words],
+            [sys.executable, "-c", f"{before}\nfrom gpt1.cli import main; main()", "run", *words],
             cwd=self.folder,
             text=True,
             env={**inherited, "PYTHONPATH": str(ROOT), "GPT1_DEVICE": "cpu", **environment},
@@ -211,19 +215,126 @@ def test_lanes_overlap_and_targets_are_stages_or_groups(repository: Repository) 
 
 
 @pytest.mark.slow
-def test_a_failure_is_one_line_and_what_runs_may_end(repository: Repository) -> None:
+def test_what_does_not_need_a_failed_stage_goes_on(repository: Repository) -> None:
     (repository.folder / "fail-finetune@cola").touch()
-    (repository.folder / "await-finetune@rte").write_text("pid-finetune@cola")
-    output, errors = repository.run("-j", "2", status=2)
-    assert (
-        errors.splitlines()[-1]
-        == "error: finetune@cola: made to fail (log: data/logs/run/finetune@cola.log)"
-    )
+    output, errors = repository.run("-j", "1", status=2)
+    assert "finetune@cola: failed, see data/logs/run/finetune@cola.log (3 of 4" in errors
+    assert errors.splitlines()[-2:] == [
+        "error: finetune@cola: made to fail (log: data/logs/run/finetune@cola.log)",
+        "error: 1 stage failed; not run, because they need what failed: table",
+    ]
     assert "Traceback" not in errors + output
     assert set(repository.journal()) == {"first", "quiet", "pretrain", "finetune@rte"}
+    (repository.folder / "fail-finetune@rte").touch()
+    (repository.folder / "gpt1/model/code").write_text("edited")
+    _, errors = repository.run(status=2)
+    assert sorted(errors.splitlines()[-3:-1]) == [
+        f"error: finetune@{task}: made to fail (log: data/logs/run/finetune@{task}.log)"
+        for task in ("cola", "rte")
+    ]
+    assert errors.splitlines()[-1].startswith("error: 2 stages failed; ")
     (repository.folder / "fail-finetune@cola").unlink()
-    repository.run()
-    assert set(repository.journal()) == {"finetune@cola", "table"}
+    (repository.folder / "fail-finetune@rte").unlink()
+    repository.run("-j", "2")
+    assert set(repository.journal()) >= {"finetune@cola", "finetune@rte", "table"}
+
+
+FLOW = """
+import json, pathlib
+from prefect import get_client
+from flows import reproduce
+reproduce.ROOT = pathlib.Path.cwd()
+state = reproduce.reproduction("these", (), "a graph of tiny stages")(return_state=True)
+with get_client(sync_client=True) as client:
+    runs = client.read_task_runs()
+states = {run.name: run.state_name for run in runs}
+pathlib.Path("flow.json").write_text(json.dumps([state.name, state.message, states]))
+"""
+
+
+@pytest.mark.long
+def test_in_a_flow_what_does_not_need_a_failed_stage_goes_on(repository: Repository) -> None:
+    (repository.folder / "fail-finetune@cola").touch()
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    done = subprocess.run(
+        [sys.executable, "-c", FLOW],
+        cwd=repository.folder,
+        env=environment
+        | {
+            "PYTHONPATH": str(ROOT),
+            "GPT1_DEVICE": "cpu",
+            "PREFECT_HOME": str(repository.folder / "prefect"),
+            "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    name, message, states = json.loads((repository.folder / "flow.json").read_text())
+    assert name == "Failed"
+    assert "finetune@cola: made to fail" in message
+    assert "1 stage failed; not run, because they need what failed: table" in message
+    finished = dict.fromkeys(("first", "quiet", "pretrain", "finetune@rte"), "Completed")
+    assert states == finished | {"finetune@cola": "Failed"}
+
+
+@pytest.mark.slow
+def test_where_the_disk_is_full_nothing_more_is_started(repository: Repository) -> None:
+    (repository.folder / "fail-finetune@cola").write_text(
+        "error: out cannot be written (No space left on device): make room"
+    )
+    _, errors = repository.run("-j", "1", status=2)
+    assert errors.splitlines()[-1] == (
+        "error: 1 stage failed; others would fail likewise, so nothing more was started:"
+        " finetune@rte, table"
+    )
+    assert set(repository.journal()) == {"first", "quiet", "pretrain"}
+
+
+@pytest.mark.slow
+def test_in_a_file_what_is_at_work_is_told_at_times(repository: Repository) -> None:
+    (repository.folder / "await-quiet").write_text("go")
+    process = repository.start(
+        "quiet",
+        before="import gpt1.runs.run as run, gpt1.runs.show as show\n"
+        "run.NEWS_SECONDS, show.QUIET_SECONDS = 0.2, 0.5",  # 15 and 60 elsewhere
+    )
+    assert process.stderr is not None
+    told = next(
+        line for line in process.stderr if line.startswith("at work: quiet (update 1,200 of 9,000)")
+    )
+    assert re.search(r" \(1 of 2(, about \d+ s left)?\)$", told), told
+    (repository.folder / "go").touch()
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "of_machine"),
+    [
+        ("ERROR: failed to reproduce 'a': failed to run: exit 3, exited with 3", 255, False),
+        ("ERROR: failed to reproduce 'a': [Errno 2] No such file or directory: '/dep'", 255, False),
+        ("it was killed", -9, False),
+        ("'./dvc.lock' is invalid.\n\nDid not find expected node content, in line 2", 255, True),
+        ("ERROR: configuration error - config file error: Invalid line ('[core')", 1, True),
+        (
+            "ERROR: failed to reproduce 'a': Unable to read RWLock-file '.dvc/tmp/rwlock'. JSON",
+            255,
+            True,
+        ),
+        ("ERROR: unexpected error - [Errno 28] No space left on device", 255, True),
+    ],
+)
+def test_whether_other_stages_would_fail_likewise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, status: int, of_machine: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log_of("a").parent.mkdir(parents=True)
+    log_of("a").write_text(f"{said}\n")
+    kills = out_of_memory_kills()
+    assert outcome(Stage("a", frozenset()), status, kills, False).of_machine == of_machine
 
 
 @pytest.mark.slow
@@ -280,7 +391,7 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
     )  # some shells stand in between
     dvc.kill()
     _, errors = process.communicate(timeout=120)
-    assert errors == "error: first: it was ended by signal 9 (log: data/logs/run/first.log)\n"
+    assert "error: first: it was ended by signal 9 (log: data/logs/run/first.log)\n" in errors
     assert process.returncode == 2
     assert (repository.folder / "checkpoint-first").exists()
 

@@ -6,7 +6,17 @@ import pytest
 
 from gpt1.cores import quota_cores
 from gpt1.errors import UserError
-from gpt1.runs.schedule import Share, Slots, Stage, choose, concerned, shares, startable, urgencies
+from gpt1.runs.schedule import (
+    Share,
+    Slots,
+    Stage,
+    after,
+    choose,
+    concerned,
+    shares,
+    startable,
+    urgencies,
+)
 
 NEEDS = {
     "check": "",
@@ -145,3 +155,10 @@ def test_a_containers_quota_of_time_counts_as_cores() -> None:
     assert quota_cores("400000 100000") == 4
     assert quota_cores("150000 100000") == quota_cores("50000 100000") == 1
     assert quota_cores("max 100000") > 10**6
+
+
+def test_what_needs_a_stage_be_it_through_others() -> None:
+    stages = graph()
+    assert after(stages, "encode@cola", stages) == {"finetune@cola", "table4"}
+    assert after(stages, "finetune@rte", {"table4"}) == set()
+    assert after(stages, "check", stages) == {*NEEDS} - {"check"}

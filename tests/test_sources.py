@@ -36,6 +36,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder with the paper's params.yaml (JSON is YAML too)."""
     params = read_yaml(ROOT / "conf" / "paper.yaml")
     params["acquire"]["max_unpacked_bytes"] = 100_000
+    params["encode"]["max_unreadable_fraction"] = 0.5
     (tmp_path / "params.yaml").write_text(json.dumps(params))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -135,15 +136,17 @@ def test_acquire_copies_the_official_files_and_describes_them(checkout: Path) ->
 
 
 def test_acquire_looks_into_folders_and_archives(checkout: Path) -> None:
-    put("scitail/SciTailV1.1/tsv_format/scitail_1.0_train.tsv")
-    for split in ("dev", "test"):
-        put(f"scitail/SciTailV1.1/tsv_format/scitail_1.0_{split}.tsv")
+    for split in ("train", "dev", "test"):
+        put(f"scitail/SciTailV1.1/tsv_format/scitail_1.0_{split}.tsv", "A cat\tIt is\tneutral\n")
     put("snli/README")
     with zipfile.ZipFile("data/raw/snli/snli_1.0.zip", "w") as archive:
         archive.writestr("__MACOSX/snli_1.0/._snli_1.0_train.jsonl", "junk")
         archive.writestr("snli_1.0/Icon\r", "")
         for split in ("train", "dev", "test"):
-            archive.writestr(f"snli_1.0/snli_1.0_{split}.jsonl", "{}\n")
+            archive.writestr(
+                f"snli_1.0/snli_1.0_{split}.jsonl",
+                '{"gold_label": "neutral", "sentence1": "A cat.", "sentence2": "It is."}\n',
+            )
     for source in ("scitail", "snli"):
         done = acquire(source)
         assert done.returncode == 0, done.stderr
@@ -194,8 +197,8 @@ def test_books_are_taken_at_any_depth_with_their_names(checkout: Path) -> None:
 
 
 def test_two_runs_write_the_same_bytes(checkout: Path) -> None:
-    put("cola/train.tsv")
-    put("cola/dev.tsv")
+    put("cola/train.tsv", "gj04\t1\t\tOne.\n")
+    put("cola/dev.tsv", "gj04\t1\t\tOne.\n")
     acquire("cola")
     first = {path.name: path.read_bytes() for path in Path("data/acquire/tasks/cola").iterdir()}
     acquire("cola")

@@ -115,7 +115,7 @@ def test_changed_parameters_are_found_without_dvc_and_are_those_that_dvc_finds(c
     status, values = read_status(()), read_yaml(Path("params.yaml"))
     found = changed_parameters(status.stages, values)
     assert sorted(map(str, found)) == [
-        "clean.corpus: own → not there (clean)",
+        "clean.corpus: own → not set (clean)",
         "clean.rows: [1, 2] → [1, 3] (clean)",
         "model.width: 4 → 0.5 (clean)",
     ]
@@ -283,9 +283,9 @@ def test_broken_files_and_wrong_names_are_one_line(checkout):
 def test_reasons_by_hand():
     assert list(
         parameter_changes("a", {"b": 1, "c": {"d": 2}}, {"b": 1, "c": {"d": 3}, "e": 4})
-    ) == [Reason("parameter", "a.c.d", 2, 3), Reason("parameter", "a.e", "not there", 4)]
+    ) == [Reason("parameter", "a.c.d", 2, 3), Reason("parameter", "a.e", "was not set", 4)]
     assert list(parameter_changes("a", (1, 2), [1, 2])) == []
-    assert str(next(parameter_changes("a", 1, ABSENT))) == "a: 1 → not there"
+    assert str(next(parameter_changes("a", 1, ABSENT))) == "a: 1 → not set"
     assert needs_of(
         {"x": ["data/a/b"], "y": ["data"], "z": ["data/ab"]},
         {"x": ["data/c"], "y": [], "z": ["data/a"]},

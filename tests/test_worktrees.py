@@ -14,7 +14,7 @@ from copied_checkout import Checkout
 
 from gpt1.config import Params, read_params
 from gpt1.errors import UserError
-from gpt1.runs.run import alone_here
+from gpt1.runs.alone import alone_here
 from gpt1.runs.worktrees import open_worktree, remove_worktrees, show_worktrees, worktree_name
 
 ROOT = Path(__file__).parents[1]

@@ -1,5 +1,6 @@
 """One stage at work: its `dvc repro --single-item`, its log, and what became of it."""
 
+import errno
 import os
 import re
 import signal
@@ -23,6 +24,9 @@ OUT_OF_MEMORY = re.compile(
 EXITED = re.compile(
     r"exited with (-?\d+)$", re.MULTILINE
 )  # what DVC says of a stage; through a shell, 128 and more stand for signals
+OF_MACHINE = re.compile(
+    "|".join(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EROFS))) + "|read RWLock-file"
+)
 OF_OTHERS = {
     signal.SIGKILL,
     signal.SIGBUS,
@@ -33,14 +37,15 @@ KERNEL_COUNTS = Path("/proc/vmstat")
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of a stage: how it ended; where it failed, why in one line, and whether it may go
-    better, with less memory, next time.
+    """What became of a stage: how it ended; where it failed, why in one line, whether it may go
+    better, with less memory, next time, and whether any other stage would fail as well.
     """
 
     how: How
     why: str = ""
     lost: bool = False
     out_of_memory: bool = False
+    of_machine: bool = False
 
     @property
     def well(self) -> bool:
@@ -108,7 +113,11 @@ def outcome(stage: Stage, status: int, kills_before: int, ending: bool) -> Ended
     lost = not ending and (
         memory or number in OF_OTHERS or f"exited with {TEMPORARY_STATUS}\n" in said
     )
-    return Ended("failed", why_it_failed(stage.name, number, said, memory), lost, memory)
+    of_machine = bool(OF_MACHINE.search(said)) or (
+        status > 0 and not number and f"failed to reproduce '{stage.name}'" not in said
+    )  # DVC, which did not come to the stage
+    why = why_it_failed(stage.name, number, said, memory)
+    return Ended("failed", why, lost, memory, of_machine)
 
 
 def signal_of(status: int, said: str) -> int:

@@ -16,7 +16,7 @@ from typing import IO
 from filelock import FileLock, Timeout
 
 TEMPORARY = Path(".dvc/tmp")
-RUN_LOCK = TEMPORARY / "gpt1-run.lock"  # gpt1.runs.run holds it for a whole run
+RUN_LOCK = TEMPORARY / "gpt1-run.lock"  # gpt1.runs.alone holds it for a whole run
 POLL_SECONDS = 0.5
 
 

@@ -95,6 +95,18 @@ def concerned(stages: Mapping[str, Stage], names: Iterable[str]) -> set[str]:
     return {name for name in names if touched(name)}
 
 
+def after(stages: Mapping[str, Stage], name: str, among: Collection[str]) -> set[str]:
+    """Those of `among` that need a stage, be it through others of them."""
+
+    @cache
+    def needs_it(other: str) -> bool:
+        return any(
+            need == name or (need in among and needs_it(need)) for need in stages[other].needs
+        )
+
+    return {other for other in among if needs_it(other)}
+
+
 def may_run(
     stages: Mapping[str, Stage], waiting: Collection[str], moving: Collection[str]
 ) -> set[str]:

@@ -1,5 +1,6 @@
 """`acquire`: the official files of one source, from data/raw/<source> to data/acquire, with a
-manifest; nothing else is taken along.
+manifest; nothing else is taken along. A task's files are read once, so that what `encode` could
+not read is found here.
 """
 
 import errno
@@ -7,7 +8,8 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tqdm import tqdm
@@ -18,12 +20,15 @@ from gpt1.files import DATA, read_json, stage_folder, write_json, writing_folder
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files
 from gpt1.sources.table import SOURCES, Source
+from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.readers import check_task
 from gpt1.tasks.table import TASKS
 
 CHUNK_BYTES = 1 << 20
 SHOWN_ENTRIES = 8
 BINARY = (".parquet", ".arrow", ".gz", ".zst")  # their bytes have no lines
 MADE_UP = "made up by gpt1.demo"
+READ = TASKS | {DPRD.name: DPRD}  # by later stages, row by row
 DOWNLOADED = "download.json"  # what the stage `download` says of its files
 MAY_PASS = {
     errno.EIO,
@@ -145,8 +150,20 @@ def combine_files(origin: Path, target: Path) -> dict[str, object]:
         return {"sha256": digest, "bytes": target.stat().st_size, "rows": sum(1 for _ in reader)}
 
 
+@contextmanager
+def told_of(origins: Mapping[Path, Path]) -> Iterator[None]:
+    """A UserError of the block names the files that a person brought, not what was made of them."""
+    try:
+        yield
+    except UserError as error:
+        line = str(error)
+        for made, origin in origins.items():
+            line = line.replace(str(made), str(origin))
+        raise UserError(line) from None
+
+
 def main(name: str) -> None:
-    """Find, copy, describe: one source."""
+    """Find, copy, read, describe: one source."""
     params = read_params()
     source = source_named(name)
     if source.name not in params.sources:
@@ -165,6 +182,10 @@ def main(name: str) -> None:
                 combine_files if file in source.combined else copy_file
             )
             manifest[file] = take(place, folder / file)
+        if name in READ:
+            limit = params.encode.max_unreadable_fraction
+            with told_of({folder / file: place for file, place in places.items()} | {spare: raw}):
+                check_task(READ[name], folder, limit)
         shutil.rmtree(spare, ignore_errors=True)
         about = {
             "source": source.name,

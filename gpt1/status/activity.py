@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 from gpt1.files import CHECKPOINTS, LOGS, parse_json
 from gpt1.runs.graph import CLAIMS
 from gpt1.runs.job import EXITED, log_of, signal_of, why_it_failed
+from gpt1.runs.progress import progress_in, tail
 from gpt1.runs.schedule import Stage
 
 RUN_LOCK = Path(".dvc/tmp/gpt1-run.lock")
-TAIL_BYTES = 20_000
 LAST_LINES = 3
-UPDATE = re.compile(r"^\w+ (?P<part>\S+): update (?P<update>\d+) of (?P<updates>\d+)(?P<more>.*)$")
-LEFT = re.compile(r"([\d.]+ \w+) left$")
 ENDED_ON_REQUEST = {
     2,
     15,
@@ -108,16 +106,8 @@ def progress(name: str, stage: Running) -> Running:
     log = log_of(name)
     lines = tail(log) if log.is_file() and log.stat().st_mtime >= stage.began - 1 else []
     stage = stage._replace(checkpoint=checkpoint(name), says=lines[-1] if lines else "")
-    for line in reversed(lines):
-        if told := UPDATE.match(line):
-            left = LEFT.search(told["more"])
-            return stage._replace(
-                update=int(told["update"]),
-                updates=int(told["updates"]),
-                part=told["part"],
-                left=left[1] if left else "",
-                says=told["more"].removesuffix(left[0] if left else "").strip(", "),
-            )
+    if told := progress_in(lines):
+        return stage._replace(**told._asdict())
     return stage._replace(update=last_of_curve(name, stage.began))
 
 
@@ -191,14 +181,3 @@ def ended_badly(name: str) -> Ended | None:
             (line for line in reversed(own) if line.startswith("interrupted")), "ended on request"
         )
     return Ended(how, when, why, tuple(own[-LAST_LINES:]), checkpoint(name))
-
-
-def tail(path: Path) -> list[str]:
-    """The last lines of a file that are not empty."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        return [
-            line.rstrip()
-            for line in file.read().decode("utf-8", "replace").splitlines()
-            if line.strip()
-        ]

@@ -51,8 +51,8 @@ def parameter_changes(name: str, before: Any, after: Any) -> Iterator[Reason]:
         yield Reason(
             "parameter",
             name,
-            "not there" if before is ABSENT else before,
-            "not there" if after is ABSENT else after,
+            "was not set" if before is ABSENT else before,
+            "not set" if after is ABSENT else after,
         )
     elif before != after and list_of(before) != list_of(after):
         yield Reason("parameter", name, before, after)

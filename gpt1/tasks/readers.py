@@ -3,8 +3,9 @@ and when there are too many bad ones.
 """
 
 import hashlib
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +45,48 @@ class SplitRows:
         return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
-def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
-    """The splits whose files `folder` holds. Unlabelled ones serve only whole, for a leaderboard:
-    with eval_rows set they are left out.
+@dataclass
+class Tally:
+    """Counts of a split's rows as they go by: examples, those with a label, the highest label, and
+    why the others are none.
+    """
 
-    Raises UserError where the files of no layout are complete.
+    examples: int = 0
+    labelled: int = 0
+    highest: float = UNLABELLED
+    unreadable: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def note(self, example: Example) -> None:
+        """Count an example."""
+        self.examples += 1
+        self.labelled += example.label != UNLABELLED
+        self.highest = max(self.highest, example.label)
+
+
+def splits_there(task: Task, folder: Path) -> list[Split]:
+    """The splits whose files `folder` holds. Raises UserError where the files of no layout are
+    complete.
     """
     for layout in task.layouts:
         there = [split for split in layout if all(files_of(split, folder))]
         if all(split in there for split in layout if split.required):
-            return [
-                split for split in there if split.format.label is not None or row.eval_rows is None
-            ]
+            return there
     raise UserError(
         f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages acquire"
         f" {task.name}"
     )
+
+
+def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
+    """The splits that a run can use. Unlabelled ones serve only whole, for a leaderboard: with
+    eval_rows set they are left out. Raises UserError as splits_there does.
+    """
+    return [
+        split
+        for split in splits_there(task, folder)
+        if split.format.label is not None or row.eval_rows is None
+    ]
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
@@ -94,107 +121,124 @@ def read_task(
     }, name
 
 
+def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None:
+    """Read every row of every split that `folder` holds and keep none. Raises UserError as
+    splits_there and examples_of do.
+    """
+    for split in splits_there(task, folder):
+        deque(examples_of(task, split, folder, max_unreadable_fraction, Tally()), maxlen=0)
+
+
 def read_split(
     task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float
 ) -> SplitRows:
-    """Read one split's files and choose its rows. Raises UserError for a file with no or too many
-    unreadable rows.
+    """Read one split's files and choose its rows. Raises UserError as examples_of does."""
+    tally = Tally()
+    examples = list(examples_of(task, split, folder, max_unreadable_fraction, tally))
+    rows_read = len(examples) + tally.unreadable.total() + tally.left_out.total()
+    labelled = split.format.label is not None
+    if isinstance(split.format, Export):
+        labelled = tally.labelled > 0
+        if 0 < tally.labelled < len(examples):
+            tally.left_out[NO_GOLD_LABEL] += len(examples) - tally.labelled
+            examples = [example for example in examples if example.label != UNLABELLED]
+    if split.share:
+        examples = [examples[index] for index in share_rows(split.share, len(examples))]
+    wanted = row.train_rows if split.name == "train" else row.eval_rows
+    chosen = [
+        examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)
+    ]
+    return SplitRows(
+        chosen,
+        len(examples),
+        rows_read,
+        dict(tally.unreadable),
+        dict(tally.left_out),
+        labelled,
+    )
+
+
+def examples_of(
+    task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
+) -> Iterator[Example]:
+    """The examples of one split's files, in their order; `tally` counts what goes by.
+
+    Raises UserError for a file with no or too many unreadable rows, at its end; at the end of the
+    split for labels that are not what they should be.
     """
-    examples: list[Example] = []
-    unreadable: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
-    rows_read = 0
     exported = isinstance(split.format, Export)
     there = files_of(split, folder)
     for subset, name in [
         (split.first_subset + number, name) for number, names in enumerate(there) for name in names
     ]:
-        found: list[Example] = []
-        bad: list[Unreadable] = []
+        readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
         for item in read_rows(folder / name, split.format, task):
             if isinstance(item, Example):
-                found.append(
-                    replace(item, subset=subset)
-                    if subset and task.subsets and not exported
-                    else item
-                )
+                readable += 1
+                tally.note(item)
+                numbered = subset and task.subsets and not exported
+                yield replace(item, subset=subset) if numbered else item
             elif item.expected:
-                left_out[item.reason] += 1
+                tally.left_out[item.reason] += 1
             else:
-                bad.append(item)
-        if found or bad or not exported:  # one part of an export may have no rows
-            _check(folder / name, len(found), bad, max_unreadable_fraction)
-        examples += found
-        unreadable.update(item.reason for item in bad)
-        rows_read += len(found) + len(bad)
-    rows_read += left_out.total()
-    labelled = split.format.label is not None
-    if exported:
-        found, labelled = _gold(task, split, folder / there[0][0], examples)
-        left_out[NO_GOLD_LABEL] += len(examples) - len(found)
-        examples, left_out = found, +left_out
-    if split.share:
-        examples = [
-            examples[index]
-            for index in share_rows(split.share, len(examples), folder / there[0][0])
-        ]
-    wanted = row.train_rows if split.name == "train" else row.eval_rows
-    chosen = [
-        examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)
-    ]
-    return SplitRows(chosen, len(examples), rows_read, dict(unreadable), dict(left_out), labelled)
+                first = first if unreadable else item
+                unreadable[item.reason] += 1
+        if readable or unreadable or not exported:  # one part of an export may have no rows
+            _check_rows(folder / name, readable, unreadable, first, max_unreadable_fraction)
+        tally.unreadable.update(unreadable)
+    _check_split(task, split, folder / there[0][0], tally)
 
 
-def _gold(
-    task: Task, split: Split, path: Path, examples: list[Example]
-) -> tuple[list[Example], bool]:
-    """An export's examples that have a label, or all where none has one; and whether they have.
-
-    Raises UserError where there are none, where labels are needed and absent, or where scores are
-    from 0 to 1, as in some exports.
-    """
-    gold = [example for example in examples if example.label != UNLABELLED]
-    if not examples:
-        raise UserError(
-            f"{path} has no rows; expected an export with some, get it again and run the acquire"
-            " stage"
-        )
-    if split.required and not gold:
-        raise UserError(
-            f"{path}: expected labels, found none in {len(examples)} rows of {split.name}; put an"
-            " export with labels there"
-        )
-    scores = [example.label for example in gold] if task.target == "score" else []
-    if len(scores) >= SCALED_ROWS and max(scores) <= 1:
-        raise UserError(
-            f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
-            f" {len(scores)} rows; this export has them scaled, take one that has not"
-        )
-    return gold or examples, bool(gold)
-
-
-def _check(path: Path, readable: int, bad: list[Unreadable], limit: float) -> None:
+def _check_rows(
+    path: Path, readable: int, unreadable: Counter[str], first: Unreadable, limit: float
+) -> None:
     """Raises UserError where a file has no rows, or more unreadable ones than allowed."""
-    total = readable + len(bad)
+    bad = unreadable.total()
+    total = readable + bad
     if total == 0:
         raise UserError(
             f"{path} has no rows; expected the official file, get it again and run the acquire"
             " stage"
         )
-    if len(bad) > limit * total or not readable:
-        reasons = ", ".join(
-            f"{reason} {count}"
-            for reason, count in Counter(item.reason for item in bad).most_common()
-        )
+    if bad > limit * total or not readable:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in unreadable.most_common())
         raise UserError(
-            f"{path}: {len(bad)} of {total} rows cannot be read ({reasons}), more than"
-            f" encode.max_unreadable_fraction {limit} allows; the first is row {bad[0].row}:"
-            f" {bad[0].detail}; mend the file or raise the limit"
+            f"{path}: {bad} of {total} rows cannot be read ({reasons}), more than"
+            f" encode.max_unreadable_fraction {limit} allows; the first is row {first.row}:"
+            f" {first.detail}; mend the file or raise the limit"
         )
 
 
-def share_rows(share: Share, rows: int, path: Path) -> npt.NDArray[np.int64]:
-    """The row numbers (ascending) of one part of a file that holds both train and dev.
+def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
+    """Raises UserError where rows are too few to share, or an export has no rows, no labels where
+    labels are needed, or scores from 0 to 1, as some have.
+    """
+    if split.share and tally.examples < 2:
+        raise UserError(
+            f"{path} has {tally.examples} readable rows; expected at least 2, for train and dev"
+        )
+    if not isinstance(split.format, Export):
+        return
+    if not tally.examples:
+        raise UserError(
+            f"{path} has no rows; expected an export with some, get it again and run the acquire"
+            " stage"
+        )
+    if split.required and not tally.labelled:
+        raise UserError(
+            f"{path}: expected labels, found none in {tally.examples} rows of {split.name}; put an"
+            " export with labels there"
+        )
+    if task.target == "score" and tally.labelled >= SCALED_ROWS and tally.highest <= 1:
+        raise UserError(
+            f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
+            f" {tally.labelled} rows; this export has them scaled, take one that has not"
+        )
+
+
+def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
+    """The row numbers (ascending) of one part of a file, of two rows or more, that holds both train
+    and dev.
 
     The authors split Story Cloze's 1,871 validation stories so, by scikit-learn. MRPC's official
     file comes whole too: GLUE names its own 408 dev pairs in a file that is not among the official
@@ -203,8 +247,6 @@ def share_rows(share: Share, rows: int, path: Path) -> npt.NDArray[np.int64]:
     from sklearn.model_selection import train_test_split
 
     heldout = share.heldout if rows == share.of else max(1, round(rows * share.heldout / share.of))
-    if rows < 2:
-        raise UserError(f"{path} has {rows} readable rows; expected at least 2, for train and dev")
     parts = train_test_split(np.arange(rows), test_size=heldout, random_state=share.seed)
     return np.sort(parts[0] if share.keep == "train" else parts[1])
 
