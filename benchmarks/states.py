@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,11 @@ class Runs:
         """Whether it has ended."""
         return self.name(run) in FINAL
 
+    def ended_at(self, run: str) -> float:
+        """When it came into its state, in seconds of the epoch."""
+        when = self.call(f"/flow_runs/{run}")["state"]["timestamp"]
+        return datetime.fromisoformat(when).timestamp()
+
     def states(self, run: str) -> list[str]:
         """All its states, in their order."""
         found = self.call(f"/flow_run_states/?flow_run_id={run}")
@@ -114,7 +120,7 @@ def kill_with(workers: list[psutil.Process], engines: list[psutil.Process]) -> f
         process.suspend()  # or it ends by itself once its worker is no more
     for process in [*workers, *engines]:
         process.kill()
-    return time.monotonic()
+    return time.time()
 
 
 def kill_away(place: Place, asked: Runs) -> tuple[str, float]:
@@ -134,18 +140,6 @@ def kill_away(place: Place, asked: Runs) -> tuple[str, float]:
     return run, killed
 
 
-def watch_killed(asked: Runs, killed: dict[str, float]) -> dict[str, float]:
-    """After how many seconds each was known to have ended."""
-    known: dict[str, float] = {}
-    limit = time.monotonic() + PATIENCE_SECONDS
-    while len(known) < len(killed) and time.monotonic() < limit:
-        for run in killed.keys() - known.keys():
-            if asked.final(run):
-                known[run] = time.monotonic() - killed[run]
-        time.sleep(1)
-    return known
-
-
 def try_all(place: Place, minutes: float) -> bool:
     """Make the runs, kill, wait, print the table; whether all is as it has to be."""
     asked, killed = Runs(place.api), dict[str, float]()
@@ -159,13 +153,12 @@ def try_all(place: Place, minutes: float) -> bool:
     doomed = [asked.ask(600) for _ in range(KILLED)]
     for run in doomed:
         begun(asked, run).kill()
-        killed[run] = time.monotonic()
+        killed[run] = time.time()
     short = []
     for _ in range(SHORT):
         short.append(asked.ask(0))
         wait(PATIENCE_SECONDS, lambda: asked.final(short[-1]), 0.1)
-    known = watch_killed(asked, killed)
-    wait(PATIENCE_SECONDS, lambda: all(asked.final(run) for run in long), 1)
+    wait(PATIENCE_SECONDS, lambda: all(asked.final(run) for run in [*long, *killed]), 1)
     print(f"all have ended; looked at again after {minutes:g} minutes", file=sys.stderr, flush=True)
     time.sleep(60 * minutes)
     print("| runs | how many | states in the end | changed after their end | known after |")
@@ -181,7 +174,7 @@ def try_all(place: Place, minutes: float) -> bool:
         ended = [asked.name(run) for run in group]
         counts = ", ".join(f"{ended.count(name)} {name}" for name in sorted(set(ended)))
         changed = sum(any(name in FINAL for name in asked.states(run)[:-1]) for run in group)
-        seconds = sorted(known[run] for run in group if run in known)
+        seconds = sorted(asked.ended_at(run) - killed[run] for run in group if run in killed)
         after = f"{seconds[0]:.0f} to {seconds[-1]:.0f} s" if seconds else ""
         print(f"| {what} | {len(group)} | {counts} | {changed} | {after} |", flush=True)
         good &= set(ended) == wanted and not changed

@@ -133,18 +133,31 @@ def test_a_run_that_ends_while_it_is_looked_at_keeps_its_end(
     assert state(client, run) == "Completed"
 
 
-def test_a_run_whose_process_lives_is_not_lost(client: SyncPrefectClient, tmp_path: Path) -> None:
-    run = made(client, "ours", Running())
-    (tmp_path / "flows").mkdir()
-    (tmp_path / "flows/engine.py").write_text("import time\ntime.sleep(600)\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.engine"],
-        cwd=tmp_path,
-        env={"PREFECT__FLOW_RUN_ID": str(run)},
-    )
+def test_a_run_whose_process_lives_or_is_being_started_is_not_lost(
+    client: SyncPrefectClient, tmp_path: Path
+) -> None:
+    before, running = made(client, "ours", Pending()), made(client, "ours", Running())
+    time.sleep(1)
+
+    def here(module: str, *words: str) -> "subprocess.Popen[bytes]":
+        """A process with such a command, which sleeps."""
+        path = tmp_path.joinpath(*module.split("."), "__main__.py")
+        path.parent.mkdir(parents=True)
+        path.write_text("import time\ntime.sleep(600)\n")
+        environment = {"PREFECT__FLOW_RUN_ID": str(running)}
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *words], cwd=tmp_path, env=environment
+        )
+
+    processes = [here("flows.engine"), here("prefect", "worker", "start", "--name", "ours")]
+    starting = made(client, "ours", Pending())
     try:
-        until(lambda: run not in {each.id for each in lost_runs(client, ["ours"])})
+        until(lambda: running not in {run.id for run in lost_runs(client, ["ours"])})
+        lost = {run.id for run in lost_runs(client, ["ours"])}
+        assert starting not in lost, "its worker is about to start its process"
+        assert before in lost, "the worker that took it is no more"
     finally:
-        process.kill()
-        process.wait()
-    assert run in {each.id for each in lost_runs(client, ["ours"])}
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert {before, running, starting} <= {run.id for run in lost_runs(client, ["ours"])}

@@ -5,6 +5,7 @@ A worker tells when the process of a run dies, and a run ends itself with its wo
 service, which starts it anew under its name, but the run has no process here.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Collection
@@ -13,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from flows.names import POOL
-from flows.service.ending import ENGINE, runs
+from flows.service.ending import ENGINE, WORKER, runs
 
 AT_WORK = ("PENDING", "RUNNING", "CANCELLING")
 LOOK_SECONDS, LOOKS = 5.0, 8  # a worker that is being started again, or reached again, has so long
@@ -58,27 +59,35 @@ def lost_runs(client: Any, own: Collection[str]) -> list[Any]:
         work_pool_filter=WorkPoolFilter.model_validate({"name": {"any_": [POOL]}}),
     )
     workers = client.read_workers_for_work_pool(POOL)
-    online, here = {each.name for each in workers if each.status == "ONLINE"}, runs_here()
+    online = {each.name for each in workers if each.status == "ONLINE"}
+    here, since = processes_here()
 
     def is_lost(run: Any) -> bool:
         worker = run.labels.get("prefect.worker.name")
-        if worker in own:
-            return str(run.id) not in here
-        return worker is not None and worker not in online
+        if worker not in own:
+            return worker is not None and worker not in online
+        taken = run.state.timestamp.timestamp()
+        starting = run.state.is_pending() and since.get(worker, math.inf) < taken
+        return str(run.id) not in here and not starting
 
     return [run for run in at_work if is_lost(run)]
 
 
-def runs_here() -> set[str]:
-    """The ids of the flow runs whose process lives on this machine."""
+def processes_here() -> tuple[set[str], dict[str, float]]:
+    """The ids of the flow runs whose process lives on this machine; since when, in seconds of the
+    epoch, each worker does, by name.
+    """
     import psutil
 
-    found = set()
+    flow_runs, workers = set(), {}
     for process in psutil.process_iter():
-        with suppress(OSError, psutil.Error):
+        with suppress(OSError, ValueError, psutil.Error):
             if runs(process, ENGINE):
-                found.add(process.environ().get("PREFECT__FLOW_RUN_ID", ""))
-    return found
+                flow_runs.add(process.environ().get("PREFECT__FLOW_RUN_ID", ""))
+            elif runs(process, WORKER):
+                words = process.cmdline()
+                workers[words[words.index("--name") + 1]] = process.create_time()
+    return flow_runs, workers
 
 
 def mark(client: Any, run: Any) -> None:
