@@ -264,6 +264,8 @@ def test_service(copy: Copy) -> None:
 def test_a_run_that_has_ended_keeps_its_state_and_a_dead_one_is_known(copy: Copy) -> None:
     service = copy.start(GPT1_MLFLOW="off")
     short = [copy.ask(0) for _ in range(3)]
+    for run in short:
+        copy.until(lambda run=run: copy.states(run)[-1] == "Completed", START_SECONDS)
     dead = copy.run_at_work(300)
     found = [
         process
