@@ -1,9 +1,10 @@
-"""`prefect deployment run reproduce-table2`: a bare name finds its deployment, by Prefect's plug-in
-hook (prefect.toml switches it on).
+"""Prefect's plug-in hook (prefect.toml switches it on): where its server is, and
+`prefect deployment run reproduce-table2`, a bare name that finds its deployment.
 
-It wraps two public methods of Prefect's client, for that one command only. A mistake in a name of
-ours, a server that does not answer and a pool without a worker are one line each; everything else
-is as Prefect has it.
+The address of `make serve` is meant where no setting, and no profile of the user's, names another.
+For the names it wraps two public methods of Prefect's client, for that one command. A mistake in a
+name of ours, a server that does not answer and a pool without a worker are one line each;
+everything else is as Prefect has it.
 """
 
 import difflib
@@ -13,10 +14,11 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from prefect.plugins import register_hook
+from prefect.plugins import HookContext, SetupResult, register_hook
 
 from gpt1.errors import USER_ERROR_STATUS
 
+ADDRESS = "http://127.0.0.1:4200/api"
 POOL = "gpt1"
 PREFIX = "reproduce-"
 BARE = "checkout"  # the deployment that a flow's bare name means
@@ -26,12 +28,17 @@ Method = Callable[..., Awaitable[Any]]
 
 
 @register_hook
-def setup_environment(*, ctx: object) -> None:
-    """Prefect calls this whenever it is imported in the checkout; nothing happens unless a run is
-    being asked for.
+def setup_environment(*, ctx: HookContext) -> SetupResult | None:
+    """Prefect calls this whenever it is imported in the checkout. The client is changed only where
+    a run is being asked for.
     """
-    if not asks_for_a_run(sys.argv[1:]):
-        return
+    if asks_for_a_run(sys.argv[1:]):
+        take_bare_names()
+    return None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": ADDRESS})
+
+
+def take_bare_names() -> None:
+    """Wrap the methods of Prefect's client."""
     from prefect.client.orchestration import PrefectClient
 
     for name, wrapped in (
@@ -143,7 +150,10 @@ async def deployments(client: Any) -> list[str]:
 async def warn_of_other_version(client: Any) -> None:
     """One line where the server is of another version than this Prefect."""
     import prefect
+    from prefect.client.base import ServerType
 
+    if client.server_type is ServerType.CLOUD:  # it is compatible with any
+        return
     theirs = await client.api_version()
     if theirs != prefect.__version__:
         print(

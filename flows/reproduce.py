@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from prefect import Flow, flow, get_client, get_run_logger
@@ -35,23 +35,13 @@ from gpt1.runs.news import News
 from gpt1.runs.run import Plan, carry_out, make_plan
 from gpt1.runs.shared import can_travel, remote_name
 from gpt1.runs.worktrees import open_worktree
+from gpt1.yaml_files import read_yaml
 
 THREADS = 256  # of tasks; how many stages are at work is the slots' to say
-Profile = Literal["demo", "small", "paper"]
-TaskName = Literal[
-    "snli",
-    "mnli",
-    "qnli",
-    "rte",
-    "scitail",
-    "race",
-    "story_cloze",
-    "mrpc",
-    "qqp",
-    "stsb",
-    "sst2",
-    "cola",
-]
+PROFILES = sorted(path.stem for path in (ROOT / "conf").glob("*.yaml"))
+TASKS = sorted(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"])
+Profile = Annotated[str, Field(json_schema_extra={"enum": PROFILES})]  # Prefect holds values to it
+TaskName = Annotated[str, Field(json_schema_extra={"enum": TASKS})]
 
 
 def run_name() -> str:

@@ -9,6 +9,7 @@ import argparse
 import fcntl
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from pathlib import Path
 from flows.service.addresses import (
     Addresses,
     answers,
+    named_by,
     own_address,
     prefect_version,
     read_addresses,
@@ -140,7 +142,7 @@ def servers(addresses: Addresses, version: str | None) -> list[Part]:
             Part(
                 "server",
                 module("prefect", "server", "start", "--host", host, "--port", str(port)),
-                {},
+                {"PREFECT_HOME": str(HOME), "PREFECT_API_URL": addresses.prefect},
                 lambda: prefect_version() is not None,
             )
         )
@@ -206,7 +208,8 @@ def bring_up(
     service: Service, addresses: Addresses, version: str | None, worker_only: bool
 ) -> None:
     """Start what is wanted, in its order. Raises UserError, or Ended."""
-    from flows.service.pool import all_deployed, deployed_mark, prepare_automation, prepare_pool
+    from flows.service.lost_runs import remove_former_automation, watch_runs
+    from flows.service.pool import all_deployed, deployed_mark, prepare_pool, worker_name
 
     if not worker_only:
         service.start(
@@ -214,9 +217,10 @@ def bring_up(
         )  # MLflow too before the worker: a fresh database is made by one process alone
     prepare_pool()
     parts = workers({"GPT1_MLFLOW_URL": addresses.mlflow} if addresses.mlflow else {}, worker_only)
+    own = [worker_name(ROOT, part.name) for part in parts]
     record, mark = HOME / "deployed.json", deployed_mark(ROOT, addresses.prefect)
     if not worker_only:
-        prepare_automation()
+        remove_former_automation()
         if not record.exists() or read_json(record) != mark or not all_deployed(ROOT):
             parts.append(
                 Part("deployments", module("prefect", "--no-prompt", "deploy", "--all"), {}, None)
@@ -224,17 +228,17 @@ def bring_up(
     service.start(*parts)
     if not worker_only:
         write_json(record, mark)
+    threading.Thread(target=watch_runs, args=(own,), daemon=True).start()
 
 
 def prepare_environment() -> None:
-    """Before Prefect is imported: its own files here, this Python's programs first, no
+    """Before Prefect is imported: this checkout's settings, this Python's programs first, no
     telemetry.
     """
     os.chdir(ROOT)
     programs = str(Path(sys.executable).parent)
     os.environ.update(
         {
-            "PREFECT_HOME": str(HOME),
             "PATH": os.pathsep.join((programs, os.environ.get("PATH", ""))),
             "DO_NOT_TRACK": "1",
             "PYTHONUNBUFFERED": "1",
@@ -260,6 +264,8 @@ def serve(worker_only: bool) -> None:
     is in the way.
     """
     prepare_environment()
+    from flows.names import ADDRESS
+
     addresses = read_addresses()
     what = (
         f"a worker of {addresses.pages}"
@@ -275,6 +281,8 @@ def serve(worker_only: bool) -> None:
         )
     )
     with alone(what) as lock, signals_noted() as signals:
+        if addresses.prefect != ADDRESS:
+            say(f"Prefect's address is {addresses.prefect}, by {named_by()}")
         version = prefect_version()
         if worker_only and version is None:
             raise UserError(

@@ -18,10 +18,11 @@ KINDS = {
     "process": ROOT / "prefect.yaml",
     **{kind: ROOT / "flows" / kind / "prefect.yaml" for kind in CONTAINERS},
 }
+PROFILES = sorted(path.stem for path in (ROOT / "conf").glob("*.yaml"))
 FLOWS = ["table2", "table3", "table4", "table5", "figure2", "all"]
 PARAMETERS: dict[str, dict[str, str]] = {
     "checkout": {},
-    **{name: {"profile": name} for name in ("demo", "small", "paper")},
+    **{name: {"profile": name} for name in PROFILES},
 }
 TEMPLATES = {kind: ROOT / "flows" / kind / "job-template.json" for kind in CONTAINERS}
 DOCKERFILE = ROOT / "flows/docker/Dockerfile"
@@ -86,6 +87,26 @@ def test_each_file_deploys_every_flow_with_every_profile(kind: str) -> None:
         " into all three files"
     )
     assert len(rows) == len(wanted), f"{KINDS[kind]} names a deployment twice"
+
+
+def test_a_flow_offers_each_profile_of_conf_and_each_task() -> None:
+    """What Prefect's server holds parameters to, and shows as a list."""
+    from flows.reproduce import reproduce_table2
+    from gpt1.tasks.table import TASKS
+
+    offered = reproduce_table2.parameters.model_dump()["properties"]
+    assert offered["profile"]["anyOf"][0]["enum"] == PROFILES
+    assert offered["tasks"]["anyOf"][0]["items"]["enum"] == sorted(TASKS)
+
+
+def test_a_profile_of_ones_own_is_deployed_anew(tmp_path: Path) -> None:
+    from flows.service.pool import deployed_mark
+
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "prefect.yaml").touch()
+    before = deployed_mark(tmp_path, "")
+    (tmp_path / "conf/mine.yaml").touch()
+    assert deployed_mark(tmp_path, "") != before
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prefect.client.base import ServerType
 from prefect.client.orchestration import PrefectClient
 from prefect.exceptions import ObjectNotFound
 
@@ -23,6 +24,7 @@ class Client:
     """A client that knows two deployments of one flow of ours, and one of somebody else's."""
 
     api_url = "http://127.0.0.1:4200/api/"
+    server_type = ServerType.SERVER
 
     def __init__(self, workers: int = 1, answers: bool = True, version: str | None = None) -> None:
         self.workers, self.answers, self.version, self.flow = (
@@ -146,7 +148,7 @@ def test_the_hook_acts_for_one_command_only(monkeypatch: pytest.MonkeyPatch) -> 
             PrefectClient.create_flow_run_from_deployment,
         )
         monkeypatch.setattr(sys, "argv", ["prefect", *words])
-        names.setup_environment(ctx=None)
+        names.setup_environment(ctx=SimpleNamespace(api_url="http://there/api"))  # type: ignore[arg-type]
         assert (PrefectClient.read_deployment_by_name is not before) == acts, words
 
 

@@ -2,13 +2,16 @@
 sleeps; Ctrl-C and SIGKILL.
 """
 
+import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,9 +82,14 @@ class Copy:
         information.mkdir()
         (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gpt1\nVersion: 0.1.0\n")
         (information / "entry_points.txt").write_text("[prefect.plugins]\ngpt1 = flows.names\n")
+        lost_runs = self.folder / "flows/service/lost_runs.py"
+        lost_runs.write_text(
+            re.sub(r"(?m)^(LOOK_SECONDS, LOOKS) = .*", r"\1 = 0.5, 8", lost_runs.read_text())
+        )  # four seconds in the place of forty
         self.mlflow = free_port()
+        self.prefect = f"http://127.0.0.1:{free_port()}/api"
         (self.folder / ".env").write_text(
-            f"PREFECT_API_URL=http://127.0.0.1:{free_port()}/api\nGPT1_MLFLOW_PORT={self.mlflow}\n"
+            f"PREFECT_API_URL={self.prefect}\nGPT1_MLFLOW_PORT={self.mlflow}\n"
         )
         self.said = self.folder / "said"
         kept = {
@@ -134,15 +142,28 @@ class Copy:
             timeout=100,
         )
 
-    def run_at_work(self, seconds: int) -> None:
-        """A flow run that has begun and sleeps."""
+    def run_at_work(self, seconds: int) -> str:
+        """A flow run that has begun and sleeps; its id."""
         (self.folder / "table2.began").unlink(missing_ok=True)
         (self.folder / "table2.ended").unlink(missing_ok=True)
+        run = self.ask(seconds)
+        self.until((self.folder / "table2.began").exists, START_SECONDS)
+        return run
+
+    def ask(self, seconds: int) -> str:
+        """Ask for a flow run; returns its id."""
         asked = self.command(
             "prefect", "deployment", "run", "reproduce-table2", "-p", f"seconds={seconds}"
         )
-        assert asked.returncode == 0, asked.stdout + asked.stderr
-        self.until((self.folder / "table2.began").exists, START_SECONDS)
+        found = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", asked.stdout)
+        assert found, asked.stdout + asked.stderr
+        return found[0]
+
+    def states(self, run: str) -> list[str]:
+        """The states that a flow run went through."""
+        with urllib.request.urlopen(f"{self.prefect}/flow_run_states/?flow_run_id={run}") as answer:
+            found = json.load(answer)
+        return [each["name"] for each in sorted(found, key=lambda each: each["timestamp"])]
 
     def processes(self) -> list[str]:
         """The command lines of all that lives and was started in the copy."""
@@ -157,6 +178,21 @@ class Copy:
             except (psutil.Error, OSError):
                 continue
         return found
+
+
+def is_part(process: psutil.Process, copy: Copy, command: list[str], word: str = "") -> bool:
+    """Whether a process is `python` with this command and, where one is given, this word, in a
+    copy.
+    """
+    try:
+        words = process.cmdline()
+        return (
+            words[1 : 1 + len(command)] == command
+            and word in ["", *words]
+            and process.environ().get("PYTHONPATH", "").startswith(str(copy.folder))
+        )
+    except (psutil.Error, OSError):
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +255,47 @@ def test_service(copy: Copy) -> None:
     assert (copy.folder / "table2.ended").exists(), (
         "the flow run was killed before it could end its stages"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.timeout(600)
+@pytest.mark.long
+def test_a_run_that_has_ended_keeps_its_state_and_a_dead_one_is_known(copy: Copy) -> None:
+    service = copy.start(GPT1_MLFLOW="off")
+    short = [copy.ask(0) for _ in range(3)]
+    for run in short:
+        copy.until(lambda run=run: copy.states(run)[-1] == "Completed", START_SECONDS)
+    dead = copy.run_at_work(300)
+    found = [
+        process
+        for process in psutil.process_iter()
+        if is_part(process, copy, ["-m", "flows.engine"])
+        or is_part(process, copy, ["-m", "prefect", "worker", "start"], "default")
+    ]  # both at once: nobody is left who could tell
+    assert len(found) == 2
+    for process in found:
+        process.suspend()
+    for process in found:
+        process.kill()
+    long = copy.ask(20)
+    copy.until(lambda: copy.states(dead)[-1] == "Crashed", 60)
+    copy.until(lambda: copy.states(long)[-1] == "Completed", START_SECONDS)
+    time.sleep(15)
+    assert [copy.states(run)[-1] for run in [*short, long, dead]] == [*["Completed"] * 4, "Crashed"]
+    os.kill(service.pid, signal.SIGINT)
+    assert service.wait(END_SECONDS) == 0, copy.said.read_text()
+
+
+@pytest.mark.slow
+def test_a_server_that_the_users_profile_names_is_taken(tmp_path: Path) -> None:
+    other = Copy(tmp_path)
+    (other.folder / ".env").unlink()
+    theirs = "https://127.0.0.1:9/api"  # nothing answers, and none is started there
+    profiles = other.folder / "profiles.toml"
+    profiles.write_text(f'active = "work"\n[profiles.work]\nPREFECT_API_URL = "{theirs}"\n')
+    other.environment["PREFECT_PROFILES_PATH"] = str(profiles)
+    served = other.command("flows.serve")
+    assert served.returncode == 2
+    assert f"Prefect's address is {theirs}, by your Prefect profile 'work'" in served.stdout
+    assert f"no Prefect server answers at {theirs}" in served.stderr

@@ -1,5 +1,5 @@
-"""Where Prefect and MLflow answer, by the environment, `.env` and prefect.toml; and what there is
-to say where something is in the way.
+"""Where Prefect and MLflow answer, by the environment, `.env` and Prefect's own profile; and what
+there is to say where something is in the way.
 """
 
 import os
@@ -40,12 +40,13 @@ def read_addresses() -> Addresses:
     """What the settings say. Raises UserError for a port that is none."""
     from prefect.settings import get_current_settings
 
+    from flows.names import ADDRESS
+
     store = tracking_uri()
     prefect = (get_current_settings().api.url or "").rstrip("/")
     if not prefect:
         raise UserError(
-            "PREFECT_API_URL: expected an address such as http://127.0.0.1:4200/api, found nothing;"
-            " set it in .env"
+            f"PREFECT_API_URL: expected an address such as {ADDRESS}, found nothing; set it in .env"
         )
     if switched_off():
         return Addresses(prefect, "", None, store)
@@ -64,17 +65,29 @@ def read_addresses() -> Addresses:
     return Addresses(prefect, f"http://127.0.0.1:{port}", int(port), store)
 
 
+def named_by() -> str:
+    """What names Prefect's address, in the order in which Prefect heeds it."""
+    from prefect.context import get_settings_context
+
+    if "PREFECT_API_URL" in os.environ:
+        return "PREFECT_API_URL in the environment"
+    if "PREFECT_API_URL" in dotenv_values(".env"):
+        return "PREFECT_API_URL in .env"
+    return f"your Prefect profile {get_settings_context().profile.name!r}"
+
+
 def own_address(url: str) -> tuple[str, int]:
     """Host and port at which a server of ours would answer at `url`. Raises UserError for an
     address that is not this machine's own.
     """
+    from flows.names import ADDRESS
+
     parts = urlsplit(url)
     host = LOOPBACK.get(parts.hostname or "")
     if host is None or parts.scheme != "http" or parts.path != "/api":
         raise UserError(
             f"no Prefect server answers at {url}, and one is started at this machine's own address"
-            " only: set PREFECT_API_URL in .env to one that answers, or to"
-            " http://127.0.0.1:4200/api"
+            f" only: set PREFECT_API_URL in .env to one that answers, or to {ADDRESS}"
         )
     return host, parts.port or 80
 
@@ -94,11 +107,16 @@ def refuse_taken(port: int, setting: str) -> None:
 
 def prefect_version() -> str | None:
     """The version of the Prefect server that answers at PREFECT_API_URL; None where none does."""
+    import prefect
+    from prefect.client.base import ServerType
     from prefect.client.orchestration import get_client
 
     try:
         with get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client:
-            return client.api_version() if client.api_healthcheck() is None else None
+            if client.api_healthcheck() is not None:
+                return None
+            cloud = client.server_type is ServerType.CLOUD  # it is compatible with any
+            return prefect.__version__ if cloud else client.api_version()
     except Exception:  # whatever answers there is no Prefect
         return None
 

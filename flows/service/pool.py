@@ -1,5 +1,5 @@
-"""What the service makes on Prefect's server, each made once and kept: work pool, queues, the
-automation for dead runs, deployments.
+"""What the service makes on Prefect's server, each made once and kept: work pool, queues,
+deployments.
 """
 
 import os
@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from flows.names import POOL, PREFIX
+from flows.names import POOL
 from gpt1.files import fingerprint, sha256_file
 from gpt1.runs.slots import lanes_of_cpu, setting
 
@@ -20,9 +20,6 @@ QUEUES = {
     "cpu": "stages sent by a flow of any machine",
     "gpu": "stages that train, for machines with a GPU",
 }
-AUTOMATION = "gpt1: runs without a sign of life have crashed"
-SILENCE_SECONDS = 90  # three heartbeats: prefect.toml
-ENDS = ("Completed", "Failed", "Crashed", "Cancelled")
 
 
 def prepare_pool() -> None:
@@ -50,51 +47,6 @@ def prepare_pool() -> None:
                     client.create_work_queue(name, description, work_pool_name=POOL)
                 except ObjectAlreadyExists:
                     continue  # another worker was quicker
-
-
-def prepare_automation() -> None:
-    """Have the server mark runs of ours that give no sign of life any more; an automation of this
-    name is brought up to date.
-
-    It is left alone where it is: an update would make it forget the runs that it watches, those
-    that died with the server.
-    """
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.objects import StateType
-    from prefect.events.actions import ChangeFlowRunState
-    from prefect.events.schemas.automations import AutomationCore, EventTrigger
-
-    ours = {"prefect.resource.role": "flow", "prefect.resource.name": [f"{PREFIX}*", "run-stage"]}
-    sign = "prefect.flow-run.heartbeat"
-    rule = {
-        "after": [sign],
-        "expect": [sign, *(f"prefect.flow-run.{end}" for end in ENDS)],
-        "match": {"prefect.resource.id": "prefect.flow-run.*"},
-        "match_related": ours,
-        "for_each": ["prefect.resource.id"],
-        "posture": "Proactive",
-        "threshold": 1,
-        "within": SILENCE_SECONDS,
-    }
-    message = (
-        f"no sign of life for {SILENCE_SECONDS} seconds: its process has died. Run the same again:"
-        " what is finished is kept."
-    )
-    known = f"Made by make serve ({fingerprint([rule, message])})."
-    wanted = AutomationCore(
-        name=AUTOMATION,
-        description=known,
-        trigger=EventTrigger.model_validate(rule),
-        actions=[
-            ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message, force=True)
-        ],
-    )
-    with get_client(sync_client=True) as client:
-        found = client.read_automations_by_name(AUTOMATION)
-        if not found:
-            client.create_automation(wanted)
-        elif found[0].description != known:
-            client.update_automation(found[0].id, wanted)
 
 
 def worker_name(root: Path, part: str) -> str:
@@ -145,8 +97,15 @@ def deployed_mark(root: Path, address: str) -> str:
     import prefect
 
     files = [root / "prefect.yaml", *sorted((root / "flows").glob("*.py"))]
+    profiles = sorted(path.name for path in (root / "conf").glob("*.yaml"))
     return fingerprint(
-        [address, sys.version, prefect.__version__, *(sha256_file(path) for path in files)]
+        [
+            address,
+            sys.version,
+            prefect.__version__,
+            profiles,
+            *(sha256_file(path) for path in files),
+        ]
     )
 
 

@@ -1,0 +1,90 @@
+"""Whose word counts for where Prefect's server is: the user's, by the real `prefect` command line
+with profiles of the test's own; else ours.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.names import ADDRESS
+from gpt1.doctor.services import PREFECT
+
+ROOT = Path(__file__).parents[1]
+THEIRS = "https://127.0.0.1:9/api"  # nothing answers, and we start no server there
+PROFILES = f"""
+active = "work"
+[profiles.work]
+PREFECT_API_URL = "{THEIRS}"
+[profiles.other]
+PREFECT_API_URL = "http://127.0.0.1:9/other/api"
+[profiles.bare]
+"""
+
+
+def call(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """A command in a folder with our prefect.toml, by a user whose Prefect is under `home`."""
+    shutil.copy(ROOT / "prefect.toml", folder)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT")}
+    (folder / "home").mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env=kept
+        | {"PYTHONPATH": str(ROOT), "PREFECT_HOME": str(folder / "home"), "COLUMNS": "300"}
+        | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def test_one_address() -> None:
+    assert ADDRESS == PREFECT, "what gpt1 doctor looks at is where make serve starts the server"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "variables", "words", "address"),
+    [
+        (None, {}, (), ADDRESS),
+        ("home/profiles.toml", {}, (), THEIRS),
+        ("mine.toml", {"PREFECT_PROFILES_PATH": "mine.toml"}, (), THEIRS),
+        ("home/profiles.toml", {"PREFECT_PROFILE": "bare"}, (), ADDRESS),
+        ("home/profiles.toml", {}, ("--profile", "other"), "http://127.0.0.1:9/other/api"),
+        ("home/profiles.toml", {"PREFECT_API_URL": "http://there/api"}, (), "http://there/api"),
+    ],
+)
+def test_the_users_own_address_wins(
+    tmp_path: Path,
+    where: str | None,
+    variables: dict[str, str],
+    words: tuple[str, ...],
+    address: str,
+) -> None:
+    (tmp_path / "home").mkdir()
+    if where:
+        (tmp_path / where).write_text(PROFILES)
+    shown = call(tmp_path, "prefect", *words, "config", "view", **variables)
+    assert f"PREFECT_API_URL='{address}'" in shown.stdout, shown.stdout + shown.stderr
+
+
+@pytest.mark.slow
+def test_a_run_is_asked_for_where_the_user_says(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/profiles.toml").write_text(PROFILES)
+    asked = call(tmp_path, "prefect", "deployment", "run", "reproduce-table2")
+    assert f"no Prefect server answers at {THEIRS}" in asked.stderr
+
+
+@pytest.mark.slow
+def test_no_server_is_started_in_silence(tmp_path: Path) -> None:
+    """Even where our plug-in is switched off, so that no address is known."""
+    asked = call(tmp_path, "prefect", "flow-run", "ls", PREFECT_PLUGINS_ENABLED="false")
+    assert asked.returncode
+    assert "PREFECT_API_URL" in asked.stdout + asked.stderr
+    assert not list((tmp_path / "home").glob("*.db"))
