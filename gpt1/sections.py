@@ -216,11 +216,6 @@ class Source(Section):
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str = Field(pattern="^(raw|download|world/[a-z0-9_]+)$")
 
-    @property
-    def made_up(self) -> bool:
-        """Whether it comes from a made-up world."""
-        return self.folder.startswith("world/")
-
 
 class Task(Section):
     """One task's row: how many rows of it, and what differs in its fine-tuning."""

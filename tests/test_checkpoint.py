@@ -188,21 +188,6 @@ def test_a_checkpoint_of_other_code_names_the_files_and_the_ways_on(recipe, tmp_
     )
 
 
-def test_code_hashes_cover_what_computes_and_leave_out_what_cannot():
-    names = checkpoint.code_hashes("pretrain")
-    assert {
-        "gpt1/model/gpt.py",
-        "gpt1/train/optim.py",
-        "gpt1/train/losses.py",
-        "gpt1/stages/pretrain.py",
-        "gpt1/text/shards.py",
-    } <= names.keys()
-    assert (
-        not {"gpt1/train/launch.py", "gpt1/files.py", "gpt1/config.py", "gpt1/stages/finetune.py"}
-        & names.keys()
-    )
-
-
 def test_the_fingerprint_tells_runs_apart():
     folders = {
         checkpoint.state_folder("pretrain", "transformer", [{"width": width}, "hash"])

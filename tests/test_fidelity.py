@@ -17,6 +17,7 @@ from gpt1 import config
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
+from gpt1.params.recipes import merged
 from gpt1.text.bpe import import_authors
 from gpt1.train import optim
 from gpt1.train.batches import Batch
@@ -94,7 +95,7 @@ def build(arrays, settings, names):
             else:
                 ours(name, dict(model.state_dict()), rows).copy_(value)
     paper = config.read_yaml(ROOT / "conf/paper.yaml")["finetune"]
-    recipe = config.merged_finetune(
+    recipe = merged(
         config.validate(config.read_yaml(ROOT / "conf/paper.yaml")).finetune,
         {
             "learning_rate": float(settings["lr"]),

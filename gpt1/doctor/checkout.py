@@ -8,6 +8,7 @@ from gpt1.doctor.finding import Finding
 from gpt1.errors import UserError
 from gpt1.files import RAW, parse_json
 from gpt1.runs.graph import CLAIMS, LOCK_FILE
+from gpt1.sources.table import is_made_up
 from gpt1.status.activity import at_work, is_locked
 
 DVC_LOCK = Path(".dvc/tmp/lock")  # DVC's processes hold it for moments only
@@ -203,7 +204,7 @@ def data() -> list[Finding]:
             )
         else:
             there.append(name)
-    made = sorted({row.folder for row in rows.values() if row.made_up})
+    made = sorted({row.folder for row in rows.values() if is_made_up(row.folder)})
     fetched = [name for name, row in rows.items() if row.folder == "download"]
     words = [f"in {RAW}: {', '.join(there)}"] if there else []
     words += [f"made up by the run itself: data/{', data/'.join(made)}"] if made else []

@@ -21,6 +21,7 @@ from gpt1.plan.graph import expand
 from gpt1.report.notes import FEW_SEEDS, INTERVALS
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.tables import facts, made_up
+from gpt1.sources.table import is_made_up
 from gpt1.status.made_with import changed_parameters
 from gpt1.yaml_files import read_yaml
 
@@ -177,7 +178,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         "all_made_up": (
             bool(invented)
             and len(invented) == len(params.tasks)
-            and params.sources["books"].made_up
+            and is_made_up(params.sources["books"].folder)
         ),
         "found": [
             sentence

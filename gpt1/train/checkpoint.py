@@ -32,9 +32,8 @@ CANNOT_CHANGE_A_RESULT = (
     "gpt1.cores",
     "gpt1.errors",
     "gpt1.files",
+    "gpt1.record",
     "gpt1.strict",
-    "gpt1.tracking",
-    "gpt1.train.launch",
 )
 
 
