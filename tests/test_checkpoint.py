@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.config import Model, validate
 from gpt1.errors import UserError
 from gpt1.files import read_json
 from gpt1.model.gpt import Decoder
+from gpt1.params.schema import Model, validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train import checkpoint, optim
 from gpt1.train.checkpoint import Position
 from gpt1.train.curve import Curve
@@ -20,7 +21,6 @@ from gpt1.train.engine import PlainEngine
 from gpt1.train.launch import Machine, read_machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
-from gpt1.yaml_files import read_yaml
 
 TINY = Model(
     context=24,

@@ -17,8 +17,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 from gpt1.report import claims_page
 from gpt1.report.ablations import ablation
 from gpt1.report.bootstrap import (

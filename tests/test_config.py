@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gpt1.config import Params, read_params, validate
 from gpt1.errors import UserError
 from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
-from gpt1.strict import nearest_key
-from gpt1.yaml_files import read_yaml, write_yaml
+from gpt1.params.schema import Params, read_params, validate
+from gpt1.params.strict import nearest_key
+from gpt1.params.yaml import read_yaml, write_yaml
 
 PAPER = read_yaml(Path(__file__).parents[1] / "conf" / "paper.yaml")
 

@@ -18,17 +18,18 @@ import pytest
 from our_imports import ROOT, closure, module_file, relative
 from pydantic import BaseModel
 
-from gpt1 import config, files
+from gpt1 import files
+from gpt1.params import schema
+from gpt1.params.sections import Section
+from gpt1.params.yaml import read_yaml
 from gpt1.record.live import Tracker
-from gpt1.sections import Section
-from gpt1.yaml_files import read_yaml
 
 FUNCTIONS = {
     "ablate": "finetune",
     "transfer": "finetune",
 }  # as in gpt1/stages/__main__.py, which runs when imported
 EXEMPT = {  # what DVC does not watch -> all that what it watches may take from there
-    "gpt1/config.py": {
+    "gpt1/params/schema.py": {
         "PARAMS",
         "Finetune",
         "Generate",
@@ -62,9 +63,9 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     "gpt1/record/address.py": set(),
     "gpt1/record/live.py": {"start"},
     "gpt1/record/log.py": set(),
-    "gpt1/sections.py": set(),
-    "gpt1/strict.py": {"validated"},
-    "gpt1/yaml_files.py": set(),
+    "gpt1/params/sections.py": set(),
+    "gpt1/params/strict.py": {"validated"},
+    "gpt1/params/yaml.py": set(),
 }
 
 
@@ -199,7 +200,7 @@ def test_params_are_what_stands_in_the_file(file: str, tmp_path: Path) -> None:
     for _ in range(5):
         values = redrawn(read_yaml(ROOT / file), chance)
         path.write_text(json.dumps(values))  # JSON is YAML 1.2, by another writer than ours
-        assert json.loads(config.read_params(path).model_dump_json()) == values
+        assert json.loads(schema.read_params(path).model_dump_json()) == values
 
 
 def test_files_hold_what_was_written_and_give_back_what_they_hold(tmp_path: Path) -> None:
@@ -247,10 +248,10 @@ def test_places_are_where_dvc_looks_for_them() -> None:
     assert files.stage_folder("finetune", "glue", "cola") == Path("data/finetune/glue/cola")
 
 
-@pytest.mark.parametrize("path", ["cores", "errors", "files", "yaml_files"])
+@pytest.mark.parametrize("path", ["cores", "errors", "files", "params/yaml"])
 def test_what_is_no_part_of_params_knows_nothing_of_them(path: str) -> None:
     known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
-    assert not known & {"gpt1/config.py", "gpt1/sections.py"}
+    assert not known & {"gpt1/params/schema.py", "gpt1/params/sections.py"}
 
 
 def test_a_record_gives_a_stage_nothing_back() -> None:

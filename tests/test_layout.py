@@ -26,15 +26,11 @@ TOKEN_CEILING = {
     "benchmarks": 4000,
 }  # docstrings not counted
 
-GROUND = {"config", "cores", "errors", "files"}
+GROUND = {"cores", "errors", "files", "params.schema"}
 ROOMS = {  # room -> what of ours it may import
-    "config": {"errors", "sections", "strict", "yaml_files"},
-    "sections": set(),
     "cores": set(),
     "errors": set(),
     "files": {"errors"},
-    "strict": {"errors"},
-    "yaml_files": {"errors", "files"},
     "record": GROUND | {"params.recipes", "record"},
     "tracking": GROUND | {"record"},
     "text": GROUND | {"text"},
@@ -59,7 +55,15 @@ ROOMS = {  # room -> what of ours it may import
     "generation": GROUND | {"generation", "model", "text.bpe", "text.clean"},
     "exchange": (
         GROUND
-        | {"exchange", "model", "sources.addresses", "text", "tasks.shapes", "strict", "runs.git"}
+        | {
+            "exchange",
+            "model",
+            "sources.addresses",
+            "text",
+            "tasks.shapes",
+            "params.strict",
+            "runs.git",
+        }
     ),
     "page": (
         GROUND
@@ -72,20 +76,20 @@ ROOMS = {  # room -> what of ours it may import
             "sources.table",
             "status.made_with",
             "tasks.table",
-            "yaml_files",
+            "params.yaml",
         }
     ),
     "answers": GROUND | {"answers", "model", "record", "sources", "tasks", "text", "tracking"},
     "show": GROUND | {"show"},
     "submission": GROUND | {"submission", "runs.graph", "tasks"},
-    "status": GROUND | {"plan.graph", "runs", "show", "status", "yaml_files"},
+    "status": GROUND | {"plan.graph", "runs", "show", "status", "params.yaml"},
     "doctor": (
         GROUND
         | {
             "doctor",
             "install.folder",
             "plan.machines",
-            "profile",
+            "params.profile",
             "record.address",
             "runs",
             "show",
@@ -105,7 +109,7 @@ ROOMS = {  # room -> what of ours it may import
             "generation",
             "page",
             "plan",
-            "profile",
+            "params.profile",
             "runs",
             "show",
             "status",
@@ -133,21 +137,20 @@ ROOMS = {  # room -> what of ours it may import
             "record.live",
         }
     ),
-    "params": {"config", "strict"},
-    "profile": GROUND | {"strict", "sources", "tasks", "yaml_files"},
-    "runs": GROUND | {"runs", "profile", "train.launch"},
+    "params": GROUND | {"params", "sources", "tasks"},
+    "runs": GROUND | {"runs", "params.profile", "train.launch"},
     "plan": (
         GROUND
         | {
             "model",
             "params.recipes",
             "plan",
-            "profile",
+            "params.profile",
             "runs",
             "sources.table",
             "tasks.table",
             "train",
-            "yaml_files",
+            "params.yaml",
         }
     ),
     "cli": {"errors"},
@@ -178,7 +181,7 @@ HOMES = {  # library -> the only places that may import it
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],
     "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpora/"],
-    "ruamel": ["gpt1/yaml_files.py"],
+    "ruamel": ["gpt1/params/yaml.py"],
     "yaml": [],
     "dvc": [
         "gpt1/runs/graph.py",
@@ -211,7 +214,7 @@ def test_imports_point_down(path: Path) -> None:
             )
 
 
-FLOWS_MAY_IMPORT = GROUND | {"flows", "record", "runs", "yaml_files"}
+FLOWS_MAY_IMPORT = GROUND | {"flows", "record", "runs", "params.yaml"}
 
 
 @pytest.mark.parametrize("path", FLOWS, ids=relative)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.config import read_params
 from gpt1.params.recipes import finetune_recipe
-from gpt1.yaml_files import read_yaml
+from gpt1.params.schema import read_params
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\ngj04\t0\t*\tSat cat the.\n"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from copied_checkout import Checkout
 
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import Params, read_params
 from gpt1.runs.run import alone_here
 from gpt1.runs.worktrees import open_worktree, remove_worktrees, show_worktrees, worktree_name
 

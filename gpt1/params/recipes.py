@@ -6,8 +6,8 @@ DVC watches this file for every stage that it can decide a result of.
 
 from typing import Any
 
-from gpt1.config import PARAMS, Finetune, Params
-from gpt1.strict import validated
+from gpt1.params.schema import PARAMS, Finetune, Params
+from gpt1.params.strict import validated
 
 
 def merged(section: Finetune, row: dict[str, Any], place: str) -> Finetune:

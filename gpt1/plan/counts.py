@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from gpt1.config import Params
 from gpt1.files import RAW, read_arrays, read_json, stage_folder
+from gpt1.params.schema import Params
 from gpt1.plan import facts
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS

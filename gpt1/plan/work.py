@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpt1.config import Finetune, NetworkName, Params
 from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.schema import Finetune, NetworkName, Params
 from gpt1.plan import counts, facts, formulas
 from gpt1.plan.formulas import Network
 from gpt1.runs.schedule import Stage, group

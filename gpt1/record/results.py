@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.files import fingerprint, parse_json, read_json, sha256_file, stage_folder
 from gpt1.params.recipes import finetune_recipe, transfer_recipe
+from gpt1.params.schema import Params
 from gpt1.record.log import Point, log_path, machine_path, machine_points, read_log, tags
 
 COUNTS = {"final/parameters.total": "parameters"} | {

@@ -5,9 +5,9 @@ as a page, as records, as numbers.
 from collections.abc import Sequence
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
+from gpt1.params.schema import Params
 from gpt1.report.ablations import (
     FULL,
     Ablation,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, transfer_recipe
+from gpt1.params.schema import Params
 
 Array = npt.NDArray[Any]
 

@@ -5,7 +5,7 @@ in which numbers do not compare.
 import statistics
 from collections.abc import Sequence
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import COVERAGE, REPLICATES
 from gpt1.report.paper import GLUE_ROW, GLUE_SCORE, GLUE_TASKS, QNLI_V2_SCORE, Table
 from gpt1.report.scores import LAST_UPDATE, Cell, GlueMean, Measured

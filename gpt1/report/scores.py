@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.report.answers import Answers, Array, read_answers
 from gpt1.report.bootstrap import Estimate, Part, mean_of, over_seeds, resample, within_range
 from gpt1.report.paper import GLUE, GLUE_ROW, GLUE_TASKS, QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLES

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import COVERAGE, Estimate
 from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, notes
 from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table

@@ -5,8 +5,8 @@ only, all layers the usual way.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gpt1.config import Params
 from gpt1.params.recipes import transfer_recipe, transferred_layers
+from gpt1.params.schema import Params
 from gpt1.report.ablations import Result, scored
 from gpt1.report.answers import transfer_answers
 from gpt1.report.scores import Measured, whole_column

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_arrays, read_json, stage_folder
+from gpt1.params.schema import Params
 from gpt1.report.paper import ZERO_SHOT, ZeroShot
 from gpt1.report.training import networks
 from gpt1.sources.table import is_made_up

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from gpt1.errors import UserError
-from gpt1.sections import (
+from gpt1.params.sections import (
     Ablation,
     Acquire,
     Bpe,
@@ -34,8 +34,8 @@ from gpt1.sections import (
     World,
     ZeroShot,
 )
-from gpt1.strict import validated
-from gpt1.yaml_files import read_yaml
+from gpt1.params.strict import validated
+from gpt1.params.yaml import read_yaml
 
 __all__ = [
     "PARAMS",

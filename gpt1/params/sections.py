@@ -1,5 +1,5 @@
-"""The sections of params.yaml as frozen, strict models; gpt1/config.py makes the whole of them and
-checks what spans several.
+"""The sections of params.yaml as frozen, strict models; gpt1/params/schema.py makes the whole of
+them and checks what spans several.
 """
 
 from typing import Any, Literal, Self
