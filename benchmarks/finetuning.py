@@ -41,10 +41,10 @@ from side_by_side import (
 from trainer import collate, module_of, rows_of, trainer_for
 from transformers.utils import logging
 
-from gpt1.config import Finetune, Model, read_params, validate
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.heads import Classifier
-from gpt1.profile import compose
+from gpt1.params.profile import compose
+from gpt1.params.schema import Finetune, Model, read_params, validate
 from gpt1.train import finetuning, launch
 from gpt1.train.batches import Batch, Examples, pad, updates_in_epoch
 from gpt1.train.finetuning import Task, finetune_seed

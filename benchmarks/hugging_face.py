@@ -14,9 +14,9 @@ from our_step import Size, windows_of
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.config import Model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
+from gpt1.params.schema import Model
 
 try:
     import transformers

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gpt1.config import Params, validate
 from gpt1.files import write_json
-from gpt1.profile import compose
+from gpt1.params.profile import compose
+from gpt1.params.schema import Params, validate
 from gpt1.text.shards import SplitWriter, write_index
 
 VOCABULARY, FINGERPRINT, CONTEXT = 1_500, "f" * 16, 64

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpt1.config import Finetune, Params
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.networks import make_network
+from gpt1.params.schema import Finetune, Params
 from gpt1.train.batches import Examples
 from gpt1.train.finetuning import Logits, Task
 from gpt1.train.loop import seed_for

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 from text import KEPT_WORDS, SYLLABLES, processor, show, watch
 
-from gpt1.yaml_files import read_yaml
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_WORDS, OWN_WORDS, OWN_SHARE = 10 * KEPT_WORDS, 1500, 0.05

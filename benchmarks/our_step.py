@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from gpt1.config import Model, Pretrain
 from gpt1.model.gpt import Decoder
-from gpt1.profile import compose
+from gpt1.params.profile import compose
+from gpt1.params.schema import Model, Pretrain
 from gpt1.train import optim
 from gpt1.train.batches import Integers, shares
 from gpt1.train.engine import DeepSpeedEngine, make_engine

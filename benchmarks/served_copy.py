@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from gpt1.yaml_files import parse_yaml
+from gpt1.params.yaml import parse_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 VICTIMS = ("engine", "worker", "dvc", "stage", "server")

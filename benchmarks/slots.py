@@ -21,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gpt1.yaml_files import parse_yaml
+from gpt1.params.yaml import parse_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("first", "second")

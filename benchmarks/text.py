@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from gpt1.yaml_files import read_yaml
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT_WORDS = 3000

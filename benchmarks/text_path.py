@@ -37,9 +37,9 @@ from side_by_side import (
 from text import prepare
 
 from gpt1.demo.files import write_books
+from gpt1.params.yaml import read_yaml
 from gpt1.text.bpe import LINE_END, WORD_END, Vocabulary
 from gpt1.text.encoding import encode_texts
-from gpt1.yaml_files import read_yaml
 
 PLAIN = {"—": "-", "–": "-", "―": "-", "…": "...", "´": "'"}
 MARKS = re.compile("|".join(re.escape(mark) + "+" for mark in '-~!";?+,)(/*[]}{|_'))

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 import transformers
 
-from gpt1.config import Finetune, Model
 from gpt1.model.heads import Classifier
+from gpt1.params.schema import Finetune, Model
 from gpt1.train.batches import Examples
 
 Row = dict[str, Any]

@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from gpt1.config import Model
 from gpt1.model.continuations import Prompts, log_probabilities, pack
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm, Network
-from gpt1.profile import compose
+from gpt1.params.profile import compose
+from gpt1.params.schema import Model
 from gpt1.train import launch
 
 VOCABULARY = {"paper": 40_478, "small": 5_202, "demo": 2_622}

@@ -1,5 +1,5 @@
 """The page of parameters: every knob with its kind, its value in each profile and what it means,
-from gpt1/config.py and conf/.
+from gpt1/params/schema.py and conf/.
 """
 
 import re
@@ -11,8 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gpt1.config import Params
-from gpt1.profile import compose
+from gpt1.params.profile import compose
+from gpt1.params.schema import Params
 
 RECIPE = Path("conf/paper.yaml")
 PROFILES = ("paper", "small", "demo")

@@ -13,9 +13,9 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpt1.config import Params, validate
 from gpt1.errors import UserError
 from gpt1.files import DATA, parse_json, write_json
+from gpt1.params.schema import Params, validate
 from gpt1.record.address import (
     prepare_mlflow,
     problem,

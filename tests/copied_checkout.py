@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpt1.params.yaml import parse_yaml
 from gpt1.train.launch import free_port
-from gpt1.yaml_files import parse_yaml
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")

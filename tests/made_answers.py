@@ -7,11 +7,11 @@ from pathlib import Path
 import torch
 from made_data import write_params
 
-from gpt1.config import read_params
 from gpt1.files import write_json
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.weights import Description, save_weights
+from gpt1.params.schema import read_params
 from gpt1.tasks.table import TASKS
 from gpt1.text.bpe import Vocabulary
 

@@ -10,7 +10,7 @@ from typing import Any
 import made_results
 import numpy as np
 
-from gpt1.yaml_files import read_yaml
+from gpt1.params.yaml import read_yaml
 
 ZERO_SHOT_CLASSES = {"cola": 2, "sst2": 2, "race": 4, "dprd": 2}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gpt1.files import sha256_file
-from gpt1.yaml_files import read_yaml
+from gpt1.params.yaml import read_yaml
 
 VOCABULARY, CONTEXT, WORDS = 40, 16, 0.75
 START, DELIMITER, EXTRACT = VOCABULARY, VOCABULARY + 1, VOCABULARY + 2

@@ -9,9 +9,9 @@ import random
 import numpy as np
 import torch
 
-from gpt1.config import Model
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, save_weights
+from gpt1.params.schema import Model
 from gpt1.text.bpe import Vocabulary
 
 SIZES = Model(

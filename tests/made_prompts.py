@@ -4,8 +4,8 @@ in tests.
 
 import numpy as np
 
-from gpt1.config import Model
 from gpt1.model.continuations import Prompts
+from gpt1.params.schema import Model
 
 SIZES = Model(
     context=24,

@@ -12,9 +12,9 @@ import pytest
 from filelock import FileLock
 
 from gpt1 import tracking
-from gpt1.config import read_params
+from gpt1.params.schema import read_params
+from gpt1.params.yaml import read_yaml
 from gpt1.record.address import prepare_mlflow
-from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
 OUTPUTS = {

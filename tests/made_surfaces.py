@@ -95,13 +95,13 @@ def encode(text: str) -> None:
 def write_params() -> None:
     made_data.write_params(Path())
     Path("params.json").unlink(missing_ok=True)
-    from gpt1.yaml_files import read_yaml, write_yaml
+    from gpt1.params.yaml import read_yaml, write_yaml
 
     write_yaml(Path("params.yaml"), read_yaml(Path("params.yaml")), "# made up\n")
 
 
 def read_params() -> None:
-    from gpt1.config import read_params as read
+    from gpt1.params.schema import read_params as read
 
     json.dumps(read().model_dump(mode="json"))
 
@@ -112,8 +112,8 @@ def write_conf() -> None:
 
 
 def read_conf() -> None:
-    from gpt1.config import validate
-    from gpt1.profile import compose
+    from gpt1.params.profile import compose
+    from gpt1.params.schema import validate
 
     validate(compose("demo", ["finetune.epochs=2"]))
 
@@ -182,8 +182,8 @@ def write_task(task: str) -> None:
 
 @cache
 def task_rows() -> Any:
-    from gpt1.config import validate
-    from gpt1.profile import compose
+    from gpt1.params.profile import compose
+    from gpt1.params.schema import validate
 
     with inside(ROOT):
         return validate(compose("paper", [])).tasks

@@ -194,7 +194,7 @@ def write_results() -> None:
 
 
 def read_results() -> None:
-    from gpt1.config import read_params
+    from gpt1.params.schema import read_params
     from gpt1.report.answers import read_answers
     from gpt1.report.training import read_training
 
@@ -207,8 +207,8 @@ def read_results() -> None:
 
 
 def read_record() -> None:
-    from gpt1.config import read_params
     from gpt1.exchange.facts import facts_about
+    from gpt1.params.schema import read_params
     from gpt1.record.results import finished_groups, finished_results
 
     facts_about(Path("data/pretrain/transformer/weights.safetensors"))
@@ -262,8 +262,8 @@ def write_finished() -> None:
 
 def read_finished() -> None:
     from gpt1.answers.saved import finished
-    from gpt1.config import read_params
     from gpt1.exchange.chosen import chosen_task
+    from gpt1.params.schema import read_params
 
     assert task_rows()
     finished(read_params(), "cola").best()

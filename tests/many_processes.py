@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from gpt1.config import Model, validate
 from gpt1.model.dropout import Dropout
 from gpt1.model.gpt import Decoder
+from gpt1.params.schema import Model, validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.batches import shares
 from gpt1.train.engine import make_engine, total_floats
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
-from gpt1.yaml_files import read_yaml
 
 MODEL = Model(
     context=16,

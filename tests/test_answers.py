@@ -21,10 +21,10 @@ from gpt1.answers.official import read_official
 from gpt1.answers.saved import finished, load_model
 from gpt1.commands.evaluate import evaluate
 from gpt1.commands.predict import predict, printable
-from gpt1.config import read_params
 from gpt1.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
+from gpt1.params.schema import read_params
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 from gpt1.text.bpe import Vocabulary

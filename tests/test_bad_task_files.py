@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.config import Task as TaskRow
 from gpt1.errors import UserError
+from gpt1.params.schema import Task as TaskRow
+from gpt1.params.yaml import read_yaml
 from gpt1.stages import acquire, encode
 from gpt1.tasks.readers import read_split
 from gpt1.tasks.table import TASKS
-from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\n"

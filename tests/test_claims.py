@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 from gpt1.report import claims_page
 from gpt1.report.ablations import ablation
 from gpt1.report.bootstrap import (

@@ -18,7 +18,7 @@ from gpt1.cli import ENDING, PANELS, app, load, main
 from gpt1.commands.generate import VOCABULARY, WEIGHTS, refuse_absent
 from gpt1.commands.surface import PAGE, RENEW, surface
 from gpt1.errors import UserError, perhaps
-from gpt1.profile import compose
+from gpt1.params.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
 EXAMPLE = re.compile(
@@ -105,7 +105,7 @@ def test_help_is_quick_for_it_imports_next_to_nothing():
         "dvc",
         "mlflow",
         "prefect",
-        "gpt1.config",
+        "gpt1.params.schema",
         "transformers",
     }
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.33

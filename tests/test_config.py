@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from gpt1.config import Params, read_params, validate
 from gpt1.errors import UserError
-from gpt1.strict import nearest_key
-from gpt1.yaml_files import read_yaml, write_yaml
+from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.schema import Params, read_params, validate
+from gpt1.params.strict import nearest_key
+from gpt1.params.yaml import read_yaml, write_yaml
 
 PAPER = read_yaml(Path(__file__).parents[1] / "conf" / "paper.yaml")
 
@@ -156,8 +157,8 @@ def test_a_wrong_value_is_one_line(dotted: str, value: Any, line: str) -> None:
 
 def test_a_task_row_overrides_the_shared_section() -> None:
     params = validate(changed("tasks.cola.finetune", {"epochs": 7}))
-    assert params.finetune_for("cola").epochs == 7
-    assert params.finetune_for("sst2").epochs == 3
+    assert finetune_recipe(params, "cola").epochs == 7
+    assert finetune_recipe(params, "sst2").epochs == 3
 
 
 def with_variant(finetune: dict[str, Any], network: str = "transformer") -> dict[str, Any]:
@@ -175,7 +176,7 @@ def with_variant(finetune: dict[str, Any], network: str = "transformer") -> dict
 def test_a_variant_overrides_its_task_and_that_the_section() -> None:
     values = with_variant({"dropout": 0.0})
     values["tasks"]["cola"]["finetune"] = {"epochs": 7, "dropout": 0.5}
-    recipe = validate(values).finetune_for("cola", "mine")
+    recipe = finetune_recipe(validate(values), "cola", "mine")
     assert (recipe.dropout, recipe.epochs, recipe.lambda_lm) == (0.0, 7, 0.5)
 
 
@@ -207,16 +208,19 @@ def test_a_wrong_variant_is_one_line(finetune: dict[str, Any], network: str, lin
 
 
 def test_so_many_of_the_first_seeds() -> None:
-    assert validate(changed("transfer.mnli.seeds", 2)).transfer_recipe("mnli").seeds == (0, 1)
-    assert validate(PAPER).transfer_recipe("mnli").seeds == (0, 1, 2, 3, 4)
+    assert transfer_recipe(validate(changed("transfer.mnli.seeds", 2)), "mnli").seeds == (0, 1)
+    assert transfer_recipe(validate(PAPER), "mnli").seeds == (0, 1, 2, 3, 4)
     values = with_variant({"seeds": [7, 8, 9]})
     values["variants"]["mine"]["seeds"] = 2
-    assert validate(values).finetune_for("cola", "mine").seeds == (7, 8)
+    assert finetune_recipe(validate(values), "cola", "mine").seeds == (7, 8)
 
 
 def test_layers_of_a_transfer() -> None:
-    assert validate(PAPER).transferred_layers("mnli") == tuple(range(13))
-    assert validate(changed("transfer.mnli.layers", [6, 0, 6])).transferred_layers("mnli") == (0, 6)
+    assert transferred_layers(validate(PAPER), "mnli") == tuple(range(13))
+    assert transferred_layers(validate(changed("transfer.mnli.layers", [6, 0, 6])), "mnli") == (
+        0,
+        6,
+    )
 
 
 @pytest.mark.parametrize(

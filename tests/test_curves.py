@@ -11,8 +11,8 @@ import made_curves
 import numpy as np
 import pytest
 
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 from gpt1.report import curves
 from gpt1.report.drawing import svg
 from gpt1.report.training import SMOOTHING, networks, read_training, smoothed, thinned

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from gpt1.config import Params
-from gpt1.strict import known_keys
-from gpt1.yaml_files import read_yaml
+from gpt1.params.schema import Params
+from gpt1.params.strict import known_keys
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])

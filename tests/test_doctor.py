@@ -22,7 +22,7 @@ from gpt1.doctor import checkout, machine, packages, services
 from gpt1.doctor.doctor import plain_values, print_findings
 from gpt1.doctor.finding import Finding, size
 from gpt1.doctor.names import unknown_settings
-from gpt1.profile import all_sources
+from gpt1.params.profile import all_sources
 from gpt1.status.activity import RUN_LOCK
 
 ROOT = Path(__file__).parents[1]

@@ -25,10 +25,10 @@ from misbehaving_server import File, Server, serving, status
 from typer.testing import CliRunner
 
 from gpt1.cli import app
-from gpt1.config import read_params
 from gpt1.errors import UserError, run_stage
 from gpt1.exchange import authors
-from gpt1.profile import compose, compose_profile, with_downloads
+from gpt1.params.profile import compose, compose_profile, with_downloads
+from gpt1.params.schema import read_params
 from gpt1.runs.schedule import Slots, Stage, shares, startable
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.sources.find import find_files

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.config import Model
 from gpt1.model.dropout import BLOCKS, NO_DROPOUT, Dropout, cut, keep, scale, threshold
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
+from gpt1.params.schema import Model
 
 SIZES = Model(
     context=12,

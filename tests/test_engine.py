@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.config import Model, validate
 from gpt1.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
+from gpt1.params.schema import Model, validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train import batches, optim
 from gpt1.train.batches import Examples
 from gpt1.train.engine import PlainEngine, finite, make_engine
@@ -23,7 +24,6 @@ from gpt1.train.finetuning import logits_of
 from gpt1.train.launch import Machine, free_port
 from gpt1.train.loop import MicroBatch, Stop, seed_for, take_update
 from gpt1.train.objectives import Finetuning, Pretraining
-from gpt1.yaml_files import read_yaml
 
 TINY = Model(
     context=24,
@@ -169,8 +169,8 @@ PROGRAM = """
 import json, pathlib, sys
 sys.path.insert(0, {tests!r})
 import test_engine
-from gpt1.config import validate
-from gpt1.yaml_files import read_yaml
+from gpt1.params.schema import validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train.launch import prepare, read_machine
 from gpt1.train import engine
 machine = read_machine()

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1 import config
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
+from gpt1.params import schema, yaml
+from gpt1.params.recipes import merged
 from gpt1.text.bpe import import_authors
 from gpt1.train import optim
 from gpt1.train.batches import Batch
@@ -69,7 +70,7 @@ def build(arrays, settings, names):
     """The production model with the golden weights in it, and the recipe that the golden settings
     describe.
     """
-    sizes = config.Model(
+    sizes = schema.Model(
         context=settings["n_ctx"],
         width=settings["n_embd"],
         layers=settings["n_layer"],
@@ -93,9 +94,9 @@ def build(arrays, settings, names):
                 model.decoder.positions.copy_(value[rows:])
             else:
                 ours(name, dict(model.state_dict()), rows).copy_(value)
-    paper = config.read_yaml(ROOT / "conf/paper.yaml")["finetune"]
-    recipe = config.merged_finetune(
-        config.validate(config.read_yaml(ROOT / "conf/paper.yaml")).finetune,
+    paper = yaml.read_yaml(ROOT / "conf/paper.yaml")["finetune"]
+    recipe = merged(
+        schema.validate(yaml.read_yaml(ROOT / "conf/paper.yaml")).finetune,
         {
             "learning_rate": float(settings["lr"]),
             "schedule": settings["schedule"],

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 from gpt1.report import figure2
 from gpt1.report.drawing import apart
 from gpt1.report.paper import ZERO_SHOT

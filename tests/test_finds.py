@@ -17,7 +17,7 @@ from made_surfaces import SURFACES, Surface, encode, outcome
 from made_surfaces_of_corpora import SURFACES_OF_CORPORA
 
 from gpt1.errors import UserError
-from gpt1.yaml_files import parse_yaml
+from gpt1.params.yaml import parse_yaml
 
 FINDS = Path(__file__).parent / "finds"
 CASES = sorted(path for path in FINDS.glob("*/*"))

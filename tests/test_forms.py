@@ -17,9 +17,10 @@ from made_exports import EXPORTS, HUB, ROWS, as_arrow, as_lines, as_parquet, tab
 from pyarrow import parquet
 
 from gpt1.answers.official import read_official
-from gpt1.config import Task as TaskRow
 from gpt1.errors import UserError
 from gpt1.files import read_json
+from gpt1.params.schema import Task as TaskRow
+from gpt1.params.yaml import read_yaml
 from gpt1.sources.find import find_files, find_sources
 from gpt1.stages import acquire, encode
 from gpt1.tasks import exports
@@ -28,7 +29,6 @@ from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 from gpt1.text.bpe import Vocabulary
-from gpt1.yaml_files import read_yaml
 
 ALL = TaskRow(group="glue", train_rows=None, eval_rows=None, finetune={})
 MADE = made_forms.MADE

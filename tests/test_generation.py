@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.config import Model
 from gpt1.generation.beam import Beam, beam_search
 from gpt1.generation.cache import read, window_start
 from gpt1.generation.decode import Draw, Limits, greedy, sampled
@@ -16,6 +15,7 @@ from gpt1.generation.filters import draws, filtered, pick
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
+from gpt1.params.schema import Model
 
 VOCABULARY, SPECIALS, CONTEXT = 61, 3, 48
 STOPS = tuple((token,) for token in range(0, VOCABULARY, 4))

@@ -14,7 +14,6 @@ import torch
 from made_data import write_params
 
 from gpt1.commands.generate import generate, show
-from gpt1.config import read_params
 from gpt1.errors import UserError
 from gpt1.files import read_json
 from gpt1.generation import scores
@@ -23,6 +22,7 @@ from gpt1.generation.texts import readable, stop_ids, whole_words
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
+from gpt1.params.schema import read_params
 from gpt1.stages import generate as stage
 from gpt1.text import clean
 from gpt1.text.bpe import Vocabulary

@@ -1,6 +1,4 @@
-"""The architecture, held: who may import whom, how long a file may be, and DVC's blind spot (it
-does not follow imports).
-"""
+"""The architecture, held: who may import whom, and how long a file may be."""
 
 import ast
 import io
@@ -8,15 +6,8 @@ import tokenize
 from pathlib import Path
 
 import pytest
+from our_imports import ROOT, SOURCES, imports, relative
 
-from gpt1.yaml_files import read_yaml
-
-ROOT = Path(__file__).parents[1]
-FUNCTIONS = {
-    "ablate": "finetune",
-    "transfer": "finetune",
-}  # as in gpt1/stages/__main__.py, which runs when imported
-SOURCES = sorted((ROOT / "gpt1").rglob("*.py"))
 FLOWS = sorted((ROOT / "flows").rglob("*.py"))
 OTHERS = sorted([*ROOT.glob("tests/**/*.py"), *ROOT.glob("benchmarks/**/*.py")])
 LAYOUT = {
@@ -35,16 +26,12 @@ TOKEN_CEILING = {
     "benchmarks": 4000,
 }  # docstrings not counted
 
-GROUND = {"config", "cores", "errors", "files"}
+GROUND = {"cores", "errors", "files", "params.schema"}
 ROOMS = {  # room -> what of ours it may import
-    "config": {"errors", "sections", "strict", "yaml_files"},
-    "sections": set(),
     "cores": set(),
     "errors": set(),
     "files": {"errors"},
-    "strict": {"errors"},
-    "yaml_files": {"errors", "files"},
-    "record": GROUND | {"record"},
+    "record": GROUND | {"params.recipes", "record"},
     "tracking": GROUND | {"record"},
     "text": GROUND | {"text"},
     "corpora": GROUND | {"corpora", "text.clean"},
@@ -53,12 +40,30 @@ ROOMS = {  # room -> what of ours it may import
     "model": GROUND | {"model"},
     "tasks": GROUND | {"tasks", "sources", "text.bpe"},
     "train": GROUND | {"train", "model"},
-    "report": GROUND | {"report", "tasks.table", "tasks.metrics", "train.schedules"},
+    "report": (
+        GROUND
+        | {
+            "params.recipes",
+            "report",
+            "sources.table",
+            "tasks.table",
+            "tasks.metrics",
+            "train.schedules",
+        }
+    ),
     "demo": {"demo"},
     "generation": GROUND | {"generation", "model", "text.bpe", "text.clean"},
     "exchange": (
         GROUND
-        | {"exchange", "model", "sources.addresses", "text", "tasks.shapes", "strict", "runs.git"}
+        | {
+            "exchange",
+            "model",
+            "sources.addresses",
+            "text",
+            "tasks.shapes",
+            "params.strict",
+            "runs.git",
+        }
     ),
     "page": (
         GROUND
@@ -68,22 +73,23 @@ ROOMS = {  # room -> what of ours it may import
             "record",
             "report",
             "runs",
+            "sources.table",
             "status.made_with",
             "tasks.table",
-            "yaml_files",
+            "params.yaml",
         }
     ),
     "answers": GROUND | {"answers", "model", "record", "sources", "tasks", "text", "tracking"},
     "show": GROUND | {"show"},
     "submission": GROUND | {"submission", "runs.graph", "tasks"},
-    "status": GROUND | {"plan.graph", "runs", "show", "status", "yaml_files"},
+    "status": GROUND | {"plan.graph", "runs", "show", "status", "params.yaml"},
     "doctor": (
         GROUND
         | {
             "doctor",
             "install.folder",
             "plan.machines",
-            "profile",
+            "params.profile",
             "record.address",
             "runs",
             "show",
@@ -103,7 +109,7 @@ ROOMS = {  # room -> what of ours it may import
             "generation",
             "page",
             "plan",
-            "profile",
+            "params.profile",
             "runs",
             "show",
             "status",
@@ -127,12 +133,26 @@ ROOMS = {  # room -> what of ours it may import
             "tasks",
             "train",
             "report",
-            "tracking",
+            "params.recipes",
+            "record.live",
         }
     ),
-    "profile": GROUND | {"strict", "sources", "tasks", "yaml_files"},
-    "runs": GROUND | {"runs", "profile", "train.launch"},
-    "plan": GROUND | {"plan", "profile", "runs", "tasks.table", "yaml_files", "train", "model"},
+    "params": GROUND | {"params", "sources", "tasks"},
+    "runs": GROUND | {"runs", "params.profile", "train.launch"},
+    "plan": (
+        GROUND
+        | {
+            "model",
+            "params.recipes",
+            "plan",
+            "params.profile",
+            "runs",
+            "sources.table",
+            "tasks.table",
+            "train",
+            "params.yaml",
+        }
+    ),
     "cli": {"errors"},
     "install": {"install"},  # runs before anything is installed
 }
@@ -161,7 +181,7 @@ HOMES = {  # library -> the only places that may import it
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],
     "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpora/"],
-    "ruamel": ["gpt1/yaml_files.py"],
+    "ruamel": ["gpt1/params/yaml.py"],
     "yaml": [],
     "dvc": [
         "gpt1/runs/graph.py",
@@ -174,67 +194,6 @@ HOMES = {  # library -> the only places that may import it
     "markdown_it": ["gpt1/page/"],
     "pickle": [],
 }
-EXEMPT_FROM_DEPS = (
-    "gpt1/config.py",
-    "gpt1/cores.py",
-    "gpt1/errors.py",
-    "gpt1/files.py",
-    "gpt1/runs/mark.py",
-    "gpt1/sections.py",
-    "gpt1/strict.py",
-    "gpt1/yaml_files.py",
-    "gpt1/tracking.py",
-    "gpt1/record/",
-    "gpt1/train/launch",
-)  # none changes outputs
-
-
-def relative(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
-def imports(path: Path) -> set[str]:
-    """Every module that a file imports, inside functions too; `from gpt1.a import b` counts as
-    gpt1.a.b where that is a module.
-    """
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, (
-                f"{relative(path)}:{node.lineno}: write the import from the root: from gpt1.…"
-                " import …"
-            )
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                found.add(name if module_file(name) else str(node.module))
-    return found
-
-
-def module_file(name: str) -> Path | None:
-    """The file of one of our modules or packages, or None."""
-    base = ROOT.joinpath(*name.split("."))
-    ours = name.startswith(("gpt1.", "flows."))
-    return next(
-        (
-            path
-            for path in (base.with_suffix(".py"), base / "__init__.py")
-            if ours and path.is_file()
-        ),
-        None,
-    )
-
-
-def closure(start: Path) -> set[Path]:
-    """Every file of ours that importing `start` can bring in."""
-    seen, waiting = set(), [start]
-    while waiting:
-        path = waiting.pop()
-        if path not in seen:
-            seen.add(path)
-            waiting += [file for name in imports(path) if (file := module_file(name))]
-    return seen
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
@@ -255,7 +214,7 @@ def test_imports_point_down(path: Path) -> None:
             )
 
 
-FLOWS_MAY_IMPORT = GROUND | {"flows", "record", "runs", "yaml_files"}
+FLOWS_MAY_IMPORT = GROUND | {"flows", "record", "runs", "params.yaml"}
 
 
 @pytest.mark.parametrize("path", FLOWS, ids=relative)
@@ -319,40 +278,3 @@ def test_packages_run_nothing_at_import(path: Path) -> None:
     assert len(ast.parse(path.read_text()).body) <= 1, (
         f"{relative(path)}: a docstring only, so that importing a room costs nothing"
     )
-
-
-def stages() -> dict[str, dict[str, object]]:
-    rows = read_yaml(ROOT / "dvc.yaml")["stages"]
-    return {name: row.get("do", row) for name, row in rows.items()}
-
-
-@pytest.mark.parametrize("name", sorted(stages()))
-def test_dvc_sees_what_a_stage_imports(name: str) -> None:
-    stage = stages()[name]
-    *python, verb = str(stage["cmd"]).split()[:4]
-    file = module_file(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
-    assert file, f"dvc.yaml: {name} runs {verb}, which is no stage of ours"
-    assert python == ["python", "-m", "gpt1.stages"]
-    deps = [str(dep) for dep in stage.get("deps", [])]  # type: ignore[attr-defined]
-    unseen = sorted(
-        path
-        for path in map(relative, closure(file))
-        if not path.endswith("__init__.py")
-        and not path.startswith(EXEMPT_FROM_DEPS)
-        and not any(path == dep or path.startswith(f"{dep}/") for dep in deps)
-    )
-    if name == "check":  # its result is a constant: nothing that it imports can change it
-        return
-    assert not unseen, (
-        f"dvc.yaml: {name} imports {unseen} but has no dep on them, so DVC would not re-run it when"
-        " they change"
-    )
-
-
-def test_every_dep_of_ours_exists() -> None:
-    for name, stage in stages().items():
-        for dep in stage.get("deps", []):  # type: ignore[attr-defined]
-            if str(dep).startswith("gpt1/"):
-                assert (ROOT / str(dep)).exists(), (
-                    f"dvc.yaml: {name} depends on {dep}, which is not there"
-                )

@@ -10,16 +10,16 @@ import torch
 from by_hand import lstm_states
 from torch.nn import functional as F
 
-from gpt1.config import Model, validate
 from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.gpt import Decoder, Tree
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.model.networks import describe, make_network, parameters_by_component
 from gpt1.model.weights import read_weights, save_weights, transfer_weights
+from gpt1.params.schema import Model, validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train.batches import Batch
 from gpt1.train.objectives import Finetuning, Pretraining
-from gpt1.yaml_files import read_yaml
 
 TINY = Model(
     context=12,

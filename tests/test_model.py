@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.config import Model, validate
 from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head, first_extract
 from gpt1.model.networks import parameters_by_component
-from gpt1.yaml_files import read_yaml
+from gpt1.params.schema import Model, validate
+from gpt1.params.yaml import read_yaml
 
 TINY = Model(
     context=12,

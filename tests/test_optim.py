@@ -10,10 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.config import validate
+from gpt1.params.schema import validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.schedules import schedule
-from gpt1.yaml_files import read_yaml
 
 
 @pytest.mark.parametrize(

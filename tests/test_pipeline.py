@@ -17,6 +17,8 @@ import made_corpus
 import pytest
 from copied_checkout import Checkout
 
+from gpt1.params.yaml import parse_yaml
+
 TASKS = {"cola", "scitail", "story_cloze"}
 ABLATED = {"ablate@lstm-cola"}
 TABLES, ANALYSES = {"table2", "table3", "table4"}, {"table5", "figure2", "claims", "scores"}
@@ -31,6 +33,11 @@ class Brought(Checkout):
         super().__init__(folder)
         self.brought = folder / "brought"
         made_corpus.write(self.brought)
+        shutil.copy(Path(__file__).with_name("noted_params.py"), self.folder)
+        with (self.folder / "gpt1/params/schema.py").open("a") as schema:
+            schema.write(
+                "\nfrom noted_params import noting\n\nread_params = noting(Section, read_params)\n"
+            )
 
     def profile(self, *overrides: str) -> None:
         self.gpt1(
@@ -101,6 +108,23 @@ def test_from_raw_files_to_tables(checkout: Brought) -> None:
     )
 
 
+def test_a_stage_reads_no_parameter_that_dvc_does_not_watch(checkout: Brought) -> None:
+    lock = parse_yaml((checkout.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    unwatched = {}
+    for name in lock.keys() - {"check"}:  # which is given the whole file
+        words = checkout.folder / "reads" / f"{name}.json"
+        watched = [f"{key}." for key in lock[name].get("params", {}).get("params.yaml", {})]
+        unwatched[name] = [
+            read
+            for read in json.loads(
+                (words if words.is_file() else words.with_stem(f"report@{name}")).read_text()
+            )
+            if not any(f"{read}.".startswith(key) for key in watched)
+            and not (read.endswith(".") and any(key.startswith(read) for key in watched))
+        ]
+    assert not any(unwatched.values()), {name: keys for name, keys in unwatched.items() if keys}
+
+
 def test_a_second_run_runs_nothing(checkout: Brought) -> None:
     assert checkout.repro() == set()
 
@@ -115,7 +139,7 @@ def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
         "contamination",
         "finetune@story_cloze",
         *ABLATED,
-        "table3",
+        *TABLES,
         "curves",
         *ANALYSES,
     }

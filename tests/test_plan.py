@@ -12,18 +12,18 @@ import made_data
 import pytest
 import torch
 
-from gpt1.config import Params, validate
 from gpt1.demo.files import SIZES
 from gpt1.errors import UserError
 from gpt1.files import write_json
 from gpt1.model.networks import make_network
+from gpt1.params.profile import compose
+from gpt1.params.schema import Params, validate
 from gpt1.plan import after, estimate, facts, formulas, here, machines, measure, table
 from gpt1.plan.formulas import Network
 from gpt1.plan.graph import expand
 from gpt1.plan.plan import Plan, Planned
 from gpt1.plan.show import read_prices
 from gpt1.plan.work import Work, evaluations_of, work_of
-from gpt1.profile import compose
 from gpt1.runs.forecast import SECONDS
 from gpt1.runs.job import log_of
 from gpt1.runs.schedule import Share, Slots, Stage, shares
@@ -106,8 +106,8 @@ def test_a_line_through_two_points_never_goes_below_zero() -> None:
 
 @pytest.mark.slow
 def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
+    from gpt1.params.yaml import write_yaml
     from gpt1.runs.graph import read_graph
-    from gpt1.yaml_files import write_yaml
 
     shutil.copy(ROOT / ".dvcignore", tmp_path)
     (tmp_path / ".dvc").mkdir()

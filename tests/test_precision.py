@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import nn
 
-from gpt1.config import Model, validate
 from gpt1.model.dropout import Dropout
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
+from gpt1.params.schema import Model, validate
+from gpt1.params.yaml import read_yaml
 from gpt1.train import precision, speed
 from gpt1.train.launch import Machine
 from gpt1.train.objectives import Pretraining
-from gpt1.yaml_files import read_yaml
 
 SIZES = Model(
     context=12,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.config import read_params
-from gpt1.yaml_files import read_yaml
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import read_params
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\ngj04\t0\t*\tSat cat the.\n"
@@ -90,8 +91,8 @@ def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None
             for network in ("transformer", "lstm", "transformer")
         ),
     ]
-    assert params.finetune_for("cola", "mine").dropout == 0.0
-    assert params.finetune_for("cola", "no_aux_lm").epochs == 1
+    assert finetune_recipe(params, "cola", "mine").dropout == 0.0
+    assert finetune_recipe(params, "cola", "no_aux_lm").epochs == 1
     assert (list(params.transfer), list(params.zero_shot)) == ([], ["cola"])
     assert "DPRD" in done.stdout, "a zero-shot set that is not there is listed"
 

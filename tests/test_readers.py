@@ -11,8 +11,8 @@ import pytest
 from made_exports import as_arrow
 from made_forms import MADE
 
-from gpt1.config import Task as TaskRow
 from gpt1.errors import UserError
+from gpt1.params.schema import Task as TaskRow
 from gpt1.sources.find import find_files, find_sources
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.readers import SplitRows, chosen_rows, read_split, splits_to_read

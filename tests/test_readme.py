@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from copied_checkout import ROOT, Checkout
 
-from gpt1.yaml_files import read_yaml
+from gpt1.params.yaml import read_yaml
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]

@@ -11,7 +11,7 @@ import made_results
 import pytest
 from made_results import begin
 
-from gpt1.config import read_params
+from gpt1.params.schema import read_params
 from gpt1.record.log import log_path, read_log
 
 CURVE = log_path("pretrain", "transformer")

@@ -9,7 +9,7 @@ from typing import Any
 import made_results
 import pytest
 
-from gpt1.config import read_params
+from gpt1.params.schema import read_params
 from gpt1.report.formats import markdown
 from gpt1.report.paper import TABLES
 from gpt1.report.scores import Cell, table_cells

@@ -13,7 +13,7 @@ import made_results
 import numpy as np
 import pytest
 
-from gpt1.config import read_params
+from gpt1.params.schema import read_params
 from gpt1.report.formats import escaped, latex, markdown
 from gpt1.report.paper import TABLES
 from gpt1.report.picture import svg

@@ -8,7 +8,7 @@ from pathlib import Path
 import made_results
 import pytest
 
-from gpt1.config import read_params
+from gpt1.params.schema import read_params
 from gpt1.record.names import group_of, run_name
 from gpt1.record.results import finished_groups, finished_results, stage_params
 

@@ -145,7 +145,7 @@ def test_yaml_is_read_by_the_safe_reader_alone() -> None:
     assert found == []
     for named, where in made:
         kind = named.get("typ")
-        assert "yaml_files.py" in where, f"{where}: read_yaml of gpt1/yaml_files.py is for that"
+        assert "params/yaml.py" in where, f"{where}: read_yaml of gpt1/params/yaml.py is for that"
         assert kind is None or (isinstance(kind, ast.Constant) and kind.value == "safe")
 
 

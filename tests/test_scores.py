@@ -12,7 +12,7 @@ import made_results
 import numpy as np
 import pytest
 
-from gpt1.config import read_params
+from gpt1.params.schema import read_params
 from gpt1.report.ablations import ablation
 from gpt1.report.answers import read_answers
 from gpt1.report.formats import CSV_COLUMNS, as_csv, markdown, metrics

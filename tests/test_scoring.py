@@ -12,7 +12,6 @@ import sacrebleu
 import torch
 from rouge_score.rouge_scorer import RougeScorer
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.generation import scores
 from gpt1.generation.cache import window_start
@@ -20,6 +19,7 @@ from gpt1.generation.perplexity import foretold, log_probabilities, windows
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
+from gpt1.params.schema import Model
 
 SIZES = Model(
     context=10,

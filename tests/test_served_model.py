@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 from gpt1.answers.registered import register, serve_command
 from gpt1.commands.predict import predict
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]
 NAME = "gpt1-paper-rte"

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from gpt1.files import read_json
+from gpt1.params.yaml import read_yaml
 from gpt1.sources.find import find_files, find_sources
 from gpt1.sources.table import SOURCES
 from gpt1.tasks.table import TASKS
-from gpt1.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[1]
 PASSAGE = {

@@ -11,10 +11,11 @@ import pytest
 import torch
 from made_data import TASKS, VOCABULARY, write_params, write_task
 
-from gpt1.config import read_params
 from gpt1.errors import run_stage
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import read_weights, save_weights
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import read_params
 from gpt1.stages import finetune
 from gpt1.train.engine import PlainEngine
 from gpt1.train.finetuning import logits_of
@@ -135,7 +136,7 @@ def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
     params, about = read_params(), {"outputs": 2, "combine": "single"}
     wanted, recipe = (
         describe("transformer", params, VOCABULARY, "f" * 16),
-        params.finetune_for("cola"),
+        finetune_recipe(params, "cola"),
     )
 
     def start(transfer):
@@ -183,7 +184,7 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
     folder, params = Path("data/finetune/glue/cola"), read_params()
     about, task = finetune.read_task(Path("data/encode/glue/cola"), params)
     wanted = describe("transformer", params, VOCABULARY, "f" * 16)
-    recipe = params.finetune_for("cola")
+    recipe = finetune_recipe(params, "cola")
     classifier = finetune.make_classifier(
         params, recipe, about, wanted, weights_of("transformer"), 0
     )

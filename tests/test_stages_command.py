@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.yaml_files import read_yaml
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpt1.errors import UserError
+from gpt1.params.yaml import read_yaml
 from gpt1.runs.schedule import Stage
 from gpt1.status import activity
 from gpt1.status.activity import Running
@@ -20,7 +21,6 @@ from gpt1.status.made_with import Changed, changed_parameters, recorded
 from gpt1.status.reasons import ABSENT, Reason, needs_of, own_reasons, parameter_changes
 from gpt1.status.show import lines
 from gpt1.status.status import Status, as_json, read_status
-from gpt1.yaml_files import read_yaml
 
 GRAPH = """
 stages:

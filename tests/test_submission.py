@@ -341,10 +341,10 @@ def kept_classifier(weights: Path):
     import torch
     from safetensors.torch import load_file
 
-    from gpt1.config import read_params
     from gpt1.model.dropout import NO_DROPOUT
     from gpt1.model.heads import Classifier, Head
     from gpt1.model.networks import make_network
+    from gpt1.params.schema import read_params
 
     params, generator = read_params(), torch.Generator()
     vocabulary_size = json.loads(Path("data/encode/glue/cola/task.json").read_text())[

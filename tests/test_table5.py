@@ -16,8 +16,8 @@ from scipy.special import softmax
 from scipy.stats import pearsonr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 from gpt1.report import drawing, table5
 from gpt1.report.ablation_page import CSV_COLUMNS, metrics, page, records
 from gpt1.report.ablations import ablation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.config import Task as TaskRow
+from gpt1.params.schema import Task as TaskRow
 from gpt1.tasks.layouts import Split, Tsv
 from gpt1.tasks.readers import read_split, splits_to_read
 from gpt1.tasks.table import TASKS, Column, Task, scored_split

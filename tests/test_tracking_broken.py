@@ -9,8 +9,8 @@ import made_results
 import pytest
 
 from gpt1 import tracking
-from gpt1.config import read_params
 from gpt1.errors import UserError
+from gpt1.params.schema import read_params
 from gpt1.record import live
 from gpt1.record.log import log_path, read_log
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import (
@@ -14,6 +13,7 @@ from gpt1.model.weights import (
     save_weights,
     transfer_weights,
 )
+from gpt1.params.schema import Model
 
 TINY = Model(
     context=12,

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from copied_checkout import Checkout
 
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import Params, read_params
 from gpt1.runs.alone import alone_here
 from gpt1.runs.worktrees import open_worktree, remove_worktrees, show_worktrees, worktree_name
 
@@ -194,7 +195,7 @@ def test_the_checkouts_own_parameters_are_the_base_without_a_profile(small: Smal
         found.pretrain.learning_rate,
         found.finetune.epochs,
     ) == ("demo", 77, 1e-3, 3)
-    assert (found.finetune.seeds, found.finetune_for("rte").batch_size) == ((5, 6), 4)
+    assert (found.finetune.seeds, finetune_recipe(found, "rte").batch_size) == ((5, 6), 4)
     assert (list(found.tasks), list(found.transfer), list(found.zero_shot)) == (
         ["rte", "race"],
         ["race"],

@@ -113,7 +113,7 @@ def all_deployed(root: Path) -> bool:
     """Whether the server has a deployment by each name of prefect.yaml."""
     from prefect.client.orchestration import get_client
 
-    from gpt1.yaml_files import read_yaml
+    from gpt1.params.yaml import read_yaml
 
     wanted = sorted(str(row["name"]) for row in read_yaml(root / "prefect.yaml")["deployments"])
     with get_client(sync_client=True) as client:

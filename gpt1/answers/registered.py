@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from gpt1.answers.fields import choices_of, texts_of
 from gpt1.answers.saved import Finished, finished
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import fingerprint, read_json, sha256_file, stage_folder
+from gpt1.params.schema import Params
 from gpt1.record.address import prepare_mlflow, problem, shown, switched_off, tracking_uri
 from gpt1.record.log import RUNS
 from gpt1.tasks.table import Task

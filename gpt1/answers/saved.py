@@ -14,13 +14,13 @@ import torch
 from pydantic import ValidationError
 
 from gpt1.answers.answer import Answer, answer
-from gpt1.config import Model, Params
 from gpt1.errors import UserError, perhaps
 from gpt1.files import read_json, stage_folder
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.model.weights import read_weights, refuse_smaller
+from gpt1.params.schema import Model, Params
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task

@@ -58,8 +58,8 @@ def evaluate(
     from gpt1.answers.official import read_official
     from gpt1.answers.saved import finished, load_model
     from gpt1.answers.scoring import answer_all, record, scores, write_predictions
-    from gpt1.config import read_params
     from gpt1.files import stage_folder
+    from gpt1.params.schema import read_params
 
     done = finished(read_params(), task)
     weights = done.weights(seed)

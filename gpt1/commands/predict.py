@@ -70,8 +70,8 @@ def predict(
 
     from gpt1.answers.fields import example_from_line, make_example
     from gpt1.answers.saved import finished, load_model
-    from gpt1.config import read_params
     from gpt1.files import stage_folder
+    from gpt1.params.schema import read_params
 
     done = finished(read_params(), task)
     given = first is not None or second is not None or bool(choice)

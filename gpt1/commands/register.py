@@ -34,7 +34,7 @@ def register(
 
     from gpt1.answers.registered import register as register_models
     from gpt1.answers.registered import serve_command
-    from gpt1.config import read_params
+    from gpt1.params.schema import read_params
 
     found = register_models(read_params(), tasks or [])
     if as_json:

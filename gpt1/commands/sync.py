@@ -13,7 +13,7 @@ Examples:
 
 def sync() -> None:
     """Send finished results that MLflow does not have yet; a second call changes nothing."""
-    from gpt1.config import read_params
+    from gpt1.params.schema import read_params
     from gpt1.tracking import sync as sync_results
 
     runs = sync_results(read_params())

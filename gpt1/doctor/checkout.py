@@ -8,6 +8,7 @@ from gpt1.doctor.finding import Finding
 from gpt1.errors import UserError
 from gpt1.files import RAW, parse_json
 from gpt1.runs.graph import CLAIMS, LOCK_FILE
+from gpt1.sources.table import is_made_up
 from gpt1.status.activity import at_work, is_locked
 
 DVC_LOCK = Path(".dvc/tmp/lock")  # DVC's processes hold it for moments only
@@ -109,7 +110,7 @@ def abandoned() -> int | None:
 
 def parameters() -> list[Finding]:
     """Whether params.yaml is whole and sound."""
-    from gpt1.config import PARAMS, read_params
+    from gpt1.params.schema import PARAMS, read_params
 
     try:
         params = read_params()
@@ -180,8 +181,8 @@ def last_run() -> list[Finding]:
 
 def data() -> list[Finding]:
     """Which of the data that params.yaml names are there, and how to get those that are not."""
-    from gpt1.config import read_params
-    from gpt1.profile import all_sources
+    from gpt1.params.profile import all_sources
+    from gpt1.params.schema import read_params
 
     try:
         rows = read_params().sources
@@ -203,7 +204,7 @@ def data() -> list[Finding]:
             )
         else:
             there.append(name)
-    made = sorted({row.folder for row in rows.values() if row.made_up})
+    made = sorted({row.folder for row in rows.values() if is_made_up(row.folder)})
     fetched = [name for name, row in rows.items() if row.folder == "download"]
     words = [f"in {RAW}: {', '.join(there)}"] if there else []
     words += [f"made up by the run itself: data/{', data/'.join(made)}"] if made else []
@@ -217,7 +218,7 @@ def absent(name: str) -> str:
     """What is missing of a source in data/raw; '' where its files, or an archive that holds them,
     are there.
     """
-    from gpt1.profile import all_sources
+    from gpt1.params.profile import all_sources
     from gpt1.sources.archives import is_archive
     from gpt1.sources.find import find_files
 

@@ -47,7 +47,7 @@ def memory() -> list[Finding]:
     """Whether there is room for one training of params.yaml."""
     from psutil import virtual_memory
 
-    from gpt1.config import read_params
+    from gpt1.params.schema import read_params
     from gpt1.runs.slots import lanes_of_cpu, memory_bytes, training_bytes
     from gpt1.train.launch import MICRO_BATCH_TOKENS
 

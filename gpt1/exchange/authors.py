@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.exchange.incoming import Incoming, read_json_file, sizes_from
 from gpt1.exchange.layout import their_shapes, to_ours
 from gpt1.files import read_array
+from gpt1.params.schema import Model
 from gpt1.sources.addresses import RELEASED
 from gpt1.text.bpe import AUTHORS_FILES, read_vocabulary
 

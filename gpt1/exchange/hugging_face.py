@@ -12,7 +12,6 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.exchange.incoming import (
     EPSILON,
@@ -24,6 +23,7 @@ from gpt1.exchange.incoming import (
 )
 from gpt1.exchange.layout import TOKENS, their_shapes, to_ours
 from gpt1.files import write_json, writing
+from gpt1.params.schema import Model
 from gpt1.text.bpe import VERSION_LINE, Vocabulary, read_vocabulary
 
 CONFIG, TOKENIZER, SAFETENSORS, PICKLED = (

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.exchange.layout import our_shapes
 from gpt1.files import sha256_file, write_json, writing_folder
 from gpt1.model.weights import Description, save_state
-from gpt1.strict import validated
+from gpt1.params.schema import Model
+from gpt1.params.strict import validated
 from gpt1.text.bpe import Vocabulary
 
 IMPORTED = (  # what an import writes last; a folder that has it may be imported into again

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from gpt1.config import Model
+from gpt1.params.schema import Model
 
 # theirs: ours, in the order of the authors' variables
 PARTS = {

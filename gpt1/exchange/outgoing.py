@@ -12,7 +12,6 @@ from torch import Tensor
 
 import gpt1.tasks.shapes
 import gpt1.text.clean
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.exchange import card, shipped
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
@@ -21,7 +20,8 @@ from gpt1.exchange.layout import our_shapes, to_theirs
 from gpt1.exchange.tokenizer import write_tokenizer
 from gpt1.files import sha256_file, write_json, writing_folder
 from gpt1.model.weights import Description, read_weights, save_tensors
-from gpt1.strict import validated
+from gpt1.params.schema import Model
+from gpt1.params.strict import validated
 from gpt1.text.bpe import SPECIAL_SYMBOLS, Vocabulary
 
 MANIFEST = (  # sha256 of every other file; a folder that has it may be exported into again

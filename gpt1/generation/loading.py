@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from pydantic import ValidationError
 
-from gpt1.config import Model
 from gpt1.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm, Network
 from gpt1.model.weights import Description, load_weights, read_weights, refuse_smaller
+from gpt1.params.schema import Model
 from gpt1.text.bpe import Vocabulary
 
 PARAMETERS_A_THREAD = 8_000_000

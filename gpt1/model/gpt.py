@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.config import Model
 from gpt1.model.dropout import BLOCKS, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
+from gpt1.params.schema import Model
 
 Keep = Callable[[Tensor, Tensor, int, int, int], Tensor]
 Cut = Callable[[Tensor, Tensor, float], Tensor]

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from gpt1.config import Model
 from gpt1.model.dropout import BLOCKS, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
+from gpt1.params.schema import Model
 
 FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)
 

@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 import torch
 
-from gpt1.config import Params
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm, Network
 from gpt1.model.weights import Description
+from gpt1.params.schema import Params
 
 NetworkName = Literal["transformer", "lstm"]
 COMPONENTS = {  # by the parameter's module: what people call it

@@ -4,8 +4,8 @@ interval, the difference marked.
 
 from collections.abc import Collection, Sequence
 
-from gpt1.config import Params
 from gpt1.page.cells import NONE, Cell, Record, Scale, Sheet, interval, plain, signed, value, whole
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import COVERAGE
 from gpt1.report.notes import CHANCE, METRIC_WORDS, ONE_CLASS
 from gpt1.report.tables import made_up

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.files import stage_folder, write_json
 from gpt1.page.cells import Record, read_records, value
 from gpt1.page.comparison import FULL
+from gpt1.params.schema import Params
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.training import Trained, networks, read_training, smoothed, thinned
 from gpt1.report.verdict import CONFIRMED, NOT_CONFIRMED

@@ -10,19 +10,20 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder, writing
 from gpt1.page import claims, comparison, contamination, cost, found, provenance, samples
 from gpt1.page.cells import Sheet, read_records
 from gpt1.page.markdown import html
 from gpt1.page.pictures import figure
+from gpt1.params.schema import Params, read_params
+from gpt1.params.yaml import read_yaml
 from gpt1.plan.graph import expand
 from gpt1.report.notes import FEW_SEEDS, INTERVALS
 from gpt1.report.paper import TABLE5, TABLES
 from gpt1.report.tables import facts, made_up
+from gpt1.sources.table import is_made_up
 from gpt1.status.made_with import changed_parameters
-from gpt1.yaml_files import read_yaml
 
 INDEX = stage_folder("report", "index.html")
 SAMPLES = stage_folder("generate", "samples.json")
@@ -177,7 +178,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         "all_made_up": (
             bool(invented)
             and len(invented) == len(params.tasks)
-            and params.sources["books"].made_up
+            and is_made_up(params.sources["books"].folder)
         ),
         "found": [
             sentence

@@ -6,9 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from gpt1.config import Params
 from gpt1.files import RAW, read_arrays, read_json, stage_folder
+from gpt1.params.schema import Params
 from gpt1.plan import facts
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
 
 SPECIAL_SYMBOLS = 3
@@ -46,7 +47,7 @@ class Asked(NamedTuple):
 def corpus(params: Params, fresh: Collection[str]) -> Corpus:
     """The corpus; `fresh` are the names of the stages whose outputs are those of `params`."""
     source, bpe = params.sources["books"], params.bpe
-    if not source.made_up:
+    if not is_made_up(source.folder):
         bytes_, seen = facts.BOOKSCORPUS_BYTES, False
         books = RAW / "books"
         if books.is_dir():

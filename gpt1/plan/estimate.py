@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.plan import formulas, knobs
 from gpt1.plan.machines import Hardware
 from gpt1.plan.work import Work

@@ -4,7 +4,7 @@ see gpt1/model.
 
 from typing import NamedTuple
 
-from gpt1.config import Model
+from gpt1.params.schema import Model
 
 # forward, and the gradients by activations and by weights (Kaplan et al. 2020: 6 N = 3 * 2 N)
 BACKWARD = 3

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpt1.runs.graph import NETWORK_ROOM
+from gpt1.params.yaml import read_yaml
+from gpt1.runs.graph import has_network
 from gpt1.runs.schedule import Stage
-from gpt1.yaml_files import read_yaml
 
 DVC_FILE = Path("dvc.yaml")
 
@@ -56,7 +56,7 @@ def expand(values: Mapping[str, Any]) -> dict[str, Stage]:
             ),
             reads,
             writes,
-            trains=NETWORK_ROOM in reads,
+            trains=has_network(reads),
         )
         for name, (reads, writes) in rows.items()
     }

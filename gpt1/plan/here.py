@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpt1.config import Params
 from gpt1.errors import UserError
+from gpt1.params.schema import Params
 from gpt1.plan import formulas, knobs
 from gpt1.plan.estimate import Pace, line
 from gpt1.plan.machines import joules, nvidia_smi

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from gpt1.config import Params, validate
 from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.model.networks import describe, make_network
+from gpt1.params.schema import Params, validate
 from gpt1.train import launch
 from gpt1.train.batches import Examples
 from gpt1.train.finetuning import Task, finetune_seed

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from gpt1.config import Params
 from gpt1.cores import cores
 from gpt1.errors import UserError
+from gpt1.params.schema import Params
 from gpt1.plan import estimate, formulas, here, knobs, machines
 from gpt1.plan.estimate import Pace
 from gpt1.plan.graph import expand

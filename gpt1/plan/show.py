@@ -5,15 +5,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpt1.config import validate
 from gpt1.errors import UserError, perhaps
 from gpt1.files import write_json
+from gpt1.params.profile import present_sources, requested, without_absent
+from gpt1.params.schema import validate
 from gpt1.plan.after import facts, lines_after, read_plan
 from gpt1.plan.facts import unknown
 from gpt1.plan.machines import NAMED
 from gpt1.plan.plan import make_plan
 from gpt1.plan.table import as_json, lines_of
-from gpt1.profile import present_sources, requested, without_absent
 from gpt1.runs.forecast import PLAN
 
 

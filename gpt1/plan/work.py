@@ -6,10 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpt1.config import Finetune, NetworkName, Params
+from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.schema import Finetune, NetworkName, Params
 from gpt1.plan import counts, facts, formulas
 from gpt1.plan.formulas import Network
 from gpt1.runs.schedule import Stage, group
+from gpt1.sources.table import is_made_up
 from gpt1.train.schedules import snapshot_updates
 
 KEPT_CHECKPOINTS = 3  # gpt1/train/checkpoint.py: the last two, and one in the making
@@ -174,7 +176,7 @@ def text_work(stage: str, item: str, params: Params, fresh: Collection[str]) -> 
     if verb == "acquire":
         size = (
             facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
-            if not params.sources[item].made_up
+            if not is_made_up(params.sources[item].folder)
             else 0.0
         )
         return replace(plain, counted=False, bytes_read=size, disk_bytes=size)
@@ -203,11 +205,11 @@ def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
     if verb == "zero_shot":
         return scoring(stage.name, network, params, fresh)
     if verb == "finetune":
-        recipe = params.finetune_for(item)
+        recipe = finetune_recipe(params, item)
         return finetuning(stage.name, network, item, recipe, len(recipe.seeds), True, params, fresh)
     if verb == "ablate":
         row = params.ablate[item]
-        recipe = params.finetune_for(row.task, row.variant)
+        recipe = finetune_recipe(params, row.task, row.variant)
         return finetuning(
             stage.name,
             params.variants[row.variant].network,
@@ -219,7 +221,7 @@ def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
             fresh,
         )
     if verb == "transfer":
-        recipe, layers = params.transfer_recipe(item), params.transferred_layers(item)
+        recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
         parts = sum(count < params.model.layers for count in layers)
         return finetuning(
             stage.name, network, item, recipe, parts * len(recipe.seeds), False, params, fresh

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.files import fingerprint, read_json, stage_folder
+from gpt1.params.schema import Params
 
 CONTEXTS = {"train": "training", "dev": "validation", "heldout": "validation"}
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.record.address import shown, switched_off, tracking_uri, warn
 from gpt1.record.log import RunLog, log_path
 

@@ -2,7 +2,7 @@
 and what belongs together.
 """
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 
 PLACES = {
     "pretrain": "1 pretrain",

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from gpt1.config import Params
 from gpt1.files import stage_folder
+from gpt1.params.schema import Params
 from gpt1.record.log import Point
 from gpt1.record.names import rerun
 

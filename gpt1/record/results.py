@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.files import fingerprint, parse_json, read_json, sha256_file, stage_folder
+from gpt1.params.recipes import finetune_recipe, transfer_recipe
+from gpt1.params.schema import Params
 from gpt1.record.log import Point, log_path, machine_path, machine_points, read_log, tags
 
 COUNTS = {"final/parameters.total": "parameters"} | {
@@ -86,9 +87,9 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
         if stage == "ablate":
             task, variant = params.ablate[task].task, params.ablate[task].variant
         recipe = (
-            params.transfer_recipe(task)
+            transfer_recipe(params, task)
             if stage == "transfer"
-            else params.finetune_for(task, variant)
+            else finetune_recipe(params, task, variant)
         )
         layers = {"transfer": int(parts[0].removeprefix("layers-"))} if stage == "transfer" else {}
         values |= {"seed": int(parts[-1].removeprefix("seed-"))}

@@ -16,8 +16,8 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 
-from gpt1.config import Params
 from gpt1.files import LOGS, fingerprint, sha256_file, stage_folder
+from gpt1.params.schema import Params
 from gpt1.record.address import tracking_uri
 from gpt1.record.datasets import DataSet, data_sets, source_fingerprints
 from gpt1.record.log import FLOW_RUN_URL, Point, log_path, tags, tokens_by_update

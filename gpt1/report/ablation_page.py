@@ -5,9 +5,9 @@ as a page, as records, as numbers.
 from collections.abc import Sequence
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
+from gpt1.params.schema import Params
 from gpt1.report.ablations import (
     AVERAGED,
     FULL,
@@ -34,6 +34,7 @@ from gpt1.report.paper import QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLE5
 from gpt1.report.scores import LAST_UPDATE
 from gpt1.report.tables import Grid, Page, between, facts
 from gpt1.report.words import NONE, alone, large, number, signed, spread
+from gpt1.sources.table import is_made_up
 
 AVERAGE = "Avg"
 DETAILS = (
@@ -399,7 +400,7 @@ def _notes(params: Params, table: Ablation) -> list[str]:
         lines.append(f"Left out: {left}; gpt1 profile says how to get what is missing.")
     if others := [system for system in table.systems if paper_row(system) is None]:
         lines.append(f"Not in the paper: {', '.join(others)}.")
-    if "qqp" in params.tasks and not params.sources["qqp"].made_up:
+    if "qqp" in params.tasks and not is_made_up(params.sources["qqp"].folder):
         lines.append(QQP_NOTE)
     if "qnli" in params.tasks:
         lines.append(

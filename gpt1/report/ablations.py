@@ -9,8 +9,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpt1.config import Params
 from gpt1.errors import UserError
+from gpt1.params.schema import Params
 from gpt1.report.answers import Answers, ablation_answers, read_answers
 from gpt1.report.bootstrap import (
     Estimate,

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_arrays, read_json, stage_folder
+from gpt1.params.recipes import finetune_recipe, transfer_recipe
+from gpt1.params.schema import Params
 
 Array = npt.NDArray[Any]
 
@@ -106,7 +107,7 @@ def read_answers(params: Params, task: str) -> Answers:
     or broken.
     """
     folder = stage_folder("finetune", params.tasks[task].group, task)
-    return _answers(params, task, folder, params.finetune_for(task).seeds, f"finetune@{task}")
+    return _answers(params, task, folder, finetune_recipe(params, task).seeds, f"finetune@{task}")
 
 
 def ablation_answers(params: Params, variant: str, task: str) -> Answers:
@@ -118,7 +119,7 @@ def ablation_answers(params: Params, variant: str, task: str) -> Answers:
         params,
         task,
         stage_folder("ablate", name),
-        params.finetune_for(task, variant).seeds,
+        finetune_recipe(params, task, variant).seeds,
         f"ablate@{name}",
     )
 
@@ -132,7 +133,7 @@ def transfer_answers(params: Params, task: str, layers: int) -> Answers:
     if layers == params.model.layers:
         return read_answers(params, task)
     folder = stage_folder("transfer", task, f"layers-{layers}")
-    return _answers(params, task, folder, params.transfer_recipe(task).seeds, f"transfer@{task}")
+    return _answers(params, task, folder, transfer_recipe(params, task).seeds, f"transfer@{task}")
 
 
 def _answers(

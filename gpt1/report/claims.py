@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.report.ablations import AVERAGED, FULL, Ablation, columns_of, difference, paper_average
 from gpt1.report.bootstrap import Estimate, Floats
 from gpt1.report.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5

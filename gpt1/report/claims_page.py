@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpt1.config import Params
 from gpt1.files import write_json
+from gpt1.params.schema import Params
 from gpt1.report import drawing
 from gpt1.report.ablation_page import caption_facts
 from gpt1.report.ablations import ablation

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Finetune, Params
 from gpt1.files import write_json
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import Finetune, Params
 from gpt1.report.drawing import NETWORK_TITLES, write_pictures
 from gpt1.report.formats import grid
 from gpt1.report.training import SMOOTHING, Trained, networks, read_training, smoothed
@@ -97,7 +98,7 @@ def finetuning_rates(params: Params) -> list[Rates]:
 
     found: dict[tuple[Any, ...], list[str]] = {of(params.finetune): []}
     for task in params.tasks:
-        found.setdefault(of(params.finetune_for(task)), []).append(TASKS[task].title)
+        found.setdefault(of(finetune_recipe(params, task)), []).append(TASKS[task].title)
     usual, *others = found
     return [
         Rates("fine-tuning", *usual),

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.files import write_json
+from gpt1.params.schema import Params
 from gpt1.report import panels
 from gpt1.report.drawing import NETWORK_TITLES, write_pictures
 from gpt1.report.formats import bounds_of, grid

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import Estimate
 from gpt1.report.paper import Table
 from gpt1.report.scores import Cell, GlueMean

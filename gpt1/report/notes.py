@@ -5,7 +5,7 @@ in which numbers do not compare.
 import statistics
 from collections.abc import Sequence
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import COVERAGE, REPLICATES
 from gpt1.report.paper import (
     GLUE_ROW,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpt1.config import Params
+from gpt1.params.schema import Params
 from gpt1.report.answers import Answers, Array, read_answers
 from gpt1.report.bootstrap import Estimate, Part, mean_of, over_seeds, resample, within_range
 from gpt1.report.paper import (
@@ -23,6 +23,7 @@ from gpt1.report.paper import (
     QNLI_V2_SCORE,
     TABLES,
 )
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
 from gpt1.tasks.table import TASKS, Column, Task, scored_split
 
@@ -201,7 +202,7 @@ def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
         ours = measured(rows, metric, params.report.chance_standard_errors) if rows else None
         on_dev = ours is not None and ours.chosen == LAST_UPDATE
         if (on_dev and (column.title, metric) == NOT_ON_DEV) or (
-            answers and params.sources[task.name].made_up
+            answers and is_made_up(params.sources[task.name].folder)
         ):
             compared = None
         cells.append(

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpt1.config import Params
 from gpt1.files import write_json
+from gpt1.params.schema import Params
 from gpt1.report import drawing
 from gpt1.report.ablation_page import AVERAGE, CSV_COLUMNS, metrics, page, records
 from gpt1.report.ablations import (

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_json, stage_folder
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import COVERAGE, Estimate
 from gpt1.report.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, notes
 from gpt1.report.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table
 from gpt1.report.scores import Cell, GlueMean
 from gpt1.report.words import NONE, alone, counted, large, number, signed, spread
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
 
 DETAILS = (
@@ -132,7 +134,7 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
         counted(count, word) for count, word in ((books, "book"), (documents, "document")) if count
     )
     model = params.model
-    seeds = sorted({len(params.finetune_for(task).seeds) for task in tasks})
+    seeds = sorted({len(finetune_recipe(params, task).seeds) for task in tasks})
     try:
         updates = pretrained["updates"]
         trained = (
@@ -198,7 +200,7 @@ def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[st
 
 def made_up(params: Params, tasks: Sequence[str]) -> list[str]:
     """The titles of those tasks that come from a made-up world."""
-    return [TASKS[name].title for name in tasks if params.sources[name].made_up]
+    return [TASKS[name].title for name in tasks if is_made_up(params.sources[name].folder)]
 
 
 def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import parse_json, read_json, stage_folder
+from gpt1.params.schema import Params
 
 Floats = npt.NDArray[np.float64]
 SMOOTHING = (

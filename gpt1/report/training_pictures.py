@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpt1.config import Schedule
+from gpt1.params.schema import Schedule
 from gpt1.report import drawing
 from gpt1.report.training import Trained, smoothed, thinned
 from gpt1.train.schedules import schedule

@@ -5,10 +5,12 @@ only, all layers the usual way.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gpt1.config import Params
+from gpt1.params.recipes import transfer_recipe, transferred_layers
+from gpt1.params.schema import Params
 from gpt1.report.ablations import Result, scored
 from gpt1.report.answers import transfer_answers
 from gpt1.report.scores import Measured, whole_column
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
 
 
@@ -42,7 +44,7 @@ def transferred(params: Params) -> list[Transferred]:
             task,
             whole_column(task).title,
             TASKS[task].metric,
-            params.sources[task].made_up,
+            is_made_up(params.sources[task].folder),
             by_layers(params, task),
         )
         for task in params.transfer
@@ -56,8 +58,8 @@ def by_layers(params: Params, task: str) -> dict[int, Result]:
     The ordinary fine-tuning is there in any case. Raises UserError where results are missing or
     broken.
     """
-    seeds = params.transfer_recipe(task).seeds
-    layers = sorted({*params.transferred_layers(task), params.model.layers})
+    seeds = transfer_recipe(params, task).seeds
+    layers = sorted({*transferred_layers(params, task), params.model.layers})
     found = scored(
         task,
         (whole_column(task),),

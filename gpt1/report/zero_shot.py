@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_arrays, read_json, stage_folder
+from gpt1.params.schema import Params
 from gpt1.report.paper import ZERO_SHOT, ZeroShot
 from gpt1.report.training import networks
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.metrics import score, standard_error
 
 AGREE = 1e-3  # scores.json may round; a larger difference means answers of another run
@@ -134,7 +135,7 @@ def _behaviour(
         name,
         about["metric"],
         len(labels),
-        source is not None and source.made_up,
+        source is not None and is_made_up(source.folder),
         tuple(map(str, about["notes"])),
         tuple(points),
     )

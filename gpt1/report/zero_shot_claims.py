@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpt1.config import Params
 from gpt1.errors import UserError
 from gpt1.files import read_arrays, stage_folder
+from gpt1.params.schema import Params
 from gpt1.report.bootstrap import Array, Estimate, Floats, Part, Sample, mean_of, resample
 from gpt1.report.claims import LEAST_RANKED, POINTS, RANKS, rank_correlation
 from gpt1.report.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShot

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,12 @@ LOCK_FILE = Path("dvc.lock")
 CLAIMS = Path(".dvc/tmp/rwlock")  # who reads and writes what, as DVC's processes tell one another
 PATIENCE_SECONDS = 15.0  # what a killed DVC held is free when the system has cleared it away
 WRITING_SECONDS = 3.0  # more than any process takes to write its claims
-NETWORK_ROOM = "gpt1/model"  # a stage that depends on it heeds GPT1_THREADS
+NETWORK_ROOM = "gpt1/model"
+
+
+def has_network(reads: Iterable[str]) -> bool:
+    """Whether a stage that depends on these paths runs a network, and so heeds GPT1_THREADS."""
+    return any(f"{read}/".startswith(f"{NETWORK_ROOM}/") for read in reads)
 
 
 class BusyError(UserError):
@@ -96,7 +101,7 @@ def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
             reads = tuple(os.path.relpath(dep.fs_path) for dep in stage.deps)
             writes = tuple(os.path.relpath(out.fs_path) for out in stage.outs)
             needs = frozenset(need.addressing for need in repo.index.graph.successors(stage))
-            stages[name] = Stage(name, needs, reads, writes, trains=NETWORK_ROOM in reads)
+            stages[name] = Stage(name, needs, reads, writes, trains=has_network(reads))
         chosen = choose(stages, targets)
         for name in chosen:
             stages[name] = replace(stages[name], stale=graph[name].changed())

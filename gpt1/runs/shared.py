@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from gpt1.errors import UserError
 from gpt1.files import RAW, writing
-from gpt1.runs.graph import LOCK_FILE, NETWORK_ROOM
+from gpt1.runs.graph import LOCK_FILE, has_network
 from gpt1.runs.schedule import Stage
 
 DVC = Path(".dvc")
@@ -270,7 +270,7 @@ def find_stage(name: str) -> Stage:
         (stage,) = _collect(repo, [name])
         reads = tuple(os.path.relpath(dep.fs_path) for dep in stage.deps)
         writes = tuple(os.path.relpath(out.fs_path) for out in stage.outs)
-        return Stage(name, frozenset(), reads, writes, trains=NETWORK_ROOM in reads, stale=True)
+        return Stage(name, frozenset(), reads, writes, trains=has_network(reads), stale=True)
 
 
 def _collect(repo: Any, names: Collection[str]) -> list[Any]:

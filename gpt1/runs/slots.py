@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from gpt1.config import PARAMS, Params, read_params
 from gpt1.cores import cores
 from gpt1.errors import UserError
+from gpt1.params.schema import PARAMS, Params, read_params
 from gpt1.runs.schedule import Share, Slots
 from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from gpt1.config import PARAMS
 from gpt1.errors import UserError, perhaps
 from gpt1.files import RAW, fingerprint
-from gpt1.profile import compose_run, in_words, link_folder, write_params
+from gpt1.params.profile import compose_run, in_words, link_folder, write_params
+from gpt1.params.schema import PARAMS
 from gpt1.runs.alone import alone_here
 from gpt1.runs.git import WORKTREES, git, git_folder, link_to_git, snapshot, update_code
 from gpt1.runs.news import News

@@ -56,6 +56,13 @@ class Source:
         return " or ".join(names) or f"{self.every[0]} files"
 
 
+def is_made_up(folder: str) -> bool:
+    """Whether what lies in `folder`, as a row of params.yaml's `sources` has it, comes from a
+    made-up world.
+    """
+    return folder.startswith("world/")
+
+
 BOOKS = Source(
     name="books",
     folders=("books", "BooksCorpus", "bookcorpus", "PG-19", "pg19", "gutenberg"),

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from gpt1.config import read_params
 from gpt1.errors import TemporaryError, UserError
 from gpt1.files import DATA, read_json, stage_folder, write_json, writing_folder
+from gpt1.params.schema import read_params
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files
-from gpt1.sources.table import SOURCES, Source
+from gpt1.sources.table import SOURCES, Source, is_made_up
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import check_task
 from gpt1.tasks.table import TASKS
@@ -189,8 +189,8 @@ def main(name: str) -> None:
         shutil.rmtree(spare, ignore_errors=True)
         about = {
             "source": source.name,
-            "origin": MADE_UP if row.made_up else source.origin,
-            "licence": "MIT" if row.made_up else source.licence,
+            "origin": MADE_UP if is_made_up(row.folder) else source.origin,
+            "licence": "MIT" if is_made_up(row.folder) else source.licence,
             "files": manifest,
         }
         downloaded = read_json(raw / DOWNLOADED)["files"] if row.folder == "download" else None

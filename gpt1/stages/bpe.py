@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import Params, read_params
 from gpt1.files import stage_folder, writing_folder
+from gpt1.params.schema import Params, read_params
 from gpt1.text.books import DocumentsPart, HoldOut, cleaned_books, documents_parts, unit_names
 from gpt1.text.bpe import Vocabulary, import_authors, read_vocabulary
 from gpt1.text.learn import Learned, count_part, learn, merge_runs

@@ -2,9 +2,9 @@
 been brought.
 """
 
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import DATA, RAW, stage_folder, writing
+from gpt1.params.schema import Params, read_params
 
 
 def missing_sources(params: Params) -> list[str]:

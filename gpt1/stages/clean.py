@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpt1.config import read_params
 from gpt1.corpora.documents import batches, text_fields
 from gpt1.corpora.files import CorpusFile, list_corpus
 from gpt1.corpora.gutenberg import body
@@ -18,6 +17,7 @@ from gpt1.corpora.inspection import Inspection, Piece, inspect, read_piece, refu
 from gpt1.corpora.kind import recognised, refuse_wrong_name
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.params.schema import read_params
 from gpt1.text.books import BOOKS, DOCUMENT_END, DOCUMENTS
 from gpt1.text.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 from gpt1.text.parallel import Workers, processes_for, workers

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.params.schema import Params, read_params
 from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task

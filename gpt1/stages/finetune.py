@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from gpt1 import tracking
-from gpt1.config import Finetune, NetworkName, Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import LOGS, read_json, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import Description, check_description, read_weights, transfer_weights
+from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.schema import Finetune, NetworkName, Params, read_params
+from gpt1.record import live
 from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples, updates_in_epoch
@@ -178,7 +179,7 @@ def run(params: Params, work: Work) -> None:
         classifier = make_classifier(params, part.recipe, about, wanted, weights, seed)
         run_name = "/".join(filter(None, (work.name, part.name, f"seed-{seed}")))
         with tracked(
-            tracking.start(work.stage, run_name, params, part.kept.name.rpartition("-")[2])
+            live.start(work.stage, run_name, params, part.kept.name.rpartition("-")[2])
         ) as report:
             outcome = finetune_seed(
                 classifier,
@@ -247,7 +248,7 @@ def main(name: str) -> None:
             name,
             name,
             "transformer",
-            {"": params.finetune_for(name)},
+            {"": finetune_recipe(params, name)},
             out,
             keep_weights=True,
         ),
@@ -264,7 +265,7 @@ def ablate(name: str) -> None:
         )
     row = params.ablate[name]
     recipe, network = (
-        params.finetune_for(row.task, row.variant),
+        finetune_recipe(params, row.task, row.variant),
         params.variants[row.variant].network,
     )
     run(
@@ -291,10 +292,10 @@ def transfer(name: str) -> None:
             "expected one of the rows of transfer in params.yaml:"
             f" {', '.join(params.transfer) or 'none'}; found {name}"
         )
-    recipe = params.transfer_recipe(name)
+    recipe = transfer_recipe(params, name)
     recipes = {
         f"layers-{layers}": recipe.model_copy(update={"transfer": layers})
-        for layers in params.transferred_layers(name)
+        for layers in transferred_layers(params, name)
         if layers < params.model.layers
     }
     run(

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpt1.config import Generate, Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing, writing_folder
 from gpt1.generation.beam import Beam, beam_search
@@ -19,6 +18,7 @@ from gpt1.generation.loading import LanguageModel, load_language_model
 from gpt1.generation.perplexity import foretold, log_probabilities
 from gpt1.generation.scores import score
 from gpt1.generation.texts import never_generated, readable, whole_words
+from gpt1.params.schema import Generate, Params, read_params
 from gpt1.text.shards import Shards
 from gpt1.train import launch
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import torch
 
-from gpt1 import tracking
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.model.lstm import Network
 from gpt1.model.networks import describe, make_network, parameters_by_component
 from gpt1.model.weights import Description, load_weights, save_weights
+from gpt1.params.schema import Params, read_params
+from gpt1.record import live
 from gpt1.text.shards import Shards
 from gpt1.train import checkpoint, launch
 from gpt1.train.imported import heldout_values
@@ -146,9 +146,7 @@ def main(name: str) -> None:
         shards.words_per_token("heldout"),
         lambda update: shards.starts("train", recipe.seed, update, recipe.batch_size, context),
     )
-    with tracked(
-        tracking.start("pretrain", name, params, folder.name.rpartition("-")[2])
-    ) as report:
+    with tracked(live.start("pretrain", name, params, folder.name.rpartition("-")[2])) as report:
         outcome = pretrain(
             network,
             description,

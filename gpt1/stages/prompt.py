@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gpt1.config import Params, read_params
-from gpt1.config import Task as TaskRow
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.params.schema import Params, read_params
+from gpt1.params.schema import Task as TaskRow
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.rows import Example
 from gpt1.tasks.zero_shot import (

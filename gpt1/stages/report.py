@@ -4,9 +4,9 @@ files, with no torch, in seconds.
 
 from pathlib import Path
 
-from gpt1.config import Params, read_params
 from gpt1.errors import UserError
 from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.params.schema import Params, read_params
 from gpt1.report import claims_page, curves, figure2, table5
 from gpt1.report.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, metrics, rows
 from gpt1.report.paper import TABLES, Table

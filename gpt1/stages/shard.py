@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt1.config import read_params
 from gpt1.files import read_json, stage_folder, writing_folder
+from gpt1.params.schema import read_params
 from gpt1.text.books import (
     DocumentsPart,
     HoldOut,

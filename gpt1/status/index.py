@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.errors import UserError
-from gpt1.runs.graph import NETWORK_ROOM
+from gpt1.runs.graph import has_network
 from gpt1.runs.schedule import Stage
 from gpt1.status.reasons import Reason, at, needs_of, parameter_changes
 
@@ -66,7 +66,7 @@ def _judge(found: list[Any]) -> tuple[dict[str, Stage], dict[str, list[Reason]]]
             needs[name],
             reads[name],
             writes[name],
-            trains=NETWORK_ROOM in reads[name],
+            trains=has_network(reads[name]),
             stale=bool(reasons[name]),
         )
         for name in reads

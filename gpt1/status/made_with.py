@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.errors import UserError
+from gpt1.params.yaml import parse_yaml, read_yaml
 from gpt1.plan.graph import expand
 from gpt1.runs.graph import LOCK_FILE
 from gpt1.runs.mark import WATCHED
 from gpt1.runs.schedule import NO_RESULTS, Stage, choose, group
 from gpt1.status.reasons import Reason, at, parameter_changes
-from gpt1.yaml_files import parse_yaml, read_yaml
 
 PARAMS = Path(WATCHED[0])
 ENTRY = re.compile(

@@ -28,13 +28,12 @@ CHECKPOINT_FORMAT = 3
 FILES = {"weights.safetensors", "adam.safetensors"}
 KEPT = 2  # the last one, and the one before it in case the last is damaged
 CANNOT_CHANGE_A_RESULT = (
-    "gpt1.config",
+    "gpt1.params.schema",
     "gpt1.cores",
     "gpt1.errors",
     "gpt1.files",
-    "gpt1.strict",
-    "gpt1.tracking",
-    "gpt1.train.launch",
+    "gpt1.record",
+    "gpt1.params.strict",
 )
 
 

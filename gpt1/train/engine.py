@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gpt1.config import Optimization
 from gpt1.errors import UserError
 from gpt1.model.dropout import Dropout
+from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.launch import Machine, free_port
 from gpt1.train.precision import in_precision

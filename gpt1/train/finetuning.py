@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpt1.config import Finetune
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.heads import Classifier
+from gpt1.params.schema import Finetune
 from gpt1.train import optim
 from gpt1.train.batches import (
     Examples,

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from gpt1.config import Pretrain
 from gpt1.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
+from gpt1.params.schema import Pretrain
 from gpt1.train.launch import Machine
 from gpt1.train.objectives import Pretraining
 from gpt1.train.precision import in_precision

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpt1.config import Optimization
+from gpt1.params.schema import Optimization
 from gpt1.train.schedules import schedule
 
 MOMENTS = ("exp_avg", "exp_avg_sq")

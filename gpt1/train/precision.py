@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from gpt1.config import Optimization
+from gpt1.params.schema import Optimization
 
 EMULATED = "bf16 emulated"
 PRODUCTS: set[Any] = {

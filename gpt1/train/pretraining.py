@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from gpt1.config import Pretrain
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
+from gpt1.params.schema import Pretrain
 from gpt1.train import checkpoint, optim
 from gpt1.train.batches import Integers, shares
 from gpt1.train.checkpoint import Position

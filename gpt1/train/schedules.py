@@ -4,7 +4,7 @@ authors' code). No torch: the report draws them.
 
 import math
 
-from gpt1.config import Schedule
+from gpt1.params.schema import Schedule
 
 
 def warmup_linear(x: float, warmup: float) -> float:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import torch
 
-from gpt1.config import Optimization
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Network
+from gpt1.params.schema import Optimization
 from gpt1.train.launch import Machine
 from gpt1.train.precision import EMULATED, arithmetic
 

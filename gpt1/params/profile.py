@@ -11,17 +11,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from gpt1.config import PARAMS, Params, Task, Variant, ablation, read_params, validate
 from gpt1.errors import UserError, perhaps
 from gpt1.files import DATA, RAW
+from gpt1.params.schema import PARAMS, Params, Task, Variant, ablation, read_params, validate
+from gpt1.params.strict import nearest_key, validated
+from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.cache import cache_folder, offline
 from gpt1.sources.find import find_sources
 from gpt1.sources.offered import chosen, lacking, offer
 from gpt1.sources.table import SOURCES, Source
-from gpt1.strict import nearest_key, validated
 from gpt1.tasks.table import ABLATED, TASKS
-from gpt1.yaml_files import read_yaml, write_yaml
 
 CONF = Path("conf")
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from gpt1.errors import UserError
-from gpt1.sections import (
+from gpt1.params.sections import (
     Ablation,
     Acquire,
     Bpe,
@@ -34,8 +34,8 @@ from gpt1.sections import (
     World,
     ZeroShot,
 )
-from gpt1.strict import validated
-from gpt1.yaml_files import read_yaml
+from gpt1.params.strict import validated
+from gpt1.params.yaml import read_yaml
 
 __all__ = [
     "PARAMS",
@@ -50,10 +50,8 @@ __all__ = [
     "Task",
     "Variant",
     "ablation",
-    "merged_finetune",
     "read_params",
     "validate",
-    "with_first_seeds",
 ]
 
 PARAMS = Path("params.yaml")
@@ -141,6 +139,13 @@ class Params(Section):
                     f" {', '.join(self.variants) or 'none'}, a task of tasks, their group and"
                     f" reads, found {row.model_dump()}; compose params.yaml anew with gpt1 profile"
                 )
+            changes = self.tasks[row.task].finetune | self.variants[row.variant].finetune
+            layers = changes.get("transfer", self.finetune.transfer)
+            if self.variants[row.variant].network == "lstm" and isinstance(layers, int):
+                raise ValueError(
+                    f"variants.{row.variant}.finetune.transfer: expected all or none for the LSTM,"
+                    f" which has one layer, found {layers}"
+                )
         for name, moved in self.transfer.items():
             if name not in self.tasks or moved.group != self.tasks[name].group:
                 raise ValueError(
@@ -161,29 +166,6 @@ class Params(Section):
             )
         return self
 
-    def finetune_for(self, task: str, variant: str | None = None) -> Finetune:
-        """The section `finetune` with the task's own row laid over it, and over that what the
-        variant changes, if one is given.
-        """
-        recipe = merged_finetune(self.finetune, self.tasks[task].finetune, f"tasks.{task}.finetune")
-        if variant is None:
-            return recipe
-        row = self.variants[variant]
-        return with_first_seeds(
-            merged_finetune(recipe, row.finetune, f"variants.{variant}.finetune"), row.seeds
-        )
-
-    def transfer_recipe(self, task: str) -> Finetune:
-        """The recipe of a task's layer transfer: that of its fine-tuning, on the first of its
-        seeds.
-        """
-        return with_first_seeds(self.finetune_for(task), self.transfer[task].seeds)
-
-    def transferred_layers(self, task: str) -> tuple[int, ...]:
-        """The numbers of layers of a task's transfer, ascending."""
-        layers = self.transfer[task].layers
-        return tuple(range(self.model.layers + 1)) if layers is None else tuple(sorted(set(layers)))
-
 
 def ablation(name: str, variant: Variant, task: str, row: Task) -> Ablation:
     """The row of `ablate` for a variant and a task, whose own rows are given."""
@@ -193,18 +175,6 @@ def ablation(name: str, variant: Variant, task: str, row: Task) -> Ablation:
         else f"pretrain/{variant.network}/weights.safetensors"
     )
     return Ablation(variant=name, task=task, group=row.group, reads=reads)
-
-
-def with_first_seeds(recipe: Finetune, count: int | None) -> Finetune:
-    """The recipe on its first `count` seeds; None: on all."""
-    return recipe.model_copy(update={"seeds": recipe.seeds[:count]})
-
-
-def merged_finetune(section: Finetune, row: dict[str, Any], place: str) -> Finetune:
-    """`section` with the entries of `row` in place of its own. Raises UserError naming `place` and
-    the key.
-    """
-    return validated(Finetune, section.model_dump() | row, place, str(PARAMS))
 
 
 def validate(values: Any) -> Params:
@@ -217,15 +187,10 @@ def validate(values: Any) -> Params:
             f" {type(values).__name__}; compose it with gpt1 profile"
         )
     params = validated(Params, values, "", str(PARAMS))
-    for task in params.tasks:
-        params.finetune_for(task)
-    for ablated in params.ablate.values():
-        recipe = params.finetune_for(ablated.task, ablated.variant)
-        if params.variants[ablated.variant].network == "lstm" and isinstance(recipe.transfer, int):
-            raise UserError(
-                f"{PARAMS}: variants.{ablated.variant}.finetune.transfer: expected all or none for"
-                f" the LSTM, which has one layer, found {recipe.transfer}"
-            )
+    rows = {f"tasks.{name}": row.finetune for name, row in params.tasks.items()}
+    rows |= {f"variants.{name}": row.finetune for name, row in params.variants.items()}
+    for place, row in rows.items():
+        validated(Finetune, params.finetune.model_dump() | row, f"{place}.finetune", str(PARAMS))
     return params
 
 

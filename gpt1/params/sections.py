@@ -1,5 +1,5 @@
-"""The sections of params.yaml as frozen, strict models; gpt1/config.py makes the whole of them and
-checks what spans several.
+"""The sections of params.yaml as frozen, strict models; gpt1/params/schema.py makes the whole of
+them and checks what spans several.
 """
 
 from typing import Any, Literal, Self
@@ -215,11 +215,6 @@ class Source(Section):
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str = Field(pattern="^(raw|download|world/[a-z0-9_]+)$")
-
-    @property
-    def made_up(self) -> bool:
-        """Whether it comes from a made-up world."""
-        return self.folder.startswith("world/")
 
 
 class Task(Section):

@@ -1,0 +1,44 @@
+"""What the rows of params.yaml make of its section `finetune`: the recipe a task is trained by, its
+seeds, the layers transferred.
+
+DVC watches this file for every stage that it can decide a result of.
+"""
+
+from typing import Any
+
+from gpt1.params.schema import PARAMS, Finetune, Params
+from gpt1.params.strict import validated
+
+
+def merged(section: Finetune, row: dict[str, Any], place: str) -> Finetune:
+    """`section` with the entries of `row` in place of its own. Raises UserError naming `place` and
+    the key.
+    """
+    return validated(Finetune, section.model_dump() | row, place, str(PARAMS))
+
+
+def finetune_recipe(params: Params, task: str, variant: str | None = None) -> Finetune:
+    """The section `finetune` with the task's own row laid over it, and over that what the variant
+    changes, if one is given.
+    """
+    recipe = merged(params.finetune, params.tasks[task].finetune, f"tasks.{task}.finetune")
+    if variant is None:
+        return recipe
+    row = params.variants[variant]
+    return _on_first_seeds(merged(recipe, row.finetune, f"variants.{variant}.finetune"), row.seeds)
+
+
+def transfer_recipe(params: Params, task: str) -> Finetune:
+    """The recipe of a task's layer transfer: that of its fine-tuning, on the first of its seeds."""
+    return _on_first_seeds(finetune_recipe(params, task), params.transfer[task].seeds)
+
+
+def transferred_layers(params: Params, task: str) -> tuple[int, ...]:
+    """The numbers of layers of a task's transfer, ascending."""
+    layers = params.transfer[task].layers
+    return tuple(range(params.model.layers + 1)) if layers is None else tuple(sorted(set(layers)))
+
+
+def _on_first_seeds(recipe: Finetune, count: int | None) -> Finetune:
+    """The recipe on its first `count` seeds; None: on all."""
+    return recipe.model_copy(update={"seeds": recipe.seeds[:count]})
