@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpt1.train.launch import cpu_name, free_port
+from gpt1.cores import cpu_name
+from gpt1.train.launch import free_port
 from gpt1.yaml_files import parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]

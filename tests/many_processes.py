@@ -50,7 +50,10 @@ def recipe():
 
 def engine_of(machine):
     return make_engine(
-        Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))), recipe(), machine, 1
+        Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0)), "fp32"),
+        recipe(),
+        machine,
+        1,
     )
 
 

@@ -91,6 +91,7 @@ ROOMS = {  # room -> what of ours it may import
             "status",
             "train.launch",
             "train.precision",
+            "train.speed",
         }
     ),
     "commands": (
