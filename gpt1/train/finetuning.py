@@ -206,5 +206,5 @@ def finetune_seed(
         guard.skipped,
         progress.seconds(),
         progress.tokens_per_second(),
-        speed,
+        speed | {"micro_batch": str(room.rows)},
     )

@@ -56,9 +56,9 @@ def in_precision(device: torch.device, precision: str) -> AbstractContextManager
     return contexts[arithmetic(device, precision)]()
 
 
-def watch(name: str, weight: nn.Parameter, precision: str) -> None:
-    """See to it that the first backward pass through a matrix multiplies in this precision: it
-    raises UserError where its gradient is of another.
+def watch(network: nn.Module, name: str, precision: str) -> None:
+    """See to it that the first backward pass through a matrix of the network multiplies in this
+    precision: it raises UserError where the gradient is of another.
     """
 
     def look(gradient: Tensor) -> None:
@@ -73,7 +73,7 @@ def watch(name: str, weight: nn.Parameter, precision: str) -> None:
                 " report this with the output of gpt1 doctor"
             )
 
-    handle = weight.register_hook(look)
+    handle = network.get_parameter(name).register_hook(look)  # type: ignore[no-untyped-call]
 
 
 class Bf16Emulation(TorchFunctionMode):

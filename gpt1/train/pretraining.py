@@ -200,4 +200,10 @@ def pretrain(
                 f" {saved}; run the same command again to go on"
             )
     write_records()
-    return Outcome(heldout, guard.skipped, progress.seconds(), progress.tokens_per_second(), chosen)
+    return Outcome(
+        heldout,
+        guard.skipped,
+        progress.seconds(),
+        progress.tokens_per_second(),
+        chosen | {"micro_batch": str(room.rows)},
+    )

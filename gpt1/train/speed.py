@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from gpt1.config import Optimization
-from gpt1.model.gpt import Block, Decoder
+from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Network
 from gpt1.train.launch import Machine
 from gpt1.train.precision import EMULATED, arithmetic, watch
@@ -37,10 +37,9 @@ def speed_up(
     """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes,
     for which it is never compiled).
 
-    Returns what was chosen: arithmetic (which the first backward pass is held to), compiled,
-    attention. GPT1_COMPILE and GPT1_ATTENTION choose
-    otherwise, but for emulated bf16, whose blocks are not compiled: the compiler would leave its
-    rounding out.
+    Returns what was chosen: arithmetic (to which the first backward pass is held), compiled,
+    attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16, whose blocks
+    are not compiled: the compiler would leave its rounding out. What lacks is said on stderr.
     """
     device = torch.device(machine.device)
     here, first = arithmetic(device, recipe.precision), machine.rank == 0
@@ -55,10 +54,9 @@ def speed_up(
             flush=True,
         )
     if not isinstance(network, Decoder):
-        watch("the LSTM's recurrent matrix", network.recurrent.weight_hh_l0, recipe.precision)
+        watch(network, "recurrent.weight_hh_l0", recipe.precision)
         return chosen
-    first_block: Block = network.blocks[0]
-    watch("the first block's attention", first_block.qkv.weight, recipe.precision)
+    watch(network, "blocks.0.qkv.weight", recipe.precision)
     fused = machine.device == "cuda" and not machine.reference_attention
     wanted = worth_compiling(recipe, machine, parameters, tokens)
     if wanted != "no" and compiler() is None:
