@@ -22,8 +22,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpt1.cores import cpu_name
 from gpt1.params.yaml import parse_yaml
-from gpt1.train.launch import cpu_name, free_port
+from gpt1.train.launch import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 PREFECT = [sys.executable, "-m", "prefect"]

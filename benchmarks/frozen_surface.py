@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+from gpt1.params.yaml import read_yaml
 
 MISTAKES = (
     "run nosuch",
@@ -73,7 +73,7 @@ def flat(values: Any, place: str = "") -> Iterator[str]:
 
 def outputs() -> dict[str, str]:
     """Digest by path of what dvc.lock says was written."""
-    stages = YAML(typ="safe").load(Path("dvc.lock"))["stages"]
+    stages = read_yaml(Path("dvc.lock"))["stages"]
     return {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
 
 
@@ -103,7 +103,7 @@ def record() -> dict[str, Any]:
         "options": options_by_command(),
         "statuses": {words: gpt1(*words.split()).returncode for words in MISTAKES},
         "stages": sorted(listed.split()),
-        "params": sorted(flat(YAML(typ="safe").load(Path("params.yaml")))),
+        "params": sorted(flat(read_yaml(Path("params.yaml")))),
         "outputs": outputs(),
         "numbers": numbers(),
         "mlflow": mlflow,

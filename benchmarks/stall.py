@@ -60,7 +60,7 @@ class Blocks:
         )
         self.rows = min(machine.micro_batch_for(size.model.context), size.recipe.batch_size)
         self.engine = make_engine(
-            Pretraining(size.network()),
+            Pretraining(size.network(), size.recipe.precision),
             size.recipe,
             machine,
             -(-size.recipe.batch_size // self.rows),

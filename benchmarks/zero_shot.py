@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from gpt1.cores import cpu_name
 from gpt1.model.continuations import Prompts, log_probabilities, pack
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
@@ -151,7 +152,7 @@ def main() -> None:
         "lstm": Lstm(sizes, values["lstm"]["units"], vocabulary, generator),
     }
     print(
-        f"{launch.cpu_name()}, one thread, torch {torch.__version__}, profile"
+        f"{cpu_name()}, one thread, torch {torch.__version__}, profile"
         f" {arguments.profile}\n\n| network | prompts as | tokens each | one at a time, prompts/s |"
         " the same, least softmax | batched, shared | times faster | than least softmax | largest"
         f" difference a token |\n|{'---|' * 9}"

@@ -29,11 +29,11 @@ from gpt1.runs.alone import signals_noted
 from gpt1.runs.news import News
 from gpt1.runs.run import Plan, carry_out
 from gpt1.runs.schedule import Share, Slots, Stage, group
-from gpt1.runs.slots import find_slots, setting
+from gpt1.runs.settings import DECIDE_BITS, setting
+from gpt1.runs.slots import find_slots
 from gpt1.runs.worktrees import open_worktree
 
 DEPLOYMENT, POOL = "run-stage/stage", "gpt1"
-PASSED = ("GPT1_THREADS", "GPT1_MICRO_BATCH")  # what decides bits; devices are the worker's own
 POLL_SECONDS, PATIENCE_SECONDS, FURTHER_ATTEMPTS = 1.0, 120.0, 1
 
 
@@ -260,10 +260,11 @@ class Away:
 
 def passed(given: Mapping[str, str]) -> dict[str, str]:
     """The variables that another machine has to know to come to the same bits: threads always, as
-    this machine would have them.
+    this machine would have them; the devices are its own.
     """
-    threads = given.get("GPT1_THREADS") or setting("GPT1_THREADS") or str(cores())
-    return {name: given[name] for name in PASSED if name in given} | {"GPT1_THREADS": threads}
+    found = {name: given.get(name) or setting(name) for name in DECIDE_BITS}
+    found["GPT1_THREADS"] = found["GPT1_THREADS"] or str(cores())
+    return {name: value for name, value in found.items() if value}
 
 
 def look(run: UUID) -> State[Any]:

@@ -1,8 +1,9 @@
-"""How many cores there are for this process; no result depends on it but for rounding by the number
-of threads, which is recorded.
+"""The processor: its name, and how many cores there are for this process; no result depends on it
+but for rounding by the number of threads, which is recorded.
 """
 
 import os
+import platform
 import sys
 from pathlib import Path
 
@@ -29,3 +30,13 @@ def quota_cores(quota: str) -> int:
     """
     share, _, period = quota.partition(" ")
     return sys.maxsize if share == "max" else max(1, int(share) // int(period))
+
+
+def cpu_name() -> str:
+    """The processor's name as the system gives it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor() or platform.machine(),
+    )

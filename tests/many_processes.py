@@ -22,6 +22,7 @@ from gpt1.train.batches import shares
 from gpt1.train.engine import make_engine, total_floats
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
+from gpt1.train.speed import speed_up
 
 MODEL = Model(
     context=16,
@@ -49,9 +50,9 @@ def recipe():
 
 
 def engine_of(machine):
-    return make_engine(
-        Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))), recipe(), machine, 1
-    )
+    network = Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))
+    speed_up(network, recipe(), machine, 0)
+    return make_engine(Pretraining(network, recipe().precision), recipe(), machine, 1)
 
 
 def train(engine, updates, micro_batch, scale=1.0):

@@ -44,7 +44,9 @@ def whole_batch(update):
 
 
 def new_engine(recipe):
-    return PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
+    return PlainEngine(
+        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), recipe
+    )
 
 
 @pytest.fixture

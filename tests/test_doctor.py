@@ -201,19 +201,30 @@ def test_settings_that_nothing_reads_and_those_that_make_no_sense(monkeypatch):
     )
 
 
+def test_a_compiler_that_lacks_is_told_as_a_training_tells_it(monkeypatch):
+    from gpt1.train import speed
+
+    monkeypatch.delenv("GPT1_COMPILE", raising=False)
+    assert machine.tools()[1] == ("compiler", "ok", speed.compiler(), "")
+    monkeypatch.setenv("CXX", "a-compiler-that-is-nowhere")
+    assert machine.tools()[1] == ("compiler", "note", speed.NO_COMPILER, "")
+    monkeypatch.setenv("GPT1_COMPILE", "1")
+    assert machine.tools()[1].state == "do"
+
+
 def test_every_setting_that_the_code_reads_is_known():
     import re
 
-    from gpt1.doctor.names import INTERNAL, KNOWN
+    from gpt1.runs.settings import INTERNAL, KNOWN
 
     sources = [*ROOT.glob("gpt1/**/*.py"), *ROOT.glob("flows/**/*.py")]
     read = {
         name
         for path in sources
-        if path.parent.name != "doctor"
+        if path.name != "settings.py"
         for name in re.findall(r"\bGPT1_[A-Z]+(?:_[A-Z]+)*\b", path.read_text(encoding="utf-8"))
     }
-    assert read <= {*KNOWN, *INTERNAL}, "a setting that is read is missing in gpt1/doctor/names.py"
+    assert read <= {*KNOWN, *INTERNAL}, "a setting that is read is missing in gpt1/runs/settings.py"
 
 
 def test_data_that_are_absent_dangling_incomplete_or_whole():

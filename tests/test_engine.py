@@ -93,7 +93,7 @@ def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0
     this = this or machine()
     decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
     parts = len(batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch))
-    engine = make_engine(Pretraining(decoder), recipe, this, parts)
+    engine = make_engine(Pretraining(decoder, recipe.precision), recipe, this, parts)
     losses, loud = (
         [],
         {
@@ -151,7 +151,10 @@ def test_uneven_micro_batches_are_one_batch(recipe):
 def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
     def same(recipe):
         decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
-        engine, rows = PlainEngine(Pretraining(decoder), recipe), torch.from_numpy(windows(1))
+        engine, rows = (
+            PlainEngine(Pretraining(decoder, recipe.precision), recipe),
+            torch.from_numpy(windows(1)),
+        )
         batch = [MicroBatch(np.arange(BATCH), 1.0, rows)]
         return [
             take_update(
@@ -277,7 +280,7 @@ def test_padding_is_on_the_right_and_lengths_tell_of_it():
 
 def test_losses_and_logits_do_not_depend_on_the_company(recipe):
     model, examples = classifier(), pair_examples(12)
-    objective = Finetuning(model, 0.0, 0.5)
+    objective = Finetuning(model, 0.0, 0.5, "fp32")
     together = objective.parts(batches.pad(examples, np.arange(12)), NO_DROPOUT)
     for row in range(12):
         alone = objective.parts(batches.pad(examples, np.array([row])), NO_DROPOUT)
@@ -290,7 +293,8 @@ def test_losses_and_logits_do_not_depend_on_the_company(recipe):
 
 def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
     model, examples = classifier(), pair_examples(11)
-    engine = PlainEngine(Finetuning(model, 0.0, 0.5), recipe)
+    objective = Finetuning(model, 0.0, 0.5, "fp32")
+    engine = PlainEngine(objective, recipe)
     expected = (
         model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0)
         .logits_bo.detach()
@@ -298,7 +302,7 @@ def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
     )
     for most_tokens in (1, 100, 1000):
         np.testing.assert_allclose(
-            logits_of(engine, model, recipe, examples, most_tokens, Stop()), expected, atol=1e-6
+            logits_of(engine, objective, examples, most_tokens, Stop()), expected, atol=1e-6
         )
 
 
@@ -323,7 +327,7 @@ def test_evaluation_batches_hold_every_row_once_and_no_more_tokens_than_said(
 def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
     examples, found = pair_examples(8), []
     for micro_batch in (8, 3):
-        engine = PlainEngine(Finetuning(classifier(), 0.0, 0.5), recipe)
+        engine = PlainEngine(Finetuning(classifier(), 0.0, 0.5, "fp32"), recipe)
         rows = batches.by_length(examples, np.arange(8))
         parts = [
             MicroBatch(part, len(part) / 8, batches.pad(examples, rows[part]))
@@ -345,7 +349,7 @@ def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
 
 
 def test_without_lambda_there_is_no_language_model_loss(recipe):
-    losses = Finetuning(classifier(), 0.0, 0.0)(
+    losses = Finetuning(classifier(), 0.0, 0.0, "fp32")(
         batches.pad(pair_examples(4), np.arange(4)), NO_DROPOUT
     )
     assert losses.keys() == {"loss", "task_loss"}

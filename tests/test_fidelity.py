@@ -139,7 +139,7 @@ def compare_updates(path):
         arrays = {name: file[name] for name in file.files}
     settings, names = json.loads(str(arrays["config"])), json.loads(str(arrays["names"]))
     model, recipe, rows = build(arrays, settings, names)
-    objective = Finetuning(model, recipe.classifier_dropout, recipe.lambda_lm)
+    objective = Finetuning(model, recipe.classifier_dropout, recipe.lambda_lm, "fp32")
     optimizer = optim.adam(objective, recipe)
     updates = sorted({int(name.split("/")[0]) for name in arrays if name.split("/")[0].isdigit()})
     assert updates == list(range(len(updates)))

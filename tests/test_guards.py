@@ -100,7 +100,9 @@ def test_four_in_a_row_do_not_end_the_run(recipe, tmp_path):
 
 
 def test_a_gradient_that_is_not_finite_takes_no_step(recipe):
-    engine = PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
+    engine = PlainEngine(
+        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), recipe
+    )
     before = {name: weights.detach().clone() for name, weights in engine.state()[0].items()}
     for weights in engine.objective.parameters():
         weights.grad = torch.full_like(weights, float("inf"))
@@ -174,7 +176,9 @@ def test_a_row_too_much_for_memory_ends_with_one_line(recipe, tmp_path):
 
 
 def test_among_several_processes_the_user_is_told_the_setting(recipe):
-    engine = PlainEngine(Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), recipe)
+    engine = PlainEngine(
+        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), recipe
+    )
     engine.processes, engine.rank = 2, 1
 
     def make(rows):

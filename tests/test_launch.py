@@ -2,6 +2,7 @@
 left alone: all end, none is left.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -13,7 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gpt1.cores import cores
 from gpt1.errors import UserError
+from gpt1.runs.settings import DECIDE_BITS, DEVICES
+from gpt1.runs.slots import find_slots
+from gpt1.train import launch
 from gpt1.train.launch import decide
 from gpt1.train.launchers import first_host, read_hostfile, tasks_by_node, torch_variables
 
@@ -45,8 +50,8 @@ MPIRUN = {
 }
 
 
-def on_cpu(settings, launcher=None, cores=8):
-    return decide(settings, launcher or {}, "cpu", 1, cores)
+def on_cpu(settings, launcher=None):
+    return decide(settings, launcher or {}, "cpu", 1, 8)
 
 
 # What the environment says
@@ -204,11 +209,47 @@ def test_settings_that_make_no_sense(settings, device, devices, match):
 def test_a_hostfile_counts_hosts_and_processes(tmp_path):
     (tmp_path / "hosts").write_text("# ours\nn1 slots=4\n\nn2   slots=2  # the old one\n")
     assert read_hostfile(tmp_path / "hosts") == {"n1": 4, "n2": 2}
-    machine = on_cpu({"GPT1_HOSTFILE": str(tmp_path / "hosts")})
+    settings = {"GPT1_HOSTFILE": str(tmp_path / "hosts")}
+    machine = decide(settings, {}, "cpu", 1, 8, over_hosts=True)
     assert (machine.processes, machine.hosts, machine.threads, machine.launched) == (6, 2, 2, False)
     (tmp_path / "hosts").write_text("localhost slots=4\n")
-    here = on_cpu({"GPT1_HOSTFILE": str(tmp_path / "hosts")})
+    here = decide(settings, {}, "cpu", 1, 8, over_hosts=True)
     assert (here.processes, here.hostfile) == (4, None), "this host is reached without ssh"
+
+
+def test_only_pre_training_goes_over_hosts(tmp_path, monkeypatch):
+    """A fine-tuning keeps to the GPU that it was given, and this machine lends out its own GPUs."""
+    (tmp_path / "hosts").write_text("n1 slots=8\nn2 slots=8\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launch, "_device_count", lambda device: 2)
+    for name in ("CUDA_VISIBLE_DEVICES", "GPT1_PROCESSES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (("GPT1_DEVICE", "cuda"), ("GPT1_HOSTFILE", "hosts")):
+        monkeypatch.setenv(name, value)
+    assert find_slots(None, trains=True)[0].devices == ("0", "1")
+    monkeypatch.setenv("GPT1_PROCESSES", "1")
+    finetuning = launch.read_machine()
+    assert (finetuning.processes, finetuning.hosts, finetuning.hostfile) == (1, 1, None)
+    assert not launch.spread(finetuning, "gpt1.stages", "finetune", "cola")
+    pretraining = launch.read_machine(over_hosts=True)
+    assert (pretraining.processes, pretraining.hosts) == (16, 2)
+
+
+@pytest.mark.parametrize("stage", ["pretrain", "finetune", "zero_shot"])
+def test_which_stage_asks_for_the_hosts(tmp_path, monkeypatch, stage):
+    """They read their machine first of all, or after the parameters."""
+    asked = []
+
+    def read(over_hosts=False):
+        asked.append(over_hosts)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch, "read_machine", read)
+    module = importlib.import_module(f"gpt1.stages.{stage}")
+    monkeypatch.setattr(module, "read_params", lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        module.run(None, None) if stage == "finetune" else module.main("transformer")
+    assert asked == [stage == "pretrain"]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +272,97 @@ def test_a_bad_hostfile_is_one_line(tmp_path, text, match):
         read_hostfile(tmp_path / "hosts")
 
 
+SEEN = """
+import os
+from dataclasses import replace
+import torch
+from gpt1.train.engine import DeepSpeedEngine
+from gpt1.train.launch import decide, prepare, torch_variables
+from test_engine import TINY, machine
+machine = decide({}, torch_variables(os.environ), "cuda", 1, 4)
+prepare(machine)
+from gpt1.params.schema import Optimization
+from pathlib import Path
+import sys
+from gpt1.params.schema import validate
+from gpt1.params.yaml import read_yaml
+recipe = validate(read_yaml(Path(sys.argv[1]))).pretrain
+engine = DeepSpeedEngine(torch.nn.Linear(2, 2), recipe, replace(machine, device="cpu", processes=1), 1)
+print("GPU", engine.engine.local_rank, os.environ["LOCAL_RANK"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "3"},
+        {
+            "OMPI_COMM_WORLD_RANK": "0",
+            "OMPI_COMM_WORLD_SIZE": "1",
+            "OMPI_COMM_WORLD_LOCAL_RANK": "3",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "1",
+        },
+    ],
+    ids=["torch", "mpirun"],
+)
+def test_deepspeed_takes_the_one_gpu_that_a_task_sees(request, task):
+    root = request.config.rootpath
+    done = subprocess.run(
+        [sys.executable, "-c", SEEN, str(root / "conf/paper.yaml")],
+        env=os.environ
+        | {"PYTHONPATH": f"{root}:{root / 'tests'}", "MASTER_PORT": str(launch.free_port())}
+        | {"MASTER_ADDR": "127.0.0.1"}
+        | task,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "GPU 0 0" in done.stdout
+
+
+def test_every_setting_of_a_training_is_known_to_decide_bits_or_not_to():
+    """A new one has to be put down in gpt1/runs/settings.py: DECIDE_BITS go with a stage to another
+    machine.
+    """
+
+    class Asked(dict):
+        def __init__(self):
+            self.names = set()
+
+        def get(self, name, default=None):
+            self.names.add(name)
+            return default
+
+    settings = Asked()
+    decide(settings, {}, "cuda", 1, 4, over_hosts=True)
+    assert settings.names | {"GPT1_DEVICE"} == {
+        *DECIDE_BITS,
+        *DEVICES,
+        "GPT1_ACCEPT_CHECKPOINT",
+        "GPT1_SILENT_SECONDS",
+    }
+
+
+@pytest.mark.slow
+def test_a_stage_takes_along_to_another_machine_what_decides_its_bits(tmp_path, monkeypatch):
+    from flows.remote import passed
+
+    monkeypatch.chdir(tmp_path)
+    for name in (*DECIDE_BITS, *DEVICES):
+        monkeypatch.delenv(name, raising=False)
+    assert passed({}) == {"GPT1_THREADS": str(cores())}
+    (tmp_path / ".env").write_text("GPT1_COMPILE=1\nGPT1_MICRO_BATCH=8\nGPT1_PROCESSES=4\n")
+    monkeypatch.setenv("GPT1_ATTENTION", "reference")
+    assert passed({"GPT1_MICRO_BATCH": "4", "GPT1_THREADS": "3"}) == {
+        "GPT1_ATTENTION": "reference",
+        "GPT1_COMPILE": "1",
+        "GPT1_MICRO_BATCH": "4",
+        "GPT1_THREADS": "3",
+    }
+
+
 PDSH = """#!/bin/sh
 # pdsh -S -f 1024 -w HOSTS COMMAND...: every host is this one; %n is its number
 shift 5
@@ -239,7 +371,7 @@ wait
 """
 SPREAD = """
 from gpt1.train.launch import read_machine, spread
-print("done", spread(read_machine(), "report", "word"))
+print("done", spread(read_machine(over_hosts=True), "report", "word"))
 """
 REPORT = """
 import json, sys

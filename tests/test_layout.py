@@ -97,6 +97,7 @@ ROOMS = {  # room -> what of ours it may import
             "status",
             "train.launch",
             "train.precision",
+            "train.speed",
         }
     ),
     "commands": (

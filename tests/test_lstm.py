@@ -143,13 +143,13 @@ def test_padding_changes_nothing(lstm):
 
 def test_losses_learn_and_dropout_is_seeded(lstm):
     windows_bt = torch.randint(0, ROWS, (4, 9), generator=seeded(5))
-    pretraining = Pretraining(lstm)
+    pretraining = Pretraining(lstm, "fp32")
     one, same, other = (
         pretraining(windows_bt, Dropout(0.5, seed, np.arange(4)))["loss"] for seed in (1, 1, 2)
     )
     assert one == same != other
     batch = Batch(torch.tensor([[[1, 4, 5, 19]]]), torch.tensor([[4]]), torch.tensor([1]))
-    values = Finetuning(Classifier(lstm, Head(16, 2, "single", 0.3, seeded(3))), 0.0, 0.5)(
+    values = Finetuning(Classifier(lstm, Head(16, 2, "single", 0.3, seeded(3))), 0.0, 0.5, "fp32")(
         batch, NO_DROPOUT
     )
     values["loss"].backward()

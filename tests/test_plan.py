@@ -280,7 +280,7 @@ def planned(work: Work, memory: float) -> Planned:
     )
 
 
-def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9) -> Plan:
+def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bool = False) -> Plan:
     network = network_of("paper")
     work = Work(
         "pretrain@transformer",
@@ -309,7 +309,15 @@ def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9) -> Plan:
         "a processor",
         machines.Room(8e9, 0.0, 1e11, 2),
         1e9,
+        uncompiled,
     )
+
+
+def test_a_compiler_that_lacks_is_told() -> None:
+    assert not any("SPEED" in line for line in table.lines_of(plan_of("small"), {}))
+    (line,) = table.problems(plan_of("small", uncompiled=True))
+    assert line.startswith("SPEED: no C++ compiler is there")
+    assert "install g++" in line
 
 
 def test_the_table_keeps_measured_and_estimated_apart() -> None:

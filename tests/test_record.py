@@ -11,8 +11,9 @@ import made_results
 import pytest
 from made_results import begin
 
+from gpt1 import cores
 from gpt1.params.schema import read_params
-from gpt1.record.log import log_path, read_log
+from gpt1.record.log import log_path, machine, read_log
 
 CURVE = log_path("pretrain", "transformer")
 
@@ -129,3 +130,12 @@ def test_results_and_signs_of_one_task_keep_its_own_parameters():
     )
     assert stage_params(read_params(), "pretrain", "transformer")["finetune.epochs"] == "3"
     assert dotted({"a": {"b": None, "c": {}}, "d": "x"}) == {"a.b": "null", "a.c": "{}", "d": "x"}
+
+
+def test_a_run_records_the_cores_that_a_container_leaves(tmp_path, monkeypatch):
+    quota = tmp_path / "cpu.max"
+    monkeypatch.setattr(cores, "CONTAINER_QUOTA", quota)
+    quota.write_text("100000 100000\n")
+    assert machine()["cores"] == "1"
+    quota.write_text("max 100000\n")
+    assert machine()["cores"] == str(len(os.sched_getaffinity(0)))

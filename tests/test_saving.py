@@ -73,7 +73,7 @@ def files_of_at_most(bytes_):
 @contextmanager
 def saver(folder, minutes=0.0):
     engine = PlainEngine(
-        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0))), made_recipe()
+        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), made_recipe()
     )
     writer = Saver(engine, folder, {}, {}, minutes, 0, lambda: None)
     try:

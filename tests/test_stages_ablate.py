@@ -189,9 +189,10 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
         params, recipe, about, wanted, weights_of("transformer"), 0
     )
     classifier.load_state_dict(read_weights(folder / "seed-0/weights.safetensors")[1])
-    engine = PlainEngine(Finetuning(classifier, 0.0, 0.0), recipe)
+    objective = Finetuning(classifier, 0.0, 0.0, recipe.precision)
+    engine = PlainEngine(objective, recipe)
     for split in ("dev", "test"):
-        again = logits_of(engine, classifier, recipe, task.splits[split], 100, Stop())
+        again = logits_of(engine, objective, task.splits[split], 100, Stop())
         np.testing.assert_allclose(arrays(folder)[f"{split}/best"], again, atol=1e-6)
 
 

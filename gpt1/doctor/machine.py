@@ -1,7 +1,6 @@
 """The machine: cores, memory, bf16, GPU, DeepSpeed, compiler, disk."""
 
 import errno
-import os
 import shutil
 import tempfile
 from contextlib import suppress
@@ -26,7 +25,7 @@ def settings() -> list[Finding]:
     from gpt1.train.launch import read_machine
 
     try:
-        machine = read_machine()
+        machine, widest = read_machine(), read_machine(over_hosts=True)
     except UserError as error:
         found, _, cure = str(error).rpartition("; ")
         return [Finding("settings", "do", found, cure), *unknown_settings()]
@@ -37,7 +36,9 @@ def settings() -> list[Finding]:
             "ok",
             f"{cores()}; trainings run in {machine.processes}"
             f" {'process' if machine.processes == 1 else 'processes'} of {machine.threads} threads"
-            f" {where}",
+            f" {where}"
+            + f"; pre-training in {widest.processes} on {widest.hosts} hosts"
+            * (widest.hosts > 1),
         ),
         *unknown_settings(),
     ]
@@ -155,7 +156,8 @@ def tools() -> list[Finding]:
     """DeepSpeed, and the compiler that torch.compile needs."""
     from importlib import metadata
 
-    from gpt1.runs.slots import setting
+    from gpt1.runs.settings import setting
+    from gpt1.train.speed import NO_COMPILER, compiler
 
     several, hosts = setting("GPT1_PROCESSES") not in (None, "", "1"), setting("GPT1_HOSTFILE")
     try:
@@ -170,26 +172,15 @@ def tools() -> list[Finding]:
             "GPT1_HOSTFILE is set, and pdsh, by which other hosts are reached, is absent",
             "install pdsh, or start processes by srun, mpirun or torchrun",
         )
-    compiler = next(
-        filter(None, map(shutil.which, (os.environ.get("CXX") or "c++", "g++", "clang++"))), None
-    )
-    if compiler or setting("GPT1_COMPILE") != "1":
-        return [
-            deepspeed,
-            Finding(
-                "compiler",
-                "ok" if compiler else "note",
-                compiler or "none: networks are not compiled",
-            ),
-        ]
+    path, (found, _, cure) = compiler(), NO_COMPILER.partition(": ")
+    if path or setting("GPT1_COMPILE") == "0":
+        return [deepspeed, Finding("compiler", "ok", path or "none, and GPT1_COMPILE=0 asks none")]
+    asked = setting("GPT1_COMPILE") == "1"
     return [
         deepspeed,
-        Finding(
-            "compiler",
-            "do",
-            "GPT1_COMPILE=1 is set, and there is no C++ compiler",
-            "install g++ (Debian, Ubuntu: apt install g++), or take GPT1_COMPILE out of .env",
-        ),
+        Finding("compiler", "do", f"GPT1_COMPILE=1 is set, but {found}", cure)
+        if asked
+        else Finding("compiler", "note", NO_COMPILER),
     ]
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from gpt1.doctor.finding import Finding
 from gpt1.record.address import SQLITE, refuse_broken_sqlite, shown, switched_off, tracking_uri
-from gpt1.runs.slots import setting
+from gpt1.runs.settings import setting
 
 PREFECT = "http://127.0.0.1:4200/api"
 MLFLOW_PORT = "5000"

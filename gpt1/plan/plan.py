@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from gpt1.cores import cores
+from gpt1.cores import cores, cpu_name
 from gpt1.errors import UserError
 from gpt1.params.schema import Params
 from gpt1.plan import estimate, formulas, here, knobs, machines
@@ -18,7 +18,7 @@ from gpt1.runs.graph import read_graph
 from gpt1.runs.schedule import Share, Slots, Stage, concerned, shares
 from gpt1.runs.slots import find_slots, memory_bytes, training_bytes
 from gpt1.runs.walltime import wall_seconds
-from gpt1.train import launch
+from gpt1.train import launch, speed
 
 TRAININGS = ("pretrain", "finetune")
 
@@ -41,7 +41,7 @@ class Planned:
 class Plan:
     """A whole plan. wall_seconds: end to end by machine, "" this one; left_seconds: of what is out
     of date; watts: None if unknown; beside: trainings side by side here; elsewhere_bytes: the most
-    memory that a device takes.
+    memory that a device takes; uncompiled: pre-training would be compiled, were there a compiler.
     """
 
     profile: str
@@ -54,6 +54,7 @@ class Plan:
     device: str
     room: machines.Room
     elsewhere_bytes: float
+    uncompiled: bool
 
 
 def fresh_stages(stages: Mapping[str, Stage]) -> set[str]:
@@ -230,7 +231,16 @@ def make_plan(values: Mapping[str, Any], params: Params, active: bool, measure: 
         found.matmul_flops,
         found.watts,
         beside,
-        f"{devices} x GPU" if slots.devices else launch.cpu_name(),
+        f"{devices} x GPU" if slots.devices else cpu_name(),
         room,
         max(estimate.process_bytes(work, params, "cuda", None, 1) for work in works.values()),
+        speed.compiler() is None
+        and pays_to_compile(works["pretrain@transformer"], params, machine),
     )
+
+
+def pays_to_compile(work: Work, params: Params, machine: launch.Machine) -> bool:
+    """Whether a pre-training is long enough here."""
+    assert work.network is not None
+    parameters = formulas.parameters(work.network)
+    return speed.worth_compiling(params.pretrain, machine, parameters, round(work.tokens)) != "no"

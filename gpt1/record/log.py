@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from gpt1.cores import cores, cpu_name
 from gpt1.files import LOGS, parse_json, write_json
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
@@ -199,20 +200,14 @@ def tags(path: Path) -> dict[str, str]:
 
 def machine() -> dict[str, str]:
     """CPU, cores, GPU and versions, as words."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        cpu = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        cpu = platform.processor() or platform.machine()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     gpu = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     try:
         torch = metadata.version("torch")
     except metadata.PackageNotFoundError:
         torch = "none"
     return {
-        "cpu": cpu,
-        "cores": str(cores),
+        "cpu": cpu_name(),
+        "cores": str(cores()),
         "gpu": ", ".join(gpu.splitlines()) or "none",
         "python": platform.python_version(),
         "torch": torch,

@@ -5,12 +5,11 @@ which a stage keeps to its share.
 import os
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from gpt1.cores import cores
 from gpt1.errors import UserError
 from gpt1.params.schema import PARAMS, Params, read_params
 from gpt1.runs.schedule import Share, Slots
+from gpt1.runs.settings import setting
 from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 
 # Python with torch and its libraries, what an evaluation holds, and what glibc does not give back
@@ -20,11 +19,6 @@ BYTES_A_PARAMETER = (
     100  # parameter, gradient, Adam's averages, bf16 copy, a checkpoint in the making
 )
 CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-
-
-def setting(name: str) -> str | None:
-    """A setting of this machine: from the environment, or else .env."""
-    return {**dotenv_values(".env"), **os.environ}.get(name)
 
 
 def training_bytes(params: Params, micro_batch_tokens: int) -> float:
@@ -83,7 +77,8 @@ def find_slots(wanted: int | None, trains: bool) -> tuple[Slots, int | None]:
     machine, by_hand = read_machine(), setting("GPT1_THREADS")
     threads = None if by_hand else cores()
     if machine.device == "cpu" or wanted == 1:
-        return Slots(wanted or (1 if machine.processes > 1 else lanes_of_cpu())), threads
+        several = machine.processes > 1 or setting("GPT1_HOSTFILE")
+        return Slots(wanted or (1 if several else lanes_of_cpu())), threads
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     devices = tuple(visible.split(",")) if visible else tuple(map(str, range(machine.processes)))
     return Slots(cores(), devices[:wanted]), threads

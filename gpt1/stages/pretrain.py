@@ -116,7 +116,7 @@ def main(name: str) -> None:
     """Read parameters and shards, train (in several processes where the machine says so), write the
     outputs.
     """
-    params, machine = read_params(), launch.read_machine()
+    params, machine = read_params(), launch.read_machine(over_hosts=True)
     if name not in NETWORKS:
         raise UserError(f"expected one of the networks {', '.join(NETWORKS)}; found {name}")
     shards = Shards.open(stage_folder("shard"))

@@ -20,7 +20,6 @@ from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.launch import Machine, free_port
-from gpt1.train.precision import in_precision
 from gpt1.train.zero import Shards
 
 # of a GPU's memory: where Adam's moments take more, several GPUs share them out (ZeRO stage 1)
@@ -32,7 +31,7 @@ BUCKET_NUMBERS = 20_000_000
 class PlainEngine:
     """One process, plain torch."""
 
-    rank, processes = 0, 1
+    rank, processes, stage = 0, 1, 0
 
     def __init__(self, objective: nn.Module, recipe: Optimization) -> None:
         self.device = torch.device("cpu")
@@ -48,8 +47,7 @@ class PlainEngine:
 
     def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
-        with in_precision(self.device, self.recipe):
-            losses: dict[str, Tensor] = self.objective(batch, dropout)
+        losses: dict[str, Tensor] = self.objective(batch, dropout)
         return losses
 
     def backward(self, loss: Tensor, share: float) -> None:
@@ -97,9 +95,13 @@ class DeepSpeedEngine:
     def __init__(
         self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
     ) -> None:
+        # DeepSpeed takes the GPU of this number: 0 in a task that srun lets see but its own; and it
+        # wants Open MPI's to be the same
+        os.environ["LOCAL_RANK"] = str(machine.local_rank)
+        if "OMPI_COMM_WORLD_LOCAL_RANK" in os.environ:
+            os.environ["OMPI_COMM_WORLD_LOCAL_RANK"] = str(machine.local_rank)
         for name, value in (
             ("RANK", "0"),
-            ("LOCAL_RANK", "0"),
             ("WORLD_SIZE", "1"),
             ("MASTER_ADDR", "127.0.0.1"),
             ("MASTER_PORT", str(free_port())),
@@ -167,8 +169,7 @@ class DeepSpeedEngine:
 
     def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
-        with in_precision(self.device, self.recipe):
-            losses: dict[str, Tensor] = self.engine(batch, dropout)
+        losses: dict[str, Tensor] = self.engine(batch, dropout)
         return losses
 
     def backward(self, loss: Tensor, share: float) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.heads import Classifier
 from gpt1.params.schema import Finetune
 from gpt1.train import optim
@@ -31,7 +30,6 @@ from gpt1.train.guards import Guard, Room
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
 from gpt1.train.objectives import Finetuning
-from gpt1.train.precision import in_precision
 from gpt1.train.speed import speed_up
 
 Logits = npt.NDArray[np.float32]
@@ -66,12 +64,7 @@ class Outcome(NamedTuple):
 
 @torch.inference_mode()
 def logits_of(
-    engine: Engine,
-    classifier: Classifier,
-    recipe: Finetune,
-    examples: Examples,
-    most_tokens: int,
-    stop: Stop,
+    engine: Engine, objective: Finetuning, examples: Examples, most_tokens: int, stop: Stop
 ) -> Logits:
     """Logits [n, outputs] of every example in file order, no dropout, `most_tokens` at once: the
     same whatever that is.
@@ -81,14 +74,10 @@ def logits_of(
     batches, parts = evaluation_batches(examples, engine.rank, engine.processes, most_tokens), []
     for rows in stop.between(engine, batches, len(batches)):
         if len(rows):
-            with in_precision(engine.device, recipe):
-                tokens_bkt = pad(examples, rows).to(engine.device).tokens_bkt
-                parts.append((rows, classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo.float()))
-    outputs = (
-        classifier.head.linear.out_features
-        if classifier.head.combine != "choose"
-        else examples.sequences
-    )
+            tokens_bkt = pad(examples, rows).to(engine.device).tokens_bkt
+            parts.append((rows, objective.logits(tokens_bkt)))
+    head = objective.classifier.head
+    outputs = head.linear.out_features if head.combine != "choose" else examples.sequences
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
         logits_no[torch.from_numpy(rows).to(engine.device)] = logits_bo
@@ -119,12 +108,16 @@ def finetune_seed(
     most_tokens = machine.micro_batch_for(row_tokens) * row_tokens
     room = Room(min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes))
     speed = speed_up(classifier.decoder, recipe, machine, 0)
+    objective = Finetuning(
+        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
+    )
     engine = make_engine(
-        Finetuning(classifier, recipe.classifier_dropout, recipe.lambda_lm),
+        objective,
         recipe,
         machine,
         len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
     )
+    speed["zero_stage"] = str(engine.stage)
     curve, update = Curve(curve_path if main else None, 0), 0
     best_score, best_update, best_weights = float("-inf"), 0, {}
     selected: dict[
@@ -153,7 +146,7 @@ def finetune_seed(
 
     def on_others(which: str, stop: Stop) -> dict[str, Logits]:
         return {
-            f"{name}/{which}": logits_of(engine, classifier, recipe, examples, most_tokens, stop)
+            f"{name}/{which}": logits_of(engine, objective, examples, most_tokens, stop)
             for name, examples in others.items()
         }
 
@@ -176,7 +169,7 @@ def finetune_seed(
                     )
                 epoch, within = divmod(update, updates_in_epoch)
                 if within == 0 or (epoch == 0 and update in recipe.evaluation_updates):
-                    selected["last"] = logits_of(engine, classifier, recipe, dev, most_tokens, stop)
+                    selected["last"] = logits_of(engine, objective, dev, most_tokens, stop)
                     dev_score = task.score(selected["last"])
                     note({"epoch": update / updates_in_epoch, "dev_score": dev_score})
                     if dev_score > best_score:
@@ -213,5 +206,5 @@ def finetune_seed(
         guard.skipped,
         progress.seconds(),
         progress.tokens_per_second(),
-        speed,
+        speed | {"micro_batch": str(room.rows)},
     )

@@ -12,7 +12,6 @@ from gpt1.model.lstm import Network
 from gpt1.params.schema import Pretrain
 from gpt1.train.launch import Machine
 from gpt1.train.objectives import Pretraining
-from gpt1.train.precision import in_precision
 
 
 @torch.inference_mode()
@@ -29,11 +28,10 @@ def heldout_values(
     Raises UserError where they are not finite.
     """
     device, rows, nats = torch.device(machine.device), machine.micro_batch_for(network.context), 0.0
-    objective = Pretraining(network.to(device).eval())
+    objective = Pretraining(network.to(device).eval(), recipe.precision)
     for start in range(0, len(windows_bt), rows):
         part_bt = torch.from_numpy(windows_bt[start : start + rows]).to(device)
-        with in_precision(device, recipe):
-            nats += float(objective(part_bt, NO_DROPOUT)["loss"]) * len(part_bt)
+        nats += float(objective(part_bt, NO_DROPOUT)["loss"]) * len(part_bt)
     loss = nats / len(windows_bt)
     if not math.isfinite(loss):
         raise UserError(

@@ -20,7 +20,7 @@ from typing import Any
 
 from dotenv import dotenv_values
 
-from gpt1.cores import cores
+from gpt1.cores import cores, cpu_name
 from gpt1.errors import UserError
 from gpt1.train.launched import join, run_together
 from gpt1.train.launchers import read_hostfile, torch_variables
@@ -89,13 +89,14 @@ def _choice(
     return choices[value] if value else None
 
 
-def read_machine() -> Machine:
+def read_machine(over_hosts: bool = False) -> Machine:
     """What the environment (or else `.env`) and the machine say; the environment alone, of what
     launchers set. See `decide`.
     """
     settings = {**dotenv_values(".env"), **os.environ}
     device = settings.get("GPT1_DEVICE") or _best_device()
-    return decide(settings, torch_variables(os.environ), device, _device_count(device), cores())
+    launcher, devices = torch_variables(os.environ), _device_count(device)
+    return decide(settings, launcher, device, devices, cores(), over_hosts)
 
 
 def decide(
@@ -104,14 +105,16 @@ def decide(
     device: str,
     devices: int,
     cores_: int,
+    over_hosts: bool = False,
 ) -> Machine:
     """The machine of these settings, a launcher's variables (none: {}), and so many devices (0: not
     to be had) and cores.
 
     GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for
-    each GPU, one on a CPU) or GPT1_HOSTFILE, GPT1_THREADS (default: the cores of this process,
-    shared among processes), GPT1_MICRO_BATCH (rows), GPT1_ZERO_STAGE 0 to 3, GPT1_SILENT_SECONDS,
-    GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1, GPT1_ATTENTION fused or reference (on a GPU).
+    each GPU, one on a CPU), GPT1_HOSTFILE instead for what may run `over_hosts`, GPT1_THREADS
+    (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows),
+    GPT1_ZERO_STAGE 0 to 3, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1,
+    GPT1_ATTENTION fused or reference (on a GPU).
     What a launcher says of processes holds. Raises UserError for values that make no sense.
     """
     if device not in MICRO_BATCH_TOKENS:
@@ -126,7 +129,7 @@ def decide(
         )
     named_hosts = (
         Path(str(settings["GPT1_HOSTFILE"]))
-        if settings.get("GPT1_HOSTFILE") and not launcher
+        if over_hosts and settings.get("GPT1_HOSTFILE") and not launcher
         else None
     )
     if launcher:
@@ -184,8 +187,9 @@ def _device_count(device: str) -> int:
 
 
 def prepare(machine: Machine) -> None:
-    """Set this process's threads, and tell glibc to keep freed memory: a step asks for the same
-    large blocks again and again.
+    """Set this process's threads, keep fp32 products of a GPU in fp32 (cuDNN's LSTM would take
+    TF32), and tell glibc to keep freed memory: a step asks for the same large blocks again and
+    again.
 
     One of several processes then knows where the others are, and beats for its launcher.
     """
@@ -194,6 +198,7 @@ def prepare(machine: Machine) -> None:
     os.environ.update(torch_variables(os.environ))
     join()
     torch.set_num_threads(machine.threads)
+    torch.backends.cudnn.allow_tf32 = False
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 
@@ -281,16 +286,6 @@ def free_port() -> int:
     return port
 
 
-def cpu_name() -> str:
-    """The processor's name as the system gives it."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
-        platform.processor() or "unknown",
-    )
-
-
 def peak_memory_bytes() -> int:
     """Most memory that this process has held. Linux's getrusage would count what its parent held
     too.
@@ -316,10 +311,9 @@ def facts(machine: Machine) -> dict[str, Any]:
     return {
         "cpu": cpu_name(),
         "device": torch.cuda.get_device_name() if machine.device == "cuda" else "cpu",
-        "threads": machine.threads,
+        "threads": torch.get_num_threads(),
         "processes": machine.processes,
         "hosts": machine.hosts,
-        "zero_stage": "by size" if machine.zero_stage is None else machine.zero_stage,
         "torch": torch.__version__,
         "peak_memory_bytes": peak_memory_bytes(),
     }

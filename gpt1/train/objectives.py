@@ -1,15 +1,20 @@
-"""What one forward pass minimises: equation 1 in pre-training, equation 5 in fine-tuning."""
+"""What one forward pass minimises: equation 1 in pre-training, equation 5 in fine-tuning.
+
+Each sets the precision of its matrix products itself, inside its forward pass: DeepSpeed switches
+off what is set outside of its engine.
+"""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from gpt1.model.dropout import Dropout
+from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.heads import Classifier
 from gpt1.model.lstm import Network
 from gpt1.train import losses
 from gpt1.train.batches import Batch
+from gpt1.train.precision import in_precision
 
 
 class Pretraining(nn.Module):
@@ -17,22 +22,23 @@ class Pretraining(nn.Module):
     rows.
     """
 
-    def __init__(self, decoder: Network) -> None:
+    def __init__(self, decoder: Network, precision: str) -> None:
         super().__init__()
-        self.decoder = decoder
+        self.decoder, self.precision = decoder, precision
 
     def forward(self, windows_bt: Tensor, dropout: Dropout) -> dict[str, Tensor]:
         """Mean loss in nats a token of windows [b, context + 1], each token but the first a
         target.
         """
-        hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
         targets_bt = windows_bt[:, 1:]
         real_bt = torch.ones_like(targets_bt, dtype=torch.bool)
-        return {
-            "loss": losses.language_model(
-                hidden_btd, embeddings.tokens_vd, targets_bt, real_bt
-            ).mean
-        }
+        with in_precision(windows_bt.device, self.precision):
+            hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
+            return {
+                "loss": losses.language_model(
+                    hidden_btd, embeddings.tokens_vd, targets_bt, real_bt
+                ).mean
+            }
 
 
 class Parts(NamedTuple):
@@ -50,16 +56,28 @@ class Finetuning(nn.Module):
     as the authors' does.
     """
 
-    def __init__(self, classifier: Classifier, classifier_dropout: float, lambda_lm: float) -> None:
+    def __init__(
+        self, classifier: Classifier, classifier_dropout: float, lambda_lm: float, precision: str
+    ) -> None:
         super().__init__()
-        self.classifier = classifier
+        self.classifier, self.precision = classifier, precision
         self.classifier_dropout = classifier_dropout
         self.lambda_lm = lambda_lm
+
+    def logits(self, tokens_bkt: Tensor) -> Tensor:
+        """Logits [b, outputs] in float32, without dropout."""
+        with in_precision(tokens_bkt.device, self.precision):
+            logits_bo: Tensor = self.classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo
+        return logits_bo.float()
 
     def parts(self, batch: Batch, dropout: Dropout) -> Parts:
         """Logits and losses of each example and sequence; labels are classes (int64) or scores of
         STS-B (floating).
         """
+        with in_precision(batch.tokens_bkt.device, self.precision):
+            return self._parts(batch, dropout)
+
+    def _parts(self, batch: Batch, dropout: Dropout) -> Parts:
         logits_bo, hidden_ntd, embeddings = self.classifier(
             batch.tokens_bkt, dropout, self.classifier_dropout
         )

@@ -4,6 +4,9 @@ take bfloat16 numbers.
 Cores without bfloat16 products would need a hundred times as long for them in torch. There the same
 numbers, rounded to bfloat16, are multiplied in float32: the same results but for the order of sums,
 at float32's speed.
+
+What a log says of it is observed: a gradient that came out of a bfloat16 product, real or emulated,
+holds bfloat16 numbers and no others.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,11 +14,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from gpt1.params.schema import Optimization
+from gpt1.errors import UserError
 
 EMULATED = "bf16 emulated"
 PRODUCTS: set[Any] = {
@@ -28,9 +31,9 @@ PRODUCTS: set[Any] = {
 }
 
 
-def arithmetic(device: torch.device, recipe: Optimization) -> str:
+def arithmetic(device: torch.device, precision: str) -> str:
     """What runs where: "fp32", "bf16", or "bf16 emulated" on cores that do not know it."""
-    if recipe.precision == "fp32":
+    if precision == "fp32":
         return "fp32"
     return "bf16" if device.type != "cpu" or native_bf16() else EMULATED
 
@@ -43,14 +46,34 @@ def native_bf16() -> bool:
         return False
 
 
-def in_precision(device: torch.device, recipe: Optimization) -> AbstractContextManager[Any]:
-    """A block whose matrix products are of the recipe's precision."""
+def in_precision(device: torch.device, precision: str) -> AbstractContextManager[Any]:
+    """A block whose matrix products are of a precision, "fp32" or "bf16"."""
     contexts: dict[str, Callable[[], AbstractContextManager[Any]]] = {
         "fp32": nullcontext,
         "bf16": lambda: torch.autocast(device.type, dtype=torch.bfloat16),
         EMULATED: Bf16Emulation,
     }
-    return contexts[arithmetic(device, recipe)]()
+    return contexts[arithmetic(device, precision)]()
+
+
+def watch(network: nn.Module, name: str, precision: str) -> None:
+    """See to it that the first backward pass through a matrix of the network multiplies in this
+    precision: it raises UserError where the gradient is of another.
+    """
+
+    def look(gradient: Tensor) -> None:
+        if not (gradient.isfinite().all() and gradient.any()):
+            return  # it tells nothing; the next one will
+        handle.remove()
+        found = "bf16" if (gradient == gradient.bfloat16()).all() else "fp32"
+        if found != precision:
+            raise UserError(
+                f"precision: expected matrix products in {precision}, found {found} in the gradient"
+                f" of {name}; nothing was trained: set precision to {found} in params.yaml, or"
+                " report this with the output of gpt1 doctor"
+            )
+
+    handle = network.get_parameter(name).register_hook(look)  # type: ignore[no-untyped-call]
 
 
 class Bf16Emulation(TorchFunctionMode):

@@ -26,7 +26,6 @@ from gpt1.train.guards import Guard, Room
 from gpt1.train.launch import Machine, facts
 from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
 from gpt1.train.objectives import Pretraining
-from gpt1.train.precision import in_precision
 from gpt1.train.saving import Saver
 from gpt1.train.schedules import snapshot_updates
 from gpt1.train.snapshots import Snapshots
@@ -60,7 +59,7 @@ class Outcome(NamedTuple):
 
 @torch.inference_mode()
 def heldout_values(
-    engine: Engine, recipe: Pretrain, corpus: Corpus, micro_batch: int, stop: Stop
+    engine: Engine, corpus: Corpus, micro_batch: int, stop: Stop
 ) -> dict[str, float]:
     """Loss in nats a token over the held-out windows, and perplexity for each token and for each
     word that the tokens make.
@@ -71,8 +70,7 @@ def heldout_values(
     most = -(-len(corpus.heldout_windows) // (engine.processes * micro_batch))
     for start in stop.between(engine, range(0, len(own), micro_batch), most):
         windows_bt = torch.from_numpy(own[start : start + micro_batch]).to(engine.device)
-        with in_precision(engine.device, recipe):
-            nats += float(engine.objective(windows_bt, NO_DROPOUT)["loss"]) * len(windows_bt)
+        nats += float(engine.objective(windows_bt, NO_DROPOUT)["loss"]) * len(windows_bt)
     loss = total_floats(engine, [nats])[0] / len(corpus.heldout_windows)
     return {
         "heldout_loss": loss,
@@ -107,11 +105,12 @@ def pretrain(
     state = checkpoint.newest_checkpoint(folder, code, machine.accept_checkpoint)
     chosen = speed_up(network, recipe, machine, updates * recipe.batch_size * context)
     engine = make_engine(
-        Pretraining(network),
+        Pretraining(network, recipe.precision),
         recipe,
         machine,
         len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
     )
+    chosen["zero_stage"] = str(engine.stage)
     if state is not None:
         checkpoint.restore(state, engine)
     done = (
@@ -146,9 +145,7 @@ def pretrain(
     def evaluate(update: int, stop: Stop) -> None:
         if update and (update % recipe.heldout_updates == 0 or update == updates):
             heldout.update(
-                finite(
-                    heldout_values(engine, recipe, corpus, room.rows, stop), update, "held-out text"
-                )
+                finite(heldout_values(engine, corpus, room.rows, stop), update, "held-out text")
             )
             note(update, heldout)
 
@@ -203,4 +200,10 @@ def pretrain(
                 f" {saved}; run the same command again to go on"
             )
     write_records()
-    return Outcome(heldout, guard.skipped, progress.seconds(), progress.tokens_per_second(), chosen)
+    return Outcome(
+        heldout,
+        guard.skipped,
+        progress.seconds(),
+        progress.tokens_per_second(),
+        chosen | {"micro_batch": str(room.rows)},
+    )

@@ -13,7 +13,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train.launch import Machine
-from gpt1.train.precision import EMULATED, arithmetic
+from gpt1.train.precision import EMULATED, arithmetic, watch
 
 # From how much work on compiling pays: blocks take half a minute the first time, and save a quarter
 # of the time where a processor
@@ -23,6 +23,10 @@ from gpt1.train.precision import EMULATED, arithmetic
 COMPILING_PAYS_FLOP = {"cpu": 1e14, "cuda": 2e16}
 WORTH_A_WARNING_FLOP = 1e13  # some minutes
 FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
+NO_COMPILER = (
+    "no C++ compiler is there, and pre-training runs slower than compiled: install g++ (Debian,"
+    " Ubuntu: apt install g++), or have CXX name another"
+)
 FUSED = "torch's fused, with its own dropout"
 COMPILED_FOLDER = Path("~/.cache/gpt1/compiled")
 
@@ -33,15 +37,16 @@ def speed_up(
     """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes,
     for which it is never compiled).
 
-    Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE and GPT1_ATTENTION choose
-    otherwise, but for emulated bf16, whose blocks are not compiled: the compiler would leave its
-    rounding out.
+    Returns what was chosen: arithmetic (to which the first backward pass is held), compiled,
+    attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16, whose blocks
+    are not compiled: the compiler would leave its rounding out. What lacks is said on stderr.
     """
     device = torch.device(machine.device)
-    chosen = {"arithmetic": arithmetic(device, recipe), "compiled": "no", "attention": "plain"}
-    emulated = chosen["arithmetic"] == EMULATED
-    flop = FLOP_A_PARAMETER * sum(parameter.numel() for parameter in network.parameters()) * tokens
-    if emulated and flop > WORTH_A_WARNING_FLOP and machine.rank == 0:
+    here, first = arithmetic(device, recipe.precision), machine.rank == 0
+    chosen = {"arithmetic": here, "compiled": "no", "attention": "plain"}
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    work = FLOP_A_PARAMETER * parameters * tokens
+    if here == EMULATED and work > WORTH_A_WARNING_FLOP and first:
         print(
             "this processor does not multiply bfloat16 numbers: precision bf16 is emulated, with"
             " the same rounding, at the speed of fp32",
@@ -49,24 +54,31 @@ def speed_up(
             flush=True,
         )
     if not isinstance(network, Decoder):
+        watch(network, "recurrent.weight_hh_l0", recipe.precision)
         return chosen
+    watch(network, "blocks.0.qkv.weight", recipe.precision)
     fused = machine.device == "cuda" and not machine.reference_attention
-    chosen |= {
-        "compiled": _compiled(chosen["arithmetic"], recipe, machine, flop),
-        "attention": FUSED if fused else "plain",
-    }
-    if chosen["compiled"] != "no":
+    wanted = worth_compiling(recipe, machine, parameters, tokens)
+    if wanted != "no" and compiler() is None:
+        wanted = "no"
+        if first:
+            print(NO_COMPILER, file=sys.stderr, flush=True)
+    if wanted != "no":
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
-    network.speed_up(chosen["compiled"], fused)
-    return chosen
+    network.speed_up(wanted, fused)
+    return chosen | {"compiled": wanted, "attention": FUSED if fused else "plain"}
 
 
-def _compiled(arithmetic: str, recipe: Optimization, machine: Machine, flop: int) -> str:
-    """What to compile for so much work (0: nothing): "no", "masks" or "blocks and masks"."""
-    if not flop or machine.compiled is False or not can_compile():
+def worth_compiling(recipe: Optimization, machine: Machine, parameters: int, tokens: int) -> str:
+    """What of a decoder to compile for so many tokens (0: nothing): "no", "masks" or "blocks and
+    masks"; see `compiler` for whether that can be done.
+    """
+    flop = FLOP_A_PARAMETER * parameters * tokens
+    if not flop or machine.compiled is False:
         return "no"
+    here = arithmetic(torch.device(machine.device), recipe.precision)
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
-    if arithmetic != EMULATED and (machine.compiled or (pays and arithmetic == "bf16")):
+    if here != EMULATED and (machine.compiled or (pays and here == "bf16")):
         return "blocks and masks"
     return (
         "masks"
@@ -75,9 +87,6 @@ def _compiled(arithmetic: str, recipe: Optimization, machine: Machine, flop: int
     )
 
 
-def can_compile() -> bool:
-    """Whether there is a C++ compiler for torch.compile."""
-    return (
-        shutil.which(os.environ.get("CXX", "g++")) is not None
-        or shutil.which("clang++") is not None
-    )
+def compiler() -> str | None:
+    """The C++ compiler that torch.compile would call; None where it is not there."""
+    return shutil.which(os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++"))

@@ -1,0 +1,38 @@
+"""Settings by name, from the environment or `.env`; docs/parameters.md says what each one means."""
+
+import os
+
+from dotenv import dotenv_values
+
+# what can decide a result's bits beside params.yaml: a stage that another machine runs takes them
+# along
+DECIDE_BITS = (
+    "GPT1_ATTENTION",
+    "GPT1_COMPILE",
+    "GPT1_MICRO_BATCH",
+    "GPT1_THREADS",
+    "GPT1_ZERO_STAGE",
+)
+DEVICES = ("GPT1_DEVICE", "GPT1_HOSTFILE", "GPT1_PROCESSES")  # likewise, but each machine's own
+OTHERS = (
+    "GPT1_ACCEPT_CHECKPOINT",
+    "GPT1_CACHE",
+    "GPT1_GOLDEN",
+    "GPT1_MLFLOW",
+    "GPT1_MLFLOW_PORT",
+    "GPT1_OFFLINE",
+    "GPT1_SILENT_SECONDS",
+)
+KNOWN = (*DECIDE_BITS, *DEVICES, *OTHERS)
+INTERNAL = (
+    "GPT1_FLOW_RUN_URL",
+    "GPT1_HEARTBEAT",
+    "GPT1_MARK",
+    "GPT1_MLFLOW_URL",
+    "GPT1_SERVICE",
+)  # from one process of ours to another
+
+
+def setting(name: str) -> str | None:
+    """A setting of this machine: from the environment, or else .env."""
+    return {**dotenv_values(".env"), **os.environ}.get(name)
