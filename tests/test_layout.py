@@ -81,7 +81,6 @@ ROOMS = {  # room -> what of ours it may import
         GROUND
         | {
             "doctor",
-            "install.folder",
             "plan.machines",
             "profile",
             "record.address",
@@ -134,7 +133,6 @@ ROOMS = {  # room -> what of ours it may import
     "runs": GROUND | {"runs", "profile", "train.launch"},
     "plan": GROUND | {"plan", "profile", "runs", "tasks.table", "yaml_files", "train", "model"},
     "cli": {"errors"},
-    "install": {"install"},  # runs before anything is installed
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
