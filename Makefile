@@ -13,12 +13,8 @@ export DO_NOT_TRACK := 1
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# Any Python that starts will do to run gpt1.install, which then looks for the right one; the environment's own may be broken.
 setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names another index for torch)
-	@while IFS= read -r python <&3; do \
-	  "$$python" -I -S -c '' 2>/dev/null && exec "$$python" -B -E -s -m gpt1.install 3<&-; \
-	done 3< <(type -ap python3 python3.13 python3.12 python3.11 python3.14 $${PYTHON:+"$$PYTHON"}); \
-	echo "error: no Python starts here: install Python 3.11 or later, or name one: make setup PYTHON=/path/to/python3.12" >&2; exit 2
+	@exec $(SHELL) gpt1/setup.sh
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
 	@python -m gpt1.stages check
@@ -67,5 +63,12 @@ test-all: setup  ## every test: also the longest, of kills, repetitions and whol
 test-fast: setup  ## the tests that take less than a minute together
 	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
-clean:  ## remove what runs made; keeps data/raw, the virtual environment and MLflow's database
-	rm -rf data/{check,world,clean,bpe,shard,pretrain,generate,report,logs,checkpoints} data/{ablate,transfer,prompt,zero_shot}/* data/acquire/*/* data/{encode,finetune}/*/* .dvc/tmp .*_cache
+# What lies behind a link or on a disk mounted there may be another's.
+clean:  ## remove what runs made; keeps data/raw, links, mounted disks, the virtual environment and MLflow's database
+	@rm -rf .dvc/tmp .{pytest,mypy,ruff}_cache; shopt -s nullglob; mounts=$$(mount); failed=0; cd -P data && \
+	for path in {check,world,clean,contamination,bpe,shard,pretrain,generate,report,logs,checkpoints} {ablate,transfer,prompt,zero_shot}/* \
+	    acquire/*/* {encode,finetune}/*/*; do \
+	  if [[ -L $$path || $$(cd -P "$$(dirname "$$path")" 2>&1 && pwd) != "$$(dirname "$$PWD/$$path")" ]]; then \
+	    [[ ! -e $$path ]] || echo "data/$$path lies behind a link: left as it is; remove it yourself"; \
+	  elif [[ $$mounts == *" on $$PWD/$$path"[\ /]* ]]; then echo "data/$$path holds a mounted disk: left as it is; remove it yourself"; \
+	  else rm -rf "$$path" || failed=1; fi; done; exit $$failed

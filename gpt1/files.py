@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from gpt1.errors import UserError
+
 DATA = Path("data")  # every stage runs in the root of the checkout, as DVC does
 RAW, LOGS, CHECKPOINTS = DATA / "raw", DATA / "logs", DATA / "checkpoints"
 CHUNK_BYTES = 1 << 20
@@ -55,8 +57,13 @@ def writing(path: Path, mode: str = "w") -> Iterator[Any]:
 @contextmanager
 def writing_folder(folder: Path) -> Iterator[Path]:
     """A temporary sibling folder to fill; it replaces `folder` as a whole when the block ends
-    without error.
+    without error. Raises UserError, before the block, for a link or a mount point.
     """
+    if folder.is_symlink() or folder.is_mount():
+        raise UserError(
+            f"{folder} is a {'link' if folder.is_symlink() else 'mount point'}, expected a folder,"
+            " which is replaced as a whole: move it away, or link or mount a folder above it"
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(temporary, ignore_errors=True)

@@ -1,92 +1,143 @@
-"""A bare clone for the set-up to work in, with stand-ins for what is slow or absent."""
+"""A tiny checkout for the real Makefile and set-up: one package to install from a folder of wheels,
+no network, and a folder that is all of PATH.
+"""
 
+import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BASE = getattr(sys, "_base_executable", sys.executable)
-MAKE = shutil.which("make") or "make"
+TOOLS = [
+    "awk",
+    "bash",
+    "cat",
+    "cmp",
+    "df",
+    "dirname",
+    "expand",
+    "find",
+    "grep",
+    "ls",
+    "make",
+    "mkdir",
+    "mount",
+    "mv",
+    "rm",
+    "sed",
+    "sh",
+    "sleep",
+]
 
-# Stands for an installer: notes each call; UV_PLAY says how it goes.
-UV = """#!{base}
-import os, pathlib, sys, time
-venv = pathlib.Path(sys.argv[sys.argv.index("--python") + 1]).parents[1]
-probe, play = "--dry-run" in sys.argv, os.environ.get("UV_PLAY", "")
-with open("calls", "a") as calls:
-    calls.write("probe\\n" if probe else "install\\n")
-if play == "offline":
-    sys.exit("error: Failed to fetch\\n  cause: error sending request for url (http://127.0.0.1:9/simple/torch/)")
-if not probe:
-    if play == "full":
-        sys.exit("error: failed to copy: No space left on device (os error 28)")
-    if play == "fail":
-        sys.exit("  × No solution found:\\n  ╰─▶ Because torch has no wheels, it cannot be used.")
-    while play == "wait" and not os.path.exists("go"):
-        time.sleep(0.02)
-    tool = venv / "bin" / "pytest"
-    tool.write_text("#!/bin/sh\\necho the suite runs in $0\\n")
-    tool.chmod(0o755)
-print(" + torch==2.13.0+cpu")
+PYPROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "gpt1"
+version = "0.1.0"
+dependencies = ["tiny"]
+optional-dependencies = {test = []}
+"""
+BACKEND = """
+import pathlib, zipfile
+
+def build_editable(folder, *_):
+    name, info = "gpt1-0.1.0-py3-none-any.whl", "gpt1-0.1.0.dist-info"
+    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
+        wheel.writestr("gpt1.pth", str(pathlib.Path.cwd()))
+        wheel.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: gpt1\\nVersion: 0.1.0\\nRequires-Dist: tiny\\nProvides-Extra: test\\n")
+        wheel.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(info + "/RECORD", "")
+    return name
 """
 
 
 class Checkout:
-    """A bare clone as far as the set-up sees it, and the folder that is all of PATH."""
+    """A fresh clone as the set-up sees it."""
 
-    def __init__(self, folder: Path, tools: Path) -> None:
-        self.folder, self.tools, self.venv = folder, tools, folder / ".venv"
-        shutil.copytree(
-            ROOT / "gpt1" / "install",
-            folder / "gpt1" / "install",
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
-        for name in ("Makefile", "pyproject.toml", "constraints.txt", "gpt1/__init__.py"):
+    def __init__(self, folder: Path, aside: Path) -> None:
+        self.folder, self.venv = folder, folder / ".venv"
+        self.tools, self.wheels = aside / "tools", aside / "wheels"
+        for made in (folder / "gpt1", self.tools, self.wheels):
+            made.mkdir(parents=True)
+        for name in ("Makefile", "gpt1/setup.sh"):
             shutil.copy(ROOT / name, folder / name)
-        tools.mkdir()
-        self.tool("python3", f'exec "{BASE}" "$@"')
-        self.tool("uv", "").write_text(UV.format(base=BASE))
+        (folder / "gpt1/__init__.py").touch()
+        (folder / "pyproject.toml").write_text(PYPROJECT)
+        (folder / "backend.py").write_text(BACKEND)
+        self.pin("1.0")
+        for version in ("1.0", "2.0"):
+            info = f"tiny-{version}.dist-info"
+            with zipfile.ZipFile(self.wheels / f"tiny-{version}-py3-none-any.whl", "w") as wheel:
+                wheel.writestr("tiny.py", f"version = {version!r}\n")
+                wheel.writestr(
+                    f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n"
+                )
+                wheel.writestr(
+                    f"{info}/WHEEL",
+                    "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                )
+                wheel.writestr(f"{info}/RECORD", "")
+        for name in TOOLS:
+            (self.tools / name).symlink_to(shutil.which(name) or name)
+        self.tool("python3", f'#!/bin/sh\nexec "{BASE}" "$@"\n')
         self.environment = {
-            "PATH": str(tools),
-            "HOME": str(folder.parent),
+            "PATH": str(self.tools),
+            "HOME": str(aside),
             "LC_ALL": "C.UTF-8",
-            "UV_INDEX_URL": "http://127.0.0.1:9/simple",
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": self.wheels.as_uri(),
         }
+
+    def pin(self, version: str) -> None:
+        (self.folder / "constraints.txt").write_text(f"tiny=={version}\n")
 
     def tool(self, name: str, script: str) -> Path:
         path = self.tools / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.write_text(script)
         path.chmod(0o755)
         return path
 
-    def python_that_says(self, name: str, *words: str) -> None:
-        """A Python that tells the set-up these words of itself."""
-        self.tool(
+    def python_that(self, name: str, does: str) -> Path:
+        """A Python that does something first, with `sys` at hand, wherever it is given a program."""
+        return self.tool(
             name,
-            f'case "$*" in *find_spec*) echo {" ".join(words)}; echo "{BASE}";; *) exec "{BASE}"'
-            ' "$@";; esac',
+            f"#!{BASE}\nimport os, sys\nif '-c' in sys.argv:\n    {does}\n"
+            "    exec(sys.argv[sys.argv.index('-c') + 1])\n"
+            f"else:\n    os.execv({BASE!r}, [{BASE!r}, *sys.argv[1:]])\n",
         )
 
-    def start(self, command: list[str], **settings: str) -> "subprocess.Popen[str]":
+    def start(self, *command: str, **settings: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            command,
+            command or ["make", "setup"],
             cwd=self.folder,
             env=self.environment | settings,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
 
     def make(self, goal: str = "setup", **settings: str) -> tuple[int, list[str]]:
         """The exit status and what was said, without make's own words."""
-        process = self.start([MAKE, goal], **settings)
-        output, errors = process.communicate(timeout=60)
+        process = self.start("make", goal, **settings)
+        output = process.communicate(timeout=120)[0]
         return process.returncode, [
-            line for line in (output + errors).splitlines() if not line.startswith("make: ***")
+            line for line in output.splitlines() if not line.startswith("make: ***")
         ]
 
-    def calls(self) -> list[str]:
-        path = self.folder / "calls"
-        return path.read_text().split() if path.exists() else []
+    def installed(self) -> str:
+        """The version of the one package, as the environment's Python takes it."""
+        return subprocess.run(
+            [self.venv / "bin/python", "-I", "-c", "import gpt1, tiny; print(tiny.version)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()

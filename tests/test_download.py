@@ -396,6 +396,8 @@ def test_the_cache_serves_without_a_request_and_is_checked(client: Client) -> No
         assert len(server.asked) == 1
         (client.cache / "snli" / "file.zip").write_bytes(OTHER)
         assert client.fetch(server) == BODY
+    (aside,) = (client.cache / "snli").glob("file.zip.aside-*")
+    assert aside.read_bytes() == OTHER, "what somebody put there is lost"
     assert len(server.asked) == 2
     assert any("found " in told and told.endswith("downloading it anew") for told in client.lines)
 

@@ -279,3 +279,9 @@ def test_a_folder_of_someone_else_is_never_replaced(model, tmp_path):
         with pytest.raises(UserError, match=word):
             export_language_model(outgoing, tmp_path / name)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
+    export_language_model(outgoing, tmp_path / "ours")
+    export_language_model(outgoing, tmp_path / "ours")
+    (tmp_path / "ours/thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match=r"thesis\.txt too, which would be lost"):
+        export_language_model(outgoing, tmp_path / "ours")
+    assert (tmp_path / "ours/thesis.txt").exists()

@@ -49,6 +49,19 @@ def test_a_failed_folder_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["stage"]
 
 
+def test_a_link_is_never_replaced_nor_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "precious").touch()
+    (tmp_path / "stage").symlink_to(tmp_path / "disk")
+    with pytest.raises(UserError, match="is a link"), writing_folder(tmp_path / "stage"):
+        raise AssertionError("the work was begun")
+    assert (tmp_path / "stage" / "precious").exists()
+    assert (tmp_path / "stage").is_symlink()
+    with writing_folder(tmp_path / "stage" / "part") as folder:  # below a link is as good a place
+        (folder / "result").touch()
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {"precious", "part"}
+
+
 def test_json_is_the_same_bytes_for_equal_values(tmp_path: Path) -> None:
     write_json(tmp_path / "1.json", {"b": 1, "a": [0.1, "é"]})
     write_json(tmp_path / "2.json", {"a": [0.1, "é"], "b": 1})

@@ -438,6 +438,10 @@ def test_an_import_replaces_only_an_import(exported, tmp_path):
     first = (tmp_path / "to/weights.safetensors").read_bytes()
     write_import(found, tmp_path / "to")
     assert (tmp_path / "to/weights.safetensors").read_bytes() == first
+    (tmp_path / "to/notes.txt").write_text("years of work")
+    with pytest.raises(UserError, match=r"notes\.txt too, which would be lost"):
+        write_import(found, tmp_path / "to")
+    assert (tmp_path / "to/notes.txt").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     with pytest.raises(UserError, match="holds other files"):

@@ -87,7 +87,6 @@ ROOMS = {  # room -> what of ours it may import
         GROUND
         | {
             "doctor",
-            "install.folder",
             "plan.machines",
             "params.profile",
             "record.address",
@@ -155,7 +154,6 @@ ROOMS = {  # room -> what of ours it may import
         }
     ),
     "cli": {"errors"},
-    "install": {"install"},  # runs before anything is installed
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": [

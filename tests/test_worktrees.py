@@ -361,6 +361,30 @@ def test_a_checkout_that_was_moved_keeps_its_worktrees(
     assert open_worktree("demo", [], None, None) == tree
 
 
+def test_what_no_flow_made_is_not_touched(small: Small, tmp_path: Path) -> None:
+    trees = small.folder / ".worktrees"
+    small.git("worktree", "add", "-q", "-b", "mine", ".worktrees/demo")
+    (trees / "demo/gpt1/code.py").write_text("edited")
+    (trees / "notes").mkdir()
+    (trees / "notes/thesis").touch()
+    small.git("worktree", "add", "-q", "--detach", str(tmp_path / "another"))
+    (trees / "link").symlink_to(tmp_path / "another")
+    for name in ("demo", "link", "notes", "all"):
+        with pytest.raises(UserError, match=r"nothing to remove|expected one of"):
+            remove_worktrees(name)
+    with pytest.raises(UserError, match="not a git worktree that a flow has made; move it away"):
+        open_worktree("demo", [], None, None)
+    small.git("worktree", "move", str(trees / "demo"), str(tmp_path / "mine"))
+    tree = open_worktree("demo", [], None, None)
+    (small.folder / ".env").write_text("A=1")
+    (tree / ".env").write_text("B=1")
+    assert (open_worktree("demo", [], None, None) / ".env").read_text() == "B=1"
+    remove_worktrees("all")
+    assert sorted(path.name for path in trees.iterdir()) == ["link", "notes"]
+    assert (tmp_path / "another/gpt1/code.py").exists()
+    assert (tmp_path / "mine/gpt1/code.py").read_text() == "edited"
+
+
 def test_list_and_remove(
     small: Small, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,9 @@ from importlib import metadata
 from pathlib import Path
 
 from gpt1.doctor.finding import Finding
-from gpt1.install.folder import inputs, read_stamp
 
 CONSTRAINTS = Path("constraints.txt")
+SET_UP = Path(sys.prefix, "setup.done")  # what gpt1/setup.sh installed from, where it did
 OLDEST = (3, 11)
 SHOWN = 4
 INFORMATION = (
@@ -51,7 +51,6 @@ def packages() -> list[Finding]:
         ]
     pins = read_pins(CONSTRAINTS.read_text(encoding="utf-8").splitlines())
     absent, other = differences(pins, installed, metadata.requires("gpt1") or [])
-    stamp = read_stamp(Path(sys.prefix))
     if absent or other:
         words = [f"{name} {found}, not {pinned}" for name, found, pinned in other] + [
             f"{name} is absent" for name in absent
@@ -65,7 +64,8 @@ def packages() -> list[Finding]:
                 "make setup installs exactly what constraints.txt names",
             )
         ]
-    if stamp and stamp["inputs"] != inputs():
+    asked = (Path("pyproject.toml"), CONSTRAINTS)
+    if SET_UP.is_file() and SET_UP.read_bytes() != b"".join(path.read_bytes() for path in asked):
         return [
             Finding(
                 "packages",

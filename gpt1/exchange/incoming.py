@@ -138,6 +138,16 @@ def refuse_other_folder(folder: Path, marker: str, what: str) -> None:
         )
 
 
+def refuse_losses(folder: Path, new: Path) -> None:
+    """Raise UserError where `folder` holds what `new`, which is to replace it, does not."""
+    kept, made = ({path.name for path in one.glob("*")} for one in (folder, new))
+    if others := sorted(kept - made - {"__pycache__"}):
+        raise UserError(
+            f"{folder} holds {others[0]} too, which would be lost: move it away, or name another"
+            " folder"
+        )
+
+
 def write_import(found: Incoming, target: Path) -> dict[str, Any]:
     """Write weights.safetensors, the vocabulary and import.json as a whole; returns what
     import.json says.
@@ -175,4 +185,5 @@ def write_import(found: Incoming, target: Path) -> dict[str, Any]:
             folder / IMPORTED,
             about | {"weights_sha256": sha256_file(folder / "weights.safetensors")},
         )
+        refuse_losses(target, folder)
     return about

@@ -15,7 +15,12 @@ import gpt1.text.clean
 from gpt1.errors import UserError
 from gpt1.exchange import card, shipped
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
-from gpt1.exchange.incoming import check_tensors, refuse_other_depth, refuse_other_folder
+from gpt1.exchange.incoming import (
+    check_tensors,
+    refuse_losses,
+    refuse_other_depth,
+    refuse_other_folder,
+)
 from gpt1.exchange.layout import our_shapes, to_theirs
 from gpt1.exchange.tokenizer import write_tokenizer
 from gpt1.files import sha256_file, write_json, writing_folder
@@ -165,6 +170,7 @@ def export_language_model(model: Outgoing, target: Path) -> list[str]:
             card.language_model(model.weights, model.description, model.tensors), encoding="utf-8"
         )
         write_manifest(folder, model, {})
+        refuse_losses(target, folder)
         return sorted(path.name for path in folder.iterdir())
 
 
@@ -193,4 +199,5 @@ def export_task_model(
             encoding="utf-8",
         )
         write_manifest(folder, model, {"task": about["task"], "seed": seed})
+        refuse_losses(target, folder)
         return sorted(path.name for path in folder.iterdir())

@@ -147,10 +147,11 @@ def link_sources(folder: Path) -> None:
 
 
 def link_folder(link: Path, folder: Path) -> None:
-    """Make `link` a link to a folder. Raises UserError where a real folder stands in the way."""
-    if link.is_dir() and not link.is_symlink():
+    """Make `link` a link to a folder. Raises UserError where what is no link stands in the way."""
+    if link.exists() and not link.is_symlink():
         raise UserError(
-            f"{link} is a folder of your own; move it away before linking {folder} in its place"
+            f"{link} is a {'folder' if link.is_dir() else 'file'} of your own;"
+            f" move it away before linking {folder} in its place"
         )
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)

@@ -164,7 +164,7 @@ def update_code(tree: Path, commit: str, common: Path) -> None:
     """Bring a worktree to a commit, made anew where there is none; what git ignores, its
     params.yaml and its dvc.lock stay.
     """
-    if not (tree / ".git").is_file():  # none yet, or the making of it was cut short
+    if not made_here(tree):  # none yet, or the making of it was cut short
         if tree.exists():
             raise_unless_empty(tree)
         git("worktree", "add", "--force", "--force", "--no-checkout", "--detach", str(tree), commit)
@@ -179,12 +179,24 @@ def update_code(tree: Path, commit: str, common: Path) -> None:
 
 
 def raise_unless_empty(tree: Path) -> None:
-    """Raises UserError where a folder that is no worktree stands in its place."""
-    if any(tree.iterdir()):
-        raise UserError(
-            f"{tree} is not a git worktree; move it away, or call gpt1 worktrees --remove"
-            f" {tree.name}"
-        )
+    """Raises UserError where something of the user's own stands in its place."""
+    if tree.is_symlink() or not tree.is_dir() or any(tree.iterdir()):
+        raise UserError(f"{tree} is not a git worktree that a flow has made; move it away")
+
+
+def made_here(tree: Path) -> bool:
+    """Whether a folder in .worktrees/ is a worktree of update_code: reached by no link, and on no
+    branch, as a user's own is.
+    """
+    try:
+        named = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    own_git = Path(named.removeprefix("gitdir:").strip())
+    heads = (own_git / "HEAD", Path(".git/worktrees", own_git.name, "HEAD"))  # moved: the second
+    return not tree.is_symlink() and not any(
+        head.read_bytes().startswith(b"ref:") for head in heads if head.is_file()
+    )
 
 
 def link_to_git(tree: Path, common: Path) -> Path:

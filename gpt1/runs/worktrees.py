@@ -18,7 +18,7 @@ from gpt1.files import RAW, fingerprint
 from gpt1.params.profile import compose_run, in_words, link_folder, write_params
 from gpt1.params.schema import PARAMS
 from gpt1.runs.alone import alone_here
-from gpt1.runs.git import WORKTREES, git, git_folder, link_to_git, snapshot, update_code
+from gpt1.runs.git import WORKTREES, git, git_folder, link_to_git, made_here, snapshot, update_code
 from gpt1.runs.news import News
 
 DVC = Path(".dvc")
@@ -134,9 +134,11 @@ def link_data(tree: Path) -> None:
             link.unlink()
     for name, path in brought.items():
         link_folder(tree / RAW / name, path)
-    (tree / ".env").unlink(missing_ok=True)
-    if Path(".env").is_file():
-        (tree / ".env").symlink_to(Path(".env").absolute())
+    env = tree / ".env"
+    if env.is_symlink():
+        env.unlink()
+    if Path(".env").is_file() and not env.exists():
+        env.symlink_to(Path(".env").absolute())
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,8 @@ class Worktree:
 
 
 def worktree_names() -> list[str]:
-    """The folders in .worktrees/, sorted."""
-    return sorted(path.name for path in WORKTREES.glob("*") if path.is_dir())
+    """The worktrees of open_worktree, sorted; what else lies in .worktrees/ is the user's."""
+    return sorted(path.name for path in WORKTREES.glob("*") if made_here(path))
 
 
 def describe(name: str) -> Worktree:

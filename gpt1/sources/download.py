@@ -67,8 +67,9 @@ def fetch(source: str, remote: Remote, terms: Terms) -> Path:
                     f"{target}: {wrong}; GPT1_OFFLINE forbids to download it anew: put the right"
                     " file there"
                 )
-            terms.tell(f"{target}: {wrong}; downloading it anew")
-            target.unlink()
+            aside = target.with_name(f"{target.name}.aside-{int(target.lstat().st_mtime)}")
+            target.rename(aside)  # it may be the only copy of what a user has put there
+            terms.tell(f"{target}: {wrong}; now {aside.name}; downloading it anew")
         if terms.offline:
             raise UserError(
                 f"{remote.name} of {source} is not in the cache, and GPT1_OFFLINE forbids to"
