@@ -23,7 +23,7 @@ SHAPES: dict[str, Callable[..., tuple[int, ...]]] = {
     "addmv": lambda _, one, other: (one.shape[0],),
     "dot": lambda one, other: (),
 }
-BESIDE_A_PROCESS = "test_an_interrupted_pretraining_goes_on_as_if_undisturbed"
+BESIDE_A_PROCESS = "test_an_interrupted_"
 KEY = pytest.StashKey[object]()
 
 
