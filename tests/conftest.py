@@ -1,5 +1,5 @@
 """Test processes run torch and BLAS on one thread each: the suite runs side by side on small
-machines, and bits stay equal.
+machines, and the same run done twice has the same bits.
 """
 
 import os

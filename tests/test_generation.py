@@ -214,7 +214,7 @@ def test_the_cache_changes_nothing_within_the_context_and_past_it(kind):
                 found = (
                     (reading.hidden_bd[row] @ network.tokens[:VOCABULARY].T).double().log_softmax(0)
                 )
-                assert (found - plain).abs().max() < 2e-5, f"row {row}, {number} tokens on"
+                assert (found - plain).abs().max() < 1e-4, f"row {row}, {number} tokens on"
             reading.append(torch.tensor([number, 3 * number, 7, 11 * number]) % VOCABULARY)
             if number == 30:
                 reading.keep([3, 1, 2, 1])

@@ -142,10 +142,7 @@ def test_padding_changes_nothing():
     model, tokens_bt = decoder(), torch.arange(6)[None]
     padded_bt = torch.cat([tokens_bt, torch.zeros(1, 5, dtype=torch.long)], 1)
     torch.testing.assert_close(
-        model(padded_bt, NO_DROPOUT).hidden_btd[:, :6],
-        model(tokens_bt, NO_DROPOUT).hidden_btd,
-        rtol=0,
-        atol=1e-6,
+        model(padded_bt, NO_DROPOUT).hidden_btd[:, :6], model(tokens_bt, NO_DROPOUT).hidden_btd
     )
 
 
@@ -163,10 +160,10 @@ def test_nothing_is_computed_for_padding():
     for row, length in enumerate(lengths):
         alone_td = model(tokens_bt[row : row + 1, :length], NO_DROPOUT).hidden_btd[0]
         alone_td.square().sum().backward()
-        torch.testing.assert_close(together_btd[row, :length], alone_td, rtol=0, atol=1e-6)
+        torch.testing.assert_close(together_btd[row, :length], alone_td)
         assert (together_btd[row, length:] == 0).all()
     for together, parameter in zip(gradients, model.parameters(), strict=True):
-        torch.testing.assert_close(together, parameter.grad, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(together, parameter.grad, rtol=1e-4, atol=1e-4)
 
 
 def test_one_dropped_matrix_for_input_and_output():
@@ -232,8 +229,10 @@ def test_similarity_is_symmetric():
 
 def test_choices_share_one_dropout_mask():
     logits_bk = head("choose")(torch.ones(64, 4, 16), Dropout(0.5, 0, np.arange(64)))
-    assert torch.equal(logits_bk, logits_bk[:, :1].expand(-1, 4))
-    assert logits_bk[:, 0].unique().numel() > 32, "each example has a mask of its own"
+    torch.testing.assert_close(logits_bk, logits_bk[:, :1].expand(-1, 4))
+    assert logits_bk[:, 0].round(decimals=3).unique().numel() > 32, (
+        "each example has a mask of its own"
+    )
 
 
 def test_classifier_dropout_is_applied_once_and_scaled():
