@@ -42,7 +42,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "Task",
         "read_params",
     },
-    "gpt1/cores.py": {"cores"},
+    "gpt1/cores.py": {"cores", "cpu_name"},  # a name for the record
     "gpt1/errors.py": {"INTERRUPTED_STATUS", "TemporaryError", "UserError", "printable"},
     "gpt1/files.py": {
         "CHECKPOINTS",
