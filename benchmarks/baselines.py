@@ -20,8 +20,8 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from gpt1.errors import UserError, run_stage
-from gpt1.files import stage_folder
+from gpt1.base.errors import UserError, run_stage
+from gpt1.base.files import stage_folder
 from gpt1.params.schema import Params, read_params
 from gpt1.tasks.metrics import majority_score, score
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read

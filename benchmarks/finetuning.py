@@ -88,7 +88,7 @@ def first_rows(examples: Examples, rows: int | None) -> Examples:
 
 def of_run(name: str, epochs: int, precision: str, train_rows: int | None) -> Work:
     """A task of the run in this folder, from its pre-trained weights."""
-    from gpt1.files import stage_folder
+    from gpt1.base.files import stage_folder
     from gpt1.model.networks import describe
     from gpt1.stages.finetune import make_classifier, read_task
     from gpt1.tasks import metrics

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpt1.cores import cpu_name
+from gpt1.base.cores import cpu_name
 from gpt1.params.yaml import parse_yaml
 from gpt1.train.launch import free_port
 

@@ -34,7 +34,7 @@ from made_up_tasks import SHAPES, fresh_classifier, made_up_task, recipe_of
 from our_step import PROFILES, named_size, our_step
 from side_by_side import heading, in_own_process, machine_facts, output_of, peak_bytes, shown, table
 
-from gpt1.files import read_json, write_json, writing
+from gpt1.base.files import read_json, write_json, writing
 from gpt1.model.weights import read_tensors
 from gpt1.params.profile import compose
 from gpt1.params.schema import validate

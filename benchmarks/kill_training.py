@@ -28,13 +28,13 @@ from typing import NamedTuple
 
 from made_stages import TASK, made_params, write_inputs
 
-from gpt1.files import sha256_file, write_json
+from gpt1.base.files import sha256_file, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
 STAGES = {"pretrain": "transformer", "finetune": TASK}
 POLL_SECONDS, AMID_SECONDS, PATIENCE_SECONDS = 0.001, 0.03, 600.0
 LIVE = (
-    "import runpy, gpt1.record.live as live; live.LIVE_AFTER_SECONDS = 2.0;"
+    "import runpy, gpt1.tracking.live as live; live.LIVE_AFTER_SECONDS = 2.0;"
     " runpy.run_module('gpt1.stages', run_name='__main__')"
 )
 SYNC = "from gpt1.cli import main; main()"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gpt1.files import write_json
+from gpt1.base.files import write_json
+from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
-from gpt1.text.shards import SplitWriter, write_index
 
 VOCABULARY, FINGERPRINT, CONTEXT = 1_500, "f" * 16, 64
 TASK, GROUP, ROWS = "cola", "glue", {"train": 960, "dev": 64, "test": 64}

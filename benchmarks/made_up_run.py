@@ -16,9 +16,9 @@ import numpy as np
 from our_step import PROFILES
 from side_by_side import RENDEZVOUS
 
-from gpt1.files import read_json, sha256_file
+from gpt1.base.files import read_json, sha256_file
+from gpt1.corpus.shards import SPLITS, SplitWriter, token_type, write_index
 from gpt1.params.profile import compose
-from gpt1.text.shards import SPLITS, SplitWriter, token_type, write_index
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "gpt1.stages", "pretrain", "transformer"]

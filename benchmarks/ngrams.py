@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt1.text.shards import Shards
+from gpt1.corpus.shards import Shards
 
 Array = NDArray[np.int64]
 

@@ -34,8 +34,8 @@ from side_by_side import (
 )
 from text import prepare, watch
 
+from gpt1.base.files import read_json
 from gpt1.demo.files import write_books
-from gpt1.files import read_json
 from gpt1.model.weights import read_tensors
 from gpt1.params.profile import compose
 from gpt1.train import launch

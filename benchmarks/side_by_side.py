@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import psutil
 import torch
 
-from gpt1.cores import cpu_name
-from gpt1.files import write_json
+from gpt1.base.cores import cpu_name
+from gpt1.base.files import write_json
 
 RENDEZVOUS = (
     "RANK",

@@ -27,7 +27,7 @@ import numpy as np
 from our_step import PROFILES, Size, named_size, windows_of
 from side_by_side import machine_facts, parser, shown, spread, table
 
-from gpt1.files import write_json
+from gpt1.base.files import write_json
 from gpt1.model.weights import Description
 from gpt1.train import optim
 from gpt1.train.batches import shares

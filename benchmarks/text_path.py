@@ -5,8 +5,8 @@ turn; MB/s, and whether the ids are equal.
 
   plain       the algorithm of the paper's published encoder, written here in plain Python: ftfy, their standardisation by regular
               expressions, spaCy's tokenizer, lower case, byte pairs merged word by word and remembered; a book at a time
-  ours        gpt1.text.bpe.Vocabulary.encode, a book at a time, one process
-  ours-cores  gpt1.text.encoding.encode_texts, as the stage `encode` does: as many processes as cores and text are worth
+  ours        gpt1.corpus.bpe.Vocabulary.encode, a book at a time, one process
+  ours-cores  gpt1.corpus.encoding.encode_texts, as the stage `encode` does: as many processes as cores and text are worth
 Each round starts afresh (no word remembered, spaCy loaded anew). Without --books, books of the
 made-up town; without --bpe (a folder as data/bpe), a vocabulary learned from the books by our
 stages. Time and memory of the stages themselves: benchmarks/text.py.
@@ -36,10 +36,10 @@ from side_by_side import (
 )
 from text import prepare
 
+from gpt1.corpus.bpe import LINE_END, WORD_END, Vocabulary
+from gpt1.corpus.encoding import encode_texts
 from gpt1.demo.files import write_books
 from gpt1.params.yaml import read_yaml
-from gpt1.text.bpe import LINE_END, WORD_END, Vocabulary
-from gpt1.text.encoding import encode_texts
 
 PLAIN = {"—": "-", "–": "-", "―": "-", "…": "...", "´": "'"}
 MARKS = re.compile("|".join(re.escape(mark) + "+" for mark in '-~!";?+,)(/*[]}{|_'))

@@ -66,8 +66,8 @@ def graph(seconds: float) -> str:
     }
     stages |= {
         "transfer": (["out/pretrain", "out/encode/rte", "gpt1/model"], "transfer"),
-        "table2": (["out/finetune", "gpt1/report"], "table2"),
-        "figure2": (["out/transfer", "gpt1/report"], "figure2"),
+        "table2": (["out/finetune", "gpt1/results"], "table2"),
+        "figure2": (["out/transfer", "gpt1/results"], "figure2"),
     }
     rows = [
         f"  {name}:\n    cmd: python work.py {name} {seconds} out/{out}\n    deps: [work.py,"

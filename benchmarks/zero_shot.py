@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from gpt1.cores import cpu_name
-from gpt1.model.continuations import Prompts, log_probabilities, pack
+from gpt1.base.cores import cpu_name
+from gpt1.inference.continuations import Prompts, log_probabilities, pack
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm, Network

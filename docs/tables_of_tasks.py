@@ -1,6 +1,6 @@
 """The page of tasks and data: what gpt1/tasks/table.py and gpt1/sources/table.py know of each."""
 
-from gpt1.plan.facts import OFFICIAL
+from gpt1.pipeline.plan.facts import OFFICIAL
 from gpt1.sources.table import SOURCES, Source
 from gpt1.tasks.table import TASKS, Task
 

@@ -18,8 +18,8 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
-from gpt1.files import read_json, stage_folder
-from gpt1.record.log import RUNS
+from gpt1.base.files import read_json, stage_folder
+from gpt1.tracking.log import RUNS
 
 PICTURE = re.compile(r"!\[([^]]*)\]\(([\w.-]+)\)")
 

@@ -8,7 +8,7 @@ import os
 import runpy
 from pathlib import Path
 
-from gpt1.files import LOGS
+from gpt1.base.files import LOGS
 
 LOG = LOGS / "serve" / "runs.log"
 

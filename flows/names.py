@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from prefect.plugins import HookContext, SetupResult, register_hook
 
-from gpt1.errors import USER_ERROR_STATUS
+from gpt1.base.errors import USER_ERROR_STATUS
 
 ADDRESS = "http://127.0.0.1:4200/api"
 POOL = "gpt1"

@@ -6,7 +6,7 @@ import threading
 import time
 from pathlib import Path
 
-from gpt1.record.address import tracking_uri
+from gpt1.tracking.address import tracking_uri
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -22,16 +22,16 @@ from prefect.states import Cancelling, Completed, Failed
 
 from flows.place import ROOT, end_with_worker, in_folder
 from flows.stage import Launcher, Send
-from gpt1.cores import cores
-from gpt1.errors import UserError
-from gpt1.runs import lent, shared
-from gpt1.runs.alone import signals_noted
-from gpt1.runs.news import News
-from gpt1.runs.run import Plan, carry_out
-from gpt1.runs.schedule import Share, Slots, Stage, group
-from gpt1.runs.settings import DECIDE_BITS, setting
-from gpt1.runs.slots import find_slots
-from gpt1.runs.worktrees import open_worktree
+from gpt1.base.cores import cores
+from gpt1.base.errors import UserError
+from gpt1.pipeline import lent, shared
+from gpt1.pipeline.alone import signals_noted
+from gpt1.pipeline.news import News
+from gpt1.pipeline.run import Plan, carry_out
+from gpt1.pipeline.schedule import Share, Slots, Stage, group
+from gpt1.pipeline.settings import DECIDE_BITS, setting
+from gpt1.pipeline.slots import find_slots
+from gpt1.pipeline.worktrees import open_worktree
 
 DEPLOYMENT, POOL = "run-stage/stage", "gpt1"
 POLL_SECONDS, PATIENCE_SECONDS, FURTHER_ATTEMPTS = 1.0, 120.0, 1

@@ -27,15 +27,15 @@ from flows.artifacts import Progress, link_mlflow
 from flows.place import ROOT, end_with_worker, in_folder
 from flows.remote import sender
 from flows.stage import Launcher
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.record.log import FLOW_RUN_URL, RUNS, checkout
-from gpt1.runs.alone import alone_here
-from gpt1.runs.graph import LOCK_FILE
-from gpt1.runs.news import News
-from gpt1.runs.run import Plan, carry_out, make_plan
-from gpt1.runs.shared import can_travel, remote_name
-from gpt1.runs.worktrees import open_worktree
+from gpt1.pipeline.alone import alone_here
+from gpt1.pipeline.graph import LOCK_FILE
+from gpt1.pipeline.news import News
+from gpt1.pipeline.run import Plan, carry_out, make_plan
+from gpt1.pipeline.shared import can_travel, remote_name
+from gpt1.pipeline.worktrees import open_worktree
+from gpt1.tracking.log import FLOW_RUN_URL, RUNS, checkout
 
 THREADS = 256  # of tasks; how many stages are at work is the slots' to say
 PROFILES = sorted(path.stem for path in (ROOT / "conf").glob("*.yaml"))

@@ -18,11 +18,11 @@ from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
 from flows.artifacts import Progress, publish
-from gpt1.errors import UserError
-from gpt1.runs.job import Ended, log_of, out_of_memory_kills, outcome, start
-from gpt1.runs.process_group import end_orphans
-from gpt1.runs.schedule import Stage
-from gpt1.runs.slots import smaller_micro_batch
+from gpt1.base.errors import UserError
+from gpt1.pipeline.job import Ended, log_of, out_of_memory_kills, outcome, start
+from gpt1.pipeline.process_group import end_orphans
+from gpt1.pipeline.schedule import Stage
+from gpt1.pipeline.slots import smaller_micro_batch
 
 POLL_SECONDS = 0.2
 PROGRESS_SECONDS = 2.0

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from gpt1.errors import UserError, perhaps, run_stage
+from gpt1.base.errors import UserError, perhaps, run_stage
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
     "Run the paper": ("profile", "plan", "run", "status", "doctor"),

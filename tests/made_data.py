@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpt1.files import sha256_file
+from gpt1.base.files import sha256_file
 from gpt1.params.yaml import read_yaml
 
 VOCABULARY, CONTEXT, WORDS = 40, 16, 0.75

@@ -9,10 +9,10 @@ import random
 import numpy as np
 import torch
 
+from gpt1.corpus.bpe import Vocabulary
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import Model
-from gpt1.text.bpe import Vocabulary
 
 SIZES = Model(
     context=96,

@@ -4,7 +4,7 @@ in tests.
 
 import numpy as np
 
-from gpt1.model.continuations import Prompts
+from gpt1.inference.continuations import Prompts
 from gpt1.params.schema import Model
 
 SIZES = Model(

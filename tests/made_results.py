@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from gpt1 import tracking
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
-from gpt1.record.address import prepare_mlflow
+from gpt1.tracking import sync as tracking
+from gpt1.tracking.address import prepare_mlflow
 
 ROOT = Path(__file__).parents[1]
 OUTPUTS = {

@@ -20,7 +20,7 @@ import made_data
 import made_models
 import numpy as np
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 ROOT = Path(__file__).parents[1]
 BROKEN = (
@@ -190,7 +190,7 @@ def task_rows() -> Any:
 
 
 def read_task(name: str, folder: str = "raw") -> None:
-    from gpt1.answers.official import read_official
+    from gpt1.inference.official import read_official
     from gpt1.sources.find import find_files
     from gpt1.stages.acquire import combine_files, copy_file
     from gpt1.tasks.readers import read_split, splits_to_read
@@ -226,7 +226,7 @@ def write_vocabulary() -> None:
 
 
 def read_vocabulary() -> None:
-    from gpt1.text.bpe import Vocabulary
+    from gpt1.corpus.bpe import Vocabulary
 
     found = Vocabulary.load(Path())
     for text in SENTENCES:
@@ -238,7 +238,7 @@ def write_shards() -> None:
 
 
 def read_shards() -> None:
-    from gpt1.text.shards import Shards
+    from gpt1.corpus.shards import Shards
 
     shards = Shards.open(Path("shard"))
     for split in ("train", "heldout"):
@@ -260,7 +260,7 @@ def write_npz() -> None:
 
 
 def read_npz() -> None:
-    from gpt1.model.continuations import pack, read_prompts
+    from gpt1.inference.continuations import pack, read_prompts
     from gpt1.train.batches import pad, read_examples
 
     examples = read_examples(Path("data/encode/glue/mrpc/train.npz"), 2)
@@ -278,7 +278,7 @@ def write_lines() -> None:
 
 
 def read_lines() -> None:
-    from gpt1.answers.fields import example_from_line
+    from gpt1.inference.fields import example_from_line
     from gpt1.tasks.table import TASKS
 
     for name, task in (("sst2.txt", "sst2"), ("race.jsonl", "race")):

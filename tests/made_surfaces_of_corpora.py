@@ -50,9 +50,9 @@ def write_corpus() -> None:
 
 
 def read_corpus() -> None:
-    from gpt1.corpora.documents import batches
-    from gpt1.corpora.files import list_corpus
-    from gpt1.corpora.inspection import inspect, refuse_binary
+    from gpt1.corpus.documents import batches
+    from gpt1.corpus.files import list_corpus
+    from gpt1.corpus.inspection import inspect, refuse_binary
     from gpt1.stages.clean import clean_documents, clean_piece
 
     cleaner = vocabulary()._cleaner
@@ -80,7 +80,7 @@ def write_submission() -> None:
 
 
 def read_submission() -> None:
-    from gpt1.submission.check import wrong_with
+    from gpt1.exchange.submission.check import wrong_with
 
     for line in wrong_with(Path("submission.zip")):
         assert line.isprintable(), line

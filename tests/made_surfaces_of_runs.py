@@ -12,7 +12,7 @@ import made_results
 import torch
 from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
 
-from gpt1.files import sha256_file
+from gpt1.base.files import sha256_file
 
 
 def write_weights() -> None:
@@ -21,17 +21,17 @@ def write_weights() -> None:
 
 def read_weights() -> None:
     from gpt1.exchange.outgoing import read_outgoing
-    from gpt1.generation.loading import load_language_model
+    from gpt1.inference.loading import load_language_model
 
     load_language_model(Path("model/weights.safetensors"), Path("model"), "cpu")
     read_outgoing(Path("model/weights.safetensors"), Path("model"))
 
 
 def write_task_model() -> None:
+    from gpt1.corpus.bpe import SPECIAL_SYMBOLS
     from gpt1.model.gpt import Decoder
     from gpt1.model.heads import Classifier, Head
     from gpt1.model.weights import Description, save_weights
-    from gpt1.text.bpe import SPECIAL_SYMBOLS
 
     words, generator, sizes = vocabulary(), torch.Generator().manual_seed(0), made_models.SIZES
     words.save(Path("bpe"), {})
@@ -47,7 +47,7 @@ def write_task_model() -> None:
 
 
 def read_task_model() -> None:
-    from gpt1.answers.saved import load_model
+    from gpt1.inference.saved import load_model
     from gpt1.tasks.rows import Example
 
     load_model(Path("weights.safetensors"), Path("bpe")).answer(Example((SENTENCES[0],)))
@@ -195,8 +195,8 @@ def write_results() -> None:
 
 def read_results() -> None:
     from gpt1.params.schema import read_params
-    from gpt1.report.answers import read_answers
-    from gpt1.report.training import read_training
+    from gpt1.results.answers import read_answers
+    from gpt1.results.training import read_training
 
     params = read_params()
     for task in params.tasks:
@@ -209,7 +209,7 @@ def read_results() -> None:
 def read_record() -> None:
     from gpt1.exchange.facts import facts_about
     from gpt1.params.schema import read_params
-    from gpt1.record.results import finished_groups, finished_results
+    from gpt1.tracking.results import finished_groups, finished_results
 
     facts_about(Path("data/pretrain/transformer/weights.safetensors"))
     params = read_params()
@@ -217,7 +217,7 @@ def read_record() -> None:
 
 
 def read_page() -> None:
-    from gpt1.page.provenance import code_facts, data_sheet, sources
+    from gpt1.results.page.provenance import code_facts, data_sheet, sources
 
     data_sheet(sources(), "data"), code_facts()
 
@@ -241,8 +241,8 @@ def write_status() -> None:
 
 
 def read_status() -> None:
-    from gpt1.runs.job import log_of
-    from gpt1.status.activity import ended_badly, last_of_curve, read_claims, tail
+    from gpt1.pipeline.job import log_of
+    from gpt1.pipeline.status.activity import ended_badly, last_of_curve, read_claims, tail
 
     read_claims(), last_of_curve("pretrain@transformer", 0.0)
     ended_badly("pretrain@transformer")
@@ -261,8 +261,8 @@ def write_finished() -> None:
 
 
 def read_finished() -> None:
-    from gpt1.answers.saved import finished
     from gpt1.exchange.chosen import chosen_task
+    from gpt1.inference.saved import finished
     from gpt1.params.schema import read_params
 
     assert task_rows()
@@ -281,9 +281,9 @@ def write_served() -> None:
 
 
 def read_served() -> None:
-    from gpt1.answers.fields import example_from_record
-    from gpt1.errors import UserError
-    from gpt1.files import read_json
+    from gpt1.base.errors import UserError
+    from gpt1.base.files import read_json
+    from gpt1.inference.fields import example_from_record
     from gpt1.tasks.table import TASKS
 
     rows = read_json(Path("rows.json"))

@@ -68,7 +68,7 @@ def noting(section_type: Any, read_params: Any) -> Any:
     def note(self: Any, field: str) -> Any:
         value = object.__getattribute__(self, field)
         here = sys._getframe(1).f_code.co_filename
-        if id(self) in names and "/gpt1/record/" not in here:
+        if id(self) in names and "/gpt1/tracking/" not in here:
             name = names[id(self)]
             if field.startswith("model_"):
                 read.add(name)

@@ -15,19 +15,19 @@ from made_answers import DELIMITER, EXTRACT, GROUPS, LETTERS, START, one, write_
 from made_data import write_params
 from typer.testing import CliRunner
 
-from gpt1.answers.answer import answer
-from gpt1.answers.fields import example_from_line, example_from_record, make_example
-from gpt1.answers.official import read_official
-from gpt1.answers.saved import finished, load_model
+from gpt1.base.errors import UserError
 from gpt1.commands.evaluate import evaluate
 from gpt1.commands.predict import predict, printable
-from gpt1.errors import UserError
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.inference.answer import answer
+from gpt1.inference.fields import example_from_line, example_from_record, make_example
+from gpt1.inference.official import read_official
+from gpt1.inference.saved import finished, load_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
-from gpt1.text.bpe import Vocabulary
 
 
 @pytest.fixture(scope="module")

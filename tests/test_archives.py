@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.sources.archives import FREE_BYTES, is_archive, unpack
 
 LIMIT = 10_000

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import Task as TaskRow
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import acquire, encode

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from gpt1.report.bootstrap import (
+from gpt1.results.bootstrap import (
     REPLICATES,
     Part,
     Sample,

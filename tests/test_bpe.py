@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.errors import UserError
-from gpt1.files import read_json
-from gpt1.text import learn as learn_module
-from gpt1.text.bpe import Vocabulary, import_authors
-from gpt1.text.learn import count_part, learn, merge_runs, most_frequent
-from gpt1.text.shards import Part
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
+from gpt1.corpus import learn as learn_module
+from gpt1.corpus.bpe import Vocabulary, import_authors
+from gpt1.corpus.learn import count_part, learn, merge_runs, most_frequent
+from gpt1.corpus.shards import Part
 
 WORDS = Counter(
     {"low": 5, "lower": 2, "newest": 6, "widest": 3, "a": 9}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.errors import UserError
-from gpt1.files import read_json
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
 from gpt1.model.gpt import Decoder
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.report import claims_page
-from gpt1.report.ablations import ablation
-from gpt1.report.bootstrap import (
+from gpt1.results import claims_page
+from gpt1.results.ablations import ablation
+from gpt1.results.bootstrap import (
     COVERAGE,
     REPLICATES,
     Estimate,
 )
-from gpt1.report.claims import ablation_claims, rank_correlation, transfer_claims
-from gpt1.report.verdict import (
+from gpt1.results.claims import ablation_claims, rank_correlation, transfer_claims
+from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
     NOT_CONFIRMED,
@@ -37,7 +37,7 @@ from gpt1.report.verdict import (
     together,
     verdict,
 )
-from gpt1.report.zero_shot_claims import unsteadiness, zero_shot_claims
+from gpt1.results.zero_shot_claims import unsteadiness, zero_shot_claims
 
 SETS = {name: {"train_rows": None, "rows": None} for name in ("cola", "sst2", "race", "dprd")}
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from gpt1 import errors
+from gpt1.base import errors
+from gpt1.base.errors import UserError, perhaps
 from gpt1.cli import ENDING, PANELS, app, load, main
 from gpt1.commands.generate import VOCABULARY, WEIGHTS, refuse_absent
 from gpt1.commands.surface import PAGE, RENEW, surface
-from gpt1.errors import UserError, perhaps
 from gpt1.params.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -152,8 +152,12 @@ def test_a_shell_completes_commands_and_options():
 def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
     """Whatever a command raises that a person can mend; /dev/full stands for a full disk."""
     for error, status, line in (
-        ("__import__('gpt1.errors').errors.UserError('mend it')", 2, "error: mend it\n"),
-        ("__import__('gpt1.errors').errors.TemporaryError('try again')", 75, "error: try again\n"),
+        ("__import__('gpt1.base.errors').errors.UserError('mend it')", 2, "error: mend it\n"),
+        (
+            "__import__('gpt1.base.errors').errors.TemporaryError('try again')",
+            75,
+            "error: try again\n",
+        ),
         (
             "OSError(28, 'No space left on device', 'x')",
             2,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
 from gpt1.params.schema import Params, read_params, validate
 from gpt1.params.strict import nearest_key

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from test_stages_text import run_here
 
-from gpt1.contamination import index as index_module
-from gpt1.contamination import ngrams
-from gpt1.contamination.index import Index, make_index
-from gpt1.contamination.table import Split, count, markdown
-from gpt1.files import read_json
+from gpt1.base.files import read_json
+from gpt1.corpus import shards
+from gpt1.corpus.books import DOCUMENT_END, cleaned_books, documents_parts
+from gpt1.corpus.clean import Cleaner
+from gpt1.corpus.shards import parts_of
 from gpt1.params.yaml import read_yaml
-from gpt1.text import shards
-from gpt1.text.books import DOCUMENT_END, cleaned_books, documents_parts
-from gpt1.text.clean import Cleaner
-from gpt1.text.shards import parts_of
+from gpt1.tasks.contamination import index as index_module
+from gpt1.tasks.contamination import ngrams
+from gpt1.tasks.contamination.index import Index, make_index
+from gpt1.tasks.contamination.table import Split, count, markdown
 
 ROOT = Path(__file__).parent.parent
 WORDS = ("ba", "é", "n't", "42", ",", "\n", '"', "-")  # the last four are no words

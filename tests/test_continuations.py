@@ -11,7 +11,7 @@ import torch
 from by_hand import lstm_states
 from made_prompts import SIZES, prompts_of
 
-from gpt1.model.continuations import log_probabilities, pack
+from gpt1.inference.continuations import log_probabilities, pack
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm

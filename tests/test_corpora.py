@@ -11,13 +11,13 @@ import pytest
 from made_corpora import FOOTER, FORMS, HEADER, zstandard
 from pyarrow import parquet
 
-from gpt1.corpora import documents, files
-from gpt1.corpora.documents import batches
-from gpt1.corpora.files import list_corpus
-from gpt1.corpora.gutenberg import body
-from gpt1.corpora.inspection import Inspection, inspect, read_piece
-from gpt1.corpora.kind import recognised, refuse_wrong_name
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.corpus import documents, files
+from gpt1.corpus.documents import batches
+from gpt1.corpus.files import list_corpus
+from gpt1.corpus.gutenberg import body
+from gpt1.corpus.inspection import Inspection, inspect, read_piece
+from gpt1.corpus.kind import recognised, refuse_wrong_name
 
 LONG = "A long story. " * 10_000
 TEXTS = ["One two.\nThree", "", "four “five”", "six  "]
@@ -49,7 +49,7 @@ def test_every_form_gives_the_same_texts(
 def test_a_packed_book_is_the_book(
     tmp_path: Path, suffix: str, codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpt1.corpora.inspection.PIECE_BYTES", 300)
+    monkeypatch.setattr("gpt1.corpus.inspection.PIECE_BYTES", 300)
     monkeypatch.setattr(files, "BLOCK_BYTES", 90)
     text = "".join(f"línea “{number}”\n" for number in range(60))
     pack = {".gz": gzip.compress, ".zst": zstandard}.get(

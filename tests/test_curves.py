@@ -11,12 +11,12 @@ import made_curves
 import numpy as np
 import pytest
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.report import curves
-from gpt1.report.drawing import svg
-from gpt1.report.training import SMOOTHING, networks, read_training, smoothed, thinned
-from gpt1.report.training_pictures import in_order, learning_rates, pretraining_curves
+from gpt1.results import curves
+from gpt1.results.drawing import svg
+from gpt1.results.training import SMOOTHING, networks, read_training, smoothed, thinned
+from gpt1.results.training_pictures import in_order, learning_rates, pretraining_curves
 
 POINTS = [
     {"update": update, "loss": 8.0 - update / 10, "learning_rate": 1e-4, "gradient_norm": 2.0}

@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gpt1.doctor import checkout, machine, packages, services
-from gpt1.doctor.doctor import plain_values, print_findings
-from gpt1.doctor.finding import Finding, size
-from gpt1.doctor.names import unknown_settings
 from gpt1.params.profile import all_sources
-from gpt1.status.activity import RUN_LOCK
+from gpt1.pipeline.doctor import checkout, machine, packages, services
+from gpt1.pipeline.doctor.doctor import plain_values, print_findings
+from gpt1.pipeline.doctor.finding import Finding, size
+from gpt1.pipeline.doctor.names import unknown_settings
+from gpt1.pipeline.status.activity import RUN_LOCK
 
 ROOT = Path(__file__).parents[1]
 
@@ -215,7 +215,7 @@ def test_a_compiler_that_lacks_is_told_as_a_training_tells_it(monkeypatch):
 def test_every_setting_that_the_code_reads_is_known():
     import re
 
-    from gpt1.runs.settings import INTERNAL, KNOWN
+    from gpt1.pipeline.settings import INTERNAL, KNOWN
 
     sources = [*ROOT.glob("gpt1/**/*.py"), *ROOT.glob("flows/**/*.py")]
     read = {
@@ -224,7 +224,9 @@ def test_every_setting_that_the_code_reads_is_known():
         if path.name != "settings.py"
         for name in re.findall(r"\bGPT1_[A-Z]+(?:_[A-Z]+)*\b", path.read_text(encoding="utf-8"))
     }
-    assert read <= {*KNOWN, *INTERNAL}, "a setting that is read is missing in gpt1/runs/settings.py"
+    assert read <= {*KNOWN, *INTERNAL}, (
+        "a setting that is read is missing in gpt1/pipeline/settings.py"
+    )
 
 
 def test_data_that_are_absent_dangling_incomplete_or_whole():
@@ -314,7 +316,7 @@ def test_memory_is_what_a_training_took_where_one_has_run_with_these_sizes(monke
     (finding,) = machine.memory()
     assert "took at most 602 MB when it last ran" in finding.found
     monkeypatch.setattr(
-        "gpt1.status.made_with.changed_since",
+        "gpt1.pipeline.status.made_with.changed_since",
         lambda _: ["model.width: 128 → 768 (pretrain@transformer)"],
     )
     assert "reckoned with caution" in machine.memory()[0].found

@@ -14,14 +14,13 @@ import pytest
 from made_corpora import FOOTER, FORMS, HEADER
 from test_stages_text import run_here, sentence, write_params
 
-from gpt1.corpora import documents
-from gpt1.errors import UserError
-from gpt1.files import read_json
-from gpt1.text import joining, shards
-from gpt1.text.books import DOCUMENT_END, HoldOut
-from gpt1.text.bpe import Vocabulary
-from gpt1.text.clean import Cleaner
-from gpt1.text.shards import Shards
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
+from gpt1.corpus import documents, joining, shards
+from gpt1.corpus.books import DOCUMENT_END, HoldOut
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.clean import Cleaner
+from gpt1.corpus.shards import Shards
 
 
 def mixed_corpus(folder: Path) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from misbehaving_server import Answer, File, Server, hang_up, page, redirect, serving, status
 
-from gpt1.errors import TemporaryError, UserError
+from gpt1.base.errors import TemporaryError, UserError
 from gpt1.sources.addresses import Checksum, Remote
 from gpt1.sources.cache import LEDGER, read_ledger
 from gpt1.sources.download import Terms, fetch

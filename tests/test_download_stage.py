@@ -24,18 +24,18 @@ from made_models import authors_shapes, vocabulary, write_authors
 from misbehaving_server import File, Server, serving, status
 from typer.testing import CliRunner
 
+from gpt1.base.errors import UserError, run_stage
 from gpt1.cli import app
-from gpt1.errors import UserError, run_stage
+from gpt1.corpus.bpe import AUTHORS_FILES
 from gpt1.exchange import authors
 from gpt1.params.profile import compose, compose_profile, with_downloads
 from gpt1.params.schema import read_params
-from gpt1.runs.schedule import Slots, Stage, shares, startable
+from gpt1.pipeline.schedule import Slots, Stage, shares, startable
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.sources.find import find_files
 from gpt1.sources.table import SOURCES, Layout
 from gpt1.stages import acquire, download
 from gpt1.tasks.table import TASKS
-from gpt1.text.bpe import AUTHORS_FILES
 
 ROOT = Path(__file__).parents[1]
 ROWS = "index\tsentence1\tsentence2\tlabel\n0\tA dog runs.\tA dog moves.\tentailment\n"
@@ -93,8 +93,8 @@ def remote(server: Server, body: bytes = ARCHIVE, name: str = "RTE.zip") -> Remo
 
 SCRIPT = """
 import sys
-from gpt1.errors import run_stage
-from gpt1.runs.schedule import Slots, Stage, shares, startable
+from gpt1.base.errors import run_stage
+from gpt1.pipeline.schedule import Slots, Stage, shares, startable
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.stages import download
 DOWNLOADS["rte"] = (Remote("RTE.zip", (sys.argv[1],), int(sys.argv[2]), Checksum("sha256", sys.argv[3], "a page of theirs")),)

@@ -18,11 +18,11 @@ import pytest
 from our_imports import ROOT, closure, module_file, relative
 from pydantic import BaseModel
 
-from gpt1 import files
+from gpt1.base import files
 from gpt1.params import schema
 from gpt1.params.sections import Section
 from gpt1.params.yaml import read_yaml
-from gpt1.record.live import Tracker
+from gpt1.tracking.live import Tracker
 
 FUNCTIONS = {
     "ablate": "finetune",
@@ -42,9 +42,9 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "Task",
         "read_params",
     },
-    "gpt1/cores.py": {"cores", "cpu_name"},  # a name for the record
-    "gpt1/errors.py": {"INTERRUPTED_STATUS", "TemporaryError", "UserError", "printable"},
-    "gpt1/files.py": {
+    "gpt1/base/cores.py": {"cores", "cpu_name"},  # a name for the record
+    "gpt1/base/errors.py": {"INTERRUPTED_STATUS", "TemporaryError", "UserError", "printable"},
+    "gpt1/base/files.py": {
         "CHECKPOINTS",
         "DATA",
         "LOGS",
@@ -60,9 +60,9 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "writing",
         "writing_folder",
     },
-    "gpt1/record/address.py": set(),
-    "gpt1/record/live.py": {"start"},
-    "gpt1/record/log.py": set(),
+    "gpt1/tracking/address.py": set(),
+    "gpt1/tracking/live.py": {"start"},
+    "gpt1/tracking/log.py": set(),
     "gpt1/params/sections.py": set(),
     "gpt1/params/strict.py": {"validated"},
     "gpt1/params/yaml.py": set(),
@@ -248,7 +248,7 @@ def test_places_are_where_dvc_looks_for_them() -> None:
     assert files.stage_folder("finetune", "glue", "cola") == Path("data/finetune/glue/cola")
 
 
-@pytest.mark.parametrize("path", ["cores", "errors", "files", "params/yaml"])
+@pytest.mark.parametrize("path", ["base/cores", "base/errors", "base/files", "params/yaml"])
 def test_what_is_no_part_of_params_knows_nothing_of_them(path: str) -> None:
     known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
     assert not known & {"gpt1/params/schema.py", "gpt1/params/sections.py"}

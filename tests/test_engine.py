@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head

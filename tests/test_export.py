@@ -9,13 +9,13 @@ import pytest
 import torch
 from made_models import SIZES, paragraphs, saved_model, shipped, vocabulary
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import sha256_file
 from gpt1.exchange import facts
 from gpt1.exchange.incoming import write_import
 from gpt1.exchange.layout import our_shapes, to_ours, to_theirs
 from gpt1.exchange.outgoing import export_language_model, read_outgoing
 from gpt1.exchange.read import read_model
-from gpt1.files import sha256_file
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, read_weights, save_weights

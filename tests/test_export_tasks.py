@@ -12,7 +12,7 @@ import torch
 from made_models import SIZES, shipped, vocabulary
 from safetensors.torch import load_file
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.exchange.chosen import chosen_task
 from gpt1.exchange.outgoing import export_task_model, read_outgoing
 from gpt1.exchange.read import read_model

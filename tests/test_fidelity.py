@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
+from gpt1.corpus.bpe import import_authors
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.params import schema, yaml
 from gpt1.params.recipes import merged
-from gpt1.text.bpe import import_authors
 from gpt1.train import optim
 from gpt1.train.batches import Batch
 from gpt1.train.objectives import Finetuning

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.report import figure2
-from gpt1.report.drawing import apart
-from gpt1.report.paper import ZERO_SHOT
-from gpt1.report.transfer import by_layers
-from gpt1.report.zero_shot import behaviours, normalised, normalised_error
+from gpt1.results import figure2
+from gpt1.results.drawing import apart
+from gpt1.results.paper import ZERO_SHOT
+from gpt1.results.transfer import by_layers
+from gpt1.results.zero_shot import behaviours, normalised, normalised_error
 
 MNLI = {
     0: {0: 150, 1: 180},
@@ -353,7 +353,7 @@ def test_labels_by_hand():
 
 def test_reading_and_no_more_needs_neither_torch_nor_matplotlib():
     program = (
-        "import sys, gpt1.report.figure2, gpt1.report.curves; print([name for name in ('torch',"
+        "import sys, gpt1.results.figure2, gpt1.results.curves; print([name for name in ('torch',"
         " 'matplotlib', 'scipy', 'sklearn', 'pandas') if name in sys.modules])"
     )
     assert (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.errors import UserError
-from gpt1.files import fingerprint, read_json, sha256_file, write_json, writing, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import fingerprint, read_json, sha256_file, write_json, writing, writing_folder
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
@@ -91,9 +91,7 @@ def test_hashes(tmp_path: Path) -> None:
     ],
 )
 def test_a_stage_ends_with_one_line(raised: str, status: int, line: str) -> None:
-    program = (
-        f"from gpt1.errors import UserError, run_stage\ndef main(): raise {raised}\nrun_stage(main)"
-    )
+    program = f"from gpt1.base.errors import UserError, run_stage\ndef main(): raise {raised}\nrun_stage(main)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

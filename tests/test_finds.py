@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from made_surfaces import SURFACES, Surface, encode, outcome
 from made_surfaces_of_corpora import SURFACES_OF_CORPORA
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.yaml import parse_yaml
 
 FINDS = Path(__file__).parent / "finds"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.runs.forecast import (
+from gpt1.pipeline.forecast import (
     PLAN,
     SECONDS,
     expected,
@@ -15,8 +15,8 @@ from gpt1.runs.forecast import (
     note_seconds,
     seconds_left,
 )
-from gpt1.runs.news import News
-from gpt1.runs.schedule import Share, Slots, Stage, may_run
+from gpt1.pipeline.news import News
+from gpt1.pipeline.schedule import Share, Slots, Stage, may_run
 
 NEEDS = {
     "check": (),

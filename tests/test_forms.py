@@ -16,9 +16,10 @@ import pytest
 from made_exports import EXPORTS, HUB, ROWS, as_arrow, as_lines, as_parquet, table_of
 from pyarrow import parquet
 
-from gpt1.answers.official import read_official
-from gpt1.errors import UserError
-from gpt1.files import read_json
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.inference.official import read_official
 from gpt1.params.schema import Task as TaskRow
 from gpt1.params.yaml import read_yaml
 from gpt1.sources.find import find_files, find_sources
@@ -28,7 +29,6 @@ from gpt1.tasks.layouts import release_of
 from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
-from gpt1.text.bpe import Vocabulary
 
 ALL = TaskRow(group="glue", train_rows=None, eval_rows=None, finetune={})
 MADE = made_forms.MADE

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.generation.beam import Beam, beam_search
-from gpt1.generation.cache import read, window_start
-from gpt1.generation.decode import Draw, Limits, greedy, sampled
-from gpt1.generation.filters import draws, filtered, pick
+from gpt1.inference.beam import Beam, beam_search
+from gpt1.inference.cache import read, window_start
+from gpt1.inference.decode import Draw, Limits, greedy, sampled
+from gpt1.inference.filters import draws, filtered, pick
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm

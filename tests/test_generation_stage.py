@@ -13,20 +13,20 @@ import pytest
 import torch
 from made_data import write_params
 
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
 from gpt1.commands.generate import generate, show
-from gpt1.errors import UserError
-from gpt1.files import read_json
-from gpt1.generation import scores
-from gpt1.generation.loading import threads_for
-from gpt1.generation.texts import readable, stop_ids, whole_words
+from gpt1.corpus import clean
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.shards import SplitWriter, write_index
+from gpt1.inference import scores
+from gpt1.inference.loading import threads_for
+from gpt1.inference.texts import readable, stop_ids, whole_words
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
 from gpt1.stages import generate as stage
-from gpt1.text import clean
-from gpt1.text.bpe import Vocabulary
-from gpt1.text.shards import SplitWriter, write_index
 
 VOCABULARY = Vocabulary(
     "abcdefghijklmnopqrstuvwxyz.,?", [("t", "h"), ("th", "e</w>"), ("e", "r</w>"), ("c", "a")]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from made_pretraining import BATCH, HELDOUT, ROWS, TINY, UPDATES, Run, made_recipe
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.train import optim
 from gpt1.train.engine import PlainEngine

@@ -11,16 +11,16 @@ import torch
 from made_models import SIZES, authors_shapes, saved_model, vocabulary, write_authors
 from safetensors.torch import load_file, save_file
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import sha256_file
+from gpt1.corpus.bpe import Vocabulary
 from gpt1.exchange import authors
 from gpt1.exchange.incoming import write_import
 from gpt1.exchange.outgoing import export_language_model, read_outgoing
 from gpt1.exchange.read import read_model
-from gpt1.files import sha256_file
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import load_weights, read_weights
-from gpt1.text.bpe import Vocabulary
 
 WORDS = vocabulary()
 CONTEXT, WIDTH, LAYERS, HEADS, INNER = 20, 16, 2, 4, 64

@@ -7,14 +7,14 @@ import pytest
 import torch
 from made_data import CONTEXT, VOCABULARY, WORDS, write_params, write_shards
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.corpus.shards import Shards
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, load_weights, read_weights, save_weights
 from gpt1.params.profile import compose, without_absent
 from gpt1.params.schema import Model, validate
 from gpt1.stages import pretrain
-from gpt1.text.shards import Shards
 
 SIZES = Model(
     context=CONTEXT,

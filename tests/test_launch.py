@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gpt1.cores import cores
-from gpt1.errors import UserError
-from gpt1.runs.settings import DECIDE_BITS, DEVICES
-from gpt1.runs.slots import find_slots
+from gpt1.base.cores import cores
+from gpt1.base.errors import UserError
+from gpt1.pipeline.settings import DECIDE_BITS, DEVICES
+from gpt1.pipeline.slots import find_slots
 from gpt1.train import launch
 from gpt1.train.launch import decide
 from gpt1.train.launchers import first_host, read_hostfile, tasks_by_node, torch_variables
@@ -323,7 +323,7 @@ def test_deepspeed_takes_the_one_gpu_that_a_task_sees(request, task):
 
 
 def test_every_setting_of_a_training_is_known_to_decide_bits_or_not_to():
-    """A new one has to be put down in gpt1/runs/settings.py: DECIDE_BITS go with a stage to another
+    """A new one has to be put down in gpt1/pipeline/settings.py: DECIDE_BITS go with a stage to another
     machine.
     """
 

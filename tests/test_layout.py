@@ -26,141 +26,54 @@ TOKEN_CEILING = {
     "benchmarks": 4000,
 }  # docstrings not counted
 
-GROUND = {"cores", "errors", "files", "params.schema"}
+GROUND = {"base", "params.schema"}
 ROOMS = {  # room -> what of ours it may import
-    "cores": set(),
-    "errors": set(),
-    "files": {"errors"},
-    "record": GROUND | {"params.recipes", "record"},
-    "tracking": GROUND | {"record"},
-    "text": GROUND | {"text"},
-    "corpora": GROUND | {"corpora", "text.clean"},
-    "contamination": GROUND | {"contamination", "text"},
+    "base": {"base"},
+    "params": GROUND | {"params", "sources", "tasks"},
     "sources": GROUND | {"sources"},
+    "corpus": GROUND | {"corpus"},
+    "tasks": GROUND | {"tasks", "sources", "corpus"},
     "model": GROUND | {"model"},
-    "tasks": GROUND | {"tasks", "sources", "text.bpe"},
     "train": GROUND | {"train", "model"},
-    "report": (
-        GROUND
-        | {
-            "params.recipes",
-            "report",
-            "sources.table",
-            "tasks.table",
-            "tasks.metrics",
-            "train.schedules",
-        }
+    "inference": GROUND | {"inference", "model", "corpus", "sources", "tasks", "tracking"},
+    "tracking": GROUND | {"params.recipes", "tracking"},
+    "pipeline": (
+        GROUND | {"model", "params", "pipeline", "sources", "tasks.table", "tracking", "train"}
     ),
+    "results": (
+        GROUND
+        | {"params", "pipeline", "results", "sources.table", "tasks", "tracking", "train.schedules"}
+    ),
+    "exchange": GROUND | {"corpus", "exchange", "model", "params", "pipeline", "sources", "tasks"},
     "demo": {"demo"},
-    "generation": GROUND | {"generation", "model", "text.bpe", "text.clean"},
-    "exchange": (
+    "stages": (
         GROUND
         | {
-            "exchange",
+            "corpus",
+            "demo",
+            "inference",
             "model",
-            "sources.addresses",
-            "text",
-            "tasks.shapes",
-            "params.strict",
-            "runs.git",
-        }
-    ),
-    "page": (
-        GROUND
-        | {
-            "page",
-            "plan",
-            "record",
-            "report",
-            "runs",
-            "sources.table",
-            "status.made_with",
-            "tasks.table",
-            "params.yaml",
-        }
-    ),
-    "answers": GROUND | {"answers", "model", "record", "sources", "tasks", "text", "tracking"},
-    "show": GROUND | {"show"},
-    "submission": GROUND | {"submission", "runs.graph", "tasks"},
-    "status": GROUND | {"plan.graph", "runs", "show", "status", "params.yaml"},
-    "doctor": (
-        GROUND
-        | {
-            "doctor",
-            "plan.machines",
-            "params.profile",
-            "record.address",
-            "runs",
-            "show",
+            "params.recipes",
+            "pipeline.mark",
+            "results",
             "sources",
-            "status",
-            "train.launch",
-            "train.precision",
-            "train.speed",
+            "tasks",
+            "tracking.live",
+            "train",
         }
     ),
     "commands": (
         GROUND
-        | {
-            "answers",
-            "cli",
-            "doctor",
-            "exchange",
-            "generation",
-            "page",
-            "plan",
-            "params.profile",
-            "runs",
-            "show",
-            "status",
-            "submission",
-            "tracking",
-            "train.launch",
-        }
+        | {"cli", "exchange", "inference", "params", "pipeline", "results", "tracking", "train"}
     ),
-    "stages": (
-        GROUND
-        | {
-            "runs.mark",
-            "contamination",
-            "corpora",
-            "demo",
-            "generation",
-            "page",
-            "text",
-            "sources",
-            "model",
-            "tasks",
-            "train",
-            "report",
-            "params.recipes",
-            "record.live",
-        }
-    ),
-    "params": GROUND | {"params", "sources", "tasks"},
-    "runs": GROUND | {"runs", "params.profile", "train.launch"},
-    "plan": (
-        GROUND
-        | {
-            "model",
-            "params.recipes",
-            "plan",
-            "params.profile",
-            "runs",
-            "sources.table",
-            "tasks.table",
-            "train",
-            "params.yaml",
-        }
-    ),
-    "cli": {"errors"},
+    "cli": {"base"},
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
-        "gpt1/tracking.py",
-        "gpt1/record/runs.py",
-        "gpt1/answers/registered.py",
-        "gpt1/answers/served.py",
+        "gpt1/tracking/sync.py",
+        "gpt1/tracking/runs.py",
+        "gpt1/inference/registered.py",
+        "gpt1/inference/served.py",
     ],
     "deepspeed": ["gpt1/train/engine.py", "gpt1/train/zero.py"],
     "torch": [
@@ -169,28 +82,27 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/stages/pretrain.py",
         "gpt1/stages/finetune.py",
         "gpt1/stages/zero_shot.py",
-        "gpt1/plan/measure.py",
-        "gpt1/generation/",
+        "gpt1/pipeline/plan/measure.py",
+        "gpt1/inference/",
         "gpt1/stages/generate.py",
         "gpt1/exchange/",
-        "gpt1/answers/",
-        "gpt1/doctor/machine.py",
+        "gpt1/pipeline/doctor/machine.py",
     ],
     "requests": ["gpt1/sources/transfer.py"],
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],
-    "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpora/"],
+    "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/"],
     "ruamel": ["gpt1/params/yaml.py"],
     "yaml": [],
     "dvc": [
-        "gpt1/runs/graph.py",
-        "gpt1/runs/shared.py",
-        "gpt1/runs/worktrees.py",
-        "gpt1/status/index.py",
+        "gpt1/pipeline/graph.py",
+        "gpt1/pipeline/shared.py",
+        "gpt1/pipeline/worktrees.py",
+        "gpt1/pipeline/status/index.py",
     ],
     "prefect": ["flows/"],
-    "jinja2": ["gpt1/page/", "gpt1/exchange/"],
-    "markdown_it": ["gpt1/page/"],
+    "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],
+    "markdown_it": ["gpt1/results/page/"],
     "pickle": [],
 }
 
@@ -213,7 +125,7 @@ def test_imports_point_down(path: Path) -> None:
             )
 
 
-FLOWS_MAY_IMPORT = GROUND | {"flows", "record", "runs", "params.yaml"}
+FLOWS_MAY_IMPORT = GROUND | {"flows", "tracking", "pipeline", "params.yaml"}
 
 
 @pytest.mark.parametrize("path", FLOWS, ids=relative)

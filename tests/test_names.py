@@ -17,7 +17,7 @@ from prefect.exceptions import ObjectNotFound
 from flows import names
 from flows.service.addresses import own_address, refuse_taken
 from flows.service.parts import Part
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 
 class Client:

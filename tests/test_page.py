@@ -14,14 +14,14 @@ import made_curves
 import made_results
 import pytest
 
+from gpt1.base.errors import UserError
 from gpt1.commands import report as command
-from gpt1.errors import UserError
-from gpt1.page import page
-from gpt1.page.cells import read_records
-from gpt1.report import drawing
-from gpt1.show.table import show_table
+from gpt1.pipeline.status.made_with import changed_since
+from gpt1.results import drawing
+from gpt1.results.page import page
+from gpt1.results.page.cells import read_records
+from gpt1.results.terminal.table import show_table
 from gpt1.stages import report as stage
-from gpt1.status.made_with import changed_since
 
 COMPONENTS = {
     "attention": 300,

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.page import claims, comparison, cost, found, markdown, page, pictures, provenance
-from gpt1.report.words import minus, number
+from gpt1.results.page import claims, comparison, cost, found, markdown, page, pictures, provenance
+from gpt1.results.words import minus, number
 from gpt1.stages import scores as scores_stage
 
 

@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from gpt1.report.paper import (
+from gpt1.results.paper import (
     GLUE_ROW,
     GLUE_SCORE,
     GLUE_TASKS,
@@ -14,7 +14,7 @@ from gpt1.report.paper import (
     TABLE4,
     TABLES,
 )
-from gpt1.report.scores import glue_mean
+from gpt1.results.scores import glue_mean
 from gpt1.tasks.table import TASKS
 
 

@@ -12,22 +12,22 @@ import made_data
 import pytest
 import torch
 
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
 from gpt1.demo.files import SIZES
-from gpt1.errors import UserError
-from gpt1.files import write_json
 from gpt1.model.networks import make_network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
-from gpt1.plan import after, estimate, facts, formulas, here, machines, measure, table
-from gpt1.plan.formulas import Network
-from gpt1.plan.graph import expand
-from gpt1.plan.plan import Plan, Planned
-from gpt1.plan.show import read_prices
-from gpt1.plan.work import Work, evaluations_of, work_of
-from gpt1.runs.forecast import SECONDS
-from gpt1.runs.job import log_of
-from gpt1.runs.schedule import Share, Slots, Stage, shares
-from gpt1.runs.walltime import wall_seconds
+from gpt1.pipeline.forecast import SECONDS
+from gpt1.pipeline.job import log_of
+from gpt1.pipeline.plan import after, estimate, facts, formulas, here, machines, measure, table
+from gpt1.pipeline.plan.formulas import Network
+from gpt1.pipeline.plan.graph import expand
+from gpt1.pipeline.plan.plan import Plan, Planned
+from gpt1.pipeline.plan.show import read_prices
+from gpt1.pipeline.plan.work import Work, evaluations_of, work_of
+from gpt1.pipeline.schedule import Share, Slots, Stage, shares
+from gpt1.pipeline.walltime import wall_seconds
 from gpt1.tasks.table import TASKS
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +107,7 @@ def test_a_line_through_two_points_never_goes_below_zero() -> None:
 @pytest.mark.slow
 def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
     from gpt1.params.yaml import write_yaml
-    from gpt1.runs.graph import read_graph
+    from gpt1.pipeline.graph import read_graph
 
     shutil.copy(ROOT / ".dvcignore", tmp_path)
     (tmp_path / ".dvc").mkdir()
@@ -119,7 +119,7 @@ def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
     assert list(ours) == list(known)
     assert {name: (stage.needs, stage.trains) for name, stage in ours.items()} == {
         name: (stage.needs, stage.trains) for name, stage in known.items()
-    }, "gpt1/plan/graph.py must read dvc.yaml as DVC does"
+    }, "gpt1/pipeline/plan/graph.py must read dvc.yaml as DVC does"
 
 
 def test_the_graph_of_each_profile_ends_in_reports() -> None:
@@ -195,7 +195,7 @@ def test_the_paper_trains_for_a_hundred_epochs() -> None:
 
 def test_rows_of_the_town_are_those_that_it_makes() -> None:
     assert facts.TOWN.keys() == facts.OFFICIAL.keys() == TASKS.keys(), (
-        "a new task needs its rows in gpt1/plan/facts.py"
+        "a new task needs its rows in gpt1/pipeline/plan/facts.py"
     )
     for name, rows in facts.TOWN.items():
         train, dev, test = SIZES[name]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.model.dropout import Dropout
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.names import ADDRESS
-from gpt1.doctor.services import PREFECT
+from gpt1.pipeline.doctor.services import PREFECT
 
 ROOT = Path(__file__).parents[1]
 THEIRS = "https://127.0.0.1:9/api"  # nothing answers, and we start no server there

@@ -11,7 +11,7 @@ import pytest
 from made_exports import as_arrow
 from made_forms import MADE
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import Task as TaskRow
 from gpt1.sources.find import find_files, find_sources
 from gpt1.tasks.formats import read_rows

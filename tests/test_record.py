@@ -11,9 +11,9 @@ import made_results
 import pytest
 from made_results import begin
 
-from gpt1 import cores
+from gpt1.base import cores
 from gpt1.params.schema import read_params
-from gpt1.record.log import log_path, machine, read_log
+from gpt1.tracking.log import log_path, machine, read_log
 
 CURVE = log_path("pretrain", "transformer")
 
@@ -93,7 +93,7 @@ def test_a_log_that_cannot_be_written_warns_once(capfd):
 
 def test_mlflow_is_not_imported_at_the_start():
     program = (
-        "import sys, gpt1.tracking; print([name for name in ('mlflow', 'torch', 'pandas') if name"
+        "import sys, gpt1.tracking.sync; print([name for name in ('mlflow', 'torch', 'pandas') if name"
         " in sys.modules])"
     )
     assert (
@@ -105,7 +105,7 @@ def test_mlflow_is_not_imported_at_the_start():
 
 
 def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
-    from gpt1.record.address import tracking_uri
+    from gpt1.tracking.address import tracking_uri
 
     monkeypatch.setattr(os, "environ", dict(os.environ))
     assert tracking_uri() == f"sqlite:///{Path.cwd()}/mlflow.db"
@@ -117,7 +117,7 @@ def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
 
 
 def test_results_and_signs_of_one_task_keep_its_own_parameters():
-    from gpt1.record.results import dotted, stage_params
+    from gpt1.tracking.results import dotted, stage_params
 
     values = json.loads(Path("params.yaml").read_text())
     values["tasks"]["rte"]["finetune"] = {"epochs": 9}

@@ -10,10 +10,10 @@ import made_results
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.report.formats import markdown
-from gpt1.report.paper import TABLES
-from gpt1.report.scores import Cell, table_cells
-from gpt1.report.tables import page
+from gpt1.results.formats import markdown
+from gpt1.results.paper import TABLES
+from gpt1.results.scores import Cell, table_cells
+from gpt1.results.tables import page
 
 
 @pytest.fixture(autouse=True)

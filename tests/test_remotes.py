@@ -15,8 +15,8 @@ from dvc.cli import main
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from gpt1.errors import UserError
-from gpt1.runs import shared
+from gpt1.base.errors import UserError
+from gpt1.pipeline import shared
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]

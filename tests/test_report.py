@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.report.formats import escaped, latex, markdown
-from gpt1.report.paper import TABLES
-from gpt1.report.picture import svg
-from gpt1.report.scores import Cell, Measured, glue_cells, our_glue_mean, table_cells
-from gpt1.report.tables import page
+from gpt1.results.formats import escaped, latex, markdown
+from gpt1.results.paper import TABLES
+from gpt1.results.picture import svg
+from gpt1.results.scores import Cell, Measured, glue_cells, our_glue_mean, table_cells
+from gpt1.results.tables import page
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import made_results
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.record.names import group_of, run_name
-from gpt1.record.results import finished_groups, finished_results, stage_params
+from gpt1.tracking.names import group_of, run_name
+from gpt1.tracking.results import finished_groups, finished_results, stage_params
 
 SEED = {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
 VARIANTS = {"lstm": {"network": "lstm", "seeds": None, "finetune": {"lambda_lm": 0.25}}}

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gpt1.runs.job import log_of, out_of_memory_kills, outcome
-from gpt1.runs.schedule import Stage
+from gpt1.pipeline.job import log_of, out_of_memory_kills, outcome
+from gpt1.pipeline.schedule import Stage
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,7 +43,7 @@ pathlib.Path(out).parent.mkdir(exist_ok=True)
 pathlib.Path(out).write_text(name + (pathlib.Path("word").read_text() if name == "first" else ""))
 with open("journal", "a") as journal:
     journal.write(json.dumps([name, began, time.time(), os.environ.get("GPT1_THREADS"), sys.executable]) + "\\n")
-from gpt1.runs import mark
+from gpt1.pipeline import mark
 mark.leave()
 if pathlib.Path("kill-after-" + name).exists():
     import psutil, signal
@@ -298,7 +298,7 @@ def test_in_a_file_what_is_at_work_is_told_at_times(repository: Repository) -> N
     (repository.folder / "await-quiet").write_text("go")
     process = repository.start(
         "quiet",
-        before="import gpt1.runs.run as run, gpt1.runs.show as show\n"
+        before="import gpt1.pipeline.run as run, gpt1.pipeline.show as show\n"
         "run.NEWS_SECONDS, show.QUIET_SECONDS = 0.2, 0.5",  # 15 and 60 elsewhere
     )
     assert process.stderr is not None

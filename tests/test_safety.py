@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from gpt1.errors import LINE_END, LINE_START, UserError, printable, run_stage
-from gpt1.files import read_arrays
+from gpt1.base.errors import LINE_END, LINE_START, UserError, printable, run_stage
+from gpt1.base.files import read_arrays
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
@@ -122,7 +122,7 @@ def test_every_load_of_torch_and_numpy_is_of_numbers_alone() -> None:
     assert torch, "there is one, for Hugging Face's pytorch_model.bin"
     assert [where for named, where in torch if not _is(named.get("weights_only"), True)] == []
     assert [where for named, where in numpy if not _is(named.get("allow_pickle"), False)] == [], (
-        "read_arrays of gpt1/files.py is for that"
+        "read_arrays of gpt1/base/files.py is for that"
     )
     assert [
         where

@@ -16,7 +16,7 @@ import torch
 from made_pretraining import BATCH, ROWS, TINY, UPDATES, Run, made_recipe
 from safetensors.numpy import load_file
 
-from gpt1.errors import UserError, run_stage
+from gpt1.base.errors import UserError, run_stage
 from gpt1.model.gpt import Decoder
 from gpt1.train import checkpoint, optim
 from gpt1.train.checkpoint import Position

@@ -4,9 +4,9 @@ dvc.yaml in small.
 
 import pytest
 
-from gpt1.cores import quota_cores
-from gpt1.errors import UserError
-from gpt1.runs.schedule import (
+from gpt1.base.cores import quota_cores
+from gpt1.base.errors import UserError
+from gpt1.pipeline.schedule import (
     Share,
     Slots,
     Stage,

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.report.ablations import ablation
-from gpt1.report.answers import read_answers
-from gpt1.report.formats import CSV_COLUMNS, as_csv, markdown, metrics
-from gpt1.report.formats import rows as records_of
-from gpt1.report.paper import TABLES
-from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
-from gpt1.report.tables import page
+from gpt1.results.ablations import ablation
+from gpt1.results.answers import read_answers
+from gpt1.results.formats import CSV_COLUMNS, as_csv, markdown, metrics
+from gpt1.results.formats import rows as records_of
+from gpt1.results.paper import TABLES
+from gpt1.results.scores import glue_cells, our_glue_mean, table_cells
+from gpt1.results.tables import page
 
 
 @pytest.fixture(autouse=True)

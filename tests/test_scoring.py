@@ -12,10 +12,10 @@ import sacrebleu
 import torch
 from rouge_score.rouge_scorer import RougeScorer
 
-from gpt1.errors import UserError
-from gpt1.generation import scores
-from gpt1.generation.cache import window_start
-from gpt1.generation.perplexity import foretold, log_probabilities, windows
+from gpt1.base.errors import UserError
+from gpt1.inference import scores
+from gpt1.inference.cache import window_start
+from gpt1.inference.perplexity import foretold, log_probabilities, windows
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm

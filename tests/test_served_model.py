@@ -20,9 +20,9 @@ from made_answers import write_model, write_models
 from made_results import empty_mlflow
 from typer.testing import CliRunner
 
-from gpt1.answers.registered import register, serve_command
+from gpt1.base.errors import UserError
 from gpt1.commands.predict import predict
-from gpt1.errors import UserError
+from gpt1.inference.registered import register, serve_command
 from gpt1.params.schema import read_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpt1.errors import UserError
-from gpt1.text import shards as shards_module
-from gpt1.text.shards import (
+from gpt1.base.errors import UserError
+from gpt1.corpus import shards as shards_module
+from gpt1.corpus.shards import (
     Part,
     Shards,
     SplitWriter,

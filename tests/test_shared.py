@@ -1,5 +1,5 @@
-"""gpt1.runs.shared over real DVC repositories: two clones and a folder as their remote;
-gpt1.runs.lent with real processes.
+"""gpt1.pipeline.shared over real DVC repositories: two clones and a folder as their remote;
+gpt1.pipeline.lent with real processes.
 """
 
 import fcntl
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.errors import UserError
-from gpt1.runs import lent, shared
-from gpt1.runs.schedule import Stage
+from gpt1.base.errors import UserError
+from gpt1.pipeline import lent, shared
+from gpt1.pipeline.schedule import Stage
 
 WORK = """
 import pathlib, sys
@@ -275,7 +275,7 @@ def test_which_stages_travel() -> None:
         "only this machine has data/raw"
     )
     assert shared.can_be_fetched(stage("data/raw/books", "gpt1/sources"))
-    assert not shared.can_travel(stage("data/finetune", "gpt1/report"))
+    assert not shared.can_travel(stage("data/finetune", "gpt1/results"))
     assert not shared.can_be_fetched(stage(needs=())), (
         "DVC keeps no run-cache entry of a stage without deps"
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.files import read_json
+from gpt1.base.files import read_json
 from gpt1.params.yaml import read_yaml
 from gpt1.sources.find import find_files, find_sources
 from gpt1.sources.table import SOURCES
@@ -255,7 +255,7 @@ def test_an_unreadable_corpus_stops(checkout: Path) -> None:
     book = put("books/one.txt")
     user = os.geteuid() or 65534
     as_user = (
-        "import os; from gpt1.errors import run_stage; from gpt1.stages.acquire import main;"
+        "import os; from gpt1.base.errors import run_stage; from gpt1.stages.acquire import main;"
         f" os.setuid({user}); run_stage(lambda: main('books'))"
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from made_data import TASKS, VOCABULARY, write_params, write_task
 
-from gpt1.errors import run_stage
+from gpt1.base.errors import run_stage
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import read_weights, save_weights
 from gpt1.params.recipes import finetune_recipe

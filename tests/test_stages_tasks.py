@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpt1.files import read_json
+from gpt1.base.files import read_json
+from gpt1.corpus import encoding
+from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import Task as TaskRow
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import acquire, encode
 from gpt1.tasks.readers import read_split
 from gpt1.tasks.table import TASKS
-from gpt1.text import encoding
-from gpt1.text.bpe import Vocabulary
 
 ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\n"

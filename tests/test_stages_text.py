@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpt1.files import read_json, sha256_file
+from gpt1.base.files import read_json, sha256_file
+from gpt1.corpus import parallel
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.shards import Shards
 from gpt1.params.yaml import read_yaml
-from gpt1.text import parallel
-from gpt1.text.bpe import Vocabulary
-from gpt1.text.shards import Shards
 
 ROOT = Path(__file__).parent.parent
 SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "za")

@@ -16,7 +16,7 @@ import pytest
 from made_data import CONTEXT, TASKS, VOCABULARY, WORDS, write_params, write_shards, write_task
 from safetensors.numpy import load_file
 
-from gpt1.errors import run_stage
+from gpt1.base.errors import run_stage
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 

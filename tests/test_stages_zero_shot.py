@@ -11,14 +11,14 @@ import torch
 from made_data import write_params
 from sklearn.metrics import matthews_corrcoef
 
-from gpt1.errors import UserError
-from gpt1.files import read_json
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
+from gpt1.corpus.bpe import Vocabulary
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
 from gpt1.stages import acquire, prompt, zero_shot
-from gpt1.text.bpe import Vocabulary
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz.,?"
 MERGES = [("v", "e"), ("ve", "r"), ("ver", "y</w>"), ("p", "o"), ("n", "e")]

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.runs.schedule import Stage
-from gpt1.status import activity
-from gpt1.status.activity import Running
-from gpt1.status.made_with import Changed, changed_parameters, recorded
-from gpt1.status.reasons import ABSENT, Reason, needs_of, own_reasons, parameter_changes
-from gpt1.status.show import lines
-from gpt1.status.status import Status, as_json, read_status
+from gpt1.pipeline.schedule import Stage
+from gpt1.pipeline.status import activity
+from gpt1.pipeline.status.activity import Running
+from gpt1.pipeline.status.made_with import Changed, changed_parameters, recorded
+from gpt1.pipeline.status.reasons import ABSENT, Reason, needs_of, own_reasons, parameter_changes
+from gpt1.pipeline.status.show import lines
+from gpt1.pipeline.status.status import Status, as_json, read_status
 
 GRAPH = """
 stages:
@@ -144,7 +144,7 @@ def test_stages_with_the_same_change_are_told_together():
         "text": "a\nb: c",
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpt1.status.made_with.LOCK_FILE", Path(__file__).with_name("none"))
+        patch.setattr("gpt1.pipeline.status.made_with.LOCK_FILE", Path(__file__).with_name("none"))
         assert changed_parameters(stages, {}) == []
     told = Changed(Reason("parameter", "rate", 1e-5, 2e-5), ("a@x", "a@y", "b"))
     assert str(told) == "rate: 1e-05 → 2e-05 (a, 2 stages, b)"

@@ -22,14 +22,14 @@ from made_submission import (
     write_run,
 )
 
+from gpt1.base.errors import UserError
 from gpt1.commands.submission import submission
-from gpt1.errors import UserError
-from gpt1.submission.board import BY_NAME, FILES
-from gpt1.submission.check import wrong_with
-from gpt1.submission.make import make
-from gpt1.submission.places import places_of
-from gpt1.submission.predictions import Predicted, predicted
-from gpt1.submission.rows import wrong_in
+from gpt1.exchange.submission.board import BY_NAME, FILES
+from gpt1.exchange.submission.check import wrong_with
+from gpt1.exchange.submission.make import make
+from gpt1.exchange.submission.places import places_of
+from gpt1.exchange.submission.predictions import Predicted, predicted
+from gpt1.exchange.submission.rows import wrong_in
 from gpt1.tasks.table import TASKS
 
 
@@ -299,8 +299,8 @@ def test_a_real_small_run_gives_a_submission_that_the_checker_takes(small_run, m
     """
     import torch
 
+    from gpt1.corpus.bpe import Vocabulary
     from gpt1.stages import encode, finetune
-    from gpt1.text.bpe import Vocabulary
     from gpt1.train.batches import evaluation_batches, pad, read_examples
 
     for name, value in {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "GPT1_MLFLOW": "off"}.items():

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpt1.base.errors import UserError
 from gpt1.commands.submission import submission
-from gpt1.errors import UserError
-from gpt1.submission.board import BY_NAME, FILES
-from gpt1.submission.check import MOST_ZIP_BYTES, wrong_with
-from gpt1.submission.rows import wrong_in
+from gpt1.exchange.submission.board import BY_NAME, FILES
+from gpt1.exchange.submission.check import MOST_ZIP_BYTES, wrong_with
+from gpt1.exchange.submission.rows import wrong_in
 
 
 @pytest.fixture(scope="module")

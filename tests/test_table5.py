@@ -16,17 +16,17 @@ from scipy.special import softmax
 from scipy.stats import pearsonr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.report import drawing, table5
-from gpt1.report.ablation_page import CSV_COLUMNS, metrics, page, records
-from gpt1.report.ablations import ablation
-from gpt1.report.bootstrap import Sample, over_seeds, within_range
-from gpt1.report.claims import ablation_claims
-from gpt1.report.claims_page import row_of
-from gpt1.report.formats import as_csv, markdown
-from gpt1.report.paper import TABLE5
-from gpt1.report.verdict import UNDECIDED
+from gpt1.results import drawing, table5
+from gpt1.results.ablation_page import CSV_COLUMNS, metrics, page, records
+from gpt1.results.ablations import ablation
+from gpt1.results.bootstrap import Sample, over_seeds, within_range
+from gpt1.results.claims import ablation_claims
+from gpt1.results.claims_page import row_of
+from gpt1.results.formats import as_csv, markdown
+from gpt1.results.paper import TABLE5
+from gpt1.results.verdict import UNDECIDED
 from gpt1.stages.report import main
 
 METRICS = {

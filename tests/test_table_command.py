@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gpt1.errors import UserError
-from gpt1.report.formats import grid as written
-from gpt1.show import markdown
-from gpt1.show.compare import Difference, compare
-from gpt1.show.other import cache_folder, other_numbers
-from gpt1.show.page import print_page
-from gpt1.show.table import show_table
+from gpt1.base.errors import UserError
+from gpt1.results.formats import grid as written
+from gpt1.results.terminal import markdown
+from gpt1.results.terminal.compare import Difference, compare
+from gpt1.results.terminal.other import cache_folder, other_numbers
+from gpt1.results.terminal.page import print_page
+from gpt1.results.terminal.table import show_table
 
 ROOT = Path(__file__).parents[1]
 HEADER = ("", *(f"column {number}" for number in range(9)))

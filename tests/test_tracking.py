@@ -14,10 +14,10 @@ import made_results
 import pytest
 from made_results import begin
 
-from gpt1 import tracking
 from gpt1.params.schema import read_params
-from gpt1.record import live
-from gpt1.record.log import log_path, read_log
+from gpt1.tracking import live
+from gpt1.tracking import sync as tracking
+from gpt1.tracking.log import log_path, read_log
 
 CURVE = log_path("pretrain", "transformer")
 
@@ -296,7 +296,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     ]
     program = (
         "import time, json, sys; from gpt1 import tracking; from gpt1.params.schema import read_params;"
-        " from gpt1.record import live\nlive.LIVE_AFTER_SECONDS = 0.0; tracker ="
+        " from gpt1.tracking import live\nlive.LIVE_AFTER_SECONDS = 0.0; tracker ="
         " tracking.start('pretrain', 'transformer', read_params(), 'f1')\nfor line in"
         " json.loads(sys.argv[1]): tracker.log(line.pop('update'), line)\nprint('logged',"
         " flush=True); time.sleep(60)\n"
@@ -380,8 +380,8 @@ def test_two_processes_make_one_database():
     write_results(points=300)  # of five numbers each: more than one batch
     program = (
         # seconds, but once
-        "import os, gpt1.record.address as address; address.prepare_mlflow(); import"
-        " gpt1.record.runs\nfrom gpt1 import tracking; from gpt1.params.schema import read_params\nother ="
+        "import os, gpt1.tracking.address as address; address.prepare_mlflow(); import"
+        " gpt1.tracking.runs\nfrom gpt1 import tracking; from gpt1.params.schema import read_params\nother ="
         " os.fork(); print(tracking.sync(read_params()), flush=True); assert not other or"
         " os.waitpid(other, 0)[1] == 0"
     )

@@ -8,11 +8,11 @@ from pathlib import Path
 import made_results
 import pytest
 
-from gpt1 import tracking
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.record import live
-from gpt1.record.log import log_path, read_log
+from gpt1.tracking import live
+from gpt1.tracking import sync as tracking
+from gpt1.tracking.log import log_path, read_log
 
 CURVE = log_path("pretrain", "transformer")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import (
     Description,

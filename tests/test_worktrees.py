@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from copied_checkout import Checkout
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params, read_params
-from gpt1.runs.alone import alone_here
-from gpt1.runs.worktrees import open_worktree, remove_worktrees, show_worktrees, worktree_name
+from gpt1.pipeline.alone import alone_here
+from gpt1.pipeline.worktrees import open_worktree, remove_worktrees, show_worktrees, worktree_name
 
 ROOT = Path(__file__).parents[1]
 TINY = ["world.town.books=2", "world.town.pages=20"]
@@ -305,7 +305,7 @@ def test_where_no_worktree_can_be_one_line_says_so(
 
 def test_two_processes_open_one_worktree_at_once(small: Small) -> None:
     code = (
-        "from gpt1.runs.worktrees import open_worktree; print(open_worktree('demo', [], None,"
+        "from gpt1.pipeline.worktrees import open_worktree; print(open_worktree('demo', [], None,"
         " None))"
     )
     both = [

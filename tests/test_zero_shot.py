@@ -11,13 +11,13 @@ import torch
 from made_prompts import SIZES, prompts_of
 from sklearn.metrics import matthews_corrcoef
 
-from gpt1.errors import UserError
-from gpt1.model.continuations import log_probabilities, pack
+from gpt1.base.errors import UserError
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.inference.continuations import log_probabilities, pack
 from gpt1.model.lstm import Lstm
 from gpt1.tasks import zero_shot
 from gpt1.tasks.pronouns import pronoun_place, read_blocks
 from gpt1.tasks.rows import Example, Unreadable
-from gpt1.text.bpe import Vocabulary
 
 CPU = torch.device("cpu")
 ALIKE = np.tile([1 / 2, 1 / 4, 1 / 8, 1 / 8], (4, 1))  # next tokens of four, whatever stands before

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
-from gpt1.errors import UserError
-from gpt1.record.address import shown, switched_off, tracking_uri
+from gpt1.base.errors import UserError
+from gpt1.tracking.address import shown, switched_off, tracking_uri
 
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1"}
 MLFLOW_PORT = 5000

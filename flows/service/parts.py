@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flows.service.ending import VARIABLE
-from gpt1.errors import UserError
-from gpt1.files import LOGS
+from gpt1.base.errors import UserError
+from gpt1.base.files import LOGS
 
 FOLDER = LOGS / "serve"
 RESTARTS, RESTART_SECONDS = 3, 60.0

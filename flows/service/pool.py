@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from flows.names import POOL
-from gpt1.files import fingerprint, sha256_file
-from gpt1.runs.settings import setting
-from gpt1.runs.slots import lanes_of_cpu
+from gpt1.base.files import fingerprint, sha256_file
+from gpt1.pipeline.settings import setting
+from gpt1.pipeline.slots import lanes_of_cpu
 
 QUEUES = {
     "default": "flows, in the checkout of the worker that takes one",

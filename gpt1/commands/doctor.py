@@ -19,7 +19,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="For a program.")] 
     """Examine this machine and checkout for what a run would trip over, each with what to do;
     changes nothing.
     """
-    from gpt1.doctor.doctor import doctor_and_show
+    from gpt1.pipeline.doctor.doctor import doctor_and_show
 
     if not doctor_and_show(json):
         raise typer.Exit(1)

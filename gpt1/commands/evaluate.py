@@ -55,10 +55,10 @@ def evaluate(
     import json
     import sys
 
-    from gpt1.answers.official import read_official
-    from gpt1.answers.saved import finished, load_model
-    from gpt1.answers.scoring import answer_all, record, scores, write_predictions
-    from gpt1.files import stage_folder
+    from gpt1.base.files import stage_folder
+    from gpt1.inference.official import read_official
+    from gpt1.inference.saved import finished, load_model
+    from gpt1.inference.scoring import answer_all, record, scores, write_predictions
     from gpt1.params.schema import read_params
 
     done = finished(read_params(), task)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 EXAMPLES = """
 Examples:

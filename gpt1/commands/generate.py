@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpt1.errors import UserError
-from gpt1.files import DATA
+from gpt1.base.errors import UserError
+from gpt1.base.files import DATA
 
 if TYPE_CHECKING:
-    from gpt1.generation.loading import LanguageModel
+    from gpt1.inference.loading import LanguageModel
 
 EXAMPLES = """
 Examples:
@@ -120,7 +120,7 @@ def generate(
     or several --samples ask to draw. Texts are lower case, words with blanks between, as the model
     reads and writes them. Past the context its window slides in steps of half of it.
     """
-    from gpt1.generation.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
+    from gpt1.inference.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
 
     refuse_absent(weights, vocabulary)
     texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
@@ -173,7 +173,7 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
 
 def load(weights: Path, vocabulary: Path) -> "LanguageModel":
     """The model on the best device of this machine."""
-    from gpt1.generation.loading import load_language_model
+    from gpt1.inference.loading import load_language_model
     from gpt1.train import launch
 
     machine = launch.read_machine()
@@ -202,7 +202,7 @@ def show(found: dict[str, Any], as_json: bool) -> None:
     """Print the texts, scores and perplexity, as JSON or for a person."""
     import sys
 
-    from gpt1.show.terminal import plain
+    from gpt1.base.terminal import plain
 
     if as_json:
         import json

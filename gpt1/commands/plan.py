@@ -53,7 +53,7 @@ def plan(
     """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk,
     energy, cost. Runs nothing.
     """
-    from gpt1.plan.show import plan_and_show, show_after
+    from gpt1.pipeline.plan.show import plan_and_show, show_after
 
     if after:
         show_after(json)

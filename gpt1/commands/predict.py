@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from gpt1.answers.answer import Answer
+    from gpt1.inference.answer import Answer
 
 EXAMPLES = """
 Examples:
@@ -68,9 +68,9 @@ def predict(
     import json
     import sys
 
-    from gpt1.answers.fields import example_from_line, make_example
-    from gpt1.answers.saved import finished, load_model
-    from gpt1.files import stage_folder
+    from gpt1.base.files import stage_folder
+    from gpt1.inference.fields import example_from_line, make_example
+    from gpt1.inference.saved import finished, load_model
     from gpt1.params.schema import read_params
 
     done = finished(read_params(), task)

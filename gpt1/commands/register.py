@@ -32,8 +32,8 @@ def register(
     """
     import json
 
-    from gpt1.answers.registered import register as register_models
-    from gpt1.answers.registered import serve_command
+    from gpt1.inference.registered import register as register_models
+    from gpt1.inference.registered import serve_command
     from gpt1.params.schema import read_params
 
     found = register_models(read_params(), tasks or [])

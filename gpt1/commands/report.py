@@ -50,7 +50,7 @@ def report(
     """
     import json
 
-    from gpt1.page.page import INDEX, write_page
+    from gpt1.results.page.page import INDEX, write_page
 
     told = write_page(price, out or INDEX)
     if as_json:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpt1.errors import INTERRUPTED_STATUS
+from gpt1.base.errors import INTERRUPTED_STATUS
 
 EXAMPLES = """
 Examples:
@@ -51,7 +51,7 @@ def run(
     command goes on.
     """
     try:
-        from gpt1.runs.show import run_and_show
+        from gpt1.pipeline.show import run_and_show
 
         run_and_show(stages or [], lanes)
     except KeyboardInterrupt as interrupt:

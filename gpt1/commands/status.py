@@ -30,8 +30,8 @@ def status(
     """Say what is current, what would run and why, what runs now and how far it is, what failed.
     Runs nothing.
     """
-    from gpt1.doctor.moments import in_the_way
-    from gpt1.status.show import status_and_show
+    from gpt1.pipeline.doctor.moments import in_the_way
+    from gpt1.pipeline.status.show import status_and_show
 
     status_and_show(
         stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()]

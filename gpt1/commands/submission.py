@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 EXAMPLES = """
 Examples:
@@ -60,7 +60,7 @@ def submission(
 
 
 def _make(path: Path, data: Path, fill: bool, json: bool) -> None:
-    from gpt1.submission.make import make
+    from gpt1.exchange.submission.make import make
 
     made = make(path, data, fill)
     if json:
@@ -90,8 +90,8 @@ def _make(path: Path, data: Path, fill: bool, json: bool) -> None:
 
 
 def _check(path: Path, json: bool) -> None:
-    from gpt1.submission.board import FILES
-    from gpt1.submission.check import wrong_with
+    from gpt1.exchange.submission.board import FILES
+    from gpt1.exchange.submission.check import wrong_with
 
     wrong = wrong_with(path)
     if json:

@@ -14,7 +14,7 @@ Examples:
 def sync() -> None:
     """Send finished results that MLflow does not have yet; a second call changes nothing."""
     from gpt1.params.schema import read_params
-    from gpt1.tracking import sync as sync_results
+    from gpt1.tracking.sync import sync as sync_results
 
     runs = sync_results(read_params())
     print(f"MLflow is up to date: {runs} results. Look at them with: make ui")

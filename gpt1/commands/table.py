@@ -44,7 +44,7 @@ def table(
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
     """
-    from gpt1.show.table import show_table
-    from gpt1.status.made_with import changed_since
+    from gpt1.pipeline.status.made_with import changed_since
+    from gpt1.results.terminal.table import show_table
 
     show_table(name, "json" if json else format_, against, changed_since(name))

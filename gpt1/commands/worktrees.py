@@ -28,7 +28,7 @@ def worktrees(
     """List the worktrees in which flows ran a profile, overrides, seeds or tasks of their own,
     beside the checkout as it is.
     """
-    from gpt1.runs.worktrees import remove_worktrees, show_worktrees
+    from gpt1.pipeline.worktrees import remove_worktrees, show_worktrees
 
     if remove is None:
         show_worktrees()

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_array
+from gpt1.corpus.bpe import AUTHORS_FILES, read_vocabulary
 from gpt1.exchange.incoming import Incoming, read_json_file, sizes_from
 from gpt1.exchange.layout import their_shapes, to_ours
-from gpt1.files import read_array
 from gpt1.params.schema import Model
 from gpt1.sources.addresses import RELEASED
-from gpt1.text.bpe import AUTHORS_FILES, read_vocabulary
 
 SHAPES = "params_shapes.json"
 ARRAYS = tuple(f"params_{number}.npy" for number in range(10))

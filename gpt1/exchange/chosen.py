@@ -5,9 +5,9 @@ seed that is best on validation.
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import DATA, stage_folder
 from gpt1.exchange.incoming import read_json_file
-from gpt1.files import DATA, stage_folder
 
 
 class ChosenTask(NamedTuple):

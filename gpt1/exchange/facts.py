@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.exchange.incoming import IMPORTED
-from gpt1.runs.git import git
+from gpt1.pipeline.git import git
 
 MADE_UP = (  # the origin that `acquire` writes down for a made-up world's files
     "made up by gpt1.demo"

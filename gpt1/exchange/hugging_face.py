@@ -12,7 +12,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json, writing
+from gpt1.corpus.bpe import VERSION_LINE, Vocabulary, read_vocabulary
 from gpt1.exchange.incoming import (
     EPSILON,
     Incoming,
@@ -22,9 +24,7 @@ from gpt1.exchange.incoming import (
     sizes_from,
 )
 from gpt1.exchange.layout import TOKENS, their_shapes, to_ours
-from gpt1.files import write_json, writing
 from gpt1.params.schema import Model
-from gpt1.text.bpe import VERSION_LINE, Vocabulary, read_vocabulary
 
 CONFIG, TOKENIZER, SAFETENSORS, PICKLED = (
     "config.json",

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import sha256_file, write_json, writing_folder
+from gpt1.corpus.bpe import Vocabulary
 from gpt1.exchange.layout import our_shapes
-from gpt1.files import sha256_file, write_json, writing_folder
 from gpt1.model.weights import Description, save_state
 from gpt1.params.schema import Model
 from gpt1.params.strict import validated
-from gpt1.text.bpe import Vocabulary
 
 IMPORTED = (  # what an import writes last; a folder that has it may be imported into again
     "import.json"

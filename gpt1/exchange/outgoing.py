@@ -10,9 +10,11 @@ from typing import Any
 
 from torch import Tensor
 
+import gpt1.corpus.clean
 import gpt1.tasks.shapes
-import gpt1.text.clean
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.base.files import sha256_file, write_json, writing_folder
+from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.exchange import card, shipped
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
 from gpt1.exchange.incoming import (
@@ -23,11 +25,9 @@ from gpt1.exchange.incoming import (
 )
 from gpt1.exchange.layout import our_shapes, to_theirs
 from gpt1.exchange.tokenizer import write_tokenizer
-from gpt1.files import sha256_file, write_json, writing_folder
 from gpt1.model.weights import Description, read_weights, save_tensors
 from gpt1.params.schema import Model
 from gpt1.params.strict import validated
-from gpt1.text.bpe import SPECIAL_SYMBOLS, Vocabulary
 
 MANIFEST = (  # sha256 of every other file; a folder that has it may be exported into again
     "export.json"
@@ -130,7 +130,7 @@ def write_common(folder: Path, model: Outgoing) -> None:
     save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants that word
     write_json(folder / CONFIG, their_config(model))
     write_tokenizer(folder, model.vocabulary, model.sizes.context, special=bool(model.head))
-    shutil.copyfile(str(gpt1.text.clean.__file__), folder / "preprocessing.py")
+    shutil.copyfile(str(gpt1.corpus.clean.__file__), folder / "preprocessing.py")
 
 
 def write_manifest(folder: Path, model: Outgoing, facts: dict[str, Any]) -> None:

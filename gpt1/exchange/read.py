@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.exchange.authors import ARRAYS, SHAPES, read_authors
 from gpt1.exchange.hugging_face import CONFIG, read_hugging_face
 from gpt1.exchange.incoming import Incoming

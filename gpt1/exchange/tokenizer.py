@@ -8,8 +8,8 @@ there, and have other ids than ours.
 from pathlib import Path
 from typing import Any
 
-from gpt1.files import write_json, writing
-from gpt1.text.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
+from gpt1.base.files import write_json, writing
+from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 
 
 def tokenizer_json(vocabulary: Vocabulary, special: bool) -> str:

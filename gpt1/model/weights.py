@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from gpt1.errors import UserError
-from gpt1.files import writing
+from gpt1.base.errors import UserError
+from gpt1.base.files import writing
 from gpt1.model.lstm import Network
 
 Transfer = Literal["all", "none"] | int

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from gpt1.errors import UserError, perhaps
-from gpt1.files import DATA, RAW
+from gpt1.base.errors import UserError, perhaps
+from gpt1.base.files import DATA, RAW
 from gpt1.params.schema import PARAMS, Params, Task, Variant, ablation, read_params, validate
 from gpt1.params.strict import nearest_key, validated
 from gpt1.params.yaml import read_yaml, write_yaml

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.sections import (
     Ablation,
     Acquire,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 ModelType = TypeVar("ModelType", bound=BaseModel)
 

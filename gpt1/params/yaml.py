@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
-from gpt1.errors import UserError
-from gpt1.files import writing
+from gpt1.base.errors import UserError
+from gpt1.base.files import writing
 
 LARGEST_BYTES = 256 * 1024  # of a file of YAML; ours have some 10,000
 MOST_VALUES = 100_000

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 SUFFIXES = (".tar.gz", ".tgz", ".zip")  # both kinds carry checksums
 CHUNK_BYTES = 1 << 20

@@ -10,8 +10,8 @@ from pathlib import Path
 from dotenv import dotenv_values
 from filelock import FileLock
 
-from gpt1.errors import UserError
-from gpt1.files import write_json
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
 from gpt1.sources.addresses import Checksum, Remote
 
 CHUNK_BYTES = 1 << 20

@@ -11,8 +11,8 @@ from time import sleep
 
 from filelock import FileLock, Timeout
 
-from gpt1.errors import TemporaryError, UserError
-from gpt1.files import sync_folder
+from gpt1.base.errors import TemporaryError, UserError
+from gpt1.base.files import sync_folder
 from gpt1.sources.addresses import Remote
 from gpt1.sources.cache import difference, expected, record
 from gpt1.sources.partial import Partial

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.sources.table import Layout
 
 SUFFIXES = (

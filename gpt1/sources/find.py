@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.sources.exports import find_export
 from gpt1.sources.table import Layout, Source
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.sources.addresses import DOWNLOADS, Remote
 from gpt1.sources.table import Source
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpt1.errors import UserError
-from gpt1.files import write_json
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
 
 
 @dataclass(frozen=True)

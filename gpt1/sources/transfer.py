@@ -15,7 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.sources.partial import Partial, opened
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-from gpt1.errors import UserError, run_stage
+from gpt1.base.errors import UserError, run_stage
 
 VERBS = {
     "check": None,
@@ -47,7 +47,7 @@ def main() -> None:
         )
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     getattr(module, verb if verb in FUNCTIONS else "main")(*items)
-    import_module("gpt1.runs.mark").leave()
+    import_module("gpt1.pipeline.mark").leave()
 
 
 def imported(name: str) -> ModuleType:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from gpt1.errors import TemporaryError, UserError
-from gpt1.files import DATA, read_json, stage_folder, write_json, writing_folder
+from gpt1.base.errors import TemporaryError, UserError
+from gpt1.base.files import DATA, read_json, stage_folder, write_json, writing_folder
 from gpt1.params.schema import read_params
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpt1.files import stage_folder, writing_folder
+from gpt1.base.files import stage_folder, writing_folder
+from gpt1.corpus.books import DocumentsPart, HoldOut, cleaned_books, documents_parts, unit_names
+from gpt1.corpus.bpe import Vocabulary, import_authors, read_vocabulary
+from gpt1.corpus.learn import Learned, count_part, learn, merge_runs
+from gpt1.corpus.parallel import alone, processes_for, workers
+from gpt1.corpus.shards import Part, parts_of
 from gpt1.params.schema import Params, read_params
-from gpt1.text.books import DocumentsPart, HoldOut, cleaned_books, documents_parts, unit_names
-from gpt1.text.bpe import Vocabulary, import_authors, read_vocabulary
-from gpt1.text.learn import Learned, count_part, learn, merge_runs
-from gpt1.text.parallel import alone, processes_for, workers
-from gpt1.text.shards import Part, parts_of
 
 
 def learn_from_books(params: Params, work_folder: Path) -> tuple[Vocabulary, dict[str, Any]]:

@@ -2,8 +2,8 @@
 been brought.
 """
 
-from gpt1.errors import UserError
-from gpt1.files import DATA, RAW, stage_folder, writing
+from gpt1.base.errors import UserError
+from gpt1.base.files import DATA, RAW, stage_folder, writing
 from gpt1.params.schema import Params, read_params
 
 

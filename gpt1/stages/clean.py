@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpt1.corpora.documents import batches, text_fields
-from gpt1.corpora.files import CorpusFile, list_corpus
-from gpt1.corpora.gutenberg import body
-from gpt1.corpora.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
-from gpt1.corpora.kind import recognised, refuse_wrong_name
-from gpt1.errors import UserError
-from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder, write_json, writing_folder
+from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
+from gpt1.corpus.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
+from gpt1.corpus.documents import batches, text_fields
+from gpt1.corpus.files import CorpusFile, list_corpus
+from gpt1.corpus.gutenberg import body
+from gpt1.corpus.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
+from gpt1.corpus.kind import recognised, refuse_wrong_name
+from gpt1.corpus.parallel import Workers, processes_for, workers
 from gpt1.params.schema import read_params
-from gpt1.text.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.text.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
-from gpt1.text.parallel import Workers, processes_for, workers
 
 UNPACKED_TIMES = 3  # text packed by gzip, Zstandard or Parquet is about so many times its file
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused

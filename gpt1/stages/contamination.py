@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 
-from gpt1.contamination.index import Found, Index, make_index
-from gpt1.contamination.table import Split, as_csv, count, markdown
-from gpt1.errors import UserError
-from gpt1.files import read_json, stage_folder, write_json, writing, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, stage_folder, write_json, writing, writing_folder
+from gpt1.corpus.books import Book, DocumentsPart, cleaned_books, documents_parts
+from gpt1.corpus.clean import LONGEST_CHUNK, Cleaner, UnbrokenTextError
+from gpt1.corpus.encoding import batches
+from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.shards import Part, parts_of
 from gpt1.params.schema import Params, read_params
+from gpt1.tasks.contamination.index import Found, Index, make_index
+from gpt1.tasks.contamination.table import Split, as_csv, count, markdown
 from gpt1.tasks.readers import read_split, splits_to_read
 from gpt1.tasks.table import TASKS, Task, scored_split
-from gpt1.text.books import Book, DocumentsPart, cleaned_books, documents_parts
-from gpt1.text.clean import LONGEST_CHUNK, Cleaner, UnbrokenTextError
-from gpt1.text.encoding import batches
-from gpt1.text.parallel import processes_for, workers
-from gpt1.text.shards import Part, parts_of
 
 SHOWN_CHARACTERS = 40
 

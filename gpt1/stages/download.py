@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpt1.errors import UserError
-from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.params.schema import read_params
 from gpt1.sources.addresses import DOWNLOADS, Remote
 from gpt1.sources.cache import cache_folder, offline

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from gpt1.errors import UserError
-from gpt1.files import LOGS, read_json, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import LOGS, read_json, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import Description, check_description, read_weights, transfer_weights
 from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
 from gpt1.params.schema import Finetune, NetworkName, Params, read_params
-from gpt1.record import live
 from gpt1.tasks import metrics
+from gpt1.tracking import live
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples, updates_in_epoch
 from gpt1.train.finetuning import Logits, Task, finetune_seed

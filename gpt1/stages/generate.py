@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpt1.errors import UserError
-from gpt1.files import stage_folder, write_json, writing, writing_folder
-from gpt1.generation.beam import Beam, beam_search
-from gpt1.generation.decode import Draw, Limits, Sample, greedy, sampled
-from gpt1.generation.loading import LanguageModel, load_language_model
-from gpt1.generation.perplexity import foretold, log_probabilities
-from gpt1.generation.scores import score
-from gpt1.generation.texts import never_generated, readable, whole_words
+from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder, write_json, writing, writing_folder
+from gpt1.corpus.shards import Shards
+from gpt1.inference.beam import Beam, beam_search
+from gpt1.inference.decode import Draw, Limits, Sample, greedy, sampled
+from gpt1.inference.loading import LanguageModel, load_language_model
+from gpt1.inference.perplexity import foretold, log_probabilities
+from gpt1.inference.scores import score
+from gpt1.inference.texts import never_generated, readable, whole_words
 from gpt1.params.schema import Generate, Params, read_params
-from gpt1.text.shards import Shards
 from gpt1.train import launch
 
 DIGITS = 6  # of what is written: the last ones differ from one kind of core to another

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import torch
 
-from gpt1.errors import UserError
-from gpt1.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import LOGS, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.corpus.shards import Shards
 from gpt1.model.lstm import Network
 from gpt1.model.networks import describe, make_network, parameters_by_component
 from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.params.schema import Params, read_params
-from gpt1.record import live
-from gpt1.text.shards import Shards
+from gpt1.tracking import live
 from gpt1.train import checkpoint, launch
 from gpt1.train.imported import heldout_values
 from gpt1.train.loop import seed_for, tracked

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gpt1.errors import UserError
-from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder, write_json, writing_folder
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.encoding import encode_texts
 from gpt1.params.schema import Params, read_params
 from gpt1.params.schema import Task as TaskRow
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
@@ -23,8 +25,6 @@ from gpt1.tasks.zero_shot import (
     texts_of,
     word_notes,
 )
-from gpt1.text.bpe import Vocabulary
-from gpt1.text.encoding import encode_texts
 
 UINT16_ENTRIES = 65_536
 TWO_CLASSES = (

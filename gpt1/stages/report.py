@@ -4,15 +4,15 @@ files, with no torch, in seconds.
 
 from pathlib import Path
 
-from gpt1.errors import UserError
-from gpt1.files import stage_folder, write_json, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.params.schema import Params, read_params
-from gpt1.report import claims_page, curves, figure2, table5
-from gpt1.report.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, metrics, rows
-from gpt1.report.paper import TABLES, Table
-from gpt1.report.picture import svg
-from gpt1.report.scores import glue_cells, our_glue_mean, table_cells
-from gpt1.report.tables import page
+from gpt1.results import claims_page, curves, figure2, table5
+from gpt1.results.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, metrics, rows
+from gpt1.results.paper import TABLES, Table
+from gpt1.results.picture import svg
+from gpt1.results.scores import glue_cells, our_glue_mean, table_cells
+from gpt1.results.tables import page
 
 OTHERS = {
     "table5": table5.write,

@@ -2,9 +2,9 @@
 plots` show.
 """
 
-from gpt1.files import stage_folder, writing_folder
-from gpt1.page.headline import write
+from gpt1.base.files import stage_folder, writing_folder
 from gpt1.params.schema import read_params
+from gpt1.results.page.headline import write
 
 
 def main() -> None:

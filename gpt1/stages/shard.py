@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt1.files import read_json, stage_folder, writing_folder
-from gpt1.params.schema import read_params
-from gpt1.text.books import (
+from gpt1.base.files import read_json, stage_folder, writing_folder
+from gpt1.corpus.books import (
     DocumentsPart,
     HoldOut,
     cleaned_books,
@@ -17,11 +16,11 @@ from gpt1.text.books import (
     documents_parts,
     unit_names,
 )
-from gpt1.text.bpe import Vocabulary
-from gpt1.text.clean import NEWLINE
-from gpt1.text.joining import Joiner
-from gpt1.text.parallel import processes_for, workers
-from gpt1.text.shards import (
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.clean import NEWLINE
+from gpt1.corpus.joining import Joiner
+from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.shards import (
     SPLITS,
     Part,
     SplitWriter,
@@ -30,6 +29,7 @@ from gpt1.text.shards import (
     token_type,
     write_index,
 )
+from gpt1.params.schema import read_params
 
 Encoded = list[
     tuple[int, NDArray[np.unsignedinteger], int, bool]

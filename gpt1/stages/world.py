@@ -2,9 +2,9 @@
 of whoever brings no data.
 """
 
+from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder, writing_folder
 from gpt1.demo.files import write_world
-from gpt1.errors import UserError
-from gpt1.files import stage_folder, writing_folder
 from gpt1.params.schema import read_params
 
 

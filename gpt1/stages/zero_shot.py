@@ -11,9 +11,16 @@ import numpy.typing as npt
 import torch
 from tqdm import tqdm
 
-from gpt1.errors import UserError
-from gpt1.files import read_json, stage_folder, write_json, writing_folder
-from gpt1.model.continuations import Floats, Packed, Prompts, log_probabilities, pack, read_prompts
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
+from gpt1.inference.continuations import (
+    Floats,
+    Packed,
+    Prompts,
+    log_probabilities,
+    pack,
+    read_prompts,
+)
 from gpt1.model.lstm import Network
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import load_weights

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.sources.exports import DESCRIPTION
 from gpt1.tasks.layouts import Export, Names
 from gpt1.tasks.rows import (

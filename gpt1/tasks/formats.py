@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.tasks.exports import read_export
 from gpt1.tasks.layouts import Blocks, Export, Format, Jsonl, Passages, Stories, Tsv
 from gpt1.tasks.pronouns import read_blocks

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.params.schema import Task as TaskRow
 from gpt1.sources.exports import kept_files
 from gpt1.tasks.formats import read_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.tasks.table import SCORE_CLASSES, Task
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

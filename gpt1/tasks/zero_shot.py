@@ -12,13 +12,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
+from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.tasks.metrics import score
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Ids, part_limit
 from gpt1.tasks.table import TASKS, Task
-from gpt1.text.bpe import UNKNOWN, Vocabulary
 
 Rule = Literal["threshold", "next_word", "choice", "substitution"]
 Floats = npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpt1.errors import UserError
-from gpt1.files import read_arrays
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_arrays
 
 # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 PADDING = 0

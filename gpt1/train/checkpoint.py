@@ -19,8 +19,15 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from gpt1.errors import UserError, printable
-from gpt1.files import CHECKPOINTS, fingerprint, read_json, sha256_file, write_json, writing_folder
+from gpt1.base.errors import UserError, printable
+from gpt1.base.files import (
+    CHECKPOINTS,
+    fingerprint,
+    read_json,
+    sha256_file,
+    write_json,
+    writing_folder,
+)
 from gpt1.model.weights import read_tensors
 from gpt1.train.engine import Engine
 
@@ -29,10 +36,10 @@ FILES = {"weights.safetensors", "adam.safetensors"}
 KEPT = 2  # the last one, and the one before it in case the last is damaged
 CANNOT_CHANGE_A_RESULT = (
     "gpt1.params.schema",
-    "gpt1.cores",
-    "gpt1.errors",
-    "gpt1.files",
-    "gpt1.record",
+    "gpt1.base.cores",
+    "gpt1.base.errors",
+    "gpt1.base.files",
+    "gpt1.tracking",
     "gpt1.params.strict",
 )
 

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 
 class Curve:

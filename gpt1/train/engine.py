@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import optim

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import torch
 
-from gpt1.errors import UserError
-from gpt1.files import write_json
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
 from gpt1.train.batches import Integers
 from gpt1.train.engine import Engine
 from gpt1.train.loop import MicroBatch, Stop, take_update

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Pretrain

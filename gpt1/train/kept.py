@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpt1.errors import UserError
-from gpt1.files import read_json, sha256_file, write_json, writing, writing_folder
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, sha256_file, write_json, writing, writing_folder
 from gpt1.model.heads import Classifier
 from gpt1.model.weights import Description, save_weights
 from gpt1.train import checkpoint

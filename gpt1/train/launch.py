@@ -20,8 +20,8 @@ from typing import Any
 
 from dotenv import dotenv_values
 
-from gpt1.cores import cores, cpu_name
-from gpt1.errors import UserError
+from gpt1.base.cores import cores, cpu_name
+from gpt1.base.errors import UserError
 from gpt1.train.launched import join, run_together
 from gpt1.train.launchers import read_hostfile, torch_variables
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import IO
 
-from gpt1.errors import INTERRUPTED_STATUS
+from gpt1.base.errors import INTERRUPTED_STATUS
 
 HEARTBEAT = "GPT1_HEARTBEAT"  # names the pipe's descriptor to a process; no setting for people
 BEAT_SECONDS = 1.0

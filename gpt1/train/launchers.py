@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 FIRST_PORT, PORTS = (
     20000,

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from gpt1.errors import INTERRUPTED_STATUS
-from gpt1.files import LOGS
+from gpt1.base.errors import INTERRUPTED_STATUS
+from gpt1.base.files import LOGS
 from gpt1.model.dropout import Dropout
 from gpt1.train.batches import Integers
 from gpt1.train.engine import Engine, total_floats

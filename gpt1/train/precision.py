@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from gpt1.errors import UserError
+from gpt1.base.errors import UserError
 
 EMULATED = "bf16 emulated"
 PRODUCTS: set[Any] = {

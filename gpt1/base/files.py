@@ -1,0 +1,176 @@
+"""Where files lie and how they are written: beside, synced, renamed; so nothing half-written is
+ever taken for whole.
+"""
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from gpt1.base.errors import UserError
+
+DATA = Path("data")  # every stage runs in the root of the checkout, as DVC does
+RAW, LOGS, CHECKPOINTS = DATA / "raw", DATA / "logs", DATA / "checkpoints"
+CHUNK_BYTES = 1 << 20
+
+
+def stage_folder(stage: str, *parts: str) -> Path:
+    """`data/<stage>/<parts>`: where a stage's outputs lie."""
+    return DATA.joinpath(stage, *parts)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's own entries to disk, so that a rename in it survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def writing(path: Path, mode: str = "w") -> Iterator[Any]:
+    """Open a temporary sibling of `path` for writing; it takes the name `path` only when the block
+    ends without error.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        text = "b" not in mode
+        with temporary.open(
+            mode, encoding="utf-8" if text else None, newline="\n" if text else None
+        ) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_folder(folder: Path) -> Iterator[Path]:
+    """A temporary sibling folder to fill; it replaces `folder` as a whole when the block ends
+    without error. Raises UserError, before the block, for a link or a mount point.
+    """
+    if folder.is_symlink() or folder.is_mount():
+        raise UserError(
+            f"{folder} is a {'link' if folder.is_symlink() else 'mount point'}, expected a folder,"
+            " which is replaced as a whole: move it away, or link or mount a folder above it"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for path in temporary.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.replace(folder)
+        sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as JSON with sorted keys, so that equal values give equal bytes."""
+    with writing(path) as file:
+        file.write(
+            json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+        )
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file that a stage wrote. Raises OSError, or ValueError where it is damaged."""
+    return parse_json(path.read_text(encoding="utf-8"))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of JSON text. Raises ValueError where it is none, or nested too deeply to be any of
+    ours.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Arrays of a file that numpy's savez wrote, by name. Nothing in it is run, and it takes no
+    more memory than the file is large.
+
+    Raises OSError, KeyError for a name that is not there, and ValueError, which says why, for a
+    file that is damaged or no such file.
+    """
+    from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+    found = {}
+    try:
+        with ZipFile(path) as members:
+            for name in names:
+                if f"{name}.npy" not in members.namelist():
+                    raise KeyError(name)
+                member = members.getinfo(f"{name}.npy")
+                if member.compress_type != ZIP_STORED or member.file_size > path.stat().st_size:
+                    raise ValueError(f"{name} is compressed, or larger than the file")
+                with members.open(member) as stream:
+                    found[name] = read_array(stream, member.file_size)
+                    if stream.read(1):  # which also looks at the checksum
+                        raise ValueError(f"{name} is longer than it says")
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ValueError(str(error)) from None
+    return found
+
+
+def read_array(stream: IO[bytes], bytes_: int) -> Any:
+    """An array of numbers, booleans or text as numpy's save wrote it, from a stream that holds so
+    many bytes more.
+
+    Raises OSError, and ValueError for another thing, or an array that is not as large as it says.
+    """
+    import numpy as np
+    from numpy.lib import format as npy
+
+    try:
+        version = npy.read_magic(stream)
+        reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, fortran_order, dtype = reader(stream)
+    # numpy lets through what Python's own parser raises; its words would advise to load what may
+    # run code
+    except Exception:
+        raise ValueError("no array as numpy writes it") from None
+    cells = math.prod(shape)
+    if dtype.kind not in "biufU" or min(shape, default=0) < 0 or cells * dtype.itemsize > bytes_:
+        raise ValueError(
+            f"an array of {dtype} in shape {list(shape)}, which is not of numbers or not in the"
+            " file"
+        )
+    array = np.empty(shape, dtype, order="F" if fortran_order else "C")
+    view = array.ravel(order="K").view(np.uint8).data if array.nbytes else memoryview(b"")
+    while view:
+        read = stream.readinto(view[:CHUNK_BYTES])  # type: ignore[attr-defined]  # every stream of bytes has it
+        if not read:
+            raise ValueError("an array that is cut short")
+        view = view[read:]
+    return array
+
+
+def sha256_file(path: Path) -> str:
+    """Hexadecimal sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """Sixteen hexadecimal digits that stand for any JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,3 @@
+"""Corpora in the forms in which people have them: read, cleaned, encoded as byte pairs, kept as
+shards of tokens. No torch.
+"""

@@ -1,0 +1,213 @@
+"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): the vocabulary in the authors' layout of
+ids, encoding and decoding.
+
+Layout of ids: 0 `<unk>`, then the characters, the same characters with `</w>`, the merges in order,
+last the line break.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import fingerprint, read_json, write_json, writing
+from gpt1.corpus.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
+
+UNKNOWN, WORD_END, LINE_END = "<unk>", "</w>", "\n</w>"
+VERSION_LINE = "#version: 0.2"
+SPECIAL_SYMBOLS = (
+    "_start_",
+    "_delimiter_",
+    "_classify_",
+)  # the authors' names; they follow the vocabulary
+AUTHORS_FILES = ("encoder_bpe_40000.json", "vocab_40000.bpe")
+AUTHORS_ENTRIES = 40_478
+CACHED_WORDS = 2**16
+SHOWN_CHARACTERS = 40
+CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is bounded in bytes too
+
+
+class Vocabulary:
+    """Pieces of words and their ids. `size` leaves out the three special symbols, whose ids follow:
+    start, delimiter, extract.
+    """
+
+    def __init__(self, characters: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
+        self.characters, self.merges = tuple(characters), tuple(merges)
+        ended = [character + WORD_END for character in characters]
+        self.pieces = (
+            UNKNOWN,
+            *characters,
+            *ended,
+            *(left + right for left, right in merges),
+            LINE_END,
+        )
+        self.size = len(self.pieces)
+        self.start, self.delimiter, self.extract = range(
+            self.size, self.size + len(SPECIAL_SYMBOLS)
+        )
+        self.fingerprint = fingerprint([self.pieces, self.merges])
+        self._remembered = lru_cache(maxsize=CACHED_WORDS)(self._word)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Vocabulary":
+        """Read vocab.json and merges.txt as stage bpe wrote them. Raises UserError where they are
+        absent or do not fit together.
+        """
+        return read_vocabulary(
+            folder / "vocab.json",
+            folder / "merges.txt",
+            "run the stage that writes it again: dvc repro bpe",
+        )
+
+    def save(self, folder: Path, facts: dict[str, Any]) -> None:
+        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of what
+        decides the words).
+        """
+        from importlib.metadata import version
+
+        write_json(folder / "vocab.json", {piece: id_ for id_, piece in enumerate(self.pieces)})
+        with writing(folder / "merges.txt") as file:
+            file.write(
+                "\n".join((VERSION_LINE, *(f"{left} {right}" for left, right in self.merges)))
+                + "\n"
+            )
+        write_json(
+            folder / "meta.json",
+            {
+                **facts,
+                "size": self.size,
+                "characters": len(self.characters),
+                "merges": len(self.merges),
+                "fingerprint": self.fingerprint,
+                "ftfy": version("ftfy"),
+                "spacy": version("spacy"),
+            },
+        )
+
+    @cached_property
+    def _model(self) -> Any:
+        from tokenizers.models import BPE
+
+        table = {piece: id_ for id_, piece in enumerate(self.pieces)}
+        return BPE(table, list(self.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
+
+    @cached_property
+    def _cleaner(self) -> Cleaner:
+        return Cleaner()
+
+    def _word(self, word: str) -> tuple[int, ...]:
+        if word == NEWLINE:
+            return (self.size - 1,)
+        return tuple([piece.id for piece in self._model.tokenize(word)])
+
+    def encode_words(self, words: Iterable[str]) -> list[int]:
+        """Ids of words as cleaning gives them (lower case, NEWLINE for a line break); an unknown
+        piece is id 0.
+        """
+        remembered, alone = self._remembered, self._word
+        return list(
+            chain.from_iterable(
+                [remembered(word) if len(word) < CACHED_LENGTH else alone(word) for word in words]
+            )
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of raw text, exactly those of the authors' encoder: ftfy, standardisation, spaCy,
+        lower case, pairs. Raises UserError.
+        """
+        try:
+            return self.encode_words(self._cleaner.words(text))
+        except UnbrokenTextError:
+            raise UserError(
+                f"expected English text, found {text[:SHOWN_CHARACTERS]!r} … with more than"
+                f" {LONGEST_CHUNK:,} characters without a blank or line break; mend it or leave"
+                " it out"
+            ) from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text of ids: the pieces joined, a blank at each word's end; special symbols by name.
+        Raises ValueError for other ids.
+        """
+        pieces = []
+        for id_ in ids:
+            if not 0 <= id_ < self.size + len(SPECIAL_SYMBOLS):
+                raise ValueError(
+                    f"expected ids below {self.size + len(SPECIAL_SYMBOLS)}, found {id_}"
+                )
+            pieces.append(
+                self.pieces[id_] if id_ < self.size else SPECIAL_SYMBOLS[id_ - self.size] + WORD_END
+            )
+        return "".join(pieces).replace(WORD_END, " ")
+
+
+def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
+    """A vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless they
+    are in the authors' layout.
+    """
+    try:
+        table = read_json(table_path)
+        lines = merges_path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise UserError(
+            f"{error.filename} cannot be read ({error.strerror}); {what_to_do}"
+        ) from None
+    except ValueError as error:
+        raise UserError(
+            f"{table_path} or {merges_path} is damaged ({error}); {what_to_do}"
+        ) from None
+    merges = []
+    for row, line in enumerate(lines[1:-1] if lines[-1] == "" else lines[1:], start=2):
+        left, _, right = line.partition(" ")
+        if not left or not right or " " in right:
+            raise UserError(
+                f"{merges_path}, line {row}: expected two pieces with a blank between, found"
+                f" {line!r}; {what_to_do}"
+            )
+        merges.append((left, right))
+    if not isinstance(table, dict) or sorted(table.values(), key=str) != sorted(
+        range(len(table)), key=str
+    ):
+        raise UserError(
+            f"{table_path}: expected pieces with the ids 0 to n-1, each once, found others;"
+            f" {what_to_do}"
+        )
+    pieces = sorted(table, key=lambda piece: int(table[piece]))
+    characters = pieces[1 : 1 + (len(pieces) - len(merges) - 2) // 2]
+    vocabulary = Vocabulary(characters, merges)
+    for id_, (expected, found) in enumerate(zip_longest(vocabulary.pieces, pieces)):
+        if expected != found:
+            raise UserError(
+                f"{table_path} and {merges_path} do not fit together: id {id_} should be"
+                f" {expected!r}, found {found!r}; {what_to_do}"
+            )
+    if strange := next((piece for merge in merges for piece in merge if piece not in table), None):
+        raise UserError(
+            f"{merges_path}: expected merges of pieces that are in {table_path}, found {strange!r};"
+            f" {what_to_do}"
+        )
+    return vocabulary
+
+
+def import_authors(folder: Path, merges: int) -> Vocabulary:
+    """The authors' vocabulary from their two files in `folder`. Raises UserError unless it is
+    theirs, 40,478 entries, and has `merges`.
+    """
+    what_to_do = (
+        "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"
+        " learn"
+    )
+    vocabulary = read_vocabulary(folder / AUTHORS_FILES[0], folder / AUTHORS_FILES[1], what_to_do)
+    if vocabulary.size != AUTHORS_ENTRIES:
+        raise UserError(
+            f"{folder}: expected the authors' {AUTHORS_ENTRIES:,} entries, found"
+            f" {vocabulary.size:,}; {what_to_do}"
+        )
+    if len(vocabulary.merges) != merges:
+        raise UserError(
+            f"bpe.merges is {merges:,}, but the authors' files hold {len(vocabulary.merges):,}"
+            " merges; set it to that number, or bpe.source to learn"
+        )
+    return vocabulary

@@ -1,0 +1,164 @@
+"""The files of a corpus: which there are, in which form, and their bytes, unpacked on the way, in
+bounded memory.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from gpt1.base.errors import UserError
+
+FORMS = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
+PACKED = (".gz", ".zst")
+PACKABLE = ("text", "jsonl")
+BLOCK_BYTES = 250_000
+TIGHTEST = 250  # text never unpacks to so many times its size: a bomb
+UNPACKED_FREELY = 100_000_000  # bytes, before that is looked at
+INTERMEDIATE = (  # what Hugging Face's map() leaves beside a data set: the same texts once more
+    "cache-"
+)
+WHAT_TO_DO = (
+    "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
+)
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """A file of a corpus: its name (relative path with forward slashes, `.gz` or `.zst` left out),
+    where it is, and its form.
+
+    form: text (one book), or jsonl, parquet, arrow (a document a row).
+    """
+
+    name: str
+    path: Path
+    form: str
+
+    @property
+    def packed(self) -> bool:
+        """Whether its bytes are compressed, and so to be had from the beginning only."""
+        return self.path.suffix.lower() in PACKED
+
+
+def form_of(path: Path) -> str:
+    """The form of a file by its name; empty where it is none of a corpus."""
+    name = path.name.lower()
+    form = FORMS.get(
+        Path(
+            name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
+        ).suffix,
+        "",
+    )
+    return (
+        ""
+        if (path.suffix.lower() in PACKED and form not in PACKABLE)
+        or (form == "arrow" and name.startswith(INTERMEDIATE))
+        else form
+    )
+
+
+def list_corpus(folder: Path) -> list[CorpusFile]:
+    """Every file of a corpus under `folder`, sorted by name. Raises UserError where there is none,
+    or one is there twice.
+    """
+    if not folder.is_dir():
+        raise UserError(
+            f"expected a folder of books at {folder}, found"
+            f" {'a file' if folder.exists() else 'none'}; {WHAT_TO_DO}"
+        )
+    try:
+        paths = [path for path in folder.rglob("*") if form_of(path) and not path.is_dir()]
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}"
+        ) from None
+    found: dict[str, CorpusFile] = {}
+    for path in sorted(paths):
+        relative = path.relative_to(folder).as_posix()
+        name = relative[: -len(path.suffix)] if path.suffix.lower() in PACKED else relative
+        if not name.isprintable():
+            raise UserError(
+                f"the book's name {name!a} has characters that cannot be written down; rename the"
+                " file"
+            )
+        if name in found:
+            raise UserError(
+                f"{folder} holds {found[name].path.name} and {path.name}, one file packed and not;"
+                " take one of them away"
+            )
+        found[name] = CorpusFile(name, path, form_of(path))
+    if not found:
+        raise UserError(
+            f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))}"
+            f" other entries; {WHAT_TO_DO}"
+        )
+    return sorted(found.values(), key=lambda file: file.name)
+
+
+def blocks(file: CorpusFile, start: int, stop: int | None) -> Iterator[tuple[bytes, int]]:
+    """Bytes [start, stop) of what a file holds unpacked, block by block, each with the number of
+    bytes of the file that were read for it.
+
+    Raises UserError for a file that cannot be unpacked.
+    """
+    try:
+        with file.path.open("rb") as raw:
+            stream = _unpacked(file, raw)
+            left, position, told = start, 0, 0
+            if not file.packed:
+                raw.seek(start)
+                left, position, told = 0, start, start
+            while block := stream.read(
+                BLOCK_BYTES if stop is None else min(BLOCK_BYTES, stop - position)
+            ):
+                position += len(block)
+                if file.packed:
+                    refuse_bomb(file, position, raw.tell())
+                kept, left = block[left:], max(0, left - len(block))
+                if kept:
+                    read, told = raw.tell() - told, raw.tell()
+                    yield kept, read
+    except FileNotFoundError as error:
+        raise UserError(
+            f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
+            " it out"
+        ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(
+            f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
+        ) from None
+    except OSError as error:  # also what pyarrow raises for a broken .zst
+        if error.errno is not None:
+            raise UserError(
+                f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
+                " it out"
+            ) from None
+        raise UserError(
+            f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
+        ) from None
+
+
+def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
+    """Raise UserError where so many bytes of a file have become more than text ever is."""
+    if unpacked > UNPACKED_FREELY + TIGHTEST * bytes_:
+        raise UserError(
+            f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it"
+            " out of the corpus"
+        )
+
+
+def _unpacked(file: CorpusFile, raw: BinaryIO) -> BinaryIO:
+    """The stream of a file's unpacked bytes."""
+    if file.path.suffix.lower() == ".gz":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if file.path.suffix.lower() == ".zst":
+        import pyarrow as pa
+
+        return cast(
+            BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd"))
+        )
+    return raw

@@ -1,0 +1,263 @@
+"""Token files: written book after book, read as windows that depend on (seed, update) alone (paper,
+section 4.1: random contiguous sequences).
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, write_json
+
+SPLITS = ("train", "heldout")
+PART_BYTES = 4_000_000
+BLOCK_BYTES = 65_536
+WHAT_TO_DO = "write it again: dvc repro shard"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Bytes [start, stop) of a cleaned book: whole words."""
+
+    path: Path
+    start: int
+    stop: int
+
+    @property
+    def bytes_(self) -> int:
+        """How long it is."""
+        return self.stop - self.start
+
+
+def parts_of(path: Path) -> list[Part]:
+    """A cleaned book in parts of about PART_BYTES, cut at blanks."""
+    size = path.stat().st_size
+    cuts = [0]
+    with path.open("rb") as file:
+        for wanted in range(PART_BYTES, size, PART_BYTES):
+            file.seek(position := max(wanted, cuts[-1]))
+            while (block := file.read(BLOCK_BYTES)) and b" " not in block:
+                position += len(block)
+            cuts.append(position + block.find(b" ") + 1 if block else size)
+    return [
+        Part(path, start, stop)
+        for start, stop in zip(cuts, [*cuts[1:], size], strict=True)
+        if start < stop
+    ]
+
+
+def read_words(part: Part) -> list[str]:
+    """The words of a part, a line break among them as a word of its own."""
+    with part.path.open("rb") as file:
+        file.seek(part.start)
+        return file.read(part.stop - part.start).decode("utf-8").removesuffix(" ").split(" ")
+
+
+def token_type(vocabulary_size: int) -> str:
+    """The smallest unsigned type that holds every id of the vocabulary."""
+    return "uint16" if vocabulary_size <= 2**16 else "uint32"
+
+
+class SplitWriter:
+    """One token file and its part of the index, grown book by book."""
+
+    def __init__(self, path: Path) -> None:
+        self.file, self.digest = path.open("wb"), hashlib.sha256()
+        self.books: list[dict[str, Any]] = []
+        self.tokens = 0
+
+    def begin(self, name: str) -> None:
+        """Start the book `name`."""
+        self.books.append({"name": name, "offset": self.tokens, "tokens": 0, "words": 0})
+
+    def append(self, ids: NDArray[Any], words: int) -> None:
+        """Add tokens to the book begun last."""
+        self.file.write(data := ids.tobytes())
+        self.digest.update(data)
+        self.tokens += len(ids)
+        self.books[-1]["tokens"] += len(ids)
+        self.books[-1]["words"] += words
+
+    def close(self) -> dict[str, Any]:
+        """End the file; the split's part of the index."""
+        self.file.close()
+        documents = sum(book.get("documents", 0) for book in self.books)
+        return {
+            "tokens": self.tokens,
+            "words": sum(book["words"] for book in self.books),
+            "sha256": self.digest.hexdigest(),
+            "books": self.books,
+            **({"documents": documents} if documents else {}),
+        }
+
+
+def write_index(
+    folder: Path,
+    splits: dict[str, dict[str, Any]],
+    vocabulary_size: int,
+    vocabulary_fingerprint: str,
+    corpus_name: str,
+) -> None:
+    """Write index.json beside the token files."""
+    write_json(
+        folder / "index.json",
+        {
+            "dtype": token_type(vocabulary_size),
+            "vocabulary_size": vocabulary_size,
+            "vocabulary_fingerprint": vocabulary_fingerprint,
+            "corpus_name": corpus_name,
+            "splits": splits,
+        },
+    )
+
+
+class Shards:
+    """Token files opened for reading. Every reader reads just the rows it asks for, so memory is
+    that of its rows.
+    """
+
+    def __init__(self, folder: Path, index: dict[str, Any]) -> None:
+        self.folder, self.index = folder, index
+        self._type = np.dtype(index["dtype"]).newbyteorder("<")
+
+    @classmethod
+    def open(cls, folder: Path) -> "Shards":
+        """Open the shards in `folder`. Raises UserError where the index and the token files do not
+        agree.
+        """
+        try:
+            index = read_json(folder / "index.json")
+            expected = token_type(index["vocabulary_size"])
+            if index["dtype"] != expected:
+                raise UserError(
+                    f"{folder / 'index.json'}: a vocabulary of {index['vocabulary_size']:,} wants"
+                    f" {expected}, found {index['dtype']}; {WHAT_TO_DO}"
+                )
+            for split in SPLITS:
+                path, facts = folder / f"{split}.bin", index["splits"][split]
+                wanted, found = facts["tokens"] * np.dtype(expected).itemsize, path.stat().st_size
+                books = facts["books"]
+                counts = [
+                    count for book in (*books, facts) for count in (book["tokens"], book["words"])
+                ]
+                if any(type(count) is not int or count < 0 for count in counts):
+                    raise ValueError(f"counts of {split} that are none")
+                if [book["offset"] for book in books] != list(
+                    accumulate((book["tokens"] for book in books), initial=0)
+                )[:-1]:
+                    raise ValueError(f"books of {split} that do not follow one another")
+                if wanted != found or sum(book["tokens"] for book in books) != facts["tokens"]:
+                    raise UserError(
+                        f"{path}: the index says {facts['tokens']:,} tokens of {expected},"
+                        f" {wanted:,} bytes; found {found:,} bytes; {WHAT_TO_DO}"
+                    )
+        except OSError as error:
+            raise UserError(
+                f"{error.filename} cannot be read ({error.strerror}); {WHAT_TO_DO}"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{folder / 'index.json'} is damaged ({error}); {WHAT_TO_DO}") from None
+        return cls(folder, index)
+
+    def tokens(self, split: str) -> int:
+        """Number of tokens in a split."""
+        return int(self.index["splits"][split]["tokens"])
+
+    def words_per_token(self, split: str) -> float:
+        """Words (line breaks left out) for each token: exp(loss / words_per_token) is the
+        perplexity per word.
+        """
+        facts = self.index["splits"][split]
+        return float(facts["words"] / facts["tokens"])
+
+    def too_short(self, split: str, context: int) -> int:
+        """Number of books with fewer than context + 1 tokens: no window fits, they are never
+        drawn.
+        """
+        return sum(book["tokens"] <= context for book in self.index["splits"][split]["books"])
+
+    def windows(
+        self,
+        split: str,
+        seed: int,
+        update: int,
+        batch_size: int,
+        context: int,
+        rows: slice | None = None,
+    ) -> NDArray[np.int64]:
+        """A batch [batch, context + 1], each row inside one book, uniform over all starts, fixed by
+        (seed, update) alone.
+
+        `rows`: only these rows of the very same batch, for a process that trains on its share of
+        it.
+        """
+        starts = self.starts(split, seed, update, batch_size, context)
+        return self._read(split, starts if rows is None else starts[rows], context)
+
+    def starts(
+        self, split: str, seed: int, update: int, batch_size: int, context: int
+    ) -> NDArray[np.int64]:
+        """Where the windows of a batch begin, [batch], in tokens from the start of the split's
+        file.
+        """
+        ends, offsets = self._starts(split, context)
+        generator = np.random.Generator(
+            np.random.Philox(key=np.array([seed, update], dtype=np.uint64))
+        )
+        return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
+
+    def heldout_windows(self, count: int, context: int) -> NDArray[np.int64]:
+        """[count, context + 1] of the held-out books, the starts evenly spread over all; always the
+        same.
+        """
+        ends, offsets = self._starts("heldout", context)
+        drawn = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
+        return self._read("heldout", self._positions(drawn, ends, offsets), context)
+
+    def _starts(self, split: str, context: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For the books with a window: the running number of starts, and where each book begins.
+        Raises UserError where there is none.
+        """
+        books = self.index["splits"][split]["books"]
+        counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)
+        if not counts.sum():
+            longest = max((book["tokens"] for book in books), default=0)
+            raise UserError(
+                f"{self.folder}: no {split} book is as long as a window of {context + 1} tokens"
+                f" (the longest has {longest}); lower model.context, or bring longer books"
+            )
+        return np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
+
+    @staticmethod
+    def _positions(
+        drawn: NDArray[np.int64], ends: NDArray[np.int64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Positions in the token file of the drawn starts, which are counted over all books."""
+        book = np.searchsorted(ends, drawn, side="right")
+        return offsets[book] + drawn - np.where(book > 0, ends[book - 1], 0)
+
+    def _read(self, split: str, positions: NDArray[np.int64], context: int) -> NDArray[np.int64]:
+        windows = np.empty((len(positions), context + 1), dtype=np.int64)
+        size = self._type.itemsize
+        with (self.folder / f"{split}.bin").open("rb", buffering=0) as file:
+            for row, position in enumerate(positions.tolist()):
+                file.seek(position * size)
+                windows[row] = np.frombuffer(file.read((context + 1) * size), dtype=self._type)
+        if windows.size and windows.max() >= self.index["vocabulary_size"]:
+            raise UserError(
+                f"{self.folder / f'{split}.bin'}: expected ids below"
+                f" {self.index['vocabulary_size']:,}, found {windows.max():,}; {WHAT_TO_DO}"
+            )
+        return windows
+
+    def stream(self, split: str, tokens_at_once: int) -> Iterator[NDArray[Any]]:
+        """All tokens of a split in order, some at a time."""
+        with (self.folder / f"{split}.bin").open("rb") as file:
+            while data := file.read(tokens_at_once * self._type.itemsize):
+                yield np.frombuffer(data, dtype=self._type)

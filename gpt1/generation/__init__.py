@@ -1,1 +1,0 @@
-"""Text from a language model: decoding, perplexity, scores against references."""

@@ -1,0 +1,102 @@
+"""A file in one of the official formats of a task, whichever it is: its examples, and what could
+not be read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from gpt1.base.errors import UserError
+from gpt1.tasks.formats import read_rows
+from gpt1.tasks.layouts import Format, Jsonl, Tsv
+from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
+from gpt1.tasks.table import Task
+
+LOOKED_AT = 200  # rows by which the format is known
+
+
+@dataclass(frozen=True)
+class OfficialFile:
+    """The examples of a file in their order; unreadable: how many rows for which reason; left_out:
+    those that the field leaves out too.
+    """
+
+    examples: list[Example]
+    labelled: bool
+    unreadable: dict[str, int]
+    left_out: dict[str, int]
+
+
+def formats_of(task: Task, file_name: str) -> list[Format]:
+    """Every format in which the task's files come, and those without their labels: that of a file
+    of this name first.
+    """
+    splits = [split for layout in task.layouts for split in layout]
+    ordered = [
+        *(split.format for split in splits if file_name in split.files),
+        *(split.format for split in splits),
+    ]
+    headed = [
+        form
+        for form in ordered
+        if isinstance(form, Tsv | Jsonl) and not (isinstance(form, Tsv) and form.columns)
+    ]
+    without = [replace(form, label=None) for form in headed if isinstance(form, Tsv | Jsonl)]
+    return list(dict.fromkeys(sorted((*ordered, *without), key=lambda form: form.label is None)))
+
+
+def read_official(path: Path, task: Task) -> OfficialFile:
+    """Read a file by the first format that most of its first rows have, labels if there are any.
+
+    Raises UserError where the file is not there, has no rows, or is in none of the task's formats.
+    """
+    if not path.is_file():
+        raise UserError(
+            f"{path}: expected a file in an official format of {task.name}, found"
+            f" {'a folder' if path.is_dir() else 'none'}; such files lie in"
+            f" data/acquire/tasks/{task.name}/"
+        )
+    complaints: list[str] = []
+    for form in formats_of(task, path.name):
+        try:
+            counted, bad = _counts(islice(read_rows(path, form, task), LOOKED_AT))
+        except UserError as error:
+            complaints.append(str(error))
+            continue
+        if counted > len(bad):
+            return _read(path, form, task)
+        complaints += [f"row {row.row}: {row.detail}" for row in bad[:1]]
+    raise UserError(
+        f"{path}: expected a file in an official format of {task.name}, found none of them: "
+        f"{complaints[0] if complaints else 'it has no rows'}; see {task.origin}"
+    )
+
+
+def _counts(rows: Iterable[Example | Unreadable]) -> tuple[int, list[Unreadable]]:
+    """How many rows are examples, or rightly none; and the rows that cannot be read."""
+    items = list(rows)
+    bad = [item for item in items if isinstance(item, Unreadable) and not item.expected]
+    return len(items) - len(bad), bad
+
+
+def _read(path: Path, form: Format, task: Task) -> OfficialFile:
+    items = list(read_rows(path, form, task))
+    examples = [item for item in items if isinstance(item, Example)]
+    if not examples:
+        raise UserError(
+            f"{path}: expected rows with a label, found none; give a file with some, or one without"
+            " that column"
+        )
+    left = [item for item in items if isinstance(item, Unreadable)]
+    unreadable, left_out = (
+        Counter(item.reason for item in left if item.expected is expected)
+        for expected in (False, True)
+    )
+    if gold := [
+        example for example in examples if example.label != UNLABELLED
+    ]:  # an export has -1 for a label that there is not
+        left_out["no gold label"] += len(examples) - len(gold)
+    labelled = form.label is not None and bool(gold)
+    return OfficialFile(gold if labelled else examples, labelled, dict(unreadable), dict(+left_out))

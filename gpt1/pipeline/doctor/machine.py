@@ -1,0 +1,248 @@
+"""The machine: cores, memory, bf16, GPU, DeepSpeed, compiler, disk."""
+
+import errno
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from gpt1.base.cores import cores
+from gpt1.base.errors import UserError
+from gpt1.base.files import DATA, LOGS, read_json
+from gpt1.pipeline.doctor.finding import GB, Finding, size
+
+LEAST_DISK = 1.0 * GB  # the made-up town's run takes 0.6 GB
+PROBE_BYTES = 1 << 20
+ROOM = (
+    "make room: make clean, gpt1 worktrees --remove all, dvc gc --workspace (drops results of other"
+    " parameters)"
+)
+
+
+def settings() -> list[Finding]:
+    """Cores, and whether the GPT1_… settings make sense together."""
+    from gpt1.pipeline.doctor.names import unknown_settings
+    from gpt1.train.launch import read_machine
+
+    try:
+        machine, widest = read_machine(), read_machine(over_hosts=True)
+    except UserError as error:
+        found, _, cure = str(error).rpartition("; ")
+        return [Finding("settings", "do", found, cure), *unknown_settings()]
+    where = "on the CPU" if machine.device == "cpu" else "on GPUs"
+    return [
+        Finding(
+            "cores",
+            "ok",
+            f"{cores()}; trainings run in {machine.processes}"
+            f" {'process' if machine.processes == 1 else 'processes'} of {machine.threads} threads"
+            f" {where}"
+            + f"; pre-training in {widest.processes} on {widest.hosts} hosts"
+            * (widest.hosts > 1),
+        ),
+        *unknown_settings(),
+    ]
+
+
+def memory() -> list[Finding]:
+    """Whether there is room for one training of params.yaml."""
+    from psutil import virtual_memory
+
+    from gpt1.params.schema import read_params
+    from gpt1.pipeline.slots import lanes_of_cpu, memory_bytes, training_bytes
+    from gpt1.train.launch import MICRO_BATCH_TOKENS
+
+    free = min(float(virtual_memory().available), memory_bytes())
+    measured, most = measured_bytes(), training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"])
+    needs = measured or most
+    takes = (
+        f"took at most {size(needs)} when it last ran"
+        if measured
+        else f"takes at most {size(needs)}, reckoned with caution"
+    )
+    found = f"{size(free)} free of {size(memory_bytes())}, a training on the CPU {takes}"
+    if free < needs:
+        return [
+            Finding(
+                "memory",
+                "do",
+                found,
+                "end other programs, or set GPT1_MICRO_BATCH in .env to fewer rows",
+            )
+        ]
+    return [Finding("memory", "ok", f"{found}; {lanes_of_cpu()} side by side")]
+
+
+def measured_bytes() -> float:
+    """The most memory that a training of params.yaml's sizes has taken in a process here; 0 where
+    none has run since they changed.
+    """
+    from gpt1.pipeline.status.made_with import changed_since
+
+    if changed_since("pretrain@transformer"):
+        return 0.0
+    peaks = [0.0]
+    for path in LOGS.glob("*/*-speed.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            facts = read_json(path)
+            peaks += [float(facts["peak_memory_bytes"])] if facts["device"] == "cpu" else []
+    return max(peaks)
+
+
+def accelerators() -> list[Finding]:
+    """GPUs, and whether torch and the driver agree; without one whether the processor multiplies
+    bf16 numbers.
+    """
+    import torch
+
+    from gpt1.pipeline.plan.machines import nvidia_smi
+    from gpt1.train.precision import native_bf16
+
+    seen, usable = (
+        len(nvidia_smi("memory.total")),
+        torch.cuda.device_count() if torch.cuda.is_available() else 0,
+    )
+    if usable:
+        found = [
+            Finding(
+                "GPU",
+                "ok",
+                f"{usable} × {torch.cuda.get_device_name(0)}, torch {torch.__version__}",
+            )
+        ]
+    elif seen and torch.version.cuda is None:
+        found = [
+            Finding(
+                "GPU",
+                "do",
+                f"{seen} there, but torch {torch.__version__} is built for CPUs",
+                "rm -rf .venv and make setup without TORCH_INDEX, which takes the CUDA build",
+            )
+        ]
+    elif seen:
+        found = [
+            Finding(
+                "GPU",
+                "do",
+                f"{seen} there, but torch cannot use them (built for CUDA {torch.version.cuda})",
+                "update the driver; nvidia-smi says which CUDA it knows; or set GPT1_DEVICE=cpu in"
+                " .env",
+            )
+        ]
+    else:
+        found = [
+            Finding(
+                "GPU",
+                "note",
+                "none: everything runs on the CPU; gpt1 plan says how long that takes",
+            )
+        ]
+    bf16 = native_bf16()
+    return [
+        *found,
+        Finding(
+            "bf16",
+            "ok" if bf16 else "note",
+            (
+                "multiplied by the processor"
+                if bf16
+                else "not known to this processor: emulated, the same numbers at the speed of fp32"
+            ),
+        ),
+    ]
+
+
+def tools() -> list[Finding]:
+    """DeepSpeed, and the compiler that torch.compile needs."""
+    from importlib import metadata
+
+    from gpt1.pipeline.settings import setting
+    from gpt1.train.speed import NO_COMPILER, compiler
+
+    several, hosts = setting("GPT1_PROCESSES") not in (None, "", "1"), setting("GPT1_HOSTFILE")
+    try:
+        use = "in use" if several or hosts else "for several processes"
+        deepspeed = Finding("DeepSpeed", "ok", f"{metadata.version('deepspeed')}, {use}")
+    except metadata.PackageNotFoundError:
+        deepspeed = Finding("DeepSpeed", "do", "absent", "make setup")
+    if hosts and not shutil.which("pdsh"):
+        deepspeed = Finding(
+            "DeepSpeed",
+            "do",
+            "GPT1_HOSTFILE is set, and pdsh, by which other hosts are reached, is absent",
+            "install pdsh, or start processes by srun, mpirun or torchrun",
+        )
+    path, (found, _, cure) = compiler(), NO_COMPILER.partition(": ")
+    if path or setting("GPT1_COMPILE") == "0":
+        return [deepspeed, Finding("compiler", "ok", path or "none, and GPT1_COMPILE=0 asks none")]
+    asked = setting("GPT1_COMPILE") == "1"
+    return [
+        deepspeed,
+        Finding("compiler", "do", f"GPT1_COMPILE=1 is set, but {found}", cure)
+        if asked
+        else Finding("compiler", "note", NO_COMPILER),
+    ]
+
+
+def disk() -> list[Finding]:
+    """Room for data, DVC's cache and temporary files, and whether they can be written."""
+    places = {
+        "data": DATA,
+        "DVC's cache": Path(".dvc"),
+        "temporary files": Path(tempfile.gettempdir()),
+    }
+    devices: dict[int, list[str]] = {}
+    findings, planned = [], planned_bytes()
+    for name, path in places.items():
+        if path.is_dir():
+            if problem := unwritable(path):
+                findings.append(Finding("disk", "do", f"{path} ({name}) {problem[0]}", problem[1]))
+            devices.setdefault(path.stat().st_dev, []).append(name)
+    for device, names in devices.items():
+        path = next(
+            path for path in places.values() if path.is_dir() and path.stat().st_dev == device
+        )
+        free, least = (
+            float(shutil.disk_usage(path).free),
+            max(LEAST_DISK, planned) if "data" in names else LEAST_DISK / 4,
+        )
+        found = f"{size(free)} free for {' and '.join(names)}"
+        if free < least and not findings:
+            findings.append(
+                Finding(
+                    "disk",
+                    "do",
+                    f"{found}; {size(least)} are"
+                    f" wanted{' by the plan' if least == planned else ''}",
+                    ROOM,
+                )
+            )
+        elif "data" in names and not findings:
+            findings.append(Finding("disk", "ok", found))
+    return findings
+
+
+def unwritable(folder: Path) -> tuple[str, str] | None:
+    """Why nothing can be written into a folder, and what to do; None where it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "has no room left", ROOM
+        return (
+            f"cannot be written ({error.strerror})",
+            "clone into a folder where you may write, or make this one yours",
+        )
+    return None
+
+
+def planned_bytes() -> float:
+    """Disk that the last `gpt1 plan` of params.yaml expects a run to take; 0 for no plan."""
+    try:
+        return float(
+            sum(stage["disk_bytes"] for stage in read_json(LOGS / "plan.json")["stages"].values())
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return 0.0

@@ -1,0 +1,229 @@
+"""What each stage of a run has to do: updates, tokens, operations, bytes. Follows gpt1/train and
+gpt1/stages, whose loops it counts.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.schema import Finetune, NetworkName, Params
+from gpt1.pipeline.plan import counts, facts, formulas
+from gpt1.pipeline.plan.formulas import Network
+from gpt1.pipeline.schedule import Stage, group
+from gpt1.sources.table import is_made_up
+from gpt1.train.schedules import snapshot_updates
+
+KEPT_CHECKPOINTS = 3  # gpt1/train/checkpoint.py: the last two, and one in the making
+OTHERS_EVALUATED = (
+    1.7  # times: with the last weights, and with the best where these are not the last
+)
+TOKEN_BYTES = 2.0
+
+Kind = Literal["pretrain", "finetune", "score", "text"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A stage's work. rows, sequences, length: of one update; networks: made one after another;
+    operations, tokens: of the whole stage.
+
+    bytes_read: of raw text; counted: whether its rows were counted in files, not known from tables.
+    """
+
+    stage: str
+    kind: Kind
+    counted: bool = True
+    name: NetworkName = "transformer"
+    network: Network | None = None
+    rows: int = 0
+    sequences: int = 1
+    length: float = 0.0
+    networks: int = 0
+    updates: int = 0
+    flops: float = 0.0
+    scored_flops: float = 0.0
+    tokens: float = 0.0
+    bytes_read: float = 0.0
+    disk_bytes: float = 0.0
+
+    @property
+    def update_tokens(self) -> float:
+        """Tokens of one update."""
+        return self.rows * self.sequences * self.length
+
+
+def network_of(name: NetworkName, params: Params, rows: int) -> Network:
+    """The sizes of one of the two networks with so many rows of embeddings."""
+    return Network(params.model, params.lstm.units if name == "lstm" else 0, rows)
+
+
+def pretraining(stage: str, name: NetworkName, params: Params, fresh: Collection[str]) -> Work:
+    """A pre-training with its held-out evaluations, snapshots and checkpoints."""
+    corpus, recipe, context = counts.corpus(params, fresh), params.pretrain, params.model.context
+    network = network_of(name, params, corpus.rows)
+    update_tokens = recipe.batch_size * context
+    updates = recipe.updates or max(1, round((recipe.epochs or 0) * corpus.tokens / update_tokens))
+    evaluations = updates // recipe.heldout_updates + (updates % recipe.heldout_updates > 0)
+    forward = formulas.hidden_flops(network, context) + formulas.softmax_flops(network)
+    weights = len(snapshot_updates(updates, recipe.snapshots_per_decade)) + 1
+    stored = weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
+    return Work(
+        stage,
+        "pretrain",
+        corpus.counted or recipe.updates is not None,
+        name,
+        network,
+        recipe.batch_size,
+        1,
+        context,
+        1,
+        updates,
+        updates * update_tokens * formulas.training_flops(network, context, True),
+        evaluations * recipe.heldout_windows * context * forward,
+        updates * update_tokens,
+        disk_bytes=stored * formulas.parameters(network),
+    )
+
+
+def evaluations_of(recipe: Finetune, updates_in_epoch: int) -> int:
+    """Times that a fine-tuning looks at the selection split: after each epoch, and in the first at
+    the updates that are named.
+    """
+    return recipe.epochs + sum(update < updates_in_epoch for update in recipe.evaluation_updates)
+
+
+def finetuning(
+    stage: str,
+    name: NetworkName,
+    task: str,
+    recipe: Finetune,
+    networks: int,
+    keep_weights: bool,
+    params: Params,
+    fresh: Collection[str],
+) -> Work:
+    """Fine-tunings of one task by one recipe, one for each of `networks` seeds (and numbers of
+    layers).
+    """
+    seen = counts.task(task, params, fresh)
+    network = network_of(name, params, counts.corpus(params, fresh).rows + counts.SPECIAL_SYMBOLS)
+    softmax = network._replace(
+        rows=network.rows + params.model.context
+    )  # it runs over the positions' rows too, as the authors' does
+    in_epoch = seen.train // recipe.batch_size
+    updates = networks * in_epoch * recipe.epochs
+    tokens = updates * recipe.batch_size * seen.sequences * seen.length
+    scored = (
+        networks
+        * (evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * seen.others)
+        * seen.sequences
+        * seen.length
+    )
+    flops = formulas.training_flops(softmax, seen.length, recipe.lambda_lm > 0)
+    weights = (
+        networks * formulas.WEIGHT_BYTES * formulas.parameters(network) if keep_weights else 0.0
+    )
+    return Work(
+        stage,
+        "finetune",
+        seen.counted,
+        name,
+        network,
+        recipe.batch_size,
+        seen.sequences,
+        seen.length,
+        networks,
+        updates,
+        tokens * flops,
+        scored * formulas.hidden_flops(network, seen.length),
+        tokens,
+        disk_bytes=weights,
+    )
+
+
+def scoring(stage: str, name: NetworkName, params: Params, fresh: Collection[str]) -> Work:
+    """Every snapshot's reading of the zero-shot sets."""
+    pretrained = pretraining(stage, name, params, fresh)
+    assert pretrained.network is not None
+    snapshots = len(snapshot_updates(pretrained.updates, params.pretrain.snapshots_per_decade))
+    sets = [counts.asked(one, params, fresh) for one in params.zero_shot]
+    tokens = snapshots * sum(one.tokens for one in sets)
+    flops = formulas.hidden_flops(
+        pretrained.network, params.model.context / 2
+    ) + formulas.softmax_flops(pretrained.network)
+    return Work(
+        stage,
+        "score",
+        all(one.counted for one in sets),
+        name,
+        pretrained.network,
+        networks=snapshots,
+        scored_flops=tokens * flops,
+        tokens=tokens,
+    )
+
+
+def text_work(stage: str, item: str, params: Params, fresh: Collection[str]) -> Work:
+    """A stage without a network: how much raw text it goes through, and writes."""
+    corpus, verb = counts.corpus(params, fresh), group(stage)
+    plain = Work(stage, "text", corpus.counted)
+    if verb in ("world", "clean", "contamination", "bpe", "shard") or item == "books":
+        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}.get(
+            verb, corpus.bytes_
+        )
+        return replace(plain, bytes_read=corpus.bytes_, disk_bytes=written)
+    if verb == "acquire":
+        size = (
+            facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
+            if not is_made_up(params.sources[item].folder)
+            else 0.0
+        )
+        return replace(plain, counted=False, bytes_read=size, disk_bytes=size)
+    if verb == "encode":
+        seen, row = counts.task(item, params, fresh), params.sources[item]
+        tokens = (
+            (seen.train + seen.dev + seen.others) * seen.length * min(2, seen.sequences)
+        )  # a passage is read once
+        return replace(
+            plain,
+            counted=seen.counted,
+            bytes_read=tokens * facts.bytes_a_token(row.folder, params.bpe.merges),
+            disk_bytes=tokens * seen.sequences * TOKEN_BYTES,
+        )
+    return plain
+
+
+def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
+    """The work of a stage of dvc.yaml; `fresh` are the stages whose outputs are up to date."""
+    verb, _, item = stage.name.partition("@")
+    network: NetworkName = "lstm" if item == "lstm" else "transformer"
+    if params.pretrain.source == "official" and verb in ("pretrain", "zero_shot"):
+        return Work(stage.name, "text")  # imported weights: some windows of the held-out books
+    if verb == "pretrain":
+        return pretraining(stage.name, network, params, fresh)
+    if verb == "zero_shot":
+        return scoring(stage.name, network, params, fresh)
+    if verb == "finetune":
+        recipe = finetune_recipe(params, item)
+        return finetuning(stage.name, network, item, recipe, len(recipe.seeds), True, params, fresh)
+    if verb == "ablate":
+        row = params.ablate[item]
+        recipe = finetune_recipe(params, row.task, row.variant)
+        return finetuning(
+            stage.name,
+            params.variants[row.variant].network,
+            row.task,
+            recipe,
+            len(recipe.seeds),
+            False,
+            params,
+            fresh,
+        )
+    if verb == "transfer":
+        recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
+        parts = sum(count < params.model.layers for count in layers)
+        return finetuning(
+            stage.name, network, item, recipe, parts * len(recipe.seeds), False, params, fresh
+        )
+    return text_work(stage.name, item, params, fresh)

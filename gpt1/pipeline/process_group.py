@@ -1,0 +1,138 @@
+"""A process group that does not outlive whoever made it, even one ended by SIGKILL: a guard in it
+waits for its pipe to close.
+
+`python -m gpt1.pipeline.process_group` is the guard. It leads the group, so the group's id stays
+valid, and holds the files it was given, a lock, for as long as anything of the group lives.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+DVC = ["-m", "dvc"]  # what follows the interpreter on its command lines
+GRACE_SECONDS = 30.0  # a micro-batch of the paper's size on a CPU, and a checkpoint
+
+
+@contextmanager
+def process_group(held_file: int) -> Iterator[int]:
+    """The id of a new process group (for Popen and killpg); it holds `held_file`, a descriptor, and
+    ends at the end of the block.
+    """
+    guard = subprocess.Popen(
+        [sys.executable, "-m", "gpt1.pipeline.process_group"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(held_file,),
+        process_group=0,
+    )
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    try:
+        guard.stdout.read(1)  # from here on it takes no notice of signals to the group
+        yield guard.pid
+    finally:
+        guard.stdin.close()
+        guard.wait()
+        guard.stdout.close()
+
+
+def members(group: int) -> list[Any]:
+    """What lives in a process group, as psutil's processes."""
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def end_group(group: int, insistence: int, asked: set[tuple[int, int]]) -> None:
+    """End what DVC has started in the group: by SIGINT at insistence 1, by SIGKILL at 2; at 3 kill
+    the whole group.
+
+    Not DVC itself before that: it could be writing dvc.lock, and records what has just finished;
+    when its stage fails it ends by itself, but it can also be about to start one. So call this
+    until all have ended; `asked` keeps who has been signalled already.
+    """
+    if insistence > 2:
+        os.killpg(group, signal.SIGKILL)
+        return
+    started_by_dvc, orphans = stages_in(group)
+    _tell([*started_by_dvc, *orphans], insistence, asked)
+
+
+def end_orphans(group: int) -> None:
+    """End what a killed DVC has left in the group, in the same way, and wait for it: nothing is to
+    start beside it.
+    """
+    began, asked = time.monotonic(), set[tuple[int, int]]()
+    while orphans := stages_in(group)[1]:
+        _tell(orphans, 1 if time.monotonic() - began < GRACE_SECONDS else 2, asked)
+        time.sleep(0.1)
+
+
+def stages_in(group: int) -> tuple[list[Any], list[Any]]:
+    """What DVC has started in the group, and what has lost the DVC that started it; as psutil's
+    processes.
+    """
+    import psutil
+
+    parents, spared = {}, {group}  # its leader is the guard
+    for process in members(group):
+        with suppress(psutil.Error):
+            parents[process] = process.ppid()
+            if process.cmdline()[1:3] == DVC:
+                spared.add(process.pid)
+    pids = {process.pid for process in parents}
+    return (
+        [process for process, parent in parents.items() if parent in spared],
+        [
+            process
+            for process, parent in parents.items()
+            if parent not in pids and process.pid not in spared
+        ],
+    )
+
+
+def _tell(processes: list[Any], insistence: int, asked: set[tuple[int, int]]) -> None:
+    import psutil
+
+    for process in processes:
+        if (process.pid, insistence) not in asked:
+            asked.add((process.pid, insistence))
+            for told in [process, *_descendants(process)]:
+                with suppress(psutil.Error):
+                    told.send_signal(signal.SIGINT if insistence == 1 else signal.SIGKILL)
+
+
+def _descendants(process: Any) -> list[Any]:
+    import psutil
+
+    with suppress(psutil.Error):
+        return list(process.children(recursive=True))
+    return []
+
+
+def guard() -> None:
+    """Wait until the pipe at stdin closes, then end the group: by SIGINT, so that a training saves
+    a checkpoint; in the end by SIGKILL.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.write(1, b".")
+    sys.stdin.buffer.read()
+    began, asked = time.monotonic(), set[tuple[int, int]]()
+    while any(process.pid != os.getpid() for process in members(os.getpgrp())):
+        end_group(os.getpgrp(), 1 + int((time.monotonic() - began) // GRACE_SECONDS), asked)
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    guard()

@@ -1,1 +1,0 @@
-"""The paper's numbers, ours beside them, as markdown, CSV and LaTeX. No torch."""

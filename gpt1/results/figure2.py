@@ -1,0 +1,397 @@
+"""Figure 2 of the paper, ours beside it: layer transfer and zero-shot behaviours as pictures, data
+and numbers.
+"""
+
+import csv
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpt1.base.files import write_json
+from gpt1.params.schema import Params
+from gpt1.results import panels
+from gpt1.results.drawing import NETWORK_TITLES, write_pictures
+from gpt1.results.formats import bounds_of, grid
+from gpt1.results.notes import METRIC_WORDS
+from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
+from gpt1.results.tables import between
+from gpt1.results.training import networks
+from gpt1.results.transfer import Transferred, transferred
+from gpt1.results.words import NONE, counted, number, signed
+from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
+from gpt1.tasks.table import TASKS
+
+CSV_COLUMNS = (
+    "panel",
+    "task",
+    "title",
+    "metric",
+    "split",
+    "network",
+    "x",
+    "seed",
+    "score",
+    "low",
+    "high",
+    "standard_error",
+    "normalised",
+    "examples",
+    "source",
+)
+OURS, PAPER = "ours", "paper, read off by eye"
+PLOTTED_NETWORKS = ("transformer", "lstm")
+
+
+def write(params: Params, folder: Path) -> str:
+    """Fill `folder` with both panels, their data and numbers; returns the page. Raises UserError
+    where results are missing or broken.
+    """
+    curves, found = transferred(params), behaviours(params)
+    write_pictures(folder, "figure2-left", lambda: panels.left(curves, params.model.layers))
+    write_pictures(folder, "figure2-right", lambda: panels.right(found))
+    _write_csv(folder / "figure2.csv", CSV_COLUMNS, records(curves, found))
+    _write_csv(folder / "left.csv", *_left_plot(curves))
+    _write_csv(folder / "right.csv", *_right_plot(found))
+    write_json(folder / "metrics.json", {"figure2": metrics(curves, found)})
+    text = page(params, curves, found)
+    (folder / "figure2.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[dict[str, Any]]:
+    """Every point of both panels as one flat record; x is layers on the left and updates on the
+    right, scores are x 100.
+    """
+    rows: list[dict[str, Any]] = []
+    for curve in curves:
+        about = {
+            "panel": "left",
+            "task": curve.task,
+            "title": curve.title,
+            "metric": curve.metric,
+            "network": "transformer",
+        }
+        for layers, result in curve.points.items():
+            ours = about | {
+                "x": layers,
+                "split": curve.measured.split,
+                "examples": curve.measured.examples,
+                "source": OURS,
+            }
+            rows += [
+                ours | {"seed": seed, "score": score}
+                for seed, score in result.sample.scores.items()
+            ]
+            rows.append(
+                ours | {"seed": "mean", "score": result.estimate.value} | bounds_of(result.estimate)
+            )
+        if not curve.made_up:
+            rows += [
+                about | {"x": layers, "score": score, "source": PAPER}
+                for layers, score in FIGURE2_LAYERS.get(curve.task, ())
+            ]
+    for one in found:
+        about = {
+            "panel": "right",
+            "task": one.set,
+            "title": one.scale.title,
+            "metric": one.metric,
+            "network": one.network,
+        }
+        rows += [
+            about
+            | {
+                "x": point.update,
+                "score": point.score,
+                "standard_error": point.standard_error,
+                "examples": one.examples,
+                "normalised": normalised(point.score, one.scale),
+                "source": OURS,
+            }
+            for point in one.points
+        ]
+        if one.network == "transformer" and not one.made_up:
+            rows.append(about | {"normalised": FIGURE2_ZERO_SHOT[one.set], "source": PAPER})
+    return rows
+
+
+def metrics(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> dict[str, Any]:
+    """Our numbers for `dvc metrics`: by task and layers, and by network and set at the first and
+    last snapshot.
+    """
+    layers: dict[str, Any] = {}
+    for curve in curves:
+        points = {
+            str(count): {
+                name: round(value, 4)
+                for name, value in (
+                    ("score", result.estimate.value),
+                    *bounds_of(result.estimate).items(),
+                )
+            }
+            for count, result in curve.points.items()
+        }
+        layers[curve.task] = points | {"rise": round(_rise(curve), 4)}
+    zero_shot: dict[str, dict[str, Any]] = {}
+    for one in found:
+        first, last = one.points[0], one.points[-1]
+        zero_shot.setdefault(one.network, {})[one.set] = {
+            "first": round(first.score, 4),
+            "last": round(last.score, 4),
+            "standard_error": round(last.standard_error, 4),
+            "first_normalised": round(normalised(first.score, one.scale), 4),
+            "last_normalised": round(normalised(last.score, one.scale), 4),
+        }
+    return {"layers": layers, "zero_shot": zero_shot}
+
+
+def page(params: Params, curves: Sequence[Transferred], found: Sequence[Behaviour]) -> str:
+    """Captions, pictures, both tables and notes as markdown."""
+    model = params.model
+    layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
+    facts = (
+        f"Profile {params.profile}; pre-trained on {params.clean.corpus_name}; {layers} of width"
+        f" {model.width}."
+    )
+    parts = [
+        "# Figure 2 of the paper: layer transfer and zero-shot behaviours",
+        facts,
+        "## Left: the effect of transferring more layers",
+        "![layers transferred](figure2-left.svg)",
+        _layer_table(curves),
+        _bullets(_layer_notes(params, curves)),
+        "## Right: zero-shot behaviours over pre-training",
+        "![zero-shot behaviours](figure2-right.svg)",
+        *(
+            _zero_shot_table([one for one in found if one.network == network])
+            for network in PLOTTED_NETWORKS
+        ),
+        _bullets(_zero_shot_notes(params, found)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _rise(curve: Transferred) -> float:
+    """Mean with most layers less mean with fewest."""
+    means = [result.estimate.value for result in curve.points.values()]
+    return means[-1] - means[0]
+
+
+def _layer_table(curves: Sequence[Transferred]) -> str:
+    """Mean with its interval by layers, a row a number of layers; then the rise."""
+    if not curves:
+        return ""
+    header = [
+        "layers transferred",
+        *(
+            f"{curve.title} {curve.measured.split} ({METRIC_WORDS[curve.metric]}), "
+            f"{counted(len(curve.seeds), 'seed')}"
+            for curve in curves
+        ),
+    ]
+    counts = sorted({count for curve in curves for count in curve.points})
+    rows = [
+        [
+            str(count),
+            *(
+                (
+                    f"{number(result.estimate.value)} {between(result.estimate)}"
+                    if (result := curve.points.get(count))
+                    else NONE
+                )
+                for curve in curves
+            ),
+        ]
+        for count in counts
+    ]
+    return grid(
+        header,
+        [
+            *rows,
+            ["most less fewest", *(signed(_rise(curve)) for curve in curves)],
+            ["majority class", *(number(curve.measured.majority) for curve in curves)],
+        ],
+    )
+
+
+def _layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
+    lines = []
+    if curves:
+        seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
+        lines.append(
+            f"Ours: mean over the seeds that every number of layers has ({seeds}), with its"
+            " interval as in the tables; the band is the same. 0 layers: the embeddings only. All"
+            " layers: the ordinary fine-tuning, not trained again."
+        )
+        if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
+            lines.append(
+                f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip"
+                " or a peak at one number of layers may be that seed's own; transfer.<task>.seeds"
+                " of params.yaml asks for more."
+            )
+        lines += [
+            "Scored as in the tables: test with the weights chosen on dev where test labels are"
+            " public, else dev at the last update. The paper draws training scores too; fine-tuning"
+            " keeps its answers to dev and test only, so they are not here."
+        ]
+        compared = [curve for curve in curves if curve.task in FIGURE2_LAYERS and not curve.made_up]
+        if compared:
+            ends = "; ".join(
+                f"{curve.title}"
+                f" {' to '.join(f'{score:.0f}' for _, score in FIGURE2_LAYERS[curve.task])}"
+                for curve in compared
+            )
+            lines.append(
+                f"The paper's curve: only its ends at 0 and {panels.PAPER_LAYERS} layers, on dev,"
+                f" read off by eye within 2 points ({ends}), joined by a straight line."
+            )
+    if made_up := [curve.title for curve in curves if curve.made_up]:
+        lines.append(
+            f"{', '.join(made_up)}: made up, in the official file formats; the paper's curve is"
+            " left out, for nothing compares."
+        )
+    if missing := [TASKS[task].title for task in FIGURE2_LAYERS if task not in params.transfer]:
+        lines.append(
+            f"Left out: {' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
+            " row in transfer of params.yaml."
+        )
+    return lines
+
+
+def _zero_shot_table(found: Sequence[Behaviour]) -> str:
+    """One network: relative performance and, in brackets, the score x 100, a row a snapshot."""
+    if not found:
+        return ""
+    header = [
+        f"{NETWORK_TITLES[found[0].network]}, update",
+        *(f"{one.scale.title} ({METRIC_WORDS[one.metric]})" for one in found),
+    ]
+    points = [{point.update: point for point in one.points} for one in found]
+    updates = sorted({update for by_update in points for update in by_update})
+    rows = [
+        [
+            f"{update:,}",
+            *(
+                (
+                    f"{number(normalised(by_update[update].score, one.scale), '.2f')}"
+                    f" ({number(by_update[update].score)})"
+                    if update in by_update
+                    else NONE
+                )
+                for one, by_update in zip(found, points, strict=True)
+            ),
+        ]
+        for update in updates
+    ]
+    errors = [
+        f"{statistics.fmean(normalised_error(error, one.scale) for error in each):.2f}"
+        f" ({statistics.fmean(each):.1f})"
+        for one in found
+        for each in [[point.standard_error for point in one.points]]
+    ]
+    return grid(header, [*rows, ["one SE, mean", *errors]])
+
+
+def _zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
+    lines = []
+    own = {one.set: one for one in found if one.network == "transformer"}
+    if found:
+        scales = "; ".join(
+            f"{one.scale.behaviour}: {one.scale.title}, {one.metric}, {one.examples:,} examples,"
+            f" {one.scale.random:g} to {one.scale.state_of_the_art:g} ({one.scale.source})"
+            for one in own.values()
+        )
+        lines += [
+            (
+                "Relative task performance: (score − random) / (single-model state of the art"
+                " before the paper − random); in brackets the score × 100. From random to state of"
+                f" the art: {scales}."
+            ),
+            (
+                "The bands here are one standard error of the examples, so that eight curves do not"
+                " hide one another, and no 95% interval: analytic for accuracies, a seeded"
+                " bootstrap for Matthews correlation. One pre-training a network, so they say"
+                " nothing of other seeds."
+            ),
+        ]
+        lines += [
+            f"{NETWORK_TITLES[one.network]}, {one.scale.title}: {note}"
+            for one in found
+            for note in one.notes
+        ]
+        if real := [one for one in own.values() if not one.made_up]:
+            ends = ", ".join(f"{one.scale.title} {FIGURE2_ZERO_SHOT[one.set]:.2f}" for one in real)
+            lines.append(
+                "The paper's marks at the right edge: where its Transformer ends, after about a"
+                f" million updates, read off by eye ({ends})."
+            )
+    if made_up := [one.scale.title for one in own.values() if one.made_up]:
+        lines.append(
+            f"{', '.join(made_up)}: made up, in the official file formats. The state of the art is"
+            " that of the real sets and means nothing here: 1 is no goal, only the scale of the"
+            " axis; the paper's marks are left out."
+        )
+    if missing := [
+        scale.title for name, scale in ZERO_SHOT.items() if name not in params.zero_shot
+    ]:
+        lines.append(
+            f"Left out: {', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
+            " in zero_shot of params.yaml."
+        )
+    if found and "lstm" not in networks(params):
+        lines.append("Left out: the LSTM, which no variant of params.yaml asks for.")
+    return lines
+
+
+def _left_plot(curves: Sequence[Transferred]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Columns and rows for `dvc plots`: layers, then a column a task; the paper's two are there in
+    any case, empty if need be.
+    """
+    tasks = list(dict.fromkeys([*FIGURE2_LAYERS, *(curve.task for curve in curves)]))
+    points = {curve.task: curve.points for curve in curves}
+    counts = sorted({count for curve in curves for count in curve.points}) or [0]
+    return ["layers", *tasks], [
+        {"layers": count}
+        | {task: points[task][count].estimate.value for task in points if count in points[task]}
+        for count in counts
+    ]
+
+
+def _right_plot(found: Sequence[Behaviour]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Columns and rows for `dvc plots`: update, then the relative performance of each network on
+    each set, empty where absent.
+    """
+    names = [f"{network}_{name}" for network in PLOTTED_NETWORKS for name in ZERO_SHOT]
+    rows: dict[int, dict[str, Any]] = {}
+    for one in found:
+        for point in one.points:
+            row = {
+                "update": point.update,
+                "log10_update": math.log10(point.update),
+            }  # DVC's plots know no logarithmic axis
+            rows.setdefault(point.update, row)[f"{one.network}_{one.set}"] = normalised(
+                point.score, one.scale
+            )
+    return ["update", "log10_update", *names], [rows[update] for update in sorted(rows)] or [
+        {"update": 1, "log10_update": 0.0}
+    ]
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Rows under the columns; fractions with four decimals, empty where a row has no value."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {
+                key: f"{value:.4f}" if isinstance(value, float) else value
+                for key, value in row.items()
+            }
+            for row in rows
+        )

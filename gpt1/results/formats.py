@@ -1,0 +1,290 @@
+"""A page as markdown and LaTeX; cells as a long CSV and as nested numbers for DVC's metrics."""
+
+import csv
+import io
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from gpt1.params.schema import Params
+from gpt1.results.bootstrap import Estimate
+from gpt1.results.paper import Table
+from gpt1.results.scores import Cell, GlueMean
+from gpt1.results.tables import Page
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "±": r"$\pm$",
+    "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
+    "§": r"$^\S$",
+    "¶": r"$^\P$",
+    "−": "$-$",
+}
+CSV_COLUMNS = (
+    "table",
+    "row",
+    "system",
+    "source",
+    "column",
+    "task",
+    "metric",
+    "score",
+    "low",
+    "high",
+    "sd",
+    "best",
+    "median",
+    "seeds",
+    "scores",
+    "difference",
+    "compared_with",
+    "split",
+    "weights",
+    "examples",
+    "standard_error",
+    "majority",
+    "at_chance",
+    "flagged_seeds",
+    "one_class_seeds",
+    "best_evaluation",
+    "reason",
+    "profile",
+    "corpus",
+    "caption",
+)
+
+
+def markdown(page: Page) -> str:
+    """The page as GitHub's markdown, its columns padded so that the text reads well as it is."""
+    bold = tuple(f"**{value}**" if value != "-" else value for value in page.our_rows[0])
+    rows = [*page.paper_rows, bold, *page.our_rows[1:]]
+    parts = [
+        f"# {page.heading}",
+        "\n".join(f"- **{name}**: {text}" for name, text in page.facts),
+        grid(page.header, rows),
+        _bullets(page.legend),
+        *(grid(more.header, more.rows) for more in page.more),
+        _bullets(page.notes),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A markdown table, its first column to the left and the others to the right."""
+    widths = [
+        max(3, *(len(row[column]) for row in (header, *rows))) for column in range(len(header))
+    ]
+
+    def line(values: Sequence[str]) -> str:
+        padded = [value.rjust(width) for value, width in zip(values, widths, strict=True)]
+        return f"| {' | '.join([values[0].ljust(widths[0]), *padded[1:]])} |"
+
+    rule = [
+        f"{'-' * (width - 1)}:" if column else "-" * width for column, width in enumerate(widths)
+    ]
+    return "\n".join([line(header), line(rule), *(line(row) for row in rows)])
+
+
+def latex(page: Page) -> str:
+    r"""The page as one LaTeX table; it needs \usepackage{booktabs} and nothing else."""
+
+    def line(values: Sequence[str], bold: bool = False) -> str:
+        cells = [escaped(value) for value in values]
+        return (
+            " & ".join(rf"\textbf{{{cell}}}" if bold and cell else cell for cell in cells) + r" \\"
+        )
+
+    def tabular(header: Sequence[str], *blocks: Sequence[str]) -> list[str]:
+        parts = [part for block in blocks for part in (r"\midrule", *block)]
+        return [
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            r"\toprule",
+            line(header),
+            *parts,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+
+    scores = tabular(
+        page.header,
+        [line(row) for row in page.paper_rows],
+        [line(page.our_rows[0], bold=True), *(line(row) for row in page.our_rows[1:])],
+    )
+    legend = (
+        ["", r"\smallskip", *(rf"{{\footnotesize {escaped(line)}\par}}" for line in page.legend)]
+        if page.legend
+        else []
+    )
+    further = [
+        text
+        for more in page.more
+        for text in ("", r"\medskip", *tabular(more.header, [line(row) for row in more.rows]))
+    ]
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            r"\small",
+            rf"\caption{{{escaped(caption(page))}}}",
+            rf"\label{{tab:{page.name}}}",
+            *scores,
+            *legend,
+            *further,
+            r"\begin{flushleft}\footnotesize",
+            *(f"{escaped(note)}\\\\" for note in page.notes),
+            r"\end{flushleft}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def escaped(text: str) -> str:
+    """Text in which LaTeX sees no command; the sign for less becomes its own."""
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def caption(page: Page) -> str:
+    """What a reader must know before reading a number, in one paragraph."""
+    return f"{page.heading}. {'. '.join(f'{name}: {text}' for name, text in page.facts)}."
+
+
+def rows(
+    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None, text: str
+) -> list[dict[str, Any]]:
+    """Every cell of the paper's rows and of ours (these with the caption `text`) as one flat
+    record; what does not apply is left out.
+    """
+    records: list[dict[str, Any]] = []
+    metric = {cell.title: cell.metric for cell in cells if cell.first} | {"GLUE": "mean"}
+    for row in (*table.others, table.model):
+        kind = "paper's model" if row is table.model else "paper"
+        records += [
+            {
+                "row": kind,
+                "system": row.system,
+                "source": row.source,
+                "column": title,
+                "metric": metric[title],
+                "score": value,
+            }
+            for title, value in zip(table.columns, row.scores, strict=True)
+            if value is not None
+        ]
+    ours = {
+        "row": "ours",
+        "system": "this run",
+        "profile": params.profile,
+        "corpus": params.clean.corpus_name,
+        "caption": text,
+    }
+    for cell in cells:
+        record = ours | {
+            "column": cell.title,
+            "task": cell.task,
+            "metric": cell.metric,
+            "compared_with": cell.compared,
+        }
+        records.append(record | (facts_of(cell) if cell.measured else {"reason": "left out"}))
+    if glue:
+        name = "GLUE" if glue.complete else f"mean over the {len(glue.tasks)} tasks that are there"
+        records.append(
+            ours
+            | {
+                "column": name,
+                "task": " ".join(glue.tasks),
+                "metric": "mean",
+                "score": glue.mean,
+                "sd": glue.deviation,
+                "seeds": glue.estimate.seeds if glue.estimate else None,
+                "difference": glue.difference,
+                "compared_with": glue.published if glue.compares else None,
+            }
+            | bounds_of(glue.estimate)
+        )
+    return [{"table": table.name} | record for record in records]
+
+
+def facts_of(cell: Cell) -> dict[str, Any]:
+    """Every fact of a scored cell by name; lists as words."""
+    measured = cell.measured
+    if measured is None:
+        return {}
+    return {
+        "score": measured.mean,
+        **bounds_of(cell.estimate),
+        "sd": measured.deviation,
+        "best": measured.best,
+        "median": measured.median,
+        "seeds": len(measured.scores),
+        "scores": " ".join(f"{value:.4f}" for value in measured.scores.values()),
+        "difference": cell.difference,
+        "split": measured.split,
+        "weights": measured.chosen,
+        "examples": measured.examples,
+        "standard_error": measured.standard_error,
+        "majority": measured.majority,
+        "at_chance": int(measured.at_chance),
+        "flagged_seeds": " ".join(map(str, measured.flagged)),
+        "one_class_seeds": " ".join(map(str, measured.one_class)),
+        "best_evaluation": statistics.fmean(measured.selected.values())
+        if measured.selected
+        else None,
+    }
+
+
+def bounds_of(estimate: Estimate | None) -> dict[str, float]:
+    """An interval's ends by name."""
+    return dict(zip(("low", "high"), estimate.interval, strict=True)) if estimate else {}
+
+
+def as_csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    """The records under these columns; numbers with four decimals, empty where there is none."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _plain(value) for key, value in record.items()} for record in records)
+    return text.getvalue()
+
+
+def metrics(table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> dict[str, Any]:
+    """Our numbers for `dvc metrics`: {"table2": {"snli": {"mean": …}}}; nothing that is not a
+    number.
+    """
+    columns: dict[str, dict[str, float]] = {}
+    for cell in cells:
+        facts = {"mean" if key == "score" else key: value for key, value in facts_of(cell).items()}
+        if facts:
+            columns[cell.key] = {
+                key: round(value, 4)
+                for key, value in facts.items()
+                if isinstance(value, int | float)
+            }
+    if glue:
+        columns["glue" if glue.complete else "glue_tasks_there"] = {
+            "mean": round(glue.mean, 4),
+            "tasks": len(glue.tasks),
+            **({} if glue.difference is None else {"difference": round(glue.difference, 4)}),
+            **{name: round(value, 4) for name, value in bounds_of(glue.estimate).items()},
+        }
+    return {table.name: columns}
+
+
+def _plain(value: Any) -> Any:
+    return f"{value:.4f}" if isinstance(value, float) else "" if value is None else value

@@ -1,0 +1,198 @@
+"""What stands under a table: a line for each sign, a sentence for each thing left out and each way
+in which numbers do not compare.
+"""
+
+import statistics
+from collections.abc import Sequence
+
+from gpt1.params.schema import Params
+from gpt1.results.bootstrap import COVERAGE, REPLICATES
+from gpt1.results.paper import (
+    GLUE_ROW,
+    GLUE_SCORE,
+    GLUE_TASKS,
+    NOT_ON_DEV,
+    QNLI_V2_SCORE,
+    Table,
+)
+from gpt1.results.scores import LAST_UPDATE, Cell, GlueMean, Measured
+from gpt1.results.words import number
+
+CHANCE, ONE_CLASS, COMPARED = "†", "‡", "¶"
+LEGEND = {  # directly under a table's scores, where its signs stand
+    CHANCE: (
+        "chance level: the mean over the seeds, or a seed, is no better than an answer that looks"
+        " at no input"
+    ),
+    ONE_CLASS: "a seed gives every example the same answer, which is chance level too",
+    COMPARED: f"less {QNLI_V2_SCORE}, the paper's model on QNLI v2, not its 88.1 on v1",
+}
+INTERVALS = (
+    f"[low, high]: {COVERAGE:.0%} percentile bootstrap interval of the mean ({REPLICATES:,}"
+    " replicates) over examples and seeds: a task's examples are drawn again, then its seeds; of a"
+    " mean over tasks, each task's apart. It is of this one pre-training and says nothing of"
+    " another, whose weights would differ by their seed."
+)
+FEW_SEEDS = (
+    "Few seeds say little of the spread over seeds: one says nothing of it, and two make the"
+    " interval too short (it reaches about one sample deviation to each side). Where every answer"
+    " is right it has no length, though up to 3 wrong in as many further examples would be no"
+    " surprise."
+)
+NOT_RECOGNISED = "not recognised"  # as encode writes it into task.json
+RELEASES = {  # (task, release of its files): what a reader of the table must know
+    ("qnli", "v1"): "QNLI: version 1, the paper's",
+    ("qnli", "v2"): "QNLI: version 2",
+    ("qnli", NOT_RECOGNISED): "QNLI: version not recognised",
+    ("story_cloze", "2016"): "Story Cloze: the 2016 set, the paper's",
+    (
+        "story_cloze",
+        "2018",
+    ): (
+        "Story Cloze: the 2018 set, not the paper's 2016; its test labels are not public, so part"
+        " of its validation stories is scored"
+    ),
+    ("story_cloze", NOT_RECOGNISED): "Story Cloze: neither the whole 2016 nor the whole 2018 set",
+}
+QQP_NOTE = (
+    f"QQP: F1 on dev has no difference from the paper's {GLUE_ROW['QQP', 'f1']}, and no mean beside"
+    " a mean of the paper's holds it: F1 rises with the share of duplicates, 37% in GLUE's dev rows"
+    " and 14 to 25% in its test server's, as the paper's F1 and accuracy say together, so that one"
+    " model has an F1 about 7 to 14 points higher on dev. What compares is accuracy, in Table 4;"
+    f" the paper's is {GLUE_ROW['QQP', 'accuracy']}. Differences between systems of this run stand."
+)
+METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
+
+
+def marks(measured: Measured) -> str:
+    """The signs behind a score: at chance level by its mean or a seed; and, which is one way to be
+    there, a seed of one answer to all.
+    """
+    return (CHANCE if measured.at_chance or measured.flagged else "") + (
+        ONE_CLASS if measured.one_class else ""
+    )
+
+
+def legend(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """A line for each sign that stands behind a cell of the rows."""
+    return tuple(
+        f"{sign} {words}."
+        for sign, words in LEGEND.items()
+        if any(sign in cell for row in rows for cell in row)
+    )
+
+
+def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> list[str]:
+    """The notes under a table, in the order in which a reader wants them."""
+    comparable = any(cell.difference is not None for cell in cells)
+    there = [(cell, cell.measured) for cell in cells if cell.measured]
+    lines = [
+        (
+            "ours: mean ± sample standard deviation over the seeds. one SE: sampling error of one"
+            " run's score on so many examples. majority: the score of the best answer that looks at"
+            " no input."
+        ),
+        f"{INTERVALS} {FEW_SEEDS}",
+    ]
+    if dev := [
+        cell.title for cell, measured in there if cell.first and measured.chosen == LAST_UPDATE
+    ]:
+        lines.append(
+            f"dev ({', '.join(dev)}): the labels of test are not public, so these are dev numbers"
+            " at the last update, chosen on nothing. They stand beside the paper's test-server"
+            " numbers and compare with them only roughly. best evaluation: the mean of each seed's"
+            " best evaluation, selected on the same rows that it is measured on, so too good."
+        )
+    if any(measured.chosen != LAST_UPDATE for _, measured in there):
+        lines.append("test: with the weights that scored best on dev.")
+    limit = f"{params.report.chance_standard_errors:g}"
+    if chance := [
+        _flag(cell, measured, measured.flagged)
+        for cell, measured in there
+        if CHANCE in marks(measured)
+    ]:
+        lines.append(
+            f"{CHANCE} chance level, that is below or within {limit} standard errors of the"
+            f" majority: {'; '.join(chance)}."
+        )
+    if constant := [
+        _flag(cell, measured, measured.one_class) for cell, measured in there if measured.one_class
+    ]:
+        lines.append(f"{ONE_CLASS} the same answer to every example: {'; '.join(constant)}.")
+    if comparable and any((cell.title, cell.metric) == NOT_ON_DEV for cell, _ in there):
+        lines.append(QQP_NOTE)
+    if any(cell.compared not in (None, cell.published) for cell, _ in there):
+        unknown = any(cell.task == "qnli" and cell.release == NOT_RECOGNISED for cell, _ in there)
+        which = (
+            "these files' rows are of neither version of QNLI, and v2 is likelier:"
+            if unknown
+            else "these files are QNLI v2, drawn anew after the paper;"
+        )
+        lines.append(
+            f"{COMPARED} {which} the paper's model scores {QNLI_V2_SCORE} on it (Devlin et al."
+            " 2019), and the difference is from that. 88.1 is on v1."
+        )
+    if comparable and (
+        named := [
+            RELEASES[cell.task, cell.release]
+            for cell, _ in there
+            if (cell.task, cell.release) in RELEASES
+        ]
+    ):
+        lines.append(f"{'; '.join(named)}.")
+    if partial := [
+        f"{cell.title} ({cell.lacking})" for cell in cells if cell.first and cell.lacking
+    ]:
+        lines.append(f"Not scored: {', '.join(partial)}.")
+    if out := [
+        cell.title for cell in cells if cell.first and not cell.measured and not cell.lacking
+    ]:
+        lines.append(
+            f"Left out: {', '.join(out)}, not among the tasks of params.yaml (gpt1 profile says how"
+            " to get them)."
+        )
+    if table.name == "table4":
+        lines.append(_glue_note(glue))
+        if glue and glue.flagged:
+            lines.append(
+                f"{CHANCE} at the mean over GLUE's tasks: runs at chance level or with one answer"
+                f" to everything are in it, of {', '.join(glue.flagged)}."
+            )
+    lines.append(
+        "Sources: "
+        + "; ".join(
+            f"{row.system}: {row.source.replace(';', ',')}" for row in (*table.others, table.model)
+        )
+        + "."
+    )
+    return lines
+
+
+def _flag(cell: Cell, measured: Measured, seeds: Sequence[int]) -> str:
+    """Which seeds of a column are flagged, and the mean without any flagged one."""
+    sound = [value for seed, value in measured.scores.items() if seed not in measured.flagged]
+    name = f"{cell.title} {METRIC_WORDS[cell.metric]}"
+    which = (
+        f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}" if seeds else "the mean"
+    )
+    return f"{name}, {which} of {len(measured.scores)}" + (
+        f" (mean of the others {number(statistics.fmean(sound))})" if sound else ""
+    )
+
+
+def _glue_note(glue: GlueMean | None) -> str:
+    if glue is None:
+        return "GLUE: none of its nine tasks is there."
+    if glue.complete:
+        return (
+            "GLUE: the mean over its nine tasks, two metrics of a task averaged first, QQP by"
+            " accuracy alone."
+        )
+    missing = ", ".join(task for task in GLUE_TASKS if task not in glue.tasks)
+    return (
+        f"GLUE {len(glue.tasks)} of 9: not the GLUE score, which is over nine, but the mean over"
+        f" the {len(glue.tasks)} tasks that are there ({', '.join(glue.tasks)}), two metrics of a"
+        f" task averaged first, QQP by accuracy alone; {missing} left out. The paper's model on the"
+        f" same: {glue.published:.1f}; its GLUE score, over nine, is {GLUE_SCORE}, with WNLI"
+        f" {GLUE_ROW['WNLI', 'accuracy']}."
+    )

@@ -1,0 +1,171 @@
+"""The first lines of the page: what a run found, in a few sentences; and what it left out. Pure
+functions of the reports' records.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpt1.pipeline.schedule import group
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.page.cells import Record, interval, listed, signed, value
+from gpt1.results.page.claims import counts
+from gpt1.results.page.comparison import FULL
+from gpt1.results.verdict import (
+    CONFIRMED,
+    DOES_NOT_COMPARE,
+    NOT_CONFIRMED,
+    NOT_MEASURED,
+    UNDECIDED,
+)
+from gpt1.results.words import ONE_SEED, counted
+
+LEFT_OUT = "- Left out: "
+LOSSES = {
+    "no_pretraining": "Pre-training is worth",
+    "no_aux_lm": "The auxiliary language model is worth",
+    "lstm": "The Transformer is ahead of the LSTM by",
+}
+
+
+def training_sentence(summaries: Mapping[str, Any]) -> str:
+    """Pre-training's end, a network after the other; '' for none."""
+    told = [
+        f"the {NETWORK_TITLES.get(network, network)} reaches a held-out perplexity of"
+        f" {one['heldout_perplexity']:.1f} a token after {counted(one['updates'], 'update')}"
+        for network, one in sorted(summaries.items(), reverse=True)
+    ]
+    text = listed(told)
+    return f"Pre-training: {text} (the paper: 18.4, on BooksCorpus)." if text else ""
+
+
+def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str]) -> str:
+    """How a table's columns stand to chance and, where they compare, to the paper; '' for no
+    records.
+    """
+    ours = [one for one in records if one["row"] == "ours" and one["metric"] != "mean"]
+    there = [one for one in ours if one["score"]]
+    if not ours:
+        return ""
+    if not there:
+        return f"Table {number}: none of its columns is measured."
+    low = list(dict.fromkeys(one["column"] for one in there if one["at_chance"] == "1"))
+    doubtful = list(
+        dict.fromkeys(
+            one["column"] for one in there if one["flagged_seeds"] and one["at_chance"] != "1"
+        )
+    )
+    chance = [f"the mean at chance on {listed(low)}"] if low else []
+    chance += [f"single seeds at chance on {listed(doubtful)}"] if doubtful else []
+    if len({*low, *doubtful}) < len({one["column"] for one in there}):
+        chance.append(
+            "the others above chance with every seed" if chance else "above chance with every seed"
+        )
+    told = (
+        f"Table {number}: {len(there)} of {counted(len(ours), 'score')} measured,"
+        f" {', '.join(chance)}"
+    )
+    compared = [one for one in there if one["column"] not in made_up and one["compared_with"]]
+    if compared:
+        spans = [
+            (
+                (value(one, "low") or 0.0, value(one, "high") or 0.0),
+                value(one, "compared_with") or 0.0,
+            )
+            for one in compared
+        ]
+        above, below = (
+            sum(span[0] > paper for span, paper in spans),
+            sum(span[1] < paper for span, paper in spans),
+        )
+        told += (
+            f"; beside the paper {above} above, {len(spans) - above - below} with an interval that"
+            f" holds its number, {below} below"
+        )
+        if any(one.get("seeds") == "1" for one in compared):
+            told += f", by intervals of {ONE_SEED}"
+    return f"{told}."
+
+
+def ablation_sentences(records: Sequence[Record], made_up: bool) -> list[str]:
+    """What the whole model has over each variant on average."""
+    means = {
+        one["variant"]: one
+        for one in records
+        if one["row"] == "ours" and one["value"] == "full less variant" and one["column"] == "Avg"
+    }
+    told = []
+    for variant, one in means.items():
+        words = LOSSES.get(variant, f"The whole model is ahead of {one['system']} by")
+        paper = "" if made_up else _paper_loss(records, one["system"])
+        told.append(
+            f"{words} {signed(value(one, 'score'))} points on average"
+            f" ({interval(one, '+.1f')}{paper}), over"
+            f" {counted(len(one['task'].split()), 'task')}."
+        )
+    return told
+
+
+def _paper_loss(records: Sequence[Record], system: str) -> str:
+    means = {
+        one["system"]: value(one, "score")
+        for one in records
+        if one["row"] == "paper" and one["column"] == "Avg"
+    }
+    whole = next(
+        (one["system"] for one in records if one["row"] == "ours" and one["variant"] == FULL), ""
+    )
+    full, other = means.get(whole), means.get(system)
+    return (
+        "" if full is None or other is None else f"; the paper {signed(full - other)} over the same"
+    )
+
+
+def claims_sentence(records: Sequence[Record]) -> str:
+    """How many claims have which verdict."""
+    if not records:
+        return ""
+    found = counts(records)
+    return (
+        f"Of {len(records)} claims of the paper, {found[CONFIRMED]} confirmed,"
+        f" {found[NOT_CONFIRMED]} not confirmed, {found[UNDECIDED]} undecided at this size,"
+        f" {found[DOES_NOT_COMPARE]} of a size that does not compare on made-up tasks,"
+        f" {found[NOT_MEASURED]} not measured."
+    )
+
+
+def left_out(
+    pages: Mapping[str, str], claims: Sequence[Record], missing: Sequence[str]
+) -> list[tuple[str, str]]:
+    """What is not on the page and why, as heading and words; `pages` are the reports' markdown by
+    title, `missing` unfinished stages.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in missing:
+        groups.setdefault(group(name), []).append(name.partition("@")[2])
+    told = (
+        [
+            (
+                "Stages without results",
+                "; ".join(
+                    f"{stage} ({', '.join(names)})" if any(names) else stage
+                    for stage, names in groups.items()
+                ),
+            )
+        ]
+        if missing
+        else []
+    )
+    for title, text in pages.items():
+        told += [
+            (title, line.removeprefix(LEFT_OUT))
+            for line in text.splitlines()
+            if line.startswith(LEFT_OUT)
+        ]
+    reasons: dict[str, list[str]] = {}
+    for one in claims:
+        if one["verdict"] == NOT_MEASURED:
+            reasons.setdefault(one["basis"], []).append(one["statement"])
+    return told + [
+        ("Claims not measured", f"{reason}: {'; '.join(statements)}")
+        for reason, statements in reasons.items()
+    ]

@@ -1,0 +1,126 @@
+"""The run's headline numbers for `dvc metrics` and `dvc plots`: a small file a score, so that DVC
+prints a row each, and CSV files.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpt1.base.files import stage_folder, write_json
+from gpt1.params.schema import Params
+from gpt1.results.page.cells import Record, read_records, value
+from gpt1.results.page.comparison import FULL
+from gpt1.results.paper import TABLE5, TABLES
+from gpt1.results.training import Trained, networks, read_training, smoothed, thinned
+from gpt1.results.verdict import CONFIRMED, NOT_CONFIRMED
+
+Scores = dict[str, dict[str, float]]
+DRAWN = 200  # updates of a curve; `dvc plots` puts every one into its page
+
+
+def headline() -> Scores:
+    """Numbers by `table2/MNLI-m`: score x 100 with its interval, and where it compares the
+    difference from the paper's.
+    """
+    report, scores = stage_folder("report"), Scores()
+    for name in TABLES:
+        for one in read_records(report / name / f"{name}.csv"):
+            if one["row"] == "ours" and one["score"]:
+                scores[f"{name}/{place(one)}"] = of_score(one)
+    for one in read_records(report / TABLE5.name / f"{TABLE5.name}.csv"):
+        if (
+            one["row"] == "ours"
+            and one["column"] == "Avg"
+            and one["score"]
+            and (one["value"] != "score" or one["variant"] == FULL)
+        ):
+            variant = one["variant"] if one["variant"] == FULL else f"full_less_{one['variant']}"
+            scores[f"{TABLE5.name}/{variant}"] = numbers(one, "score")
+    for one in read_records(report / "claims" / "claims.csv"):
+        if one["ours"]:
+            verdict = (
+                1.0
+                if one["verdict"] == CONFIRMED
+                else -1.0
+                if one["verdict"] == NOT_CONFIRMED
+                else 0.0
+            )
+            scores[f"claims/{one['claim']}"] = numbers(one, "ours") | {"confirmed": verdict}
+    return scores
+
+
+def place(one: Record) -> str:
+    """A score's name as a file's: its column, and the metric where it is the column's second."""
+    if one["metric"] == "mean":
+        return "GLUE" if one["column"] == "GLUE" else "GLUE-tasks-there"
+    return f"{one['column'].replace(' ', '-')}-{one['metric']}"
+
+
+def of_score(one: Record) -> dict[str, float]:
+    """A record of Table 2, 3 or 4 as rounded numbers."""
+    return {
+        name: round(number, 2)
+        for name in ("score", "low", "high", "difference")
+        if (number := value(one, name)) is not None
+    }
+
+
+def numbers(one: Record, name: str) -> dict[str, float]:
+    """A record's number with its interval, rounded."""
+    given = {"score": value(one, name), "low": value(one, "low"), "high": value(one, "high")}
+    return {key: round(number, 2) for key, number in given.items() if number is not None}
+
+
+def curves(trained: Iterable[Trained], heldout: bool) -> list[dict[str, Any]]:
+    """A row an update, a column a network: loss in nats a token, held out or (smoothed, at DRAWN
+    updates) in training.
+    """
+    rows: dict[int, dict[str, Any]] = {}
+    for one in trained:
+        at = one.heldout_at if heldout else one.at[thinned(one.at, DRAWN)]
+        for update, loss in zip(
+            at, one.heldout_loss if heldout else smoothed(one.at, one.loss, at), strict=True
+        ):
+            rows.setdefault(int(update), {"update": int(update)})[one.network] = float(loss)
+    return [rows[update] for update in sorted(rows)]
+
+
+def write(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
+    """Fill both folders; returns the numbers. Raises UserError where a pre-training is missing."""
+    trained = (
+        [read_training(network) for network in networks(params)]
+        if params.pretrain.source == "train"
+        else []
+    )
+    found = headline()
+    for one in trained:
+        found[f"pretrain/{one.network}"] = {"perplexity": round(one.heldout_perplexity, 3)}
+    for name, numbers_of in found.items():
+        write_json(scores_folder / f"{name}.json", numbers_of)
+    for kind in ("training", "heldout"):
+        _write_csv(
+            plots_folder / f"{kind}.csv",
+            ("update", "transformer", "lstm"),
+            curves(trained, heldout=kind == "heldout"),
+        )
+    _write_csv(
+        plots_folder / "scores.csv",
+        ("column", "score"),
+        [
+            {"column": name.partition("/")[2], "score": one["score"]}
+            for name, one in found.items()
+            if name.partition("/")[0] in TABLES
+        ],
+    )
+    return found
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {key: f"{one:.4f}" if isinstance(one, float) else one for key, one in row.items()}
+            for row in rows
+        )

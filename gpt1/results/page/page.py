@@ -1,0 +1,261 @@
+"""The report page put together: what lies under data/ becomes one HTML file that needs nothing
+beside it. Missing parts are named.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from markupsafe import Markup
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, stage_folder, writing
+from gpt1.params.schema import Params, read_params
+from gpt1.params.yaml import read_yaml
+from gpt1.pipeline.plan.graph import expand
+from gpt1.pipeline.status.made_with import changed_parameters
+from gpt1.results.notes import FEW_SEEDS, INTERVALS
+from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples
+from gpt1.results.page.cells import Sheet, read_records
+from gpt1.results.page.markdown import html
+from gpt1.results.page.pictures import figure
+from gpt1.results.paper import TABLE5, TABLES
+from gpt1.results.tables import facts, made_up
+from gpt1.sources.table import is_made_up
+
+INDEX = stage_folder("report", "index.html")
+SAMPLES = stage_folder("generate", "samples.json")
+CONTAMINATION = stage_folder("contamination", "table.json")
+PICTURES = {  # by file, what is seen
+    "figure2-left.svg": (
+        "Figure 2, left: score by the number of layers transferred, from embeddings alone to all;"
+        " numbers in the table."
+    ),
+    "figure2-right.svg": (
+        "Figure 2, right: zero-shot performance by pre-training update, Transformer and LSTM;"
+        " numbers in the table."
+    ),
+    "learning-rate.svg": (
+        "Learning rate by update of pre-training and of fine-tuning, whole and in the warm-up."
+    ),
+    "pretraining.svg": (
+        "Pre-training loss and gradient norm by update and token, training and held out, of each"
+        " network."
+    ),
+    "parameters.svg": "Parameters by component, a bar a network; numbers in the table.",
+}
+METRICS = (
+    "acc: accuracy; F1: of the class 1; mc: Matthews correlation; pc, sc: Pearson's and Spearman's"
+    " correlation"
+)
+CLAIMS_PICTURE = (
+    "Each claim's effect with its interval beside the paper's number; numbers in the table."
+)
+TABLE5_PICTURE = (
+    "Table 5: every system's score with its interval, a group a column; numbers in the table."
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A report on the page: its own tables, a picture, its whole text; `missing` says what to run
+    where it is not there.
+    """
+
+    name: str
+    title: str
+    sheets: tuple[Sheet, ...] = ()
+    picture: str = ""
+    text: str = ""
+    missing: str = ""
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"Table {self.name[-1]}" if self.name.startswith("table") else self.title
+
+
+def write_page(price: float | None = None, path: Path = INDEX) -> dict[str, Any]:
+    """Write the page and say where, how large, and what is missing; `price` is of an hour of this
+    machine.
+
+    Raises UserError where params.yaml or a result cannot be read.
+    """
+    params = read_params()
+    try:
+        told = gathered(params, price)
+        text = rendered(told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UndefinedError) as error:
+        raise UserError(
+            f"a result under data/ cannot be read ({type(error).__name__}: {error}); run dvc status"
+            " to see which differs from what its stage wrote, and dvc repro -f that stage"
+        ) from None
+    with writing(path) as file:
+        file.write(text)
+    return {
+        "path": path.as_posix(),
+        "bytes": path.stat().st_size,
+        "stages_missing": told["stages_missing"],
+        "changed": told["changed"],
+        "parts_missing": [
+            part.name for part in (*told["tables"], *told["others"].values()) if part.missing
+        ],
+    }
+
+
+def rendered(told: Mapping[str, Any]) -> str:
+    """The page of what `gathered` gives. Equal values give equal bytes."""
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(here),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    style = Markup((here / "page.css").read_text(encoding="utf-8"))  # our own
+    return environment.get_template("page.html.j2").render(told, style=style)
+
+
+def gathered(params: Params, price: float | None) -> dict[str, Any]:
+    """Everything on the page, from the files under data/."""
+    report = stage_folder("report")
+    tables = {name: read_records(report / name / f"{name}.csv") for name in (*TABLES, TABLE5.name)}
+    verdicts = read_records(report / "claims" / "claims.csv")
+    invented = made_up(params, list(params.tasks))
+    columns = comparison.invented_titles(params)
+    intervals = f"{INTERVALS.removeprefix('[low, high]: ')} {FEW_SEEDS}"
+    values = read_yaml(provenance.PARAMS)
+    stages = expand(values)
+    taken = cost.stages_taken(stages)
+    missing = [one.name for one in taken if not one.there]
+    plan = cost.last_plan(params.profile)
+    code = provenance.code_facts()
+    shown = [
+        part_of(
+            name,
+            table.title,
+            (
+                comparison.comparison(
+                    tables[name], columns, f"Table {name[-1]}, ours beside the paper's"
+                ),
+            ),
+        )
+        for name, table in TABLES.items()
+    ]
+    shown.append(
+        part_of(TABLE5.name, TABLE5.title, _ablations(tables[TABLE5.name], columns), TABLE5_PICTURE)
+    )
+    others = {
+        name: part_of(name, title, sheets, picture)
+        for name, title, sheets, picture in (
+            (
+                "claims",
+                "Claims of the paper",
+                (claims.claims(verdicts, "Every claim with its verdict"),),
+                CLAIMS_PICTURE,
+            ),
+            ("figure2", "Figure 2", (), ""),
+            ("curves", "Training", (), ""),
+        )
+    }
+    trained = {
+        path.parent.name: read_json(path)
+        for path in stage_folder("pretrain").glob("*/summary.json")
+    }
+    generated = read_json(SAMPLES) if SAMPLES.is_file() else None
+    shared = read_json(CONTAMINATION) if CONTAMINATION.is_file() else None
+    pages = {
+        part.label: _text(part.name) for part in (*shown, *others.values()) if not part.missing
+    }
+    return {
+        "profile": params.profile,
+        "changed": list(map(str, changed_parameters(stages, values))),
+        "made_up": bool(invented),
+        "all_made_up": (
+            bool(invented)
+            and len(invented) == len(params.tasks)
+            and is_made_up(params.sources["books"].folder)
+        ),
+        "found": [
+            sentence
+            for sentence in (
+                found.claims_sentence(verdicts),
+                found.training_sentence(trained),
+                *(
+                    found.table_sentence(int(name[-1]), tables[name], sorted(columns))
+                    for name in TABLES
+                ),
+                *found.ablation_sentences(tables[TABLE5.name], bool(invented)),
+            )
+            if sentence
+        ],
+        "facts": _facts(params),
+        "intervals": intervals,
+        "metrics": METRICS,
+        "tables": shown,
+        "others": others,
+        "samples": generated,
+        "sample_scores": samples.scores(generated) if generated else None,
+        "perplexity": samples.perplexity(generated or {}, trained),
+        "contamination": (
+            (
+                contamination.told(shared),
+                contamination.shares(shared),
+                contamination.worst(shared),
+            )
+            if shared
+            else None
+        ),
+        "left_out": found.left_out(pages, verdicts, missing),
+        "stages_missing": missing,
+        "stages": len(taken),
+        "time": cost.by_stage(taken, plan, "Time by stage"),
+        "totals": cost.totals(taken, plan, price),
+        "sources": (told := provenance.sources()),
+        "data": provenance.data_sheet(told, "Data, licences and checksums"),
+        "code": code,
+        "commands": provenance.commands(dict(code)["Commit"]),
+        "params": provenance.PARAMS.read_text(encoding="utf-8"),
+    }
+
+
+def part_of(name: str, title: str, sheets: tuple[Sheet, ...], picture: str = "") -> Part:
+    """A report by the name of its folder; only words on how to get it where the folder is not
+    there.
+    """
+    folder = stage_folder("report", name)
+    if not (folder / f"{name}.md").is_file():
+        return Part(name, title, missing=f"gpt1 run {name}")
+    return Part(
+        name,
+        title,
+        sheets,
+        figure(folder / f"{name}.svg", picture) if picture else "",
+        html(folder / f"{name}.md", PICTURES, title, with_tables=name != "claims"),
+    )
+
+
+def _ablations(records: list[dict[str, str]], invented: set[str]) -> tuple[Sheet, ...]:
+    losses = comparison.ablation_losses(
+        records, invented, "Table 5, what the whole model has over each variant, in points"
+    )
+    return (
+        comparison.ablation_scores(records, invented, "Table 5, scores with intervals"),
+        *([losses] if losses else []),
+    )
+
+
+def _facts(params: Params) -> list[tuple[str, str]]:
+    """How the run was made, in a line a fact; what is missing of it where it is."""
+    try:
+        return [fact for fact in facts(params, list(params.tasks), "") if fact[0] != "Beside it"]
+    except UserError as error:
+        return [("Profile", params.profile), ("Not there yet", str(error))]
+
+
+def _text(name: str) -> str:
+    return stage_folder("report", name, f"{name}.md").read_text(encoding="utf-8")

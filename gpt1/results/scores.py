@@ -1,0 +1,375 @@
+"""From labels and logits to the scores of a table's columns, with all that a reader needs to judge
+them. Pure but for `score_column`.
+
+Which number: test, by the weights chosen on dev, where test labels are public; else dev at the last
+update, chosen on nothing.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpt1.params.schema import Params
+from gpt1.results.answers import Answers, Array, read_answers
+from gpt1.results.bootstrap import Estimate, Part, mean_of, over_seeds, resample, within_range
+from gpt1.results.paper import (
+    GLUE,
+    GLUE_ROW,
+    GLUE_TASKS,
+    GLUE_TASKS_ON_DEV,
+    NOT_ON_DEV,
+    QNLI_V1_TRAIN_ROWS,
+    QNLI_V2_SCORE,
+    TABLES,
+)
+from gpt1.sources.table import is_made_up
+from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
+from gpt1.tasks.table import TASKS, Column, Task, scored_split
+
+CHOSEN_ON_DEV, LAST_UPDATE = "best on dev", "last update"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The scores of one metric over the seeds (x 100), and what they were measured on."""
+
+    scores: Mapping[int, float]  # by seed
+    split: str
+    chosen: str  # which weights: CHOSEN_ON_DEV or LAST_UPDATE
+    examples: int
+    standard_error: float  # of the run with the median score
+    majority: float  # score of an answer that looks at no input
+    chance_limit: float  # a score up to here is chance level
+    one_class: tuple[int, ...] = ()  # seeds that give every example the same answer
+    selected: Mapping[int, float] = field(
+        default_factory=dict
+    )  # the best evaluation, where it was chosen on these very rows
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return statistics.fmean(self.scores.values())
+
+    @property
+    def deviation(self) -> float | None:
+        """Sample standard deviation over the seeds; None for one seed."""
+        return statistics.stdev(self.scores.values()) if len(self.scores) > 1 else None
+
+    @property
+    def best(self) -> float:
+        """The best seed's score."""
+        return max(self.scores.values())
+
+    @property
+    def median(self) -> float:
+        """The median over the seeds."""
+        return statistics.median(self.scores.values())
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the mean is no better than chance."""
+        return self.mean <= self.chance_limit
+
+    @property
+    def flagged(self) -> tuple[int, ...]:
+        """Seeds at chance level, or with one answer for everything."""
+        return tuple(
+            seed
+            for seed, value in self.scores.items()
+            if value <= self.chance_limit or seed in self.one_class
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One column of a table: the paper's number and ours."""
+
+    key: str
+    title: str
+    task: str
+    metric: str
+    published: float | None  # the paper's model's score in this column
+    # The score that ours is compared with: another for data drawn anew since; None where nothing
+    # compares, on made-up tasks and where dev and the paper's test differ too much.
+    compared: float | None
+    measured: Measured | None  # None: the task was left out
+    first: bool = True  # False: a second metric of the column before, for details only
+    release: str = ""  # of the task's files, where there is more than one
+    lacking: str = ""  # why there is nothing to measure though the task is there
+    estimate: Estimate | None = None  # the mean over the seeds with its interval
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean less the score it is compared with."""
+        return (
+            None
+            if self.measured is None or self.compared is None
+            else self.measured.mean - self.compared
+        )
+
+
+@dataclass(frozen=True)
+class GlueMean:
+    """The mean over GLUE's tasks that are there, by seed where all tasks share their seeds."""
+
+    tasks: tuple[str, ...]
+    mean: float
+    deviation: float | None
+    published: float  # the paper's model on the same tasks
+    compares: bool
+    flagged: tuple[str, ...]  # columns with a flagged seed in the mean
+    estimate: Estimate | None = None  # the mean with its interval, tasks drawn apart
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean less the paper's, where all of it compares."""
+        return self.mean - self.published if self.compares else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all nine tasks are there, so that this is the GLUE score."""
+        return len(self.tasks) == len(GLUE_TASKS)
+
+
+def table_cells(params: Params, table: str) -> list[Cell]:
+    """Every column of a table, in the paper's order; columns of tasks that the paper does not know
+    follow. Raises UserError.
+    """
+    known = {
+        column.title: (task, column)
+        for task in TASKS.values()
+        for column in task.columns
+        if column.table == table
+    }
+    paper = [title for title in TABLES[table].columns if title != GLUE]
+    cells = []
+    for title in (*paper, *(title for title in known if title not in paper)):
+        cells += column_cells(params, *known[title])
+    return cells
+
+
+def glue_cells(params: Params, there: Sequence[Cell] = ()) -> list[Cell]:
+    """The columns of all tasks whose scores make the GLUE mean, some of them `there` already.
+    Raises UserError.
+    """
+    wanted = {title for metrics in GLUE_TASKS.values() for title, _ in metrics}
+    known = {cell.title for cell in there}
+    return [cell for cell in there if cell.title in wanted] + [
+        cell
+        for task in TASKS.values()
+        for column in task.columns
+        if column.title in wanted - known
+        for cell in column_cells(params, task, column)
+    ]
+
+
+def whole_column(task: str) -> Column:
+    """The column of the whole task, MNLI's matched rows and all of RACE: the one without suffix or
+    subset.
+    """
+    columns = TASKS[task].columns
+    return next(
+        (column for column in columns if not column.suffix and column.subset is None), columns[0]
+    )
+
+
+def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
+    """A task's column: one cell for its metric and one for a second metric. Raises UserError where
+    results are missing or broken.
+    """
+    answers = read_answers(params, task.name) if task.name in params.tasks else None
+    alone = sum(other.table == column.table for other in task.columns) == 1
+    key = task.name if alone else column.title.lower().replace("-", "_").replace(" ", "_")
+    lacking = lacking_subsets(answers.description, column) if answers else ""
+    rows = answered(answers, column) if answers and not lacking else None
+    drawn = (
+        task.name if column == whole_column(task.name) else f"{task.name} {column.title}"
+    )  # each column's rows apart
+    cells = []
+    for metric in (task.metric, task.second_metric):
+        if metric is None:
+            continue
+        first = metric == task.metric
+        published = (
+            TABLES[column.table].published(column.title)
+            if first
+            else GLUE_ROW.get((column.title, metric))
+        )
+        compared = published
+        if answers and column.title == "QNLI" and not is_qnli_v1(answers.description):
+            compared = QNLI_V2_SCORE
+        ours = measured(rows, metric, params.report.chance_standard_errors) if rows else None
+        on_dev = ours is not None and ours.chosen == LAST_UPDATE
+        if (on_dev and (column.title, metric) == NOT_ON_DEV) or (
+            answers and is_made_up(params.sources[task.name].folder)
+        ):
+            compared = None
+        cells.append(
+            Cell(
+                key if first else f"{key}_{metric}",
+                column.title,
+                task.name,
+                metric,
+                published,
+                compared,
+                ours,
+                first,
+                str(answers.description.get("release", "")) if answers else "",
+                lacking,
+                estimated(rows, metric, task.name, drawn) if rows else None,
+            )
+        )
+    return cells
+
+
+def is_qnli_v1(description: Mapping[str, Any]) -> bool:
+    """Whether a task.json tells of QNLI's first version: by its release, or (written before there
+    were releases) its training rows.
+    """
+    release = description.get("release")
+    return bool(
+        release == "v1"
+        if release
+        else description["splits"]["train"].get("rows_read") == QNLI_V1_TRAIN_ROWS
+    )
+
+
+def lacking_subsets(description: Mapping[str, Any], column: Column) -> str:
+    """Which of the subsets that a column scores the files do not have, in words; empty where they
+    have all.
+    """
+    there = (
+        description["splits"]
+        .get(scored_split(column, description["splits"]), {})
+        .get("subsets", {})
+    )
+    absent = [name for name, rows in there.items() if not rows and column.subset in (None, name)]
+    return f"the files have no {' or '.join(absent)} questions" if absent else ""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A column's rows: their labels [n], and by seed what was answered [n] by the weights that
+    count.
+    """
+
+    split: str
+    chosen: str  # which weights: CHOSEN_ON_DEV or LAST_UPDATE
+    labels: Array
+    given: Mapping[int, Array]
+    # By the weights chosen on these very rows; empty where those that count are chosen on others.
+    selected: Mapping[int, Array]
+
+
+def answered(answers: Answers, column: Column) -> Answered:
+    """Read a column's labels and every seed's answers. Raises UserError where labels or logits are
+    missing or broken.
+    """
+    split = scored_split(column, answers.description["splits"])
+    on_test = split.startswith("test")
+    labels, rows = answers.labels(split, column.subset)
+
+    def read(weights: str) -> dict[int, Array]:
+        return {
+            seed: predictions(
+                answers.logits(seed, split, weights)[rows], answers.description["target"]
+            )
+            for seed in answers.seeds
+        }
+
+    return Answered(
+        split,
+        CHOSEN_ON_DEV if on_test else LAST_UPDATE,
+        labels,
+        read("best" if on_test else "last"),
+        {} if on_test else read("best"),
+    )
+
+
+def measured(rows: Answered, metric: str, chance_standard_errors: float) -> Measured:
+    """Score every seed's answers, and say what a score by chance would be."""
+    labels = rows.labels
+    scores = {seed: 100 * score(metric, labels, answer) for seed, answer in rows.given.items()}
+    middle = statistics.median_high(scores.values())
+    error = 100 * standard_error(
+        metric, labels, next(rows.given[seed] for seed in scores if scores[seed] == middle)
+    )
+    majority = 100 * majority_score(metric, labels)
+    return Measured(
+        scores,
+        rows.split,
+        rows.chosen,
+        len(labels),
+        error,
+        majority,
+        chance_limit=majority + chance_standard_errors * error,
+        one_class=tuple(seed for seed, answer in rows.given.items() if is_one_class(answer)),
+        selected={
+            seed: 100 * score(metric, labels, answer) for seed, answer in rows.selected.items()
+        },
+    )
+
+
+def estimated(rows: Answered, metric: str, task: str, drawn: str) -> Estimate:
+    """The mean over the seeds with its interval over examples and seeds; names seed the drawing:
+    `task` that of seeds, `drawn` of rows.
+    """
+    sample = resample(
+        drawn,
+        [Part(metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()})],
+    )[task]
+    return within_range(over_seeds(task, sample), metric)
+
+
+def glue_mean(
+    scores: Mapping[tuple[str, str], float],
+    metrics_of: Mapping[str, Sequence[tuple[str, str]]] = GLUE_TASKS,
+) -> tuple[tuple[str, ...], float]:
+    """GLUE's tasks that are wholly there and their mean: two metrics of a task are averaged first
+    (Wang et al. 2018).
+
+    `scores` are by column and metric. Raises ValueError where no task is there.
+    """
+    tasks = tuple(
+        task for task, metrics in metrics_of.items() if all(metric in scores for metric in metrics)
+    )
+    if not tasks:
+        raise ValueError("expected at least one of GLUE's tasks, found none")
+    return tasks, statistics.fmean(
+        statistics.fmean(scores[metric] for metric in metrics_of[task]) for task in tasks
+    )
+
+
+def our_glue_mean(cells: list[Cell]) -> GlueMean | None:
+    """The mean of our means over GLUE's tasks that are there, of each the metrics that compare on
+    dev; None where none is there.
+    """
+    of = GLUE_TASKS_ON_DEV
+    cell_of = {(cell.title, cell.metric): cell for cell in cells if cell.measured}
+    there = {name: cell.measured for name, cell in cell_of.items() if cell.measured}
+    try:
+        tasks, mean = glue_mean({name: measured.mean for name, measured in there.items()}, of)
+    except ValueError:
+        return None
+    names = [name for task in tasks for name in of[task]]
+    compared = {name: cell_of[name].compared for name in names}
+    _, published = glue_mean(
+        {name: GLUE_ROW[name] if (value := compared[name]) is None else value for name in names}, of
+    )
+    seeds = {tuple(there[name].scores) for name in names}
+    deviation = None
+    if len(seeds) == 1 and len(shared := next(iter(seeds))) > 1:
+        deviation = statistics.stdev(
+            glue_mean({name: there[name].scores[seed] for name in names}, of)[1] for seed in shared
+        )
+    flagged = tuple(dict.fromkeys(title for title, metric in names if there[title, metric].flagged))
+    found = {name: estimate for name in names if (estimate := cell_of[name].estimate)}
+    estimate = (
+        mean_of([mean_of([found[name] for name in of[task]]) for task in tasks])
+        if len(found) == len(names)
+        else None
+    )
+    return GlueMean(
+        tasks, mean, deviation, published, None not in compared.values(), flagged, estimate
+    )

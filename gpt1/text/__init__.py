@@ -1,1 +1,0 @@
-"""Text: books in, token ids out (paper, section 4.1). No torch."""

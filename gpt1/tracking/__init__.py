@@ -1,0 +1,1 @@
+"""What runs leave behind, as logs and results, and how MLflow is told of it."""

@@ -1,0 +1,127 @@
+"""What a stage sees of tracking while it runs: points go to its log at once, and to MLflow by a
+process of its own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from gpt1.params.schema import Params
+from gpt1.tracking.address import shown, switched_off, tracking_uri, warn
+from gpt1.tracking.log import RunLog, log_path
+
+LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `sync`
+CLOSE_SECONDS = 10.0
+
+
+class Tracker(Protocol):
+    """What a stage sees of tracking. Neither method ever raises."""
+
+    def log(self, update: int, values: Mapping[str, float]) -> None:
+        """Add a point of the curve at `update`."""
+
+    def close(self, status: str = "finished") -> None:
+        """Say how the run ended: finished, failed or interrupted."""
+
+
+def start(stage: str, name: str, params: Params, fingerprint: str) -> Tracker:
+    """Begin, or go on with, the log of a run; `fingerprint` stands for its parameters and inputs.
+    Only rank 0 writes.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        return _Silent()
+    return _FileTracker(stage, name, params, fingerprint)
+
+
+class _Silent:
+    """The tracker of every other rank."""
+
+    def log(self, update: int, values: Mapping[str, float]) -> None:
+        """Nothing."""
+
+    def close(self, status: str = "finished") -> None:
+        """Nothing."""
+
+
+class _FileTracker:
+    """Writes the log, and after half a minute has another process send it."""
+
+    def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
+        self.began = time.monotonic()
+        self.request = {
+            "stage": stage,
+            "name": name,
+            "fingerprint": fingerprint,
+            "params": params.model_dump(mode="json"),
+        }
+        self.sender: subprocess.Popen[bytes] | None = None
+        self.live = not switched_off()
+        self.run_log: RunLog | None = None
+        try:
+            self.run_log = RunLog(stage, name, fingerprint, {"profile": params.profile})
+        except OSError as error:
+            warn(
+                f"the log {log_path(stage, name)} cannot be written ({error}); the run goes on"
+                " without it"
+            )
+
+    def log(self, update: int, values: Mapping[str, float]) -> None:
+        if self.run_log is None:
+            return
+        try:
+            self.run_log.append(update, values)
+        except (OSError, TypeError, ValueError) as error:
+            warn(
+                f"the log {self.run_log.path} cannot be written ({error}); the run goes on"
+                " without it"
+            )
+            self.run_log = None
+        if (
+            self.live
+            and self.sender is None
+            and time.monotonic() - self.began >= LIVE_AFTER_SECONDS
+        ):
+            self._start_sender()
+
+    def _start_sender(self) -> None:
+        try:
+            self.sender = subprocess.Popen(
+                [sys.executable, "-m", "gpt1.tracking.sync"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+            )
+            assert self.sender.stdin is not None
+            self.sender.stdin.write(json.dumps(self.request).encode() + b"\n")
+            self.sender.stdin.flush()
+        except OSError as error:
+            self.live = False
+            warn(
+                f"nothing is sent to MLflow while the run goes on ({error}); gpt1 sync does it"
+                " later"
+            )
+
+    def close(self, status: str = "finished") -> None:
+        if self.run_log is not None:
+            try:
+                self.run_log.close(status)
+            except OSError as error:
+                warn(f"the log {self.run_log.path} cannot be written ({error})")
+            self.run_log = None
+        if self.sender is None:
+            return
+        try:
+            self.sender.communicate(b"close\n", timeout=CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.sender.kill()
+            if not self.sender.communicate()[
+                0
+            ]:  # it prints a word there when it has warned already
+                warn(
+                    f"MLflow at {shown(tracking_uri())} is slow; gpt1 sync adds what it has not got"
+                )
+        self.sender = None
