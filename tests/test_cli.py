@@ -152,9 +152,9 @@ def test_a_shell_completes_commands_and_options():
 def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
     """Whatever a command raises that a person can mend; /dev/full stands for a full disk."""
     for error, status, line in (
-        ("__import__('gpt1.base.errors').errors.UserError('mend it')", 2, "error: mend it\n"),
+        ("__import__('gpt1.base.errors').base.errors.UserError('mend it')", 2, "error: mend it\n"),
         (
-            "__import__('gpt1.base.errors').errors.TemporaryError('try again')",
+            "__import__('gpt1.base.errors').base.errors.TemporaryError('try again')",
             75,
             "error: try again\n",
         ),
