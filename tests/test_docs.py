@@ -324,7 +324,7 @@ def test_the_whole_builds_without_a_warning_and_names_lead_to_their_objects(tmp_
     }
     assert {path.stem for path in (tmp_path / "reference").glob("*.html")} == rooms
     assert "reference/train.html#gpt1.train.losses.finetune" in pages[tmp_path / "paper.html"].links
-    assert "data/<folder>/<its name>" in text_of(tmp_path / "reference" / "ground.html").replace(
+    assert "data/<folder>/<its name>" in text_of(tmp_path / "reference" / "params.html").replace(
         "&lt;", "<"
     ).replace("&gt;", ">")
     index = (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8")

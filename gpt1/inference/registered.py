@@ -41,13 +41,8 @@ NEEDED = (
     "filelock",
     "python-dotenv",
 )  # what the model's own copy of our code imports
-ROOMS = (
-    "answers",
-    "model",
-    "sources",
-    "tasks",
-    "text",
-)  # what of our code it needs, beside the modules that lie in no room
+# What of our code it needs, beside the modules that lie in no room.
+ROOMS = ("base", "corpus", "inference", "model", "params", "sources", "tasks")
 OF_A_PAIR = (
     "Anna lost her keys in the garden.",
     "The keys were found.",
