@@ -19,10 +19,10 @@ from gpt1.model.networks import make_network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
 from gpt1.pipeline.forecast import SECONDS
+from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.plan import after, estimate, facts, formulas, here, machines, measure, table
 from gpt1.pipeline.plan.formulas import Network
-from gpt1.pipeline.plan.graph import expand
 from gpt1.pipeline.plan.plan import Plan, Planned
 from gpt1.pipeline.plan.show import read_prices
 from gpt1.pipeline.plan.work import Work, evaluations_of, work_of
@@ -107,19 +107,22 @@ def test_a_line_through_two_points_never_goes_below_zero() -> None:
 @pytest.mark.slow
 def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
     from gpt1.params.yaml import write_yaml
-    from gpt1.pipeline.graph import read_graph
+    from gpt1.pipeline.graph import repository
 
     shutil.copy(ROOT / ".dvcignore", tmp_path)
     (tmp_path / ".dvc").mkdir()
     (tmp_path / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
     values = compose("demo", ())
     write_yaml(Path("params.yaml"), values, "")
-    known, _ = read_graph(["check"])
+    with repository() as repo:
+        graph = repo.index.graph
+        known = {
+            stage.addressing: {need.addressing for need in graph.successors(stage)}
+            for stage in repo.index.stages
+        }
     ours = expand(values)
     assert list(ours) == list(known)
-    assert {name: (stage.needs, stage.trains) for name, stage in ours.items()} == {
-        name: (stage.needs, stage.trains) for name, stage in known.items()
-    }, "gpt1/pipeline/plan/graph.py must read dvc.yaml as DVC does"
+    assert {name: stage.needs for name, stage in ours.items()} == known
 
 
 def test_the_graph_of_each_profile_ends_in_reports() -> None:
@@ -134,6 +137,12 @@ def test_the_graph_of_each_profile_ends_in_reports() -> None:
     assert not any(name.startswith("world") for name in stages), (
         "the paper's profile makes no world"
     )
+
+
+def test_parameters_that_make_no_graph_are_one_line() -> None:
+    values = compose("demo", ())
+    with pytest.raises(UserError, match=r"dvc\.yaml makes no graph .*tasks"):
+        expand({name: value for name, value in values.items() if name != "tasks"})
 
 
 def chain(**seconds: float) -> dict[str, Stage]:

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from gpt1.base.cores import cores, cpu_name
 from gpt1.base.errors import UserError
 from gpt1.params.schema import Params
-from gpt1.pipeline.graph import read_graph
+from gpt1.pipeline.graph import expand, read_graph
 from gpt1.pipeline.plan import estimate, formulas, here, knobs, machines
 from gpt1.pipeline.plan.estimate import Pace
-from gpt1.pipeline.plan.graph import expand
 from gpt1.pipeline.plan.work import Work, work_of
 from gpt1.pipeline.schedule import Share, Slots, Stage, concerned, shares
 from gpt1.pipeline.slots import find_slots, memory_bytes, training_bytes
