@@ -98,7 +98,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/pipeline/graph.py",
         "gpt1/pipeline/shared.py",
         "gpt1/pipeline/worktrees.py",
-        "gpt1/pipeline/status/index.py",
+        "gpt1/pipeline/status/reasons.py",
     ],
     "prefect": ["flows/"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],

@@ -19,10 +19,10 @@ from gpt1.model.networks import make_network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
 from gpt1.pipeline.forecast import SECONDS
+from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
-from gpt1.pipeline.plan import after, estimate, facts, formulas, here, machines, measure, table
+from gpt1.pipeline.plan import after, benchmark, estimate, facts, formulas, machines, measure, table
 from gpt1.pipeline.plan.formulas import Network
-from gpt1.pipeline.plan.graph import expand
 from gpt1.pipeline.plan.plan import Plan, Planned
 from gpt1.pipeline.plan.show import read_prices
 from gpt1.pipeline.plan.work import Work, evaluations_of, work_of
@@ -31,6 +31,16 @@ from gpt1.pipeline.walltime import wall_seconds
 from gpt1.tasks.table import TASKS
 
 ROOT = Path(__file__).parents[1]
+TINY = (
+    "model.width=16",
+    "model.heads=2",
+    "model.feed_forward=32",
+    "model.context=16",
+    "model.layers=1",
+    "lstm.units=16",
+    "pretrain.updates=300",
+    "transfer.race.layers=[0]",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +105,13 @@ def test_memory_and_exchange_by_hand() -> None:
     assert formulas.petaflop_days(8.64e19) == 1
 
 
+def test_several_devices_share_an_update_and_exchange_its_gradients() -> None:
+    network = network_of("paper")
+    pace = estimate.Pace(0.1, 8.0, 4.0, 1.0, True).shared(8, network)
+    assert (pace.flop, pace.scored_flop, pace.first, pace.measured) == (1.0, 0.5, 1.0, False)
+    assert pace.update == pytest.approx(0.1 + 2 * 7 / 8 * 4 * 116_534_784 / 450e9)
+
+
 def test_a_line_through_two_points_never_goes_below_zero() -> None:
     assert estimate.line({1.0: 3.0, 3.0: 7.0}) == (1.0, 2.0)
     assert estimate.line({2.0: 3.0}) == (0.0, 1.5)
@@ -107,19 +124,22 @@ def test_a_line_through_two_points_never_goes_below_zero() -> None:
 @pytest.mark.slow
 def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
     from gpt1.params.yaml import write_yaml
-    from gpt1.pipeline.graph import read_graph
+    from gpt1.pipeline.graph import repository
 
     shutil.copy(ROOT / ".dvcignore", tmp_path)
     (tmp_path / ".dvc").mkdir()
     (tmp_path / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
     values = compose("demo", ())
     write_yaml(Path("params.yaml"), values, "")
-    known, _ = read_graph(["check"])
+    with repository() as repo:
+        graph = repo.index.graph
+        known = {
+            stage.addressing: {need.addressing for need in graph.successors(stage)}
+            for stage in repo.index.stages
+        }
     ours = expand(values)
     assert list(ours) == list(known)
-    assert {name: (stage.needs, stage.trains) for name, stage in ours.items()} == {
-        name: (stage.needs, stage.trains) for name, stage in known.items()
-    }, "gpt1/pipeline/plan/graph.py must read dvc.yaml as DVC does"
+    assert {name: stage.needs for name, stage in ours.items()} == known
 
 
 def test_the_graph_of_each_profile_ends_in_reports() -> None:
@@ -134,6 +154,12 @@ def test_the_graph_of_each_profile_ends_in_reports() -> None:
     assert not any(name.startswith("world") for name in stages), (
         "the paper's profile makes no world"
     )
+
+
+def test_parameters_that_make_no_graph_are_one_line() -> None:
+    values = compose("demo", ())
+    with pytest.raises(UserError, match=r"dvc\.yaml makes no graph .*tasks"):
+        expand({name: value for name, value in values.items() if name != "tasks"})
 
 
 def chain(**seconds: float) -> dict[str, Stage]:
@@ -264,12 +290,12 @@ def test_measured_shapes_are_real_or_scaled_down() -> None:
         updates=10,
         flops=1e11,
     )
-    assert here.shapes_of([most, least], 1e18) == [(32, 1, 10.0), (32, 4, 350.0)]
-    assert here.shapes_of([most], 1e18) == [(32, 4, 350.0)], (
+    assert benchmark.shapes_of([most, least], 1e18) == [(32, 1, 10.0), (32, 4, 350.0)]
+    assert benchmark.shapes_of([most], 1e18) == [(32, 4, 350.0)], (
         "one size of update needs one measurement"
     )
-    assert here.shapes_of([most], 0.5e12) == [(8, 4, 350.0), (16, 4, 350.0)]
-    rows, sequences, length = here.shapes_of([most], 1e10)[1]
+    assert benchmark.shapes_of([most], 0.5e12) == [(8, 4, 350.0), (16, 4, 350.0)]
+    rows, sequences, length = benchmark.shapes_of([most], 1e10)[1]
     assert (rows, sequences) == (1, 4)
     assert length == pytest.approx(350 * 0.32), "one row is too long still"
 
@@ -280,7 +306,7 @@ def planned(work: Work, memory: float) -> Planned:
     )
 
 
-def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bool = False) -> Plan:
+def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9) -> Plan:
     network = network_of("paper")
     work = Work(
         "pretrain@transformer",
@@ -309,15 +335,7 @@ def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bo
         "a processor",
         machines.Room(8e9, 0.0, 1e11, 2),
         1e9,
-        uncompiled,
     )
-
-
-def test_a_compiler_that_lacks_is_told() -> None:
-    assert not any("SPEED" in line for line in table.lines_of(plan_of("small"), {}))
-    (line,) = table.problems(plan_of("small", uncompiled=True))
-    assert line.startswith("SPEED: no C++ compiler is there")
-    assert "install g++" in line
 
 
 def test_the_table_keeps_measured_and_estimated_apart() -> None:
@@ -403,35 +421,37 @@ def measured_here(job: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> di
 
 @pytest.mark.parametrize("kind", ["pretrain", "finetune"])
 def test_a_measurement_is_of_the_real_training(kind: str, monkeypatch) -> None:
-    params = params_of(
-        "demo",
-        "model.width=16",
-        "model.heads=2",
-        "model.feed_forward=32",
-        "model.context=16",
-        "model.layers=1",
-        "lstm.units=16",
-        "pretrain.updates=300",
-        "transfer.race.layers=[0]",
-    )
+    params = params_of("demo", *TINY)
     stages = expand(compose("demo", ()))
     names = ("pretrain@lstm",) if kind == "pretrain" else ("finetune@cola", "finetune@race")
     work = [work_of(stages[name], params, ()) for name in names]
-    jobs = here.jobs_of(kind, work, params, 1e18)
-    found = here.measured(
-        jobs[0], [measured_here(job, monkeypatch) for job in jobs], work[-1], params
-    )
-    pace = here.pace_of(found)
-    assert found.whole
-    assert len(found.updates) == len(work)
+    job = benchmark.job_of(work, params, 1e18)
+    pace = benchmark.pace(job, [answer := measured_here(job, monkeypatch)], params)
+    assert len(job["shapes"]) == len(answer["timed"]) == len(work)
     assert pace.measured
-    assert 0 < pace.update + pace.flop * max(found.updates) < 1
+    most = max(one.flops / one.updates for one in work)
+    assert 0 < pace.update + pace.flop * most < 1
     assert 0 < pace.scored_flop < 1e-6
-    assert found.peak_bytes > 1e8
+    assert answer["peak_bytes"] > 1e8
+
+
+@pytest.mark.slow
+def test_a_plan_is_measured_in_processes_with_a_stages_threads() -> None:
+    params = params_of("demo", *TINY)
+    stages = expand(compose("demo", ()))
+    work = [work_of(stages[name], params, ()) for name in ("pretrain@transformer", "pretrain@lstm")]
+    share = {one.stage: Share(1, 1) for one in work}
+    found = benchmark.measure(work, params, share, Slots(2), fits=True)
+    assert set(found.paces) == {("pretrain", "transformer"), ("pretrain", "lstm")}
+    assert all(pace.measured for pace in found.paces.values())
+    assert all(bytes_ > 1e8 for bytes_ in found.peaks.values())
+    assert found.matmul_flops > 1e8
+    unmeasured = benchmark.measure(work, params, share, Slots(2), fits=False)
+    assert not any(pace.measured for pace in unmeasured.paces.values())
 
 
 def test_a_measurement_that_fails_says_why() -> None:
     with pytest.raises(
         UserError, match=r"the measurement ended with status 1: .*KeyError.*--no-measure"
     ):
-        here.in_processes([{"nothing": 0}], Share(1, 1), Slots(1), lambda: None)
+        benchmark.in_processes([{"nothing": 0}], Share(1, 1), Slots(1))

@@ -14,11 +14,12 @@ import pytest
 
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
+from gpt1.pipeline.graph import connected, read_lock
 from gpt1.pipeline.schedule import Stage
 from gpt1.pipeline.status import activity
 from gpt1.pipeline.status.activity import Running
-from gpt1.pipeline.status.made_with import Changed, changed_parameters, recorded
-from gpt1.pipeline.status.reasons import ABSENT, Reason, needs_of, own_reasons, parameter_changes
+from gpt1.pipeline.status.made_with import Changed, changed_parameters
+from gpt1.pipeline.status.reasons import ABSENT, Reason, own_reasons, parameter_changes
 from gpt1.pipeline.status.show import lines
 from gpt1.pipeline.status.status import Status, as_json, read_status
 
@@ -128,26 +129,23 @@ def test_changed_parameters_are_found_without_dvc_and_are_those_that_dvc_finds(c
     assert changed_parameters(status.stages, values) == []
 
 
-def test_stages_with_the_same_change_are_told_together():
-    stages = {
-        name: Stage(name, frozenset(), writes=("tests",)) for name in ("a@x", "a@y", "b", "check")
-    }
-    lock = "".join(
-        f"  {name}:\n    cmd: run\n    params:\n      params.yaml:\n        rate: 1e-05\n       "
-        " list:\n        - {a: 1}\n        text: 'a\n\n          b: c'\n    outs:\n    - path:"
-        f" {name}\n"
-        for name in stages
+def test_stages_with_the_same_change_are_told_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert changed_parameters({"b": Stage("b", frozenset())}, {}) == []
+    stages = {name: Stage(name, frozenset()) for name in ("a@x", "a@y", "b", "check")}
+    entry = (
+        "    params:\n      params.yaml:\n        rate: 1e-05\n        list:\n        - {a: 1}\n"
     )
-    assert dict(recorded(f"schema: '2.0'\nstages:\n{lock}"))["b"] == {
-        "rate": 1e-5,
-        "list": [{"a": 1}],
-        "text": "a\nb: c",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpt1.pipeline.status.made_with.LOCK_FILE", Path(__file__).with_name("none"))
-        assert changed_parameters(stages, {}) == []
-    told = Changed(Reason("parameter", "rate", 1e-5, 2e-5), ("a@x", "a@y", "b"))
-    assert str(told) == "rate: 1e-05 → 2e-05 (a, 2 stages, b)"
+    Path("dvc.lock").write_text(
+        "schema: '2.0'\nstages:\n" + "".join(f"  {name}:\n{entry}" for name in stages)
+    )
+    assert read_lock()["b"]["params"] == {"params.yaml": {"rate": 1e-5, "list": [{"a": 1}]}}
+    (found,) = changed_parameters(stages, {"rate": 2e-5, "list": [{"a": 1}]})
+    assert found == Changed(Reason("parameter", "rate", 1e-5, 2e-5), ("a@x", "a@y", "b"))
+    assert str(found) == "rate: 1e-05 → 2e-05 (a, 2 stages, b)"
+    Path("dvc.lock").write_text("stages: {b: {params: ")
+    with pytest.raises(UserError, match=r"dvc\.lock cannot be read"):
+        changed_parameters(stages, {})
 
 
 def test_missing_results_lost_cache_and_changed_commands_are_reasons(checkout):
@@ -286,10 +284,6 @@ def test_reasons_by_hand():
     ) == [Reason("parameter", "a.c.d", 2, 3), Reason("parameter", "a.e", "was not set", 4)]
     assert list(parameter_changes("a", (1, 2), [1, 2])) == []
     assert str(next(parameter_changes("a", 1, ABSENT))) == "a: 1 → not set"
-    assert needs_of(
-        {"x": ["data/a/b"], "y": ["data"], "z": ["data/ab"]},
-        {"x": ["data/c"], "y": [], "z": ["data/a"]},
-    ) == {"x": {"z"}, "y": {"x", "z"}, "z": frozenset()}
     stages = {
         name: Stage(name, frozenset(needs), writes=(f"data/{name}",))
         for name, needs in {"c": "b", "b": "a", "a": ""}.items()
@@ -299,6 +293,19 @@ def test_reasons_by_hand():
     assert own_reasons(stages, {**changed, "a": []}) == {
         "b": [Reason("changed", "data/a")],
         "c": [],
+    }
+
+
+def test_a_stage_needs_those_that_write_what_it_reads_above_it_or_below_it():
+    rows = {
+        "x": (("data/a/b",), ("data/c",)),
+        "y": (("data",), ()),
+        "z": (("data/ab",), ("data/a",)),
+    }
+    assert {name: stage.needs for name, stage in connected(rows).items()} == {
+        "x": {"z"},
+        "y": {"x", "z"},
+        "z": set(),
     }
 
 

@@ -1,33 +1,30 @@
-"""DVC's graph, read in process: which stages there are, which are out of date, what dvc.lock says
-of them.
+"""The one reader of DVC's graph: which stages there are, for any parameters; which are out of date;
+what dvc.lock says of them.
 """
 
 import logging
 import os
-import re
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from gpt1.base.errors import UserError
+from gpt1.params.yaml import read_yaml
 from gpt1.pipeline import mark
 from gpt1.pipeline.schedule import Stage, choose
 
-LOCK_FILE = Path("dvc.lock")
+DVC_FILE, LOCK_FILE = Path("dvc.yaml"), Path("dvc.lock")
 CLAIMS = Path(".dvc/tmp/rwlock")  # who reads and writes what, as DVC's processes tell one another
 PATIENCE_SECONDS = 15.0  # what a killed DVC held is free when the system has cleared it away
 WRITING_SECONDS = 3.0  # more than any process takes to write its claims
+LOCK_FILE_PAUSES = (0.1, 0.3)  # seconds before each further look: DVC writes dvc.lock in place
 NETWORK_ROOM = "gpt1/model"
-
-
-def has_network(reads: Iterable[str]) -> bool:
-    """Whether a stage that depends on these paths runs a network, and so heeds GPT1_THREADS."""
-    return any(f"{read}/".startswith(f"{NETWORK_ROOM}/") for read in reads)
 
 
 class BusyError(UserError):
@@ -39,20 +36,19 @@ class BrokenClaimsError(BusyError):
 
 
 @contextmanager
-def repository() -> Iterator[Any]:
-    """DVC's repository here, locked. Raises UserError where DVC cannot read its files, BusyError
-    while another DVC command is at work.
+def repository(*, lock: bool = True, wait: bool = False) -> Iterator[Any]:
+    """DVC's repository here, locked unless `lock` is False; `wait`: for other DVC commands to end.
+
+    Raises UserError where DVC cannot read its files, BusyError while another command is at work.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
     from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
 
-    logging.getLogger("dvc").setLevel(
-        logging.ERROR
-    )  # that a killed run left a lock is no news: DVC heals it
+    logging.getLogger("dvc").setLevel(logging.CRITICAL)  # what matters is raised
     try:
-        with Repo(".") as repo, repo.lock:
+        with Repo(".", _wait_for_lock=wait) as repo, repo.lock if lock else nullcontext():
             yield repo
     except LockError:
         raise BusyError(
@@ -61,7 +57,10 @@ def repository() -> Iterator[Any]:
     except (RWLockFileCorruptedError, RWLockFileFormatError) as error:
         raise BrokenClaimsError(str(error)) from None
     except DvcException as error:
-        raise UserError(f"DVC cannot tell what is out of date: {error}") from error
+        raise UserError(
+            f"DVC cannot tell what is out of date: {error}; gpt1 doctor says what is wrong with its"
+            " files"
+        ) from error
 
 
 def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
@@ -95,41 +94,124 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
 
 def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
     with repository() as repo:
-        graph = {stage.addressing: stage for stage in repo.index.stages}
-        stages = {}
-        for name, stage in graph.items():
-            reads = tuple(os.path.relpath(dep.fs_path) for dep in stage.deps)
-            writes = tuple(os.path.relpath(out.fs_path) for out in stage.outs)
-            needs = frozenset(need.addressing for need in repo.index.graph.successors(stage))
-            stages[name] = Stage(name, needs, reads, writes, trains=has_network(reads))
+        repo.index.check_graph()
+        found = {stage.addressing: stage for stage in repo.index.stages}
+        stages = stages_of(found.values())
         chosen = choose(stages, targets)
         for name in chosen:
-            stages[name] = replace(stages[name], stale=graph[name].changed())
+            stages[name] = replace(stages[name], stale=found[name].changed())
     return stages, chosen
+
+
+def stages_of(found: Iterable[Any]) -> dict[str, Stage]:
+    """DVC's own stages by name, as plain values."""
+    return connected(
+        {
+            stage.addressing: tuple(
+                tuple(map(relative, parts)) for parts in (stage.deps, stage.outs)
+            )
+            for stage in found
+        }
+    )
+
+
+def relative(part: Any) -> str:
+    """The path of an input or output as dvc.yaml has it; the whole one for what lies outside of the
+    checkout.
+    """
+    return str(part.fs_path).removeprefix(f"{Path.cwd()}{os.sep}")
+
+
+def expand(values: Mapping[str, Any]) -> dict[str, Stage]:
+    """Every stage that dvc.yaml makes of these plain values, be they in params.yaml or not.
+
+    DVC's own parser expands `${…}` and `foreach`. Raises UserError where it cannot.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.fs import MemoryFileSystem
+    from dvc.parsing import DataResolver
+
+    nowhere = SimpleNamespace(fs=MemoryFileSystem(global_store=False), config={})
+    try:
+        definitions = {"vars": [dict(values)], "stages": read_yaml(DVC_FILE)["stages"]}
+        resolver = DataResolver(nowhere, "", definitions)
+        found = {name: resolver.resolve_one(name)[name] for name in resolver.get_keys()}
+    except DvcException as error:
+        raise UserError(f"{DVC_FILE} makes no graph of these parameters: {error}") from None
+    return connected(
+        {
+            name: (tuple(stage.get("deps", ())), tuple(stage.get("outs", ())))
+            for name, stage in found.items()
+        }
+    )
+
+
+def connected(rows: Mapping[str, Sequence[tuple[str, ...]]]) -> dict[str, Stage]:
+    """Stages of the paths that each reads and writes: a stage needs those that write what it reads,
+    what lies under it, or what it lies under.
+    """
+    makers: dict[str, str] = {}
+    makers_below: dict[str, set[str]] = {}
+    for name, (_, writes) in rows.items():
+        for path in writes:
+            makers[path] = name
+            for folder in folders(path):
+                makers_below.setdefault(folder, set()).add(name)
+    stages = {}
+    for name, (reads, writes) in rows.items():
+        needs = set[str]().union(*(makers_below.get(path, ()) for path in reads))
+        places = (place for path in reads for place in (path, *folders(path)))
+        needs |= {makers[place] for place in places if place in makers}
+        stages[name] = Stage(
+            name, frozenset(needs - {name}), reads, writes, trains=has_network(reads)
+        )
+    return stages
+
+
+def folders(path: str) -> list[str]:
+    """The folders that a path lies in: `a` and `a/b` for `a/b/c`."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def has_network(reads: Iterable[str]) -> bool:
+    """Whether a stage that depends on these paths runs a network, and so heeds GPT1_THREADS."""
+    return any(f"{read}/".startswith(f"{NETWORK_ROOM}/") for read in reads)
 
 
 def record(stage: Stage) -> bool:
     """Have DVC record a stage that ended well, without running it; whether that went well."""
-    commit = [
-        sys.executable,
-        "-m",
-        "dvc",
-        "--wait-for-lock",
-        "commit",
-        "--force",
-        "--quiet",
-        stage.name,
-    ]
-    done = subprocess.run(commit, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    words = ["--wait-for-lock", "commit", "--force", "--quiet", stage.name]
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", *words],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
     mark.path_of(stage.name).unlink(missing_ok=True)
     return done.returncode == 0
 
 
-def recorded_outputs() -> dict[str, str]:
-    """What dvc.lock says of each stage's outputs, as text; a stage that is absent there, or is
-    being written now, is absent here.
+def read_lock() -> dict[str, Any]:
+    """What dvc.lock says, by stage; {} where it is not there. Raises UserError where it is
+    broken.
     """
-    text = LOCK_FILE.read_text(encoding="utf-8") if LOCK_FILE.exists() else ""
-    return dict(
-        re.findall(r"^  (\S+):\n(?:    .*\n)*?    outs:\n((?:    .*\n)+)", text, re.MULTILINE)
-    )
+    from dvc.utils.serialize import load_yaml
+
+    for pause in (*LOCK_FILE_PAUSES, None):
+        try:
+            return dict(load_yaml(LOCK_FILE).get("stages") or {}) if LOCK_FILE.exists() else {}
+        except Exception as error:  # the parser lets through what int() and deep nesting raise
+            if pause is None:
+                reason = " ".join(str(error).split())
+                raise UserError(f"{LOCK_FILE} cannot be read: {reason}") from None
+            time.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+def recorded_outputs() -> dict[str, Any]:
+    """What dvc.lock says of each stage's outputs; nothing of one that is being written now."""
+    try:
+        return {name: entry["outs"] for name, entry in read_lock().items() if "outs" in entry}
+    except (UserError, TypeError):
+        return {}

@@ -7,20 +7,20 @@ each time, and do not fail where one is not copied; here it is one stage's.
 """
 
 import hashlib
-import logging
 import os
 import platform
 import re
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, writing
-from gpt1.pipeline.graph import LOCK_FILE, has_network
+from gpt1.pipeline.graph import LOCK_FILE, read_lock, repository, stages_of
 from gpt1.pipeline.schedule import Stage
 
 DVC = Path(".dvc")
@@ -34,22 +34,7 @@ PAUSES_SECONDS = (2.0, 8.0)  # before the second and the third try
 HASH_DIGITS = 64  # of the name of a run-cache entry; what is being written has another
 CREDENTIALS = re.compile(r"//[^/@\s]*@")
 Result = TypeVar("Result")
-
-
-@contextmanager
-def opened() -> Iterator[Any]:
-    """DVC's repository here, locked; waits for other DVC commands. Raises UserError where DVC
-    cannot read its files.
-    """
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo
-
-    logging.getLogger("dvc").setLevel(logging.CRITICAL)  # what matters is raised
-    try:
-        with Repo(".", _wait_for_lock=True) as repo, repo.lock:
-            yield repo
-    except DvcException as error:
-        raise UserError(f"DVC cannot do its part here: {error}") from error
+opened = partial(repository, wait=True)
 
 
 def remote_name() -> str | None:
@@ -143,10 +128,8 @@ def lock_entries(names: Collection[str]) -> dict[str, Any]:
     """What dvc.lock says of these stages, as plain values. Raises UserError for a stage that is
     absent there.
     """
-    from dvc.utils.serialize import load_yaml
-
     with opened():
-        entries = load_yaml(LOCK_FILE).get("stages", {}) if LOCK_FILE.exists() else {}
+        entries = read_lock()
     for name in names:
         if name not in entries:
             raise UserError(
@@ -160,16 +143,15 @@ def lay_entries(entries: Mapping[str, Any]) -> set[str]:
     """Write these stages' entries into dvc.lock; returns the names of those that said something
     else before, or nothing.
     """
-    from dvc.utils.serialize import dumps_yaml, load_yaml
+    from dvc.utils.serialize import dumps_yaml
 
     with opened():
-        whole: Any = load_yaml(LOCK_FILE) if LOCK_FILE.exists() else {"schema": "2.0"}
-        stages = whole.setdefault("stages", {})
+        stages = read_lock()
         changed = {name for name, entry in entries.items() if stages.get(name) != entry}
         stages.update({name: entries[name] for name in changed})
         if changed:
             with writing(LOCK_FILE) as file:
-                file.write(dumps_yaml(whole))
+                file.write(dumps_yaml({"schema": "2.0", "stages": stages}))
     return changed
 
 
@@ -268,9 +250,7 @@ def find_stage(name: str) -> Stage:
     """
     with opened() as repo:
         (stage,) = _collect(repo, [name])
-        reads = tuple(os.path.relpath(dep.fs_path) for dep in stage.deps)
-        writes = tuple(os.path.relpath(out.fs_path) for out in stage.outs)
-        return Stage(name, frozenset(), reads, writes, trains=has_network(reads), stale=True)
+        return replace(stages_of([stage])[name], stale=True)
 
 
 def _collect(repo: Any, names: Collection[str]) -> list[Any]:

@@ -20,7 +20,11 @@ def wall_seconds(
     lanes, devices, now, ended = slots.lanes, slots.devices, 0.0, set[str]()
     while waiting or running:
         ready = sorted(
-            (name for name in waiting if not (stages[name].needs & stages.keys()) - ended),
+            (
+                one
+                for one in stages
+                if one in waiting and not stages[one].needs & stages.keys() - ended
+            ),
             key=lambda name: -urgency[name],
         )
         for name, given in startable(ready, share, Slots(lanes, devices)):

@@ -4,14 +4,13 @@ the stages.
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json
 from gpt1.pipeline.forecast import PLAN, last_seconds
 from gpt1.pipeline.job import log_of
-from gpt1.pipeline.plan.table import aligned, duration, line_of, number
+from gpt1.pipeline.plan.table import aligned, duration, grouped, in_bytes
 
 
 class Took(NamedTuple):
@@ -46,13 +45,10 @@ def facts(plan: Mapping[str, Any]) -> dict[str, Took]:
     """What each stage of a plan took that `gpt1 run` has run since it was made."""
     seconds, found = last_seconds(), {}
     for name in plan["stages"]:
-        log = Path(log_of(name))
-        later = log.is_file() and log.stat().st_mtime > plan["made"]
-        if (
-            later
-            and name in seconds
-            and "Running stage '" in log.read_text(encoding="utf-8", errors="replace")
-        ):
+        log = log_of(name)
+        if name not in seconds or not log.is_file() or log.stat().st_mtime <= plan["made"]:
+            continue
+        if "Running stage '" in log.read_text(encoding="utf-8", errors="replace"):
             found[name] = Took(seconds[name], log.stat().st_mtime, memory_of(name))
     return found
 
@@ -64,55 +60,21 @@ def lines_after(plan: Mapping[str, Any], took: Mapping[str, Took]) -> list[str]:
             f"no stage has run since the plan in {PLAN} was made; run gpt1 run, then gpt1 plan"
             " --after"
         )
-    lines: dict[str, list[str]] = {}
-    for name in took:
-        lines.setdefault(line_of(name), []).append(name)
     rows = [["stages", "of", "planned", "took", "took / planned", "memory planned", "memory taken"]]
-    for line, names in lines.items():
-        planned, real = (
-            sum(plan["stages"][name]["seconds"] for name in names),
-            sum(took[name].seconds for name in names),
-        )
-        memory, peak = (
+    for line, names in grouped({name: name for name in took}).items():
+        planned = sum(plan["stages"][name]["seconds"] for name in names)
+        real = sum(took[name].seconds for name in names)
+        memory = (
             max(plan["stages"][name]["memory_bytes"] for name in names),
             max(took[name].memory_bytes for name in names),
         )
-        rows.append(
-            [
-                line,
-                str(len(names)),
-                duration(planned),
-                duration(real),
-                f"{real / planned:.2f}",
-                f"{number(memory)}B" if memory else "-",
-                f"{number(peak)}B" if peak else "-",
-            ]
-        )
+        times = [duration(planned), duration(real), f"{real / planned:.2f}"]
+        rows.append([line, str(len(names)), *times, *map(in_bytes, memory)])
     began = min(one.ended - one.seconds for one in took.values())
     wall, planned = max(one.ended for one in took.values()) - began, plan["wall_seconds"]["here"]
-    whole = len(took) == len(plan["stages"])
-    rows.append(
-        [
-            "end to end",
-            str(len(took)),
-            duration(planned),
-            duration(wall),
-            f"{wall / planned:.2f}" if whole else "-",
-            "",
-            "",
-        ]
-    )
-    missing = (
-        []
-        if whole
-        else [
-            f"{len(plan['stages']) - len(took)} of {len(plan['stages'])} stages have not run since"
-            " the plan was made"
-        ]
-    )
-    return [
-        f"profile {plan['profile']}, planned beforehand and as it was:",
-        "",
-        *aligned(rows),
-        *missing,
-    ]
+    missing = len(plan["stages"]) - len(took)
+    times = [duration(planned), duration(wall), "-" if missing else f"{wall / planned:.2f}"]
+    rows.append(["end to end", str(len(took)), *times, "", ""])
+    head = f"profile {plan['profile']}, planned beforehand and as it was:"
+    tail = f"{missing} of {len(plan['stages'])} stages have not run since the plan was made"
+    return [head, "", *aligned(rows), *([tail] if missing else [])]

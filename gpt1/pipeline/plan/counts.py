@@ -46,68 +46,55 @@ class Asked(NamedTuple):
 
 def corpus(params: Params, fresh: Collection[str]) -> Corpus:
     """The corpus; `fresh` are the names of the stages whose outputs are those of `params`."""
-    source, bpe = params.sources["books"], params.bpe
-    if not is_made_up(source.folder):
-        bytes_, seen = facts.BOOKSCORPUS_BYTES, False
-        books = RAW / "books"
-        if books.is_dir():
-            bytes_, seen = float(sum(path.stat().st_size for path in books.rglob("*.txt"))), True
+    folder, bpe = params.sources["books"].folder, params.bpe
+    made_up, books = is_made_up(folder), RAW / "books"
+    if made_up:
+        world = params.world[folder.removeprefix("world/")]
+        bytes_ = facts.PAGE_BYTES * world.books * world.pages
+    elif books.is_dir():
+        bytes_ = float(sum(path.stat().st_size for path in books.rglob("*.txt")))
     else:
-        world = params.world[source.folder.removeprefix("world/")]
-        bytes_, seen = facts.PAGE_BYTES * world.books * world.pages, False
+        bytes_ = facts.BOOKSCORPUS_BYTES
     if "shard" in fresh:
         index = read_json(stage_folder("shard", "index.json"))
         return Corpus(bytes_, index["splits"]["train"]["tokens"], index["vocabulary_size"], True)
-    tokens = (
-        bytes_
-        / facts.bytes_a_token(source.folder, bpe.merges)
-        * (1.0 - params.shard.heldout_fraction)
-    )
-    return Corpus(bytes_, tokens, bpe.merges + 2 * bpe.alphabet_size + 2, seen)
+    tokens = bytes_ / facts.bytes_a_token(folder, bpe.merges) * (1 - params.shard.heldout_fraction)
+    rows = bpe.merges + 2 * bpe.alphabet_size + 2
+    return Corpus(bytes_, tokens, rows, not made_up and books.is_dir())
 
 
 def task(name: str, params: Params, fresh: Collection[str]) -> Task:
     """A task of params.yaml."""
     row, sequences = params.tasks[name], TASKS[name].sequences
-    folder = stage_folder("encode", row.group, name)
     if f"encode@{name}" in fresh:
-        splits = {
-            split: about["examples"]
-            for split, about in read_json(folder / "task.json")["splits"].items()
-        }
-        others = sum(splits.values()) - splits["train"] - splits["dev"]
-        return Task(
-            splits["train"],
-            splits["dev"],
-            others,
-            sequences,
-            tokens_in(folder / "train.npz") / splits["train"] / sequences,
-            True,
+        folder = stage_folder("encode", row.group, name)
+        splits = read_json(folder / "task.json")["splits"]
+        rows = {split: about["examples"] for split, about in splits.items()}
+        train, dev = rows["train"], rows["dev"]
+        length = tokens_in(folder / "train.npz") / train / sequences
+        return Task(train, dev, sum(rows.values()) - train - dev, sequences, length, True)
+    bpe, context = params.bpe.merges, params.model.context
+    known = facts.rows_of(name, params.sources[name].folder, bpe, context)
+    unlabelled = known.unlabelled if row.eval_rows is None else 0
+    train, dev, labelled = (
+        facts.capped(rows, wanted)
+        for rows, wanted in (
+            (known.train, row.train_rows),
+            (known.dev, row.eval_rows),
+            (known.labelled, row.eval_rows),
         )
-    known = facts.rows_of(
-        name, params.sources[name].folder, params.bpe.merges, params.model.context
     )
-    evaluated = facts.capped(known.labelled, row.eval_rows) + (
-        known.unlabelled if row.eval_rows is None else 0
-    )
-    train, dev = facts.capped(known.train, row.train_rows), facts.capped(known.dev, row.eval_rows)
-    return Task(train, dev, evaluated, sequences, known.length, False)
+    return Task(train, dev, labelled + unlabelled, sequences, known.length, False)
 
 
 def asked(name: str, params: Params, fresh: Collection[str]) -> Asked:
     """A zero-shot set of params.yaml."""
     if f"prompt@{name}" in fresh:
-        folder = stage_folder("prompt", name)
-        return Asked(sum(tokens_in(path) for path in folder.glob("*.npz")), True)
-    known = facts.asked_of(
-        name, params.sources[name].folder, params.bpe.merges, params.model.context
-    )
-    wanted = params.zero_shot[name]
-    return Asked(
-        known.tokens
-        * (facts.capped(known.train, wanted.train_rows) + facts.capped(known.scored, wanted.rows)),
-        False,
-    )
+        return Asked(sum(map(tokens_in, stage_folder("prompt", name).glob("*.npz"))), True)
+    folder, wanted = params.sources[name].folder, params.zero_shot[name]
+    known = facts.asked_of(name, folder, params.bpe.merges, params.model.context)
+    rows = facts.capped(known.train, wanted.train_rows) + facts.capped(known.scored, wanted.rows)
+    return Asked(known.tokens * rows, False)
 
 
 def tokens_in(path: Path) -> int:

@@ -28,6 +28,17 @@ class Pace(NamedTuple):
     first: float
     measured: bool
 
+    def shared(self, devices: int, network: formulas.Network) -> "Pace":
+        """The pace of one device made that of several that share each update."""
+        bytes_ = formulas.WEIGHT_BYTES * formulas.parameters(network)
+        exchanged = formulas.all_reduce_seconds(bytes_, devices, knobs.LINK_BYTES_A_SECOND)
+        return self._replace(
+            update=self.update + exchanged,
+            flop=self.flop / devices,
+            scored_flop=self.scored_flop / devices,
+            measured=False,
+        )
+
 
 def line(points: Mapping[float, float]) -> tuple[float, float]:
     """(seconds an update, seconds an operation) through {operations of an update: seconds}, least

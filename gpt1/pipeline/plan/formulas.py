@@ -28,6 +28,13 @@ class Network(NamedTuple):
     units: int
     rows: int
 
+    @property
+    def with_positions(self) -> "Network":
+        """With the rows of the positions: fine-tuning's softmax runs over them too, as the authors'
+        does.
+        """
+        return self._replace(rows=self.rows + self.sizes.context)
+
 
 def parameters(network: Network) -> int:
     """Number of parameters: paper, section 4.1 (116,534,784 with 40,478 rows), and section 5's LSTM

@@ -70,6 +70,7 @@ KERNELS_A_LAYER, KERNELS_AN_UPDATE = (
 )  # forward and backward; embeddings, softmax, clipping, Adam
 RECURRENT_SECONDS = 30e-6  # of one step in time of an LSTM, forward and backward (cuDNN)
 GPU_TUNING_SECONDS = 20.0  # before the first update: CUDA, compilation
+LINK_BYTES_A_SECOND = 450e9  # out of a GPU here to the others: NVLink of an H100
 ADAM_TRAFFIC_BYTES = (
     28.0  # of a parameter in an update: weight, gradient, moments read, weight and moments written
 )

@@ -6,14 +6,10 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from gpt1.base.cores import cores
 from gpt1.pipeline.schedule import Slots
 from gpt1.pipeline.slots import memory_bytes
-
-RAPL = Path("/sys/class/powercap")
-GIB = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -87,21 +83,6 @@ def nvidia_smi(field: str) -> list[float]:
         )
         return [float(line) for line in told.stdout.split("\n") if line.strip()]
     return []
-
-
-def joules() -> float | None:
-    """What the processors' energy counters (RAPL) say now; None where they cannot be read. Counters
-    wrap after minutes of full load.
-    """
-    try:
-        packages = [path for path in RAPL.iterdir() if re.fullmatch(r"intel-rapl:\d+", path.name)]
-        return (
-            sum(int((path / "energy_uj").read_text(encoding="ascii")) for path in packages) / 1e6
-            if packages
-            else None
-        )
-    except (OSError, ValueError):
-        return None
 
 
 def python_seconds() -> float:

@@ -1,5 +1,5 @@
 """What each stage of a run has to do: updates, tokens, operations, bytes. Follows gpt1/train and
-gpt1/stages, whose loops it counts.
+gpt1/stages, whose loops it counts, over rows as counts.py knows them.
 """
 
 from collections.abc import Collection
@@ -10,14 +10,12 @@ from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_la
 from gpt1.params.schema import Finetune, NetworkName, Params
 from gpt1.pipeline.plan import counts, facts, formulas
 from gpt1.pipeline.plan.formulas import Network
-from gpt1.pipeline.schedule import Stage, group
+from gpt1.pipeline.schedule import Stage
 from gpt1.sources.table import is_made_up
 from gpt1.train.schedules import snapshot_updates
 
 KEPT_CHECKPOINTS = 3  # gpt1/train/checkpoint.py: the last two, and one in the making
-OTHERS_EVALUATED = (
-    1.7  # times: with the last weights, and with the best where these are not the last
-)
+OTHERS_EVALUATED = 1.7  # times: with the last weights, and with the best where these are not them
 TOKEN_BYTES = 2.0
 
 Kind = Literal["pretrain", "finetune", "score", "text"]
@@ -53,35 +51,59 @@ class Work:
         return self.rows * self.sequences * self.length
 
 
+def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
+    """The work of a stage of dvc.yaml; `fresh` are the stages whose outputs are up to date."""
+    verb, _, item = stage.name.partition("@")
+    if verb in ("pretrain", "zero_shot") and params.pretrain.source == "official":
+        return Work(stage.name, "text")  # imported weights: some windows of the held-out books
+    if verb == "pretrain":
+        return pretraining(stage.name, params, fresh)
+    if verb == "zero_shot":
+        return scoring(stage.name, params, fresh)
+    if verb == "finetune":
+        recipe = finetune_recipe(params, item)
+        return finetuning(stage.name, item, recipe, len(recipe.seeds), params, fresh)
+    if verb == "ablate":
+        row = params.ablate[item]
+        recipe, name = finetune_recipe(params, row.task, row.variant), params.variants[row.variant]
+        seeds = len(recipe.seeds)
+        return finetuning(stage.name, row.task, recipe, seeds, params, fresh, name.network)
+    if verb == "transfer":
+        recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
+        networks = len(recipe.seeds) * sum(count < params.model.layers for count in layers)
+        return finetuning(stage.name, item, recipe, networks, params, fresh)
+    return reading(stage.name, params, fresh)
+
+
 def network_of(name: NetworkName, params: Params, rows: int) -> Network:
     """The sizes of one of the two networks with so many rows of embeddings."""
     return Network(params.model, params.lstm.units if name == "lstm" else 0, rows)
 
 
-def pretraining(stage: str, name: NetworkName, params: Params, fresh: Collection[str]) -> Work:
+def pretraining(stage: str, params: Params, fresh: Collection[str]) -> Work:
     """A pre-training with its held-out evaluations, snapshots and checkpoints."""
+    name: NetworkName = "lstm" if stage.endswith("@lstm") else "transformer"
     corpus, recipe, context = counts.corpus(params, fresh), params.pretrain, params.model.context
     network = network_of(name, params, corpus.rows)
     update_tokens = recipe.batch_size * context
     updates = recipe.updates or max(1, round((recipe.epochs or 0) * corpus.tokens / update_tokens))
-    evaluations = updates // recipe.heldout_updates + (updates % recipe.heldout_updates > 0)
+    evaluations = -(-updates // recipe.heldout_updates)
     forward = formulas.hidden_flops(network, context) + formulas.softmax_flops(network)
     weights = len(snapshot_updates(updates, recipe.snapshots_per_decade)) + 1
     stored = weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
     return Work(
         stage,
         "pretrain",
-        corpus.counted or recipe.updates is not None,
-        name,
-        network,
-        recipe.batch_size,
-        1,
-        context,
-        1,
-        updates,
-        updates * update_tokens * formulas.training_flops(network, context, True),
-        evaluations * recipe.heldout_windows * context * forward,
-        updates * update_tokens,
+        counted=corpus.counted or recipe.updates is not None,
+        name=name,
+        network=network,
+        rows=recipe.batch_size,
+        length=context,
+        networks=1,
+        updates=updates,
+        flops=updates * update_tokens * formulas.training_flops(network, context, True),
+        scored_flops=evaluations * recipe.heldout_windows * context * forward,
+        tokens=updates * update_tokens,
         disk_bytes=stored * formulas.parameters(network),
     )
 
@@ -95,135 +117,85 @@ def evaluations_of(recipe: Finetune, updates_in_epoch: int) -> int:
 
 def finetuning(
     stage: str,
-    name: NetworkName,
     task: str,
     recipe: Finetune,
     networks: int,
-    keep_weights: bool,
     params: Params,
     fresh: Collection[str],
+    name: NetworkName = "transformer",
 ) -> Work:
-    """Fine-tunings of one task by one recipe, one for each of `networks` seeds (and numbers of
-    layers).
+    """Fine-tunings of one task by one recipe, `networks` of them: seeds, times numbers of layers.
+    The tasks' own keep their weights.
     """
     seen = counts.task(task, params, fresh)
     network = network_of(name, params, counts.corpus(params, fresh).rows + counts.SPECIAL_SYMBOLS)
-    softmax = network._replace(
-        rows=network.rows + params.model.context
-    )  # it runs over the positions' rows too, as the authors' does
     in_epoch = seen.train // recipe.batch_size
     updates = networks * in_epoch * recipe.epochs
-    tokens = updates * recipe.batch_size * seen.sequences * seen.length
-    scored = (
-        networks
-        * (evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * seen.others)
-        * seen.sequences
-        * seen.length
-    )
-    flops = formulas.training_flops(softmax, seen.length, recipe.lambda_lm > 0)
-    weights = (
-        networks * formulas.WEIGHT_BYTES * formulas.parameters(network) if keep_weights else 0.0
-    )
+    example_tokens = seen.sequences * seen.length
+    tokens = updates * recipe.batch_size * example_tokens
+    rows_scored = evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * seen.others
+    flops = formulas.training_flops(network.with_positions, seen.length, recipe.lambda_lm > 0)
+    scored = networks * rows_scored * example_tokens * formulas.hidden_flops(network, seen.length)
+    weights = networks * formulas.WEIGHT_BYTES * formulas.parameters(network)
     return Work(
         stage,
         "finetune",
-        seen.counted,
-        name,
-        network,
-        recipe.batch_size,
-        seen.sequences,
-        seen.length,
-        networks,
-        updates,
-        tokens * flops,
-        scored * formulas.hidden_flops(network, seen.length),
-        tokens,
-        disk_bytes=weights,
+        counted=seen.counted,
+        name=name,
+        network=network,
+        rows=recipe.batch_size,
+        sequences=seen.sequences,
+        length=seen.length,
+        networks=networks,
+        updates=updates,
+        flops=tokens * flops,
+        scored_flops=scored,
+        tokens=tokens,
+        disk_bytes=weights if stage.startswith("finetune@") else 0.0,
     )
 
 
-def scoring(stage: str, name: NetworkName, params: Params, fresh: Collection[str]) -> Work:
+def scoring(stage: str, params: Params, fresh: Collection[str]) -> Work:
     """Every snapshot's reading of the zero-shot sets."""
-    pretrained = pretraining(stage, name, params, fresh)
+    pretrained = pretraining(stage, params, fresh)
     assert pretrained.network is not None
     snapshots = len(snapshot_updates(pretrained.updates, params.pretrain.snapshots_per_decade))
     sets = [counts.asked(one, params, fresh) for one in params.zero_shot]
     tokens = snapshots * sum(one.tokens for one in sets)
-    flops = formulas.hidden_flops(
-        pretrained.network, params.model.context / 2
-    ) + formulas.softmax_flops(pretrained.network)
+    hidden = formulas.hidden_flops(pretrained.network, params.model.context / 2)
     return Work(
         stage,
         "score",
-        all(one.counted for one in sets),
-        name,
-        pretrained.network,
+        counted=all(one.counted for one in sets),
+        name=pretrained.name,
+        network=pretrained.network,
         networks=snapshots,
-        scored_flops=tokens * flops,
+        scored_flops=tokens * (hidden + formulas.softmax_flops(pretrained.network)),
         tokens=tokens,
     )
 
 
-def text_work(stage: str, item: str, params: Params, fresh: Collection[str]) -> Work:
+def reading(stage: str, params: Params, fresh: Collection[str]) -> Work:
     """A stage without a network: how much raw text it goes through, and writes."""
-    corpus, verb = counts.corpus(params, fresh), group(stage)
-    plain = Work(stage, "text", corpus.counted)
+    verb, _, item = stage.partition("@")
+    corpus = counts.corpus(params, fresh)
+    work = Work(stage, "text", corpus.counted)
     if verb in ("world", "clean", "contamination", "bpe", "shard") or item == "books":
-        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}.get(
-            verb, corpus.bytes_
-        )
-        return replace(plain, bytes_read=corpus.bytes_, disk_bytes=written)
+        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}
+        disk_bytes = written.get(verb, corpus.bytes_)
+        return replace(work, bytes_read=corpus.bytes_, disk_bytes=disk_bytes)
     if verb == "acquire":
-        size = (
-            facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
-            if not is_made_up(params.sources[item].folder)
-            else 0.0
-        )
-        return replace(plain, counted=False, bytes_read=size, disk_bytes=size)
+        known = facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
+        size = 0.0 if is_made_up(params.sources[item].folder) else known
+        return replace(work, counted=False, bytes_read=size, disk_bytes=size)
     if verb == "encode":
-        seen, row = counts.task(item, params, fresh), params.sources[item]
-        tokens = (
-            (seen.train + seen.dev + seen.others) * seen.length * min(2, seen.sequences)
-        )  # a passage is read once
+        seen, folder = counts.task(item, params, fresh), params.sources[item].folder
+        rows = seen.train + seen.dev + seen.others
+        tokens = rows * seen.length * min(2, seen.sequences)  # a passage is read once
         return replace(
-            plain,
+            work,
             counted=seen.counted,
-            bytes_read=tokens * facts.bytes_a_token(row.folder, params.bpe.merges),
+            bytes_read=tokens * facts.bytes_a_token(folder, params.bpe.merges),
             disk_bytes=tokens * seen.sequences * TOKEN_BYTES,
         )
-    return plain
-
-
-def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
-    """The work of a stage of dvc.yaml; `fresh` are the stages whose outputs are up to date."""
-    verb, _, item = stage.name.partition("@")
-    network: NetworkName = "lstm" if item == "lstm" else "transformer"
-    if params.pretrain.source == "official" and verb in ("pretrain", "zero_shot"):
-        return Work(stage.name, "text")  # imported weights: some windows of the held-out books
-    if verb == "pretrain":
-        return pretraining(stage.name, network, params, fresh)
-    if verb == "zero_shot":
-        return scoring(stage.name, network, params, fresh)
-    if verb == "finetune":
-        recipe = finetune_recipe(params, item)
-        return finetuning(stage.name, network, item, recipe, len(recipe.seeds), True, params, fresh)
-    if verb == "ablate":
-        row = params.ablate[item]
-        recipe = finetune_recipe(params, row.task, row.variant)
-        return finetuning(
-            stage.name,
-            params.variants[row.variant].network,
-            row.task,
-            recipe,
-            len(recipe.seeds),
-            False,
-            params,
-            fresh,
-        )
-    if verb == "transfer":
-        recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
-        parts = sum(count < params.model.layers for count in layers)
-        return finetuning(
-            stage.name, network, item, recipe, parts * len(recipe.seeds), False, params, fresh
-        )
-    return text_work(stage.name, item, params, fresh)
+    return work

@@ -1,28 +1,19 @@
-"""What params.yaml has other values for than the results were made with, by dvc.lock; read without
-DVC, in a fraction of a second.
+"""What params.yaml has other values for than the results were made with, by dvc.lock; read in
+a fraction of a second, for no file is hashed.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError
-from gpt1.params.yaml import parse_yaml, read_yaml
-from gpt1.pipeline.graph import LOCK_FILE
+from gpt1.params.yaml import read_yaml
+from gpt1.pipeline.graph import expand, read_lock
 from gpt1.pipeline.mark import WATCHED
-from gpt1.pipeline.plan.graph import expand
 from gpt1.pipeline.schedule import NO_RESULTS, Stage, choose, group
 from gpt1.pipeline.status.reasons import Reason, at, parameter_changes
 
 PARAMS = Path(WATCHED[0])
-ENTRY = re.compile(
-    rf"^  (\S+):\n(?:    .*\n)*?    params:\n      {PARAMS}:\n((?:       .*\n|\n)+)", re.MULTILINE
-)
-KEY = re.compile(
-    r"^        ([^\s-].*\n(?:        [ -].*\n|\n)*)", re.MULTILINE
-)  # of it a parameter with its value
 
 
 class Changed(NamedTuple):
@@ -63,32 +54,18 @@ def changed_parameters(
     dvc.lock. That a stage ran again and what comes after it has not yet is for `gpt1 status` to
     tell.
     """
-    lock = LOCK_FILE.read_text(encoding="utf-8", errors="replace") if LOCK_FILE.is_file() else ""
     wanted = {
         name
         for name in choose(stages, targets)
         if all(Path(path).exists() for path in stages[name].writes)
     } - {NO_RESULTS}
     found: dict[str, tuple[Reason, list[str]]] = {}
-    for stage, before in recorded(lock):
-        for name, value in before.items() if stage in wanted else ():
+    for stage, entry in read_lock().items():
+        before = entry.get("params", {}).get(str(PARAMS), {}) if stage in wanted else {}
+        for name, value in before.items():
             for reason in parameter_changes(name, value, at(values, name)):
                 found.setdefault(str(reason), (reason, []))[1].append(stage)
     return [Changed(reason, tuple(names)) for reason, names in found.values()]
-
-
-def recorded(lock: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Each stage in the text of dvc.lock, with the parameters by dotted names that it was run
-    with.
-    """
-    read = cache(
-        partial(parse_yaml, where=str(LOCK_FILE))
-    )  # stages of a group share most of theirs
-    for entry in ENTRY.finditer(lock):
-        yield (
-            entry[1],
-            {name: value for one in KEY.findall(entry[2]) for name, value in read(one).items()},
-        )
 
 
 def in_short(names: Iterable[str]) -> list[str]:

@@ -1,8 +1,17 @@
-"""Why a stage would run again, and which only wait for others: pure functions of what DVC finds."""
+"""Why a stage would run again, and which only wait for others.
 
+DVC's index is read in this process and without its lock, so that it can be asked while a run is at
+work; every file is hashed once.
+"""
+
+import gc
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from gpt1.base.errors import UserError
+from gpt1.pipeline.graph import LOCK_FILE_PAUSES, relative, repository, stages_of
 from gpt1.pipeline.schedule import NO_RESULTS, Stage
 
 Kind = Literal["new", "command", "parameter", "changed", "missing", "not in cache"]
@@ -77,38 +86,6 @@ def overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-def needs_of(
-    reads: Mapping[str, Sequence[str]], writes: Mapping[str, Sequence[str]]
-) -> dict[str, frozenset[str]]:
-    """For each stage those whose outputs it reads: the very paths, what lies under them, what they
-    lie under.
-    """
-    made = {path: name for name, paths in writes.items() for path in paths}
-    above: dict[str, set[str]] = {}
-    for path, name in made.items():
-        for folder in folders(path):
-            above.setdefault(folder, set()).add(name)
-    return {
-        name: frozenset(
-            {
-                maker
-                for path in paths
-                for place in (path, *folders(path))
-                if (maker := made.get(place))
-            }
-            | {maker for path in paths for maker in above.get(path, ())}
-        )
-        - {name}
-        for name, paths in reads.items()
-    }
-
-
-def folders(path: str) -> list[str]:
-    """The folders that a path lies in: `a` and `a/b` for `a/b/c`."""
-    parts = path.split("/")
-    return ["/".join(parts[:end]) for end in range(1, len(parts))]
-
-
 def own_reasons(
     stages: Mapping[str, Stage], reasons: Mapping[str, Sequence[Reason]]
 ) -> dict[str, list[Reason]]:
@@ -149,3 +126,99 @@ def writes_the_same(name: str, own: Sequence[Reason]) -> bool:
     before.
     """
     return name == NO_RESULTS and all(reason.kind == "parameter" for reason in own)
+
+
+def read_reasons() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
+    """Every stage of DVC's graph, and for each how it differs from what dvc.lock says of it. Raises
+    UserError.
+    """
+    if not Path(".dvc").is_dir():
+        raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
+    # very many objects are made and all are kept: looking for others takes a seventh of the time
+    gc.disable()
+    try:
+        for pause in LOCK_FILE_PAUSES:
+            try:
+                return _read()
+            except UserError:
+                time.sleep(pause)
+        return _read()
+    finally:
+        gc.freeze()  # nor once they are there
+        gc.enable()
+
+
+def _read() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
+    hashes: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    with repository(lock=False) as repo:
+        found = list(repo.index.stages)
+        reasons = {stage.addressing: list(_reasons(stage, hashes, values)) for stage in found}
+        return stages_of(found), reasons
+
+
+def _reasons(stage: Any, hashes: dict[str, Any], values: dict[str, Any]) -> Iterator[Reason]:
+    """How a stage differs from its entry in dvc.lock; `hashes` and `values` are what was read
+    already, by path.
+    """
+    if not any(part.hash_info for part in (*stage.deps, *stage.outs)):
+        missing = [
+            path
+            for dep in stage.deps
+            if not _is_parameters(dep) and _hash(dep, hashes) is None
+            for path in [relative(dep)]
+        ]
+        yield Reason("new")
+        yield from (Reason("missing", path) for path in missing)
+        return
+    if stage.changed_stage():
+        yield Reason("command")
+    for dep in stage.deps:
+        if _is_parameters(dep):
+            yield from _parameters(dep, values)
+        else:
+            yield from _difference(dep, hashes)
+    for out in stage.outs:
+        differs = list(_difference(out, hashes))
+        yield from differs
+        if not differs and out.use_cache and out.hash_info and out.changed_cache():
+            yield Reason("not in cache", relative(out))
+
+
+def _is_parameters(dep: Any) -> bool:
+    return hasattr(dep, "read_params")
+
+
+def _difference(part: Any, hashes: dict[str, Any]) -> Iterator[Reason]:
+    """How a file or folder differs from what was written down of it."""
+    path, now = relative(part), _hash(part, hashes)
+    if now is None:
+        yield Reason("missing", path)
+    elif now != part.hash_info:
+        yield Reason("changed", path)
+
+
+def _hash(part: Any, hashes: dict[str, Any]) -> Any:
+    """DVC's hash of a file or folder as it is, or None where it is not there."""
+    if part.fs_path not in hashes:
+        hashes[part.fs_path] = part.get_hash() if part.exists else None
+    return hashes[part.fs_path]
+
+
+def _parameters(dep: Any, values: dict[str, Any]) -> Iterator[Reason]:
+    """Which parameters of a stage differ from what was written down of them."""
+    from dvc.utils.serialize import load_path
+
+    if not dep.exists:
+        yield Reason("missing", relative(dep))
+        return
+    if dep.fs_path not in values:
+        values[dep.fs_path] = load_path(dep.fs_path, dep.repo.fs)
+    now, before = values[dep.fs_path], dep.hash_info.value or {}
+    if dep.params:
+        for name in dep.params:
+            yield from parameter_changes(name, before.get(name, at({}, name)), at(now, name))
+    else:
+        yield from parameter_changes(
+            "", dict(before), dict(now) if isinstance(now, Mapping) else {}
+        )

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from gpt1.pipeline.forecast import last_seconds
 from gpt1.pipeline.schedule import Stage, choose
 from gpt1.pipeline.status.activity import Ended, Running, at_work, ended_badly, running
-from gpt1.pipeline.status.index import read_index
-from gpt1.pipeline.status.reasons import Reason, own_reasons, writes_the_same
+from gpt1.pipeline.status.reasons import Reason, own_reasons, read_reasons, writes_the_same
 
 
 class Status(NamedTuple):
@@ -78,7 +77,7 @@ def read_status(targets: Collection[str]) -> Status:
     """Where the targets (stages or groups; none: all) and all that they need stand. Raises
     UserError for other names, or broken files.
     """
-    whole, reasons = read_index()
+    whole, reasons = read_reasons()
     names = choose(whole, targets)
     stages, work = {name: whole[name] for name in names}, running(whole)
     own = own_reasons(stages, reasons)
