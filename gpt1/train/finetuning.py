@@ -151,7 +151,11 @@ def finetune_seed(
         }
 
     guard = Guard(what, 0, rows_of, main)
-    with stoppable() as stop, closing(Progress(what, updates, 0, main)) as progress:
+    with (
+        closing(engine),
+        stoppable() as stop,
+        closing(Progress(what, updates, 0, main)) as progress,
+    ):
         try:
             for update in range(1, updates + 1):
                 rates = optim.rates(recipe, update, updates, recipe.warmup_fraction, guard.skipped)

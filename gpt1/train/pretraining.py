@@ -154,6 +154,7 @@ def pretrain(
         snapshots.write()
 
     with (
+        closing(engine),
         stoppable() as stop,
         closing(Progress(what, updates, first, main)) as progress,
         closing(
