@@ -33,7 +33,7 @@ from gpt1.train import optim
 from gpt1.train.batches import shares
 from gpt1.train.checkpoint import Position
 from gpt1.train.engine import make_engine
-from gpt1.train.guards import Room
+from gpt1.train.guards import MicroBatchSize
 from gpt1.train.launch import Machine, prepare, read_machine
 from gpt1.train.loop import MicroBatch, Stop
 from gpt1.train.objectives import Pretraining
@@ -81,7 +81,7 @@ class Blocks:
             for part in shares(np.arange(len(windows)), 0, 1, self.rows)
         ]
         rates = optim.rates(recipe, update, NEVER, recipe.warmup_updates / NEVER)
-        Room(self.rows).take_update(
+        MicroBatchSize(self.rows).take_update(
             self.engine, lambda _: batches, recipe.dropout, recipe.seed, update, rates, Stop()
         )
 

@@ -11,7 +11,7 @@ from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.train import optim
 from gpt1.train.engine import PlainEngine
-from gpt1.train.guards import Guard, Room, is_out_of_memory, is_spike
+from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory, is_spike
 from gpt1.train.loop import MicroBatch, Stop
 from gpt1.train.objectives import Pretraining
 
@@ -191,7 +191,9 @@ def test_among_several_processes_the_user_is_told_the_setting(recipe):
             r" lower"
         ),
     ):
-        Room(4).take_update(engine, make, 0.0, 0, 3, optim.rates(recipe, 3, UPDATES, 0.1), Stop())
+        MicroBatchSize(4).take_update(
+            engine, make, 0.0, 0, 3, optim.rates(recipe, 3, UPDATES, 0.1), Stop()
+        )
 
 
 def test_other_errors_are_not_taken_for_want_of_memory():

@@ -26,7 +26,7 @@ from gpt1.tracking import live
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples, updates_in_epoch
 from gpt1.train.finetuning import Logits, Task, finetune_seed
-from gpt1.train.kept import copy_seeds, keep_seed, kept_seed
+from gpt1.train.finished_seeds import copy_seeds, finished_seed, keep_seed
 from gpt1.train.loop import seed_for, tracked
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
@@ -160,7 +160,7 @@ def run(params: Params, work: Work) -> None:
                 recipe,
                 kept,
                 {
-                    seed: kept_seed(kept / f"seed-{seed}", code, machine.accept_checkpoint)
+                    seed: finished_seed(kept / f"seed-{seed}", code, machine.accept_checkpoint)
                     for seed in recipe.seeds
                 },
             )

@@ -26,7 +26,7 @@ from gpt1.train.batches import (
 )
 from gpt1.train.curve import Curve
 from gpt1.train.engine import Engine, make_engine
-from gpt1.train.guards import Guard, Room
+from gpt1.train.guards import Guard, MicroBatchSize
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
 from gpt1.train.objectives import Finetuning
@@ -106,7 +106,9 @@ def finetune_seed(
     updates = updates_in_epoch * recipe.epochs
     row_tokens = int(train.lengths(np.arange(len(train))).max()) * train.sequences
     most_tokens = machine.micro_batch_for(row_tokens) * row_tokens
-    room = Room(min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes))
+    micro_batch = MicroBatchSize(
+        min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes)
+    )
     speed = speed_up(classifier.decoder, recipe, machine, 0)
     objective = Finetuning(
         classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
@@ -115,7 +117,7 @@ def finetune_seed(
         objective,
         recipe,
         machine,
-        len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
+        len(shares(np.arange(recipe.batch_size), 0, machine.processes, micro_batch.rows)),
     )
     speed["zero_stage"] = str(engine.stage)
     curve, update = Curve(curve_path if main else None, 0), 0
@@ -159,7 +161,7 @@ def finetune_seed(
         try:
             for update in range(1, updates + 1):
                 rates = optim.rates(recipe, update, updates, recipe.warmup_fraction, guard.skipped)
-                values = room.take_update(
+                values = micro_batch.take_update(
                     engine, partial(make, update), recipe.dropout, seed, update, rates, stop
                 )
                 progress.advance(update, int(train.lengths(rows_of(update)).sum()), values["loss"])
@@ -210,5 +212,5 @@ def finetune_seed(
         guard.skipped,
         progress.seconds(),
         progress.tokens_per_second(),
-        speed | {"micro_batch": str(room.rows)},
+        speed | {"micro_batch": str(micro_batch.rows)},
     )

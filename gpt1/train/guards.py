@@ -119,7 +119,7 @@ def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} is {value}" for name, value in values.items())
 
 
-class Room:
+class MicroBatchSize:
     """How many rows of a batch go through the network at once: `rows`; half as many once memory has
     run out.
     """

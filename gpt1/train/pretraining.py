@@ -22,7 +22,7 @@ from gpt1.train.batches import Integers, shares
 from gpt1.train.checkpoint import Position
 from gpt1.train.curve import Curve
 from gpt1.train.engine import Engine, finite, make_engine, total_floats
-from gpt1.train.guards import Guard, Room
+from gpt1.train.guards import Guard, MicroBatchSize
 from gpt1.train.launch import Machine, facts
 from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
 from gpt1.train.objectives import Pretraining
@@ -101,14 +101,16 @@ def pretrain(
     snapshots in the end.
     """
     context, main = network.context, machine.rank == 0
-    room = Room(min(machine.micro_batch_for(context), recipe.batch_size // machine.processes))
+    micro_batch = MicroBatchSize(
+        min(machine.micro_batch_for(context), recipe.batch_size // machine.processes)
+    )
     state = checkpoint.newest_checkpoint(folder, code, machine.accept_checkpoint)
     chosen = speed_up(network, recipe, machine, updates * recipe.batch_size * context)
     engine = make_engine(
         Pretraining(network, recipe.precision),
         recipe,
         machine,
-        len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
+        len(shares(np.arange(recipe.batch_size), 0, machine.processes, micro_batch.rows)),
     )
     chosen["zero_stage"] = str(engine.stage)
     if state is not None:
@@ -145,7 +147,9 @@ def pretrain(
     def evaluate(update: int, stop: Stop) -> None:
         if update and (update % recipe.heldout_updates == 0 or update == updates):
             heldout.update(
-                finite(heldout_values(engine, corpus, room.rows, stop), update, "held-out text")
+                finite(
+                    heldout_values(engine, corpus, micro_batch.rows, stop), update, "held-out text"
+                )
             )
             note(update, heldout)
 
@@ -162,7 +166,7 @@ def pretrain(
                 engine,
                 folder,
                 code,
-                facts(machine) | chosen | {"micro_batch": room.rows},
+                facts(machine) | chosen | {"micro_batch": micro_batch.rows},
                 recipe.checkpoint_minutes,
                 first,
                 write_records,
@@ -175,7 +179,7 @@ def pretrain(
                 rates = optim.rates(
                     recipe, update, updates, recipe.warmup_updates / updates, guard.skipped
                 )
-                values = room.take_update(
+                values = micro_batch.take_update(
                     engine, partial(make, update), recipe.dropout, recipe.seed, update, rates, stop
                 )
                 progress.advance(update, recipe.batch_size * context, values["loss"])
@@ -206,5 +210,5 @@ def pretrain(
         guard.skipped,
         progress.seconds(),
         progress.tokens_per_second(),
-        chosen | {"micro_batch": str(room.rows)},
+        chosen | {"micro_batch": str(micro_batch.rows)},
     )

@@ -54,7 +54,7 @@ def keep_seed(
     return summary
 
 
-def kept_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any] | None:
+def finished_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any] | None:
     """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made
     it.
     """
