@@ -23,7 +23,7 @@ from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.batches import Examples, shares
 from gpt1.train.engine import make_engine, total_floats
-from gpt1.train.finetuning import Task, finetune_seed
+from gpt1.train.finetuning import FinetuningRun, Task, finetune_seed
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
 from gpt1.train.speed import speed_up
@@ -59,7 +59,7 @@ def recipe():
 def engine_of(machine):
     network = Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))
     speed_up(network, recipe(), machine, 0)
-    return make_engine(Pretraining(network, recipe().precision), recipe(), machine, 1)
+    return make_engine(Pretraining(network, recipe().precision), recipe(), machine)
 
 
 def train(engine, updates, micro_batch, scale=1.0):
@@ -119,18 +119,17 @@ def alive_after_seeds(machine, folder):
             Decoder(MODEL, ROWS, generator), Head(MODEL.width, 2, "single", 0.02, generator)
         )
         references += [weakref.ref(classifier), weakref.ref(classifier.decoder)]
-        finetune_seed(
+        run = FinetuningRun(
             classifier,
             paper().finetune.model_copy(update={"batch_size": BATCH, "epochs": 1}),
             task,
             seed,
-            2,
             machine,
             folder / f"seed-{seed}.jsonl",
-            lambda update, values: None,
             f"finetune made/seed-{seed}",
         )
-    del classifier
+        finetune_seed(run, lambda update, values: None)
+    del classifier, run
     gc.collect()
     return sum(reference() is not None for reference in references)
 

@@ -287,7 +287,7 @@ import sys
 from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
 recipe = validate(read_yaml(Path(sys.argv[1]))).pretrain
-engine = DeepSpeedEngine(torch.nn.Linear(2, 2), recipe, replace(machine, device="cpu", processes=1), 1)
+engine = DeepSpeedEngine(torch.nn.Linear(2, 2), recipe, replace(machine, device="cpu", processes=1))
 print("GPU", engine.engine.local_rank, os.environ["LOCAL_RANK"])
 """
 

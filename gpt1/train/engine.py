@@ -34,7 +34,7 @@ class PlainEngine:
     rank, processes, stage = 0, 1, 0
 
     def __init__(self, objective: nn.Module, recipe: Optimization) -> None:
-        self.device = torch.device("cpu")
+        self.device = next(objective.parameters()).device
         self.objective = objective
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
@@ -95,9 +95,7 @@ class DeepSpeedEngine:
     1 shares out what Adam keeps.
     """
 
-    def __init__(
-        self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
-    ) -> None:
+    def __init__(self, objective: nn.Module, recipe: Optimization, machine: Machine) -> None:
         # DeepSpeed takes the GPU of this number: 0 in a task that srun lets see but its own; and it
         # wants Open MPI's to be the same
         os.environ["LOCAL_RANK"] = str(machine.local_rank)
@@ -121,7 +119,6 @@ class DeepSpeedEngine:
             else torch.device("cpu")
         )
         self.rank, self.processes = machine.rank, machine.processes
-        self.micro_batches, self.taken = micro_batches, 0
         self.objective = objective.to(self.device)
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
@@ -244,15 +241,11 @@ class DeepSpeedEngine:
 Engine = PlainEngine | DeepSpeedEngine
 
 
-def make_engine(
-    objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
-) -> Engine:
-    """The plain engine for one CPU process, DeepSpeed otherwise; `micro_batches` is how many each
-    process takes in one update.
-    """
+def make_engine(objective: nn.Module, recipe: Optimization, machine: Machine) -> Engine:
+    """The plain engine for one CPU process, DeepSpeed otherwise."""
     if machine.processes == 1 and machine.device == "cpu":
         return PlainEngine(objective, recipe)
-    return DeepSpeedEngine(objective, recipe, machine, micro_batches)
+    return DeepSpeedEngine(objective, recipe, machine)
 
 
 def zero_stage(machine: Machine, parameters: int) -> int:
