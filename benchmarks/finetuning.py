@@ -47,7 +47,7 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import Finetune, Model, read_params, validate
 from gpt1.train import finetuning, launch
 from gpt1.train.batches import Batch, Examples, pad, updates_in_epoch
-from gpt1.train.finetuning import Task, finetune_seed
+from gpt1.train.finetuning import FinetuningRun, Task, finetune_seed
 from gpt1.train.launch import Machine
 
 SEED, LOGITS_OF = 0, 32
@@ -90,8 +90,8 @@ def of_run(name: str, epochs: int, precision: str, train_rows: int | None) -> Wo
     """A task of the run in this folder, from its pre-trained weights."""
     from gpt1.base.files import stage_folder
     from gpt1.model.networks import describe
-    from gpt1.stages.finetune import make_classifier, read_task
     from gpt1.tasks import metrics
+    from gpt1.train.task_inputs import make_classifier, read_task
 
     params = read_params()
     about, task = read_task(stage_folder("encode", params.tasks[name].group, name), params)
@@ -193,17 +193,10 @@ def compare(
     def ours() -> None:
         classifier, finetuning.pad = work.start(), padding["ours"].counted_pad
         started = time.perf_counter()
-        outcome = finetune_seed(
-            classifier,
-            recipe,
-            task,
-            SEED,
-            in_epoch,
-            machine,
-            folder / "curve.jsonl",
-            lambda *_: None,
-            task.name,
+        run = FinetuningRun(
+            classifier, recipe, task, SEED, machine, folder / "curve.jsonl", task.name
         )
+        outcome = finetune_seed(run, lambda *_: None)
         seconds["ours"].append(time.perf_counter() - started)
         finetuning.pad = pad
         scores["ours"].append(task.score(outcome.logits[f"{dev}/last"]))

@@ -40,7 +40,7 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import validate
 from gpt1.train import launch
 from gpt1.train.batches import updates_in_epoch
-from gpt1.train.finetuning import finetune_seed
+from gpt1.train.finetuning import FinetuningRun, finetune_seed
 from gpt1.train.launch import Machine
 
 HERE = Path(__file__).resolve().parent
@@ -138,24 +138,15 @@ def finetune(device: str, size: str, folder: Path) -> dict[str, Any]:
         recipe, train = recipe_of(params, 1, precision_on(device)), task.splits["train"]
         updates = updates_in_epoch(len(train), recipe.batch_size, name)
         classifier, started = fresh_classifier(params, vocabulary, 2, SEED), time.perf_counter()
-        outcome = finetune_seed(
-            classifier,
-            recipe,
-            task,
-            SEED,
-            updates,
-            machine,
-            folder / "curve.jsonl",
-            lambda *_: None,
-            name,
-        )
+        run = FinetuningRun(classifier, recipe, task, SEED, machine, folder / "curve.jsonl", name)
+        outcome = finetune_seed(run, lambda *_: None)
         seconds = time.perf_counter() - started
         found[name] = {
             "rows": len(train),
             "of_rows": shape.train,
             "seconds": seconds,
             "rows_per_second": updates * recipe.batch_size / seconds,
-            "tokens_per_second": outcome.tokens_per_second,
+            "tokens_per_second": outcome.speed["tokens_per_second"],
             "dev_score": outcome.best_dev_score,
             "gpu_peak_bytes": gpu_bytes(),
             "peak_bytes": peak_bytes(),

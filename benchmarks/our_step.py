@@ -107,7 +107,7 @@ def our_step(size: Size, network: Decoder, machine: Machine, always_deepspeed: b
         machine.micro_batch_for(context),
     )
     engine = (DeepSpeedEngine if always_deepspeed else make_engine)(
-        Pretraining(network, recipe.precision), recipe, machine, len(rows)
+        Pretraining(network, recipe.precision), recipe, machine
     )
     updates, stop = count(1), Stop()
 

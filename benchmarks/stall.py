@@ -33,11 +33,10 @@ from gpt1.train import optim
 from gpt1.train.batches import shares
 from gpt1.train.checkpoint import Position
 from gpt1.train.engine import make_engine
-from gpt1.train.guards import Room
 from gpt1.train.launch import Machine, prepare, read_machine
-from gpt1.train.loop import MicroBatch, Stop
+from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
-from gpt1.train.pretraining import Corpus, pretrain
+from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 from gpt1.train.saving import Saver
 
 NEVER = 1_000_000
@@ -63,9 +62,8 @@ class Blocks:
             Pretraining(size.network(), size.recipe.precision),
             size.recipe,
             machine,
-            -(-size.recipe.batch_size // self.rows),
         )
-        self.saver = Saver(self.engine, folder, {}, {}, 0.0, 0, lambda: None)
+        self.saver = Saver(self.engine, folder, {}, {}, 0.0, 0, ())
         self.copies, self.writes, self.update = list[float](), list[float](), 0
 
     def take(self) -> None:
@@ -81,9 +79,7 @@ class Blocks:
             for part in shares(np.arange(len(windows)), 0, 1, self.rows)
         ]
         rates = optim.rates(recipe, update, NEVER, recipe.warmup_updates / NEVER)
-        Room(self.rows).take_update(
-            self.engine, lambda _: batches, recipe.dropout, recipe.seed, update, rates, Stop()
-        )
+        take_update(self.engine, batches, recipe.dropout, recipe.seed, update, rates, Stop())
 
     def block(self, updates: int, with_checkpoint: bool) -> float:
         """Seconds of a block; a checkpoint that is not yet written at its end is waited for,
@@ -158,7 +154,7 @@ def train(size: Size, machine: Machine, folder: Path) -> None:
         }
     )
     windows = windows_of(size)
-    pretrain(
+    run = PretrainingRun(
         size.network(),
         Description("transformer", {}, size.vocabulary, ""),
         recipe,
@@ -166,9 +162,8 @@ def train(size: Size, machine: Machine, folder: Path) -> None:
         Corpus(windows, windows(0), 1.0),
         machine,
         folder,
-        lambda update, values: None,
-        {},
     )
+    pretrain(run, lambda update, values: None)
 
 
 def measure_termination(name: str, batch: int, folder: Path) -> dict[str, float]:

@@ -52,7 +52,7 @@ from gpt1.model.weights import Description
 from gpt1.train import launch
 from gpt1.train.launch import Machine
 from gpt1.train.precision import arithmetic
-from gpt1.train.pretraining import Corpus, pretrain
+from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
 WAYS = ("ours", "ours-eager", "ours-deepspeed", "hf", "hf-compiled")
 BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8}
@@ -194,7 +194,7 @@ def growth(size: Size, machine: Machine, updates: int) -> dict[str, Any]:
 
     description = Description("transformer", size.model.model_dump(), size.vocabulary, "made up")
     with tempfile.TemporaryDirectory() as folder:
-        pretrain(
+        run = PretrainingRun(
             size.network(),
             description,
             recipe,
@@ -202,9 +202,8 @@ def growth(size: Size, machine: Machine, updates: int) -> dict[str, Any]:
             Corpus(windows, windows(0), 1.0),
             machine,
             Path(folder),
-            note,
-            {},
         )
+        pretrain(run, note)
     later = [bytes_ for update, bytes_ in sorted(found.items()) if update > updates // 4]
     return {
         "resident_bytes": found,

@@ -13,7 +13,7 @@ from gpt1.model.weights import Description
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train.launch import Machine
-from gpt1.train.pretraining import Corpus, pretrain
+from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
 TINY = Model(
     context=8,
@@ -105,7 +105,7 @@ class Run:
             launched=False,
             accept_checkpoint=False,
         )
-        return pretrain(
+        run = PretrainingRun(
             self.network,
             Description("transformer", {}, ROWS, "f" * 16),
             self.recipe,
@@ -113,9 +113,8 @@ class Run:
             corpus,
             machine,
             self.folder,
-            lambda update, values: self.reported.append((update, dict(values))),
-            {},
         )
+        return pretrain(run, lambda update, values: self.reported.append((update, dict(values))))
 
     def stopped(self, ask_at, match, number=signal.SIGINT):
         """A run that is asked to end at a call: it ends with these words, and no micro-batch

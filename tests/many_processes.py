@@ -5,8 +5,10 @@ By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever sha
 the same training.
 """
 
+import gc
 import json
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +17,13 @@ from safetensors.torch import load_file, save_file
 
 from gpt1.model.dropout import Dropout
 from gpt1.model.gpt import Decoder
+from gpt1.model.heads import Classifier, Head
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
-from gpt1.train.batches import shares
+from gpt1.train.batches import Examples, shares
 from gpt1.train.engine import make_engine, total_floats
+from gpt1.train.finetuning import FinetuningRun, Task, finetune_seed
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
 from gpt1.train.speed import speed_up
@@ -37,9 +41,12 @@ MODEL = Model(
 ROWS, BATCH, UPDATES, HALF = 2000, 4, 20, 10
 
 
+def paper():
+    return validate(read_yaml(Path(__file__).parents[1] / "conf/paper.yaml"))
+
+
 def recipe():
-    paper = validate(read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")).pretrain
-    return paper.model_copy(
+    return paper().pretrain.model_copy(
         update={
             "precision": "fp32",
             "dropout": 0.1,
@@ -52,7 +59,7 @@ def recipe():
 def engine_of(machine):
     network = Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))
     speed_up(network, recipe(), machine, 0)
-    return make_engine(Pretraining(network, recipe().precision), recipe(), machine, 1)
+    return make_engine(Pretraining(network, recipe().precision), recipe(), machine)
 
 
 def train(engine, updates, micro_batch, scale=1.0):
@@ -97,6 +104,36 @@ def load(engine, path, steps):
     )
 
 
+def alive_after_seeds(machine, folder):
+    """How many networks and objectives of three fine-tunings are still there after the last."""
+    draw, references = np.random.default_rng(0), []
+    tokens = draw.integers(0, ROWS - 1, (8, MODEL.context))
+    tokens[:, -1] = ROWS - 1
+    examples = Examples(
+        tokens.flatten(), np.arange(9) * MODEL.context, draw.integers(0, 2, 8), sequences=1
+    )
+    task = Task("made", {"train": examples, "dev": examples}, "dev", lambda logits: 0.0)
+    for seed in range(3):
+        generator = torch.Generator().manual_seed(seed)
+        classifier = Classifier(
+            Decoder(MODEL, ROWS, generator), Head(MODEL.width, 2, "single", 0.02, generator)
+        )
+        references += [weakref.ref(classifier), weakref.ref(classifier.decoder)]
+        run = FinetuningRun(
+            classifier,
+            paper().finetune.model_copy(update={"batch_size": BATCH, "epochs": 1}),
+            task,
+            seed,
+            machine,
+            folder / f"seed-{seed}.jsonl",
+            f"finetune made/seed-{seed}",
+        )
+        finetune_seed(run, lambda update, values: None)
+    del classifier, run
+    gc.collect()
+    return sum(reference() is not None for reference in references)
+
+
 def main(folder):
     machine = read_machine()
     if spread(machine, "many_processes", str(folder)):
@@ -115,6 +152,7 @@ def main(folder):
     engine.backward(engine.forward(dropped, Dropout(0.0, 0, np.arange(1)))["loss"], 0.5)
     resumed = train(engine, range(HALF + 1, UPDATES + 1), 3)
     save(engine, folder / "resumed.safetensors")
+    alive = alive_after_seeds(machine, folder)
     if machine.rank == 0:
         (folder / "found.json").write_text(
             json.dumps(
@@ -123,6 +161,7 @@ def main(folder):
                     "norms": first[1] + second[1],
                     "resumed": resumed[0],
                     "not_finite": not_finite,
+                    "alive": alive,
                 }
             )
         )

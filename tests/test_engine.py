@@ -92,8 +92,7 @@ def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0
     """
     this = this or machine()
     decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
-    parts = len(batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch))
-    engine = make_engine(Pretraining(decoder, recipe.precision), recipe, this, parts)
+    engine = make_engine(Pretraining(decoder, recipe.precision), recipe, this)
     losses, loud = (
         [],
         {

@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from made_pretraining import BATCH, HELDOUT, ROWS, TINY, UPDATES, Run, made_recipe
+from made_pretraining import BATCH, HELDOUT, ROWS, TINY, Run, made_recipe
 
 from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.train import optim
 from gpt1.train.engine import PlainEngine
-from gpt1.train.guards import Guard, Room, is_out_of_memory, is_spike
-from gpt1.train.loop import MicroBatch, Stop
+from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory, is_spike
 from gpt1.train.objectives import Pretraining
 
 
@@ -181,9 +180,6 @@ def test_among_several_processes_the_user_is_told_the_setting(recipe):
     )
     engine.processes, engine.rank = 2, 1
 
-    def make(rows):
-        return [MicroBatch(np.arange(rows), 1.0, torch.empty(2**60))]
-
     with pytest.raises(
         UserError,
         match=(
@@ -191,7 +187,7 @@ def test_among_several_processes_the_user_is_told_the_setting(recipe):
             r" lower"
         ),
     ):
-        Room(4).take_update(engine, make, 0.0, 0, 3, optim.rates(recipe, 3, UPDATES, 0.1), Stop())
+        MicroBatchSize(4).halve(engine, 3, MemoryError())
 
 
 def test_other_errors_are_not_taken_for_want_of_memory():

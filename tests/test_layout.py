@@ -34,7 +34,7 @@ ROOMS = {  # room -> what of ours it may import
     "corpus": GROUND | {"corpus"},
     "tasks": GROUND | {"tasks", "sources", "corpus"},
     "model": GROUND | {"model"},
-    "train": GROUND | {"train", "model"},
+    "train": GROUND | {"train", "model", "corpus.shards", "tasks.metrics"},
     "inference": GROUND | {"inference", "model", "corpus", "sources", "tasks", "tracking"},
     "tracking": GROUND | {"params.recipes", "tracking"},
     "pipeline": (

@@ -81,14 +81,14 @@ def test_classification_by_hand():
 )
 def test_soft_labels(score, expected):
     torch.testing.assert_close(
-        losses.score_distribution(torch.tensor([score])),
+        losses.score_distribution(torch.tensor([score]), 6),
         torch.tensor([expected], dtype=torch.float32),
     )
 
 
 def test_soft_labels_keep_the_score_as_expected_value():
     scores = torch.linspace(0, 5, 101)
-    distribution = losses.score_distribution(scores)
+    distribution = losses.score_distribution(scores, 6)
     torch.testing.assert_close(distribution.sum(1), torch.ones(101))
     torch.testing.assert_close(distribution @ torch.arange(6.0), scores)
 
@@ -96,7 +96,7 @@ def test_soft_labels_keep_the_score_as_expected_value():
 def test_soft_classification_of_a_whole_score_is_classification():
     logits = torch.randn(6, 6)
     torch.testing.assert_close(
-        losses.soft_classification(logits, losses.score_distribution(torch.arange(6.0))),
+        losses.soft_classification(logits, losses.score_distribution(torch.arange(6.0), 6)),
         losses.classification(logits, torch.arange(6)),
     )
 

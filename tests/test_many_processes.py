@@ -1,4 +1,4 @@
-"""One training, whoever does it: one process or two, ZeRO at any stage, any micro-batches, and each
+"""One training, whoever does it: one process or two, with ZeRO or without, any micro-batches, and each
 goes on from another's state.
 """
 
@@ -17,11 +17,6 @@ from safetensors.numpy import load_file
 from gpt1.train.launch import read_machine
 
 pytestmark = pytest.mark.slow
-STAGES = (
-    0,
-    pytest.param(1, marks=pytest.mark.long),
-    3,
-)  # 2 shares out gradients too, between the two
 
 
 def run(folder, **settings):
@@ -56,7 +51,7 @@ def plain(place):
     return run(place / "plain")
 
 
-@pytest.fixture(scope="module", params=STAGES)
+@pytest.fixture(scope="module", params=(0, 1))
 def two(request, place, plain):
     """Two processes at a stage, and where their states lie."""
     folder = place / f"stage-{request.param}"
@@ -110,3 +105,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(two):
 
 def test_nothing_is_said_that_nobody_asked_for(two):
     assert two[0]["said"] == ""
+
+
+def test_a_finished_seed_leaves_memory_to_the_next(two):
+    assert two[0]["alive"] == 0

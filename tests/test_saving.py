@@ -75,7 +75,7 @@ def saver(folder, minutes=0.0):
     engine = PlainEngine(
         Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), made_recipe()
     )
-    writer = Saver(engine, folder, {}, {}, minutes, 0, lambda: None)
+    writer = Saver(engine, folder, {}, {}, minutes, 0, ())
     try:
         yield engine, writer
     finally:

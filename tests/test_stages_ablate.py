@@ -16,11 +16,11 @@ from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import read_weights, save_weights
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import read_params
-from gpt1.stages import finetune
 from gpt1.train.engine import PlainEngine
 from gpt1.train.finetuning import logits_of
 from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning
+from gpt1.train.task_inputs import make_classifier, read_task
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 READS = {
@@ -141,7 +141,7 @@ def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
 
     def start(transfer):
         moved = recipe.model_copy(update={"transfer": transfer})
-        return finetune.make_classifier(
+        return make_classifier(
             params, moved, about, wanted, weights_of("transformer"), 3
         ).state_dict()
 
@@ -182,12 +182,10 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
     write_params(tmp_path, finetune__seeds=[0], finetune__precision="fp32", finetune__epochs=3)
     run_here("finetune", "cola")
     folder, params = Path("data/finetune/glue/cola"), read_params()
-    about, task = finetune.read_task(Path("data/encode/glue/cola"), params)
+    about, task = read_task(Path("data/encode/glue/cola"), params)
     wanted = describe("transformer", params, VOCABULARY, "f" * 16)
     recipe = finetune_recipe(params, "cola")
-    classifier = finetune.make_classifier(
-        params, recipe, about, wanted, weights_of("transformer"), 0
-    )
+    classifier = make_classifier(params, recipe, about, wanted, weights_of("transformer"), 0)
     classifier.load_state_dict(read_weights(folder / "seed-0/weights.safetensors")[1])
     objective = Finetuning(classifier, 0.0, 0.0, recipe.precision)
     engine = PlainEngine(objective, recipe)
@@ -203,7 +201,7 @@ def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
     real, calls = module.finetune_seed, []
 
     def failing(*arguments):
-        calls.append(arguments[-1])
+        calls.append(arguments[0].what)
         if len(calls) == 2:
             raise KeyboardInterrupt("stopped")
         return real(*arguments)

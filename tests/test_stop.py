@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 
 from gpt1.train import checkpoint
 from gpt1.train.engine import PlainEngine
-from gpt1.train.loop import Interrupted, stoppable
+from gpt1.train.loop import Interrupted, Stop, stoppable
 
 SETTINGS = {
     "GPT1_DEVICE": "cpu",
@@ -174,7 +174,8 @@ def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(
 
 def test_items_come_until_the_flag_is_set(recipe):
     engine = PlainEngine(torch.nn.Linear(1, 1), recipe)
-    with stoppable() as stop:
+    stop = Stop()
+    with stoppable(stop):
         assert list(stop.between(engine, "abc", 4)) == [
             "a",
             "b",

@@ -20,11 +20,11 @@ from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.launch import Machine, free_port
-from gpt1.train.zero import Shards
+from gpt1.train.zero import ShardedAdam
 
 # of a GPU's memory: where Adam's moments take more, several GPUs share them out (ZeRO stage 1)
 LARGE_SHARE = 0.1
-# gradients that are exchanged at once, from stage 1 on while others are still to come
+# gradients that are exchanged at once, at stage 1 while others are still to come
 BUCKET_NUMBERS = 20_000_000
 
 
@@ -34,7 +34,7 @@ class PlainEngine:
     rank, processes, stage = 0, 1, 0
 
     def __init__(self, objective: nn.Module, recipe: Optimization) -> None:
-        self.device = torch.device("cpu")
+        self.device = next(objective.parameters()).device
         self.objective = objective
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
@@ -86,15 +86,16 @@ class PlainEngine:
     def leave(self) -> None:
         """There is nobody to take leave of."""
 
+    def close(self) -> None:
+        """Nothing holds this engine."""
+
 
 class DeepSpeedEngine:
-    """One of several processes, or one with a GPU: DeepSpeed averages gradients, and from stage 1
-    on shares out what Adam keeps.
+    """One of several processes, or one with a GPU: DeepSpeed averages gradients, and at ZeRO stage
+    1 shares out what Adam keeps.
     """
 
-    def __init__(
-        self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
-    ) -> None:
+    def __init__(self, objective: nn.Module, recipe: Optimization, machine: Machine) -> None:
         # DeepSpeed takes the GPU of this number: 0 in a task that srun lets see but its own; and it
         # wants Open MPI's to be the same
         os.environ["LOCAL_RANK"] = str(machine.local_rank)
@@ -118,7 +119,6 @@ class DeepSpeedEngine:
             else torch.device("cpu")
         )
         self.rank, self.processes = machine.rank, machine.processes
-        self.micro_batches, self.taken = micro_batches, 0
         self.objective = objective.to(self.device)
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
@@ -132,7 +132,7 @@ class DeepSpeedEngine:
                 "stage": self.stage,
                 "overlap_comm": machine.device == "cuda",
                 "reduce_bucket_size": BUCKET_NUMBERS,
-                "compute_grad_norm": self.stage not in (1, 2),
+                "compute_grad_norm": self.stage == 0,
             },
             "communication_data_type": "fp32",
             "zero_allow_untested_optimizer": True,
@@ -152,8 +152,8 @@ class DeepSpeedEngine:
         self.engine, *_ = deepspeed.initialize(
             model=objective, optimizer=self.optimizer, config=settings
         )
-        self.shards = (
-            Shards(self.engine, self.optimizer, self.stage, recipe.max_gradient_norm)
+        self.sharded = (
+            ShardedAdam(self.engine, self.optimizer, recipe.max_gradient_norm)
             if self.stage
             else None
         )
@@ -164,8 +164,8 @@ class DeepSpeedEngine:
         """
         self.micro_batches, self.taken = micro_batches, 0
         self.engine.zero_grad()
-        if self.shards:
-            self.shards.begin()
+        if self.sharded:
+            self.sharded.begin()
 
     def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
@@ -186,8 +186,8 @@ class DeepSpeedEngine:
         """
         self.taken = 0
         optim.set_rates(self.optimizer, rates)
-        if self.shards:
-            return self.shards.step()
+        if self.sharded:
+            return self.sharded.step()
         norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
         if math.isfinite(norm):
             self.engine.step()
@@ -201,8 +201,8 @@ class DeepSpeedEngine:
         What several processes share is put together anew on rank 0, and nothing is given elsewhere;
         then all must call it.
         """
-        if self.shards:
-            return self.shards.gather(self.rank == 0)
+        if self.sharded:
+            return self.sharded.gather(self.rank == 0)
         return dict(self.objective.named_parameters()), optim.moments(
             self.objective, self.optimizer
         )
@@ -210,11 +210,11 @@ class DeepSpeedEngine:
     def load(
         self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int
     ) -> None:
-        """Put back what `state` gave after so many steps, at any number of processes and any stage;
-        all must call it.
+        """Put back what `state` gave after so many steps, at any number of processes, at either
+        stage; all must call it.
         """
-        if self.shards:
-            self.shards.scatter(weights, moments, steps)
+        if self.sharded:
+            self.sharded.scatter(weights, moments, steps)
         else:
             optim.put_back(self.objective, self.optimizer, weights, moments, steps)
 
@@ -231,19 +231,21 @@ class DeepSpeedEngine:
         total_floats(self, [0.0])
         torch.distributed.destroy_process_group()
 
+    def close(self) -> None:
+        """Take off DeepSpeed's hooks, which from stage 1 on would hold engine and network for ever;
+        the weights stay.
+        """
+        self.engine.destroy()
+
 
 Engine = PlainEngine | DeepSpeedEngine
 
 
-def make_engine(
-    objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
-) -> Engine:
-    """The plain engine for one CPU process, DeepSpeed otherwise; `micro_batches` is how many each
-    process takes in one update.
-    """
+def make_engine(objective: nn.Module, recipe: Optimization, machine: Machine) -> Engine:
+    """The plain engine for one CPU process, DeepSpeed otherwise."""
     if machine.processes == 1 and machine.device == "cpu":
         return PlainEngine(objective, recipe)
-    return DeepSpeedEngine(objective, recipe, machine, micro_batches)
+    return DeepSpeedEngine(objective, recipe, machine)
 
 
 def zero_stage(machine: Machine, parameters: int) -> int:

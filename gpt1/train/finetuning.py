@@ -4,46 +4,47 @@ on the development split, logits.
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from gpt1.model.heads import Classifier
 from gpt1.params.schema import Finetune
-from gpt1.train import optim
 from gpt1.train.batches import (
+    Batch,
     Examples,
     Integers,
     by_length,
     evaluation_batches,
     members,
     pad,
-    shares,
+    updates_in_epoch,
 )
-from gpt1.train.curve import Curve
-from gpt1.train.engine import Engine, make_engine
-from gpt1.train.guards import Guard, Room
+from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
+from gpt1.train.loop import Interrupted, Report, Stop, stoppable
 from gpt1.train.objectives import Finetuning
-from gpt1.train.speed import speed_up
+from gpt1.train.task_inputs import Logits, Task
+from gpt1.train.trainer import Trainer
 
-Logits = npt.NDArray[np.float32]
 
-
-class Task(NamedTuple):
-    """A task as tensors can be made of it: its splits, which of them selects the model, and how
-    logits on that one are scored.
+@dataclass(frozen=True)
+class FinetuningRun:
+    """A classifier to be fine-tuned on a task with a seed, and where its curve goes; `what` names
+    the run on the screen, `<stage> <name>`.
     """
 
-    name: str
-    splits: Mapping[str, Examples]
-    selection_split: str
-    score: Callable[[Logits], float]
+    classifier: Classifier
+    recipe: Finetune
+    task: Task
+    seed: int
+    machine: Machine
+    curve: Path
+    what: str
 
 
 class Outcome(NamedTuple):
@@ -57,9 +58,16 @@ class Outcome(NamedTuple):
     best_dev_score: float
     updates: int
     skipped_updates: int
-    seconds: float
-    tokens_per_second: float
-    speed: dict[str, str]
+    speed: dict[str, Any]
+
+
+class Best(NamedTuple):
+    """The evaluation with the highest score so far, and the weights that it was of."""
+
+    score: float
+    update: int
+    logits: Logits
+    weights: dict[str, torch.Tensor]
 
 
 @torch.inference_mode()
@@ -84,127 +92,112 @@ def logits_of(
     return engine.total(logits_no).cpu().numpy()
 
 
-def finetune_seed(
-    classifier: Classifier,
-    recipe: Finetune,
-    task: Task,
-    seed: int,
-    updates_in_epoch: int,
-    machine: Machine,
-    curve_path: Path,
-    report: Report,
-    what: str,
-) -> Outcome:
+def finetune_seed(run: FinetuningRun, report: Report) -> Outcome:
     """Fine-tune for all epochs; evaluates after each, and in the first also at
     recipe.evaluation_updates, as the authors do.
 
-    `what` names the run on the screen. A signal drops this seed and ends the process. Raises
-    UserError where five updates in a row are not finite or one row takes more memory than there is,
+    A signal drops this seed and ends the process. Raises UserError where there is not one batch of
+    training rows, five updates in a row are not finite or one row takes more memory than there is,
     OSError where there is no room for the curve in the end.
     """
-    train, dev, main = task.splits["train"], task.splits[task.selection_split], machine.rank == 0
-    updates = updates_in_epoch * recipe.epochs
+    classifier, recipe, task, seed = run.classifier, run.recipe, run.task, run.seed
+    train, dev = task.splits["train"], task.splits[task.selection_split]
+    in_epoch = updates_in_epoch(len(train), recipe.batch_size, task.name)
+    updates = in_epoch * recipe.epochs
     row_tokens = int(train.lengths(np.arange(len(train))).max()) * train.sequences
-    most_tokens = machine.micro_batch_for(row_tokens) * row_tokens
-    room = Room(min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes))
-    speed = speed_up(classifier.decoder, recipe, machine, 0)
     objective = Finetuning(
         classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
     )
-    engine = make_engine(
+    trainer = Trainer(
+        run.what,
+        classifier.decoder,
         objective,
         recipe,
-        machine,
-        len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
+        run.machine,
+        seed=seed,
+        updates=updates,
+        warmup=recipe.warmup_fraction,
+        row_tokens=row_tokens,
+        run_tokens=0,
+        members=partial(_batch, train, recipe.batch_size, seed),
+        curve=run.curve,
+        report=report,
     )
-    speed["zero_stage"] = str(engine.stage)
-    curve, update = Curve(curve_path if main else None, 0), 0
-    best_score, best_update, best_weights = float("-inf"), 0, {}
-    selected: dict[
-        str, Logits
-    ] = {}  # the last and the best evaluation's logits on the selection split
+    evaluate = partial(
+        logits_of,
+        trainer.engine,
+        objective,
+        most_tokens=run.machine.micro_batch_for(row_tokens) * row_tokens,
+        stop=trainer.stop,
+    )
+    evaluate_at = set(range(in_epoch, updates + 1, in_epoch)) | {
+        update for update in recipe.evaluation_updates if update < in_epoch
+    }
     others = {
         name: examples
         for name, examples in task.splits.items()
         if name not in ("train", task.selection_split)
     }
-
-    def rows_of(number: int) -> Integers:
-        return by_length(train, members(len(train), recipe.batch_size, seed, number))
-
-    def make(number: int, most: int) -> list[MicroBatch]:
-        rows = rows_of(number)
-        return [
-            MicroBatch(part, len(part) / len(rows), pad(train, rows[part]).to(engine.device))
-            for part in shares(np.arange(len(rows)), engine.rank, engine.processes, most)
-        ]
-
-    def note(values: Mapping[str, float]) -> None:
-        point = {"tokens": progress.tokens, **values}
-        curve.add({"update": update, **point})
-        report(update, point)
-
-    def on_others(which: str, stop: Stop) -> dict[str, Logits]:
-        return {
-            f"{name}/{which}": logits_of(engine, objective, examples, most_tokens, stop)
-            for name, examples in others.items()
-        }
-
-    guard = Guard(what, 0, rows_of, main)
-    with stoppable() as stop, closing(Progress(what, updates, 0, main)) as progress:
+    update, dev_logits = 0, np.zeros((0, 0), np.float32)
+    best = Best(float("-inf"), 0, dev_logits, {})
+    with closing(trainer), stoppable(trainer.stop):
         try:
             for update in range(1, updates + 1):
-                rates = optim.rates(recipe, update, updates, recipe.warmup_fraction, guard.skipped)
-                values = room.take_update(
-                    engine, partial(make, update), recipe.dropout, seed, update, rates, stop
-                )
-                progress.advance(update, int(train.lengths(rows_of(update)).sum()), values["loss"])
-                if not guard.passes(update, values):
-                    note({"skipped_updates": guard.skipped})
-                elif update % recipe.log_updates == 0 or update == updates:
-                    note(values)
-                if guard.hopeless():
-                    raise guard.stop(
-                        curve_path.with_suffix(".not-finite.json"), "finished seeds are kept"
+                # draw the batch and take the step
+                batch = _batch(train, recipe.batch_size, seed, update)
+                values = trainer.take_update(update, batch, partial(_padded, train))
+                # log
+                trainer.log(update, int(train.lengths(batch).sum()), values)
+                if trainer.guard.hopeless():
+                    raise trainer.guard.stop(
+                        run.curve.with_suffix(".not-finite.json"), "finished seeds are kept"
                     )
-                epoch, within = divmod(update, updates_in_epoch)
-                if within == 0 or (epoch == 0 and update in recipe.evaluation_updates):
-                    selected["last"] = logits_of(engine, objective, dev, most_tokens, stop)
-                    dev_score = task.score(selected["last"])
-                    note({"epoch": update / updates_in_epoch, "dev_score": dev_score})
-                    if dev_score > best_score:
-                        best_score, best_update, selected["best"] = (
-                            dev_score,
-                            update,
-                            selected["last"],
-                        )
-                        best_weights = {
-                            name: tensor.detach().cpu().clone()
-                            for name, tensor in classifier.state_dict().items()
-                        }
-            logits = {
-                f"{task.selection_split}/{which}": found for which, found in selected.items()
-            } | on_others("last", stop)
-            if best_update < updates:
-                classifier.load_state_dict(best_weights)
-                logits |= on_others("best", stop)
-            else:
-                logits |= {f"{name}/best": logits[f"{name}/last"] for name in others}
+                # evaluate, and keep the best
+                if update in evaluate_at:
+                    dev_logits = evaluate(dev)
+                    score = task.score(dev_logits)
+                    trainer.note(update, {"epoch": update / in_epoch, "dev_score": score})
+                    if score > best.score:
+                        best = Best(score, update, dev_logits, _copy(classifier))
+            # the other splits by the last weights, and by the best
+            of_last = {task.selection_split: dev_logits, **_each(evaluate, others)}
+            of_best = of_last
+            if best.update < updates:
+                classifier.load_state_dict(best.weights)
+                of_best = {task.selection_split: best.logits, **_each(evaluate, others)}
         except Interrupted:
-            engine.leave()
-            stop.end(
-                f"interrupted at update {update} of {updates} of {what}: finished seeds are kept; "
-                "run the same command again to go on (this seed starts anew)"
+            trainer.engine.leave()
+            trainer.stop.end(
+                f"interrupted at update {update} of {updates} of {run.what}: finished seeds are"
+                " kept; run the same command again to go on (this seed starts anew)"
             )
-    curve.write()
+    trainer.curve.write()
     return Outcome(
-        logits,
-        best_weights,
-        best_update,
-        best_score,
+        {f"{split}/last": logits for split, logits in of_last.items()}
+        | {f"{split}/best": logits for split, logits in of_best.items()},
+        best.weights,
+        best.update,
+        best.score,
         updates,
-        guard.skipped,
-        progress.seconds(),
-        progress.tokens_per_second(),
-        speed | {"micro_batch": str(room.rows)},
+        trainer.guard.skipped,
+        trainer.speed(),
     )
+
+
+def _batch(train: Examples, batch_size: int, seed: int, update: int) -> Integers:
+    """Rows of an update's global batch, the shortest first."""
+    return by_length(train, members(len(train), batch_size, seed, update))
+
+
+def _padded(train: Examples, rows: Integers, places: Integers) -> Batch:
+    return pad(train, rows[places])
+
+
+def _each(
+    evaluate: Callable[[Examples], Logits], splits: Mapping[str, Examples]
+) -> dict[str, Logits]:
+    return {name: evaluate(examples) for name, examples in splits.items()}
+
+
+def _copy(classifier: Classifier) -> dict[str, torch.Tensor]:
+    return {name: value.detach().cpu().clone() for name, value in classifier.state_dict().items()}

@@ -17,8 +17,6 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import write_json
 from gpt1.train.batches import Integers
 from gpt1.train.engine import Engine
-from gpt1.train.loop import MicroBatch, Stop, take_update
-from gpt1.train.optim import Rates
 
 MOST_SKIPPED_IN_A_ROW = 5
 SPIKE_UPDATES, SPIKE_DEVIATIONS, SPIKE_NATS = 100, 6.0, 1.0
@@ -119,7 +117,7 @@ def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} is {value}" for name, value in values.items())
 
 
-class Room:
+class MicroBatchSize:
     """How many rows of a batch go through the network at once: `rows`; half as many once memory has
     run out.
     """
@@ -127,34 +125,11 @@ class Room:
     def __init__(self, rows: int) -> None:
         self.rows = rows
 
-    def take_update(
-        self,
-        engine: Engine,
-        make: Callable[[int], Sequence[MicroBatch]],
-        dropout_rate: float,
-        seed: int,
-        update: int,
-        rates: Rates,
-        stop: Stop,
-    ) -> dict[str, float]:
-        """loop.take_update on `make(rows)`, taken again from its start with half the rows where
-        memory runs out: the same sums.
-
-        Raises UserError where one row is too much already, or where other processes are in the
-        midst of the same update.
+    def halve(self, engine: Engine, update: int, error: BaseException) -> None:
+        """Half the rows from this update on, after an error of memory. Raises UserError where one
+        row is too much already, or where other processes are in the midst of the same update.
         """
-        while True:
-            try:
-                return take_update(engine, make(self.rows), dropout_rate, seed, update, rates, stop)
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                self._halve(
-                    engine, update, f"{type(error).__name__}: {str(error)[:LETTERS_OF_AN_ERROR]}"
-                )
-            torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
-
-    def _halve(self, engine: Engine, update: int, found: str) -> None:
+        found = f"{type(error).__name__}: {str(error)[:LETTERS_OF_AN_ERROR]}"
         if self.rows == 1:
             raise UserError(
                 f"update {update}: one row at a time already takes more memory than there is"

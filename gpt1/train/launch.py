@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dotenv import dotenv_values
 
@@ -32,6 +32,7 @@ MICRO_BATCH_TOKENS = {
 # after which a process that gives no sign of life counts as hung, where GPT1_SILENT_SECONDS is not
 # set
 SILENT_SECONDS = 120
+Value = TypeVar("Value", bool, int)
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ def _whole_number(settings: Mapping[str, str | None], name: str) -> int | None:
 
 
 def _choice(
-    settings: Mapping[str, str | None], name: str, choices: Mapping[str, bool]
-) -> bool | None:
+    settings: Mapping[str, str | None], name: str, choices: Mapping[str, Value]
+) -> Value | None:
     value = settings.get(name)
     if value and value not in choices:
         raise UserError(
@@ -113,7 +114,7 @@ def decide(
     GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for
     each GPU, one on a CPU), GPT1_HOSTFILE instead for what may run `over_hosts`, GPT1_THREADS
     (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows),
-    GPT1_ZERO_STAGE 0 to 3, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1,
+    GPT1_ZERO_STAGE 0 or 1, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1,
     GPT1_ATTENTION fused or reference (on a GPU).
     What a launcher says of processes holds. Raises UserError for values that make no sense.
     """
@@ -147,12 +148,6 @@ def decide(
                 f"GPT1_PROCESSES: expected at most one process for each of the {devices} GPUs,"
                 f" found {processes}; lower it"
             )
-    stage = settings.get("GPT1_ZERO_STAGE") or None
-    if stage not in (None, "0", "1", "2", "3"):
-        raise UserError(
-            f"GPT1_ZERO_STAGE: expected 0, 1, 2 or 3, found {stage!r}; set it in the environment or"
-            " in .env"
-        )
     return Machine(
         device,
         processes,
@@ -162,7 +157,7 @@ def decide(
         _whole_number(settings, "GPT1_MICRO_BATCH"),
         bool(launcher),
         settings.get("GPT1_ACCEPT_CHECKPOINT") == "1",
-        None if stage is None else int(stage),
+        _choice(settings, "GPT1_ZERO_STAGE", {"0": 0, "1": 1}),
         named_hosts,
         hosts,
         _whole_number(settings, "GPT1_SILENT_SECONDS") or SILENT_SECONDS,

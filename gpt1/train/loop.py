@@ -124,12 +124,11 @@ class Stop:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Inside, Ctrl-C and termination are noted instead of ending the process at once."""
-    stop = Stop()
+def stoppable(stop: Stop) -> Iterator[None]:
+    """Inside, Ctrl-C and termination are noted in `stop` instead of ending the process at once."""
     before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

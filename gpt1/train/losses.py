@@ -11,8 +11,6 @@ from torch.nn import functional as F
 
 from gpt1.train.softmax import tied_softmax
 
-SCORE_CLASSES = 6  # STS-B scores lie between 0 and 5
-
 
 class LanguageModelLoss(NamedTuple):
     """Mean over sequences of equation 1, to be minimised, and the loss of each sequence [n], to be
@@ -51,11 +49,11 @@ def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
     return F.cross_entropy(logits_bo.float(), labels_b, reduction="none")
 
 
-def score_distribution(scores_b: Tensor) -> Tensor:
-    """Soft labels [b, 6] of scores in 0..5: a score y puts y - floor(y) on floor(y) + 1 and the
-    rest on floor(y) (Tai et al. 2015).
+def score_distribution(scores_b: Tensor, classes: int) -> Tensor:
+    """Soft labels [b, classes] of scores from 0 to classes - 1, which is 5 in STS-B: a score y puts
+    y - floor(y) on floor(y) + 1 and the rest on floor(y) (Tai et al. 2015).
     """
-    classes_c = torch.arange(SCORE_CLASSES, device=scores_b.device, dtype=scores_b.dtype)
+    classes_c = torch.arange(classes, device=scores_b.device, dtype=scores_b.dtype)
     return (1 - (scores_b[:, None] - classes_c).abs()).clamp(min=0)
 
 

@@ -83,7 +83,7 @@ class Finetuning(nn.Module):
         )
         if batch.labels_b.is_floating_point():
             task_losses_b = losses.soft_classification(
-                logits_bo, losses.score_distribution(batch.labels_b)
+                logits_bo, losses.score_distribution(batch.labels_b, logits_bo.shape[1])
             )
         else:
             task_losses_b = losses.classification(logits_bo, batch.labels_b)

@@ -4,32 +4,31 @@ perplexity, snapshots, checkpoints.
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
 from gpt1.params.schema import Pretrain
-from gpt1.train import checkpoint, optim
-from gpt1.train.batches import Integers, shares
+from gpt1.train import checkpoint
+from gpt1.train.batches import Integers
 from gpt1.train.checkpoint import Position
-from gpt1.train.curve import Curve
-from gpt1.train.engine import Engine, finite, make_engine, total_floats
-from gpt1.train.guards import Guard, Room
+from gpt1.train.engine import Engine, finite, total_floats
 from gpt1.train.launch import Machine, facts
-from gpt1.train.loop import Interrupted, MicroBatch, Progress, Report, Stop, stoppable
+from gpt1.train.loop import Interrupted, Report, Stop, stoppable
 from gpt1.train.objectives import Pretraining
 from gpt1.train.saving import Saver
 from gpt1.train.schedules import snapshot_updates
 from gpt1.train.snapshots import Snapshots
-from gpt1.train.speed import speed_up
+from gpt1.train.trainer import Trainer
 
 
 class Corpus(NamedTuple):
@@ -45,6 +44,22 @@ class Corpus(NamedTuple):
     )
 
 
+@dataclass(frozen=True)
+class PretrainingRun:
+    """A network to be trained for `updates` updates in `folder`, where curve.jsonl, snapshots/ and
+    checkpoints lie; `code` has the hashes that checkpoints are held to.
+    """
+
+    network: Network
+    description: Description
+    recipe: Pretrain
+    updates: int
+    corpus: Corpus
+    machine: Machine
+    folder: Path
+    code: dict[str, str] = field(default_factory=dict)
+
+
 class Outcome(NamedTuple):
     """The last held-out perplexities, how many updates took no step, and how fast it went (for a
     log, not for an output).
@@ -52,9 +67,7 @@ class Outcome(NamedTuple):
 
     heldout: dict[str, float]
     skipped_updates: int
-    seconds: float
-    tokens_per_second: float
-    speed: dict[str, str]
+    speed: dict[str, Any]
 
 
 @torch.inference_mode()
@@ -79,131 +92,86 @@ def heldout_values(
     }
 
 
-def pretrain(
-    network: Network,
-    description: Description,
-    recipe: Pretrain,
-    updates: int,
-    corpus: Corpus,
-    machine: Machine,
-    folder: Path,
-    report: Report,
-    code: dict[str, str],
-) -> Outcome:
-    """Train a network for `updates` updates; curve.jsonl and snapshots/ grow in `folder`, where
-    checkpoints lie too.
+def pretrain(run: PretrainingRun, report: Report) -> Outcome:
+    """Train; goes on from the newest checkpoint in the run's folder, whose curve and snapshots
+    grow.
 
-    Goes on from the newest checkpoint in `folder`; each is of the moment before its update's
-    held-out evaluation, so that one cut short is made anew. A signal drops what is in progress and
-    ends the process with a checkpoint of the last complete update. Raises UserError where five
-    updates in a row, or a held-out loss, are not finite, where one row takes more memory than there
-    is, or where the checkpoint was made by other code; OSError where there is no room for curve and
-    snapshots in the end.
+    A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
+    made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
+    complete update. Raises UserError where five updates in a row, or a held-out loss, are not
+    finite, where one row takes more memory than there is, or where the checkpoint was made by other
+    code; OSError where there is no room for curve and snapshots in the end.
     """
-    context, main = network.context, machine.rank == 0
-    room = Room(min(machine.micro_batch_for(context), recipe.batch_size // machine.processes))
-    state = checkpoint.newest_checkpoint(folder, code, machine.accept_checkpoint)
-    chosen = speed_up(network, recipe, machine, updates * recipe.batch_size * context)
-    engine = make_engine(
+    network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
+    state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
+    done = state.position if state else Position(0, 0, 0)  # the last update that took its step
+    what, first, heldout = f"pretrain {run.description.kind}", done.update, dict[str, float]()
+    tokens = recipe.batch_size * network.context  # of an update
+    trainer = Trainer(
+        what,
+        network,
         Pretraining(network, recipe.precision),
         recipe,
-        machine,
-        len(shares(np.arange(recipe.batch_size), 0, machine.processes, room.rows)),
+        run.machine,
+        seed=recipe.seed,
+        updates=updates,
+        warmup=recipe.warmup_updates / updates,
+        row_tokens=network.context,
+        run_tokens=updates * tokens,
+        members=corpus.starts or (lambda _: np.arange(recipe.batch_size)),
+        curve=run.folder / "curve.jsonl",
+        report=report,
+        state=state,
     )
-    chosen["zero_stage"] = str(engine.stage)
-    if state is not None:
-        checkpoint.restore(state, engine)
-    done = (
-        state.position if state else Position(0, 0, 0)
-    )  # the last update that took its step, and the curve up to there
-    what, first, heldout = f"pretrain {description.kind}", done.update, dict[str, float]()
-    if first and main:
+    trainer.tokens = first * tokens
+    if first and trainer.main:
         print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
-    curve = Curve(folder / "curve.jsonl" if main else None, done.curve_lines)
-    guard = Guard(
-        what, done.skipped_updates, corpus.starts or (lambda _: np.arange(recipe.batch_size)), main
+    snapshots = Snapshots(run.folder / "snapshots", run.description)
+    snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
+    saver = Saver(
+        trainer.engine,
+        run.folder,
+        run.code,
+        facts(run.machine) | trainer.choices | {"micro_batch": trainer.micro_batch.rows},
+        recipe.checkpoint_minutes,
+        first,
+        (trainer.curve, snapshots),
     )
-    snapshots, wanted_snapshots = (
-        Snapshots(folder / "snapshots", description),
-        snapshot_updates(updates, recipe.snapshots_per_decade),
-    )
-
-    def make(update: int, rows: int) -> list[MicroBatch]:
-        windows = corpus.windows(update)
-        return [
-            MicroBatch(
-                part, len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device)
-            )
-            for part in shares(np.arange(len(windows)), engine.rank, engine.processes, rows)
-        ]
-
-    def note(update: int, values: Mapping[str, float]) -> None:
-        tokens = update * recipe.batch_size * context
-        curve.add({"update": update, "tokens": tokens, **values})
-        report(update, {"tokens": tokens, **values})
-
-    def evaluate(update: int, stop: Stop) -> None:
-        if update and (update % recipe.heldout_updates == 0 or update == updates):
-            heldout.update(
-                finite(heldout_values(engine, corpus, room.rows, stop), update, "held-out text")
-            )
-            note(update, heldout)
-
-    def write_records() -> None:
-        curve.write()
-        snapshots.write()
-
-    with (
-        stoppable() as stop,
-        closing(Progress(what, updates, first, main)) as progress,
-        closing(
-            Saver(
-                engine,
-                folder,
-                code,
-                facts(machine) | chosen | {"micro_batch": room.rows},
-                recipe.checkpoint_minutes,
-                first,
-                write_records,
-            )
-        ) as saver,
-    ):
+    with closing(trainer), stoppable(trainer.stop), closing(saver):
         try:
-            evaluate(first, stop)
-            for update in range(first + 1, updates + 1):
-                rates = optim.rates(
-                    recipe, update, updates, recipe.warmup_updates / updates, guard.skipped
-                )
-                values = room.take_update(
-                    engine, partial(make, update), recipe.dropout, recipe.seed, update, rates, stop
-                )
-                progress.advance(update, recipe.batch_size * context, values["loss"])
-                stepped = guard.passes(update, values)
-                if not stepped:
-                    note(update, {"skipped_updates": guard.skipped})
-                elif update % recipe.log_updates == 0 or update == updates:
-                    note(update, values)
-                if guard.hopeless():
-                    raise guard.stop(folder / "not-finite.json", saver.finish(done))
-                if update in wanted_snapshots and main:
-                    snapshots.take(update, network)
-                if stepped:
-                    done = Position(update, curve.lines, guard.skipped)
-                    if update < updates:
-                        saver.offer(done)
-                evaluate(update, stop)
+            for update in range(first, updates + 1):
+                # no update where the checkpoint was made, but its evaluation
+                if update > first:
+                    # draw the batch and take the step
+                    values = trainer.take_update(update, corpus.windows(update), _windows)
+                    # log
+                    stepped = trainer.log(update, tokens, values)
+                    if trainer.guard.hopeless():
+                        raise trainer.guard.stop(run.folder / "not-finite.json", saver.finish(done))
+                    # save
+                    if update in snapshots_at and trainer.main:
+                        snapshots.take(update, network)
+                    if stepped:
+                        done = Position(update, trainer.curve.lines, trainer.guard.skipped)
+                        if update < updates:
+                            saver.offer(done)
+                # evaluate
+                if update and (update % recipe.heldout_updates == 0 or update == updates):
+                    heldout = heldout_values(
+                        trainer.engine, corpus, trainer.micro_batch.rows, trainer.stop
+                    )
+                    trainer.note(update, finite(heldout, update, "held-out text"))
         except Interrupted:
             saved = saver.finish(done)
-            engine.leave()  # the others wait for it: the launcher ends all once one has ended
-            stop.end(
+            trainer.engine.leave()  # the others wait: the launcher ends all once one has ended
+            trainer.stop.end(
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
                 f" {saved}; run the same command again to go on"
             )
-    write_records()
-    return Outcome(
-        heldout,
-        guard.skipped,
-        progress.seconds(),
-        progress.tokens_per_second(),
-        chosen | {"micro_batch": str(room.rows)},
-    )
+    trainer.curve.write()
+    snapshots.write()
+    return Outcome(heldout, trainer.guard.skipped, trainer.speed())
+
+
+def _windows(windows_bt: Integers, places: Integers) -> Tensor:
+    return torch.from_numpy(windows_bt[places])

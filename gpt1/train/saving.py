@@ -6,11 +6,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -22,12 +22,19 @@ from gpt1.train.engine import Engine, total_floats
 BACKGROUND_NICENESS = 10  # of the thread that writes: training comes first
 
 
+class Record(Protocol):
+    """A curve, or snapshots."""
+
+    def write(self) -> None:
+        """Put on disk what waits in memory. Raises OSError where that cannot be."""
+
+
 class Saver:
     """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has
     one, the first one writes.
 
-    `before` puts on disk what must be there before a checkpoint is, and raises OSError where it
-    cannot. A checkpoint that cannot be written is named on stderr; it never ends a training.
+    `records` are what must be on disk before a checkpoint is. A checkpoint that cannot be written
+    is named on stderr; it never ends a training.
     """
 
     def __init__(
@@ -38,15 +45,10 @@ class Saver:
         machine: Mapping[str, Any],
         minutes: float,
         saved: int,
-        before: Callable[[], None],
+        records: Sequence[Record],
     ) -> None:
-        self.engine, self.folder, self.code, self.machine, self.before = (
-            engine,
-            folder,
-            code,
-            machine,
-            before,
-        )
+        self.engine, self.folder, self.code = engine, folder, code
+        self.machine, self.records = machine, records
         self.seconds, self.main = minutes * 60, engine.rank == 0
         self.saved, self.began = (
             saved,
@@ -90,7 +92,7 @@ class Saver:
                         f" update {self.saved}"
                     )
                 try:
-                    self.before()
+                    self._write_records()
                     self._write(
                         position,
                         *(
@@ -120,7 +122,7 @@ class Saver:
             return
         self.began = time.monotonic()
         try:
-            self.before()
+            self._write_records()
         except OSError as error:
             self._failed(position, error)
             return
@@ -141,6 +143,10 @@ class Saver:
                 tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda
             )
         return self.copies[name].copy_(tensor.detach(), non_blocking=True)
+
+    def _write_records(self) -> None:
+        for record in self.records:
+            record.write()
 
     def _write(
         self, position: Position, weights: dict[str, Tensor], moments: dict[str, Tensor]

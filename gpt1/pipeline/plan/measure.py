@@ -23,9 +23,9 @@ from gpt1.model.networks import describe, make_network
 from gpt1.params.schema import Params, validate
 from gpt1.train import launch
 from gpt1.train.batches import Examples
-from gpt1.train.finetuning import Task, finetune_seed
+from gpt1.train.finetuning import FinetuningRun, Task, finetune_seed
 from gpt1.train.precision import native_bf16
-from gpt1.train.pretraining import Corpus, pretrain
+from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
 STEADY_SECONDS = 3.0  # of updates after the first
 LEAST_UPDATES = 2  # the first has its own cost: memory, compilation
@@ -129,7 +129,7 @@ def time_pretraining(
     return clocked(
         heldout,
         lambda folder, report: pretrain(
-            network, description, recipe, updates, corpus, machine, folder, report, {}
+            PretrainingRun(network, description, recipe, updates, corpus, machine, folder), report
         ),
     )
 
@@ -175,15 +175,8 @@ def time_finetuning(
     return clocked(
         len(dev),
         lambda folder, report: finetune_seed(
-            classifier,
-            recipe,
-            task,
-            0,
-            EVALUATE_AFTER,
-            machine,
-            folder / "curve.jsonl",
+            FinetuningRun(classifier, recipe, task, 0, machine, folder / "curve.jsonl", "plan"),
             report,
-            "plan",
         ),
     )
 

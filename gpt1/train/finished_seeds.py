@@ -5,7 +5,7 @@ seed it was in.
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, sha256_file, write_json, writing, writing_folder
 from gpt1.model.heads import Classifier
 from gpt1.model.weights import Description, save_weights
+from gpt1.params.schema import Finetune
 from gpt1.train import checkpoint
 from gpt1.train.finetuning import Outcome
 
@@ -54,7 +55,7 @@ def keep_seed(
     return summary
 
 
-def kept_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any] | None:
+def finished_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any] | None:
     """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made
     it.
     """
@@ -72,18 +73,45 @@ def kept_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any
     return summary
 
 
-def copy_seeds(folder: Path, seeds: Iterable[int], out: Path) -> None:
-    """Put the seeds kept in `folder` under an output folder, under which they have their names.
-    Raises UserError where one is missing.
+class Part(NamedTuple):
+    """One recipe of a stage's work, the folder of its finished seeds, and their summaries (None: to
+    be done).
     """
-    for seed in seeds:
-        if not (folder / f"seed-{seed}").is_dir():
-            raise UserError(
-                f"{folder}/seed-{seed} went away while the stage ran; run the same command again"
-            )
-        shutil.copytree(
-            folder / f"seed-{seed}",
-            out / f"seed-{seed}",
-            copy_function=checkpoint.link_or_copy,
-            ignore=shutil.ignore_patterns("state.json"),
-        )
+
+    name: str
+    recipe: Finetune
+    folder: Path
+    seeds: dict[int, dict[str, Any] | None]
+
+
+def find_part(
+    name: str, recipe: Finetune, folder: Path, code: dict[str, str], accept: bool
+) -> Part:
+    """A part as earlier runs have left it. Raises UserError where other code made a seed of it."""
+    seeds = {seed: finished_seed(folder / f"seed-{seed}", code, accept) for seed in recipe.seeds}
+    return Part(name, recipe, folder, seeds)
+
+
+def write_outputs(out: Path, task: str, parts: Iterable[Part]) -> None:
+    """Put every seed's files and the summary under a stage's output folder as a whole. Raises
+    UserError where a seed is missing.
+    """
+    with writing_folder(out) as new:
+        for part in parts:
+            for folder in (part.folder / f"seed-{seed}" for seed in part.seeds):
+                if not folder.is_dir():
+                    raise UserError(
+                        f"{folder} went away while the stage ran; run the same command again"
+                    )
+                shutil.copytree(
+                    folder,
+                    new / part.name / folder.name,
+                    copy_function=checkpoint.link_or_copy,
+                    ignore=shutil.ignore_patterns("state.json"),
+                )
+        summaries = {
+            part.name: {str(seed): summary for seed, summary in part.seeds.items()}
+            for part in parts
+        }
+        seeds = {"seeds": summaries[""]} if "" in summaries else {"parts": summaries}
+        write_json(new / "summary.json", {"task": task, **seeds})

@@ -1,0 +1,132 @@
+"""What a pre-training reads of the shards, how many updates it makes of them, and what it writes;
+the same outputs from imported weights, without an update.
+"""
+
+import math
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json, writing_folder
+from gpt1.corpus.shards import Shards
+from gpt1.model.lstm import Network
+from gpt1.model.networks import make_network, parameters_by_component
+from gpt1.model.weights import Description, load_weights, save_weights
+from gpt1.params.schema import Params, Pretrain
+from gpt1.train import checkpoint
+from gpt1.train.engine import PlainEngine
+from gpt1.train.launch import Machine
+from gpt1.train.loop import Stop
+from gpt1.train.objectives import Pretraining
+from gpt1.train.pretraining import Corpus, heldout_values
+
+
+def corpus_of(shards: Shards, recipe: Pretrain, context: int) -> Corpus:
+    """The windows of the shards that a recipe draws."""
+    drawn: dict[str, Any] = {"batch_size": recipe.batch_size, "context": context}
+    return Corpus(
+        partial(shards.windows, "train", recipe.seed, **drawn),
+        shards.heldout_windows(recipe.heldout_windows, context),
+        shards.words_per_token("heldout"),
+        partial(shards.starts, "train", recipe.seed, **drawn),
+    )
+
+
+def number_of_updates(params: Params, shards: Shards) -> int:
+    """pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
+
+    Raises UserError where that is none, where the warm-up is longer, or where no book is longer
+    than the context.
+    """
+    context, recipe, tokens = params.model.context, params.pretrain, shards.tokens("train")
+    for split in ("train", "heldout"):
+        books = shards.index["splits"][split]["books"]
+        longest = max((book["tokens"] for book in books), default=0)
+        if longest <= context:
+            raise UserError(
+                f"data/shard: expected a {split} book longer than model.context ({context} tokens),"
+                f" found at most {longest}; bring longer books or lower model.context in"
+                " params.yaml"
+            )
+    updates = recipe.updates
+    if updates is None:
+        updates = round((recipe.epochs or 0) * tokens / (recipe.batch_size * context))
+    if updates < 1:
+        raise UserError(
+            f"pretrain.epochs: {recipe.epochs} of {tokens} tokens make not one update of"
+            f" {recipe.batch_size} x {context}; raise pretrain.epochs or lower pretrain.batch_size"
+            " in params.yaml"
+        )
+    if recipe.warmup_updates > updates:
+        raise UserError(
+            f"pretrain.warmup_updates: expected at most the {updates} updates of the run, found"
+            f" {recipe.warmup_updates}; lower it in params.yaml"
+        )
+    return updates
+
+
+def summary_of(
+    shards: Shards, description: Description, network: Network | None, **values: Any
+) -> dict[str, Any]:
+    """What summary.json says of the corpus, of the network where there is one, and of the run."""
+    summary = {
+        "network": description.kind,
+        "train_tokens": shards.tokens("train"),
+        "heldout_tokens": shards.tokens("heldout"),
+        **values,
+    }
+    if network is not None:
+        summary["vocabulary_size"] = description.vocabulary_size
+        summary["parameters"] = parameters_by_component(network)
+    return summary
+
+
+def write_outputs(
+    out: Path,
+    folder: Path,
+    network: Network,
+    description: Description,
+    summary: dict[str, Any],
+) -> None:
+    """Put weights, summary, and the snapshots and the curve in `folder` under `out`, as a whole."""
+    with writing_folder(out) as new:
+        save_weights(new / "weights.safetensors", network, description)
+        shutil.copytree(
+            folder / "snapshots", new / "snapshots", copy_function=checkpoint.link_or_copy
+        )
+        checkpoint.link_or_copy(str(folder / "curve.jsonl"), str(new / "curve.jsonl"))
+        write_json(new / "summary.json", summary)
+
+
+def take_over(
+    out: Path, weights: Path, params: Params, shards: Shards, wanted: Description, machine: Machine
+) -> None:
+    """Write the outputs from imported weights: no update, an empty curve, no snapshots. For the
+    LSTM, of which there are none, no weights.
+
+    Raises UserError where the weights have other sizes, or another vocabulary, than wanted, or make
+    no finite loss of the held-out books.
+    """
+    recipe, network, heldout = params.pretrain, None, dict[str, float]()
+    with writing_folder(out) as new:
+        (new / "snapshots").mkdir()
+        (new / "curve.jsonl").touch()
+        if wanted.kind == "transformer":
+            network = make_network(wanted.kind, params, wanted.vocabulary_size, torch.Generator())
+            load_weights(weights, wanted, network)
+            save_weights(new / "weights.safetensors", network, wanted)
+            engine = PlainEngine(Pretraining(network.to(machine.device), recipe.precision), recipe)
+            corpus = corpus_of(shards, recipe, network.context)
+            rows = machine.micro_batch_for(network.context)
+            heldout = heldout_values(engine, corpus, rows, Stop())
+            if not math.isfinite(heldout["heldout_loss"]):
+                raise UserError(
+                    f"{weights.parent}: expected a finite loss on the held-out books, found"
+                    " none; bring the weights again: gpt1 import FOLDER"
+                )
+        run = {"source": "official", "updates": 0, "tokens": 0, "skipped_updates": 0}
+        write_json(new / "summary.json", summary_of(shards, wanted, network, **run, **heldout))
