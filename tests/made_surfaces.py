@@ -191,15 +191,14 @@ def task_rows() -> Any:
 
 def read_task(name: str, folder: str = "raw") -> None:
     from gpt1.inference.official import read_official
+    from gpt1.sources.acquire import copy
     from gpt1.sources.find import find_files
-    from gpt1.stages.acquire import combine_files, copy_file
     from gpt1.tasks.readers import read_split, splits_to_read
     from gpt1.tasks.table import TASKS
 
     task, acquired = TASKS[name], Path("acquired")
     for file, place in (find_files(task.source, Path(folder)) or {}).items():
-        (acquired / file).parent.mkdir(parents=True, exist_ok=True)
-        (combine_files if file in task.source.combined else copy_file)(place, acquired / file)
+        copy(task.source, file, place, acquired / file)
     with suppress(UserError):
         for path in sorted(acquired.glob("*.*"))[:1]:
             read_official(path, task)

@@ -50,10 +50,10 @@ def write_corpus() -> None:
 
 
 def read_corpus() -> None:
+    from gpt1.corpus.cleaning import clean_documents, clean_piece
     from gpt1.corpus.documents import batches
     from gpt1.corpus.files import list_corpus
     from gpt1.corpus.inspection import inspect, refuse_binary
-    from gpt1.stages.clean import clean_documents, clean_piece
 
     cleaner = vocabulary()._cleaner
     files = list_corpus(Path("books"))

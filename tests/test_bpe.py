@@ -14,10 +14,11 @@ import pytest
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus import learn as learn_module
+from gpt1.corpus.books import Book, HoldOut, Part
 from gpt1.corpus.bpe import Vocabulary, import_authors
 from gpt1.corpus.learn import count_part, learn, merge_runs, most_frequent
-from gpt1.corpus.shards import Part
 
+NONE_HELD_OUT = HoldOut(0, 0.0)
 WORDS = Counter(
     {"low": 5, "lower": 2, "newest": 6, "widest": 3, "a": 9}
 )  # the example of Sennrich et al. 2016, and one letter alone
@@ -68,11 +69,13 @@ def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
         assert pairs[merge] == max(pairs.values())
 
 
+def part_of(path: Path) -> Part:
+    return Part(Book(path.name, path, False), 0, path.stat().st_size)
+
+
 def run_of(words: Counter[str], folder: Path) -> Path:
     (folder / "book").write_text(" ".join(words.elements()), encoding="utf-8")
-    return count_part(
-        None, (Part(folder / "book", 0, (folder / "book").stat().st_size), folder / "run")
-    )
+    return count_part(NONE_HELD_OUT, (part_of(folder / "book"), folder / "run"))
 
 
 @pytest.mark.golden
@@ -201,9 +204,7 @@ def test_counts_in_runs_are_the_counts(tmp_path: Path, monkeypatch: pytest.Monke
     for number in range(7):
         path = tmp_path / f"book{number}"
         path.write_text(" ".join(words[number::7]), encoding="utf-8", newline="\n")
-        runs.append(
-            count_part(None, (Part(path, 0, path.stat().st_size), tmp_path / f"run{number}"))
-        )
+        runs.append(count_part(NONE_HELD_OUT, (part_of(path), tmp_path / f"run{number}")))
     merged = merge_runs(runs, tmp_path)
     counts = Counter(word for word in words if word != "\n")
     assert merged.read_text(encoding="utf-8") == "".join(

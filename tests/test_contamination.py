@@ -13,14 +13,12 @@ import pytest
 from test_stages_text import run_here
 
 from gpt1.base.files import read_json
-from gpt1.corpus import shards
-from gpt1.corpus.books import DOCUMENT_END, cleaned_books, documents_parts
+from gpt1.corpus import books
+from gpt1.corpus.books import DOCUMENT_END, cleaned_books
 from gpt1.corpus.clean import Cleaner
-from gpt1.corpus.shards import parts_of
 from gpt1.params.yaml import read_yaml
 from gpt1.tasks.contamination import index as index_module
-from gpt1.tasks.contamination import ngrams
-from gpt1.tasks.contamination.index import Index, make_index
+from gpt1.tasks.contamination.index import Index, make_index, search
 from gpt1.tasks.contamination.table import Split, count, markdown
 
 ROOT = Path(__file__).parent.parent
@@ -65,12 +63,7 @@ def made_corpus(folder: Path, generator: random.Random) -> dict[str, str]:
 
 def searched(index: Index, folder: Path) -> dict[str, str]:
     """{run: book} of the index over a folder of cleaned books, in order."""
-    found: dict[str, str] = {}
-    for book in cleaned_books(folder):
-        for part in documents_parts(book)[0] if book.many else parts_of(book.path):
-            for run, name in index.find(part, book.name):
-                found.setdefault(index.said(run), name)
-    return found
+    return {index.said[run]: name for run, name in search(index, cleaned_books(folder)).items()}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -81,17 +74,14 @@ def test_found_is_what_both_have(
     generator = random.Random(seed)
     n = 1 + seed
     if mixing != "good":  # most runs share a hash, or all do
-        monkeypatch.setattr(
-            ngrams,
-            "_mixed",
-            lambda hashes: (hashes >> np.uint64(61 if mixing == "bad" else 63)) << np.uint64(63),
-        )
+        mask = np.uint64(1 if mixing == "bad" else 0)
+        hashed = index_module.hash_runs
+        monkeypatch.setattr(index_module, "hash_runs", lambda windows: hashed(windows) & mask)
     if seed % 2:
         for module, name, value in (
-            (ngrams, "BLOCK_BYTES", 60),
-            (ngrams, "OVERHANG_BYTES", 7),
-            (shards, "PART_BYTES", 150),
-            (index_module, "GROUP_CHARACTERS", 40),
+            (index_module, "OVERHANG_BYTES", 7),
+            (books, "PART_BYTES", 150),
+            (index_module, "RUNS_AT_ONCE", 3),
         ):
             monkeypatch.setattr(module, name, value)
     corpus = made_corpus(tmp_path, generator)
@@ -102,35 +92,33 @@ def test_found_is_what_both_have(
     for name, text in corpus.items():
         for run in plain_runs(text, n) & asked:
             expected.setdefault(run, name)
-    assert len(index.hashes) == len(asked)
-    assert [
-        {index.said(run) for run in index.runs_of_text(text)} for text in range(len(texts))
-    ] == [plain_runs(text, n) for text in texts]
+    assert set(index.said) == asked
+    assert [{index.said[run] for run in runs} for runs in index.of_texts] == [
+        plain_runs(text, n) for text in texts
+    ]
     assert searched(index, tmp_path) == expected
     assert expected
 
 
-def test_no_texts_and_no_words() -> None:
+def test_no_texts_and_no_words(tmp_path: Path) -> None:
+    made_corpus(tmp_path, random.Random(1))
     for texts in ([], [""], ["ba , ke"], [", \n"]):
         index = make_index(texts, 3)
-        assert len(index.hashes) == 0
-        assert [len(index.runs_of_text(text)) for text in range(len(texts))] == [0] * len(texts)
+        assert index.runs == {}
+        assert index.of_texts == [[]] * len(texts)
+        assert searched(index, tmp_path) == {}
 
 
-def test_equal_words_have_equal_hashes_wherever_they_stand() -> None:
-    words = ngrams.words_of(b"ab b ab \x0c a.b ab , ba abab ab")
-    assert [
-        words.data[start:stop] for start, stop in zip(words.starts, words.stops, strict=True)
-    ] == [b"ab", b"b", b"ab", b"\x0c", b"a.b", b"ab", b"ba", b"abab", b"ab"]
-    assert len({*words.hashes.tolist()}) == 6
-    assert len({words.hashes[place] for place in (0, 2, 5, 8)}) == 1
-    assert len(ngrams.run_hashes(words, 10)) == 0
+def test_what_a_word_is() -> None:
+    assert index_module.words_of("ab b ab \x0c a.b - ab , ba \n abab n't é") == [
+        *("ab", "b", "ab", "\x0c", "a.b", "ab", "ba", "abab", "n't", "é")
+    ]
 
 
 def test_the_table_by_hand() -> None:
     texts = ["a b c d", "x", "b c d e", "q r s", "a b c d z"]
     index = make_index(texts, 3)
-    runs = {index.said(run): run for run in range(len(index.hashes))}
+    runs = index.runs
     assert set(runs) == {"a b c", "b c d", "c d e", "q r s", "c d z"}
     found = {runs["b c d"]: "one|two.txt", runs["c d e"]: "two"}
     split = Split("Task", "test", True, [[0, 1], [1], [2, 0], [3], [0], [4]])
@@ -198,7 +186,7 @@ def test_the_stage(
 ) -> None:
     write_run(tmp_path)
     cleaner = Cleaner()
-    monkeypatch.setattr("gpt1.stages.contamination.Cleaner", lambda: cleaner)
+    monkeypatch.setattr("gpt1.tasks.contamination.texts.Cleaner", lambda: cleaner)
     run_here("contamination", tmp_path, monkeypatch)
     folder = tmp_path / "data/contamination"
     table = read_json(folder / "table.json")
@@ -223,15 +211,11 @@ def test_the_stage(
 def test_any_number_of_processes_finds_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpt1.stages import contamination
-
     corpus = made_corpus(tmp_path, random.Random(1))
     index = make_index([*list(corpus.values())[:9], "never"], 4)
     found = []
     for processes in (1, 2):
-        monkeypatch.setattr(
-            contamination, "processes_for", lambda _, processes=processes: processes
-        )
-        found.append(contamination.search(index, cleaned_books(tmp_path)))
+        monkeypatch.setattr(index_module, "processes_for", lambda _, processes=processes: processes)
+        found.append(search(index, cleaned_books(tmp_path)))
     assert list(found[0].items()) == list(found[1].items())
     assert len(found[0]) > 20

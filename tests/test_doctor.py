@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gpt1.params.profile import all_sources
 from gpt1.pipeline.doctor import checkout, machine, packages, services
 from gpt1.pipeline.doctor.doctor import plain_values, print_findings
 from gpt1.pipeline.doctor.finding import Finding, size
 from gpt1.pipeline.doctor.names import unknown_settings
 from gpt1.pipeline.status.activity import RUN_LOCK
+from gpt1.tasks.table import all_sources
 
 ROOT = Path(__file__).parents[1]
 

@@ -16,7 +16,8 @@ from test_stages_text import run_here, sentence, write_params
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
-from gpt1.corpus import documents, joining, shards
+from gpt1.corpus import books as books_module
+from gpt1.corpus import documents, encoding
 from gpt1.corpus.books import DOCUMENT_END, HoldOut
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.clean import Cleaner
@@ -67,8 +68,8 @@ def mixed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpt1.stages.clean.Cleaner", lambda: cleaner)
         patch.setattr(documents, "BATCH_CHARACTERS", 2000)
-        patch.setattr(joining, "LONG_WORDS", 150)
-        patch.setattr(shards, "PART_BYTES", 900)
+        patch.setattr(encoding, "LONG_WORDS", 150)
+        patch.setattr(books_module, "PART_BYTES", 900)
         for name in ("clean", "bpe", "shard"):
             run_here(name, folder, patch)
     return folder, texts

@@ -31,7 +31,9 @@ from gpt1.exchange import authors
 from gpt1.params.profile import compose, compose_profile, with_downloads
 from gpt1.params.schema import read_params
 from gpt1.pipeline.schedule import Slots, Stage, shares, startable
+from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
+from gpt1.sources.download import import_weights
 from gpt1.sources.find import find_files
 from gpt1.sources.table import SOURCES, Layout
 from gpt1.stages import acquire, download
@@ -95,6 +97,7 @@ SCRIPT = """
 import sys
 from gpt1.base.errors import run_stage
 from gpt1.pipeline.schedule import Slots, Stage, shares, startable
+from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.stages import download
 DOWNLOADS["rte"] = (Remote("RTE.zip", (sys.argv[1],), int(sys.argv[2]), Checksum("sha256", sys.argv[3], "a page of theirs")),)
@@ -169,7 +172,7 @@ def test_the_diagnostic_set_lies_beside_the_archive(checkout: Path) -> None:
     (raw / "AX.tsv").write_text("x")
     with zipfile.ZipFile(raw / "MNLI.zip", "w") as archive:
         archive.writestr("MNLI/train.tsv", "x")
-    found = acquire.locate(source, raw, checkout / "spare", 1000)
+    found = locate(source, raw, checkout / "spare", 1000)
     assert found == {
         "diagnostic.tsv": raw / "AX.tsv",
         "train.tsv": checkout / "spare/MNLI.zip/MNLI/train.tsv",
@@ -381,7 +384,7 @@ def test_weights_are_imported_on_the_way(
         tmp_path / "model", authors_shapes(8, 64, 1, 128, vocabulary().size), vocabulary()
     )
     (tmp_path / "made").mkdir()
-    download.import_weights(tmp_path / "model", tmp_path / "made")
+    import_weights(tmp_path / "model", tmp_path / "made")
     assert {"import.json", "merges.txt", "vocab.json", "weights.safetensors"} <= {
         path.name for path in (tmp_path / "made").iterdir()
     }
@@ -401,4 +404,4 @@ def test_weights_that_the_import_refuses_are_one_line(
     with pytest.raises(
         UserError, match=r"^the downloaded weights could not be imported: params_3\.npy is damaged$"
     ):
-        download.import_weights(tmp_path, tmp_path / "other")
+        import_weights(tmp_path, tmp_path / "other")

@@ -19,7 +19,7 @@ from gpt1.exchange.read import read_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, read_weights, save_weights
-from gpt1.stages.acquire import MADE_UP
+from gpt1.sources.table import MADE_UP
 
 VOCABULARY = vocabulary()
 

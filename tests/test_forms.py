@@ -22,6 +22,7 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.inference.official import read_official
 from gpt1.params.schema import Task as TaskRow
 from gpt1.params.yaml import read_yaml
+from gpt1.sources.acquire import copy, locate
 from gpt1.sources.find import find_files, find_sources
 from gpt1.stages import acquire, encode
 from gpt1.tasks import exports
@@ -38,9 +39,8 @@ FORMS = [(task, form) for task, made in MADE.items() for form in made.forms]
 def taken(task: str, raw: Path, to: Path) -> Path:
     """The folder that `acquire` makes of a folder that a person brought."""
     source = TASKS[task].source
-    for name, place in acquire.locate(source, raw, to / ".unpacked", 1_000_000).items():
-        (to / name).parent.mkdir(parents=True, exist_ok=True)
-        (acquire.combine_files if name in source.combined else acquire.copy_file)(place, to / name)
+    for name, place in locate(source, raw, to / ".unpacked", 1_000_000).items():
+        copy(source, name, place, to / name)
     shutil.rmtree(to / ".unpacked", ignore_errors=True)
     return to
 

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.corpus import shards as shards_module
+from gpt1.corpus import books
+from gpt1.corpus.books import Book, parts_of, read_words
 from gpt1.corpus.shards import (
-    Part,
     Shards,
     SplitWriter,
-    parts_of,
-    read_words,
     token_type,
     write_index,
 )
@@ -130,7 +128,7 @@ def test_no_book_is_as_long_as_a_window(tmp_path: Path) -> None:
     [
         (
             lambda folder: (folder / "train.bin").write_bytes(b"12"),
-            "train.bin: the index says 162 tokens of uint16, 324 bytes; found 2 bytes",
+            "does not fit train.bin, of 2 bytes",
         ),
         (lambda folder: (folder / "heldout.bin").unlink(), "heldout.bin cannot be read"),
         (lambda folder: (folder / "index.json").unlink(), "index.json cannot be read"),
@@ -158,13 +156,13 @@ def change(folder: Path, key: str, value: object) -> None:
 def test_parts_of_a_book_are_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int
 ) -> None:
-    monkeypatch.setattr(shards_module, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(shards_module, "BLOCK_BYTES", 5)
+    monkeypatch.setattr(books, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(books, "BLOCK_BYTES", 5)
     words = ["é", "longerthananyblock", "\n", "漢字", "a", "b", "\n", "an", "end"] * 3
     path = tmp_path / "book"
     path.write_text(" ".join(words), encoding="utf-8", newline="\n")
-    parts = parts_of(path)
+    parts, documents = parts_of(Book("book", path, False))
     assert [word for part in parts for word in read_words(part)] == words
     assert len(parts) == 1 or part_bytes < 10**6
     assert parts[0].start == 0
-    assert isinstance(parts[0], Part)
+    assert documents == 0

@@ -180,9 +180,13 @@ def test_any_number_of_processes_gives_the_same_files(
     write_params(tmp_path)
     found = []
     for processes in (1, 2):
-        for name in ("clean", "bpe", "shard"):
+        for name, module in (
+            ("clean", "stages.clean"),
+            ("bpe", "corpus.learn"),
+            ("shard", "corpus.encoding"),
+        ):
             monkeypatch.setattr(
-                f"gpt1.stages.{name}.processes_for", lambda _, processes=processes: processes
+                f"gpt1.{module}.processes_for", lambda _, processes=processes: processes
             )
             run_here(name, tmp_path, monkeypatch)
         found.append(outputs(tmp_path))

@@ -15,7 +15,7 @@ from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.inference.continuations import log_probabilities, pack
 from gpt1.model.lstm import Lstm
-from gpt1.tasks import zero_shot
+from gpt1.tasks import prompts, zero_shot
 from gpt1.tasks.pronouns import pronoun_place, read_blocks
 from gpt1.tasks.rows import Example, Unreadable
 
@@ -60,7 +60,7 @@ def test_race_by_hand():
     """Options of mean log 1/2, (log 1/2 + log 1/8) / 2 = log 1/4, log 1/8 and log 1/4: the first
     wins, though its sum, log 1/8, ties.
     """
-    made = zero_shot.choice([3, 3], [2], [[0, 0, 0], [0, 2], [2], [1, 1]], 24)
+    made = prompts.choice([3, 3], [2], [[0, 0, 0], [0, 2], [2], [1, 1]], 24)
     assert (made.prefix, made.uncounted, made.truncated) == ([3, 3, 2], [0, 0, 0, 0], False)
     scores = scores_by(ALIKE, "race", made)
     np.testing.assert_allclose(scores, np.log([[1 / 2, 1 / 4, 1 / 8, 1 / 4]]), atol=1e-6)
@@ -71,7 +71,7 @@ def test_dprd_by_hand():
     """Only the rest counts: 1/2 * 1/4 after the one candidate, 1/8 * 1/4 after the other, however
     likely the candidates themselves.
     """
-    made = zero_shot.substitution([3], [[0], [0, 1]], [2, 3], 24)
+    made = prompts.substitution([3], [[0], [0, 1]], [2, 3], 24)
     assert (made.prefix, made.continuations, made.uncounted) == (
         [3],
         [[0, 2, 3], [0, 1, 2, 3]],
@@ -80,7 +80,7 @@ def test_dprd_by_hand():
     scores = scores_by(AFTER, "dprd", made)
     np.testing.assert_allclose(scores, np.log([[1 / 2 * 1 / 4, 1 / 8 * 1 / 4]]) / 2, atol=1e-6)
     assert zero_shot.answers("substitution", scores, math.nan).tolist() == [0]
-    first = zero_shot.substitution([], [[1], [0]], [2], 24)  # the pronoun opens the sentence
+    first = prompts.substitution([], [[1], [0]], [2], 24)  # the pronoun opens the sentence
     np.testing.assert_allclose(scores_by(AFTER, "dprd", first), np.log([[1 / 8, 1 / 2]]), atol=1e-6)
 
 
@@ -88,7 +88,7 @@ def test_sst2_by_hand():
     """A word of two pieces scores their product, 1/4 * 1/2, and one of a single piece 1/2: the
     second, positive, is chosen.
     """
-    made = zero_shot.next_word([3, 3], [2], [[1, 0], [0]], 24)
+    made = prompts.next_word([3, 3], [2], [[1, 0], [0]], 24)
     assert (made.prefix, made.continuations, made.uncounted) == ([3, 3, 2], [[1, 0], [0]], [0, 0])
     scores = scores_by(ALIKE, "sst2", made)
     np.testing.assert_allclose(scores, np.log([[1 / 8, 1 / 2]]), atol=1e-6)
@@ -100,27 +100,27 @@ def test_cola_by_hand():
     """The first token has nothing before it: of [0, 1, 1, 2] three count, (2 log 1/4 + log 1/8) /
     3.
     """
-    made = zero_shot.sentence([0, 1, 1, 2], 24)
+    made = prompts.sentence([0, 1, 1, 2], 24)
     scores = scores_by(ALIKE, "cola", made)
     assert scores.item() == pytest.approx((2 * math.log(1 / 4) + math.log(1 / 8)) / 3)
     assert zero_shot.answers("threshold", scores, scores.item()).tolist() == [0], (
         "above, not at, the threshold"
     )
-    assert not zero_shot.sentence([4], 24).scorable
+    assert not prompts.sentence([4], 24).scorable
 
 
 def test_long_texts_keep_their_heads_and_fit():
     long = list(range(100))
-    assert zero_shot.sentence(long, 16).continuations == [long[:16]]
-    made = zero_shot.next_word(long, [201], [[202], [203, 204]], 16)
+    assert prompts.sentence(long, 16).continuations == [long[:16]]
+    made = prompts.next_word(long, [201], [[202], [203, 204]], 16)
     assert made.prefix == [*long[:13], 201]
-    made = zero_shot.choice(
+    made = prompts.choice(
         long, [101, 102, 103, 104], [long[:9], [105]], 16
     )  # a quarter of 16, less room for symbols: 3
     assert (made.prefix, made.continuations) == ([*long[:10], 101, 102, 103], [[0, 1, 2], [105]])
-    made = zero_shot.substitution(long, [[201], [202, 203]], [301, 302], 16)
+    made = prompts.substitution(long, [[201], [202, 203]], [301, 302], 16)
     assert (made.prefix, made.continuations) == (long[:13], [[201, 301], [202, 203, 301]])
-    assert zero_shot.substitution(long[:9], [[201] * 9, [202]], [301] * 9, 16).continuations == [
+    assert prompts.substitution(long[:9], [[201] * 9, [202]], [301] * 9, 16).continuations == [
         [201] * 4 + [301] * 3,
         [202] + [301] * 3,
     ]
@@ -129,8 +129,8 @@ def test_long_texts_keep_their_heads_and_fit():
     ):
         before, middle, after = (long[:length] for length in lengths)
         for made in (
-            zero_shot.choice(before, middle or [4], [after or [1], [2]], context),
-            zero_shot.substitution(before, [middle or [1], [2]], after or [3], context),
+            prompts.choice(before, middle or [4], [after or [1], [2]], context),
+            prompts.substitution(before, [middle or [1], [2]], after or [3], context),
         ):
             assert made.scorable
             assert all(len(made.prefix) + len(ids) <= context for ids in made.continuations)
@@ -141,7 +141,7 @@ def test_long_texts_keep_their_heads_and_fit():
 
 def test_a_context_too_short_for_the_words():
     with pytest.raises(UserError, match=r"expected at least 12.* found 8"):
-        zero_shot.next_word([1], [1] * 4, [[2] * 8, [3] * 8], 8)
+        prompts.next_word([1], [1] * 4, [[2] * 8, [3] * 8], 8)
 
 
 def test_threshold_is_the_best_of_all():
@@ -175,7 +175,7 @@ def test_threshold_lies_between_neighbours_and_ties_go_low():
 
 def test_words_of_several_or_unknown_pieces_are_noted():
     vocabulary = Vocabulary("aegintvrsyop", [("p", "o"), ("v", "e"), ("ve", "r"), ("ver", "y</w>")])
-    notes = zero_shot.word_notes(
+    notes = prompts.word_notes(
         vocabulary, {word: vocabulary.encode(word) for word in ("very", "positive", "negative")}
     )
     assert notes == [
@@ -183,7 +183,7 @@ def test_words_of_several_or_unknown_pieces_are_noted():
         "positive is 7 pieces: po s i t i v e</w>",
     ]
     without = Vocabulary("aegintvrsyo", [])
-    assert "positive holds a piece that the vocabulary does not know" in zero_shot.word_notes(
+    assert "positive holds a piece that the vocabulary does not know" in prompts.word_notes(
         without, {word: without.encode(word) for word in ("very", "positive", "negative")}
     )
 

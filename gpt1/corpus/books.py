@@ -8,14 +8,15 @@ its row.
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.shards import Part, parts_of, read_words
 
 DOCUMENT_END = "\f"  # white space, so never part of a cleaned word
 BOOKS, DOCUMENTS = "books", "documents"  # folders of data/clean
-BLOCK_BYTES = 1 << 20
+PART_BYTES = 4_000_000
+BLOCK_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,24 @@ class Book:
 
 
 @dataclass(frozen=True)
-class DocumentsPart:
-    """A part of a file of many documents: `first` is the row of the document in which it begins."""
+class Part:
+    """Bytes [start, stop) of a cleaned book: whole words. `row`: of the document in which it
+    begins; None where the file is one book.
+    """
 
-    part: Part
-    name: str
-    first: int
+    book: Book
+    start: int
+    stop: int
+    row: int | None = None
 
     @property
     def bytes_(self) -> int:
         """How long it is."""
-        return self.part.bytes_
+        return self.stop - self.start
+
+    def name_of(self, row: int) -> str:
+        """The name by which a document that begins in it, or the whole book, is held out."""
+        return self.book.name if self.row is None else document_name(self.book.name, row)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,10 @@ class HoldOut:
     def holds(self, name: str) -> bool:
         """Whether the book `name` is kept out; adding or removing other books never changes it."""
         return heldout_draw(name, self.seed) < self.fraction
+
+    def split_of(self, name: str) -> str:
+        """The split that a book belongs to."""
+        return "heldout" if self.holds(name) else "train"
 
     def check(self, names: Iterable[str]) -> None:
         """Raise UserError where none of the books is left for training or none is held out; reads
@@ -107,20 +119,33 @@ def cleaned_books(folder: Path) -> list[Book]:
     return sorted(found, key=lambda book: book.name)
 
 
-def documents_parts(book: Book) -> tuple[list[DocumentsPart], int]:
-    """The parts of a file of documents, and how many documents it has."""
-    found, row = [], 0
-    for part in parts_of(book.path):
-        found.append(DocumentsPart(part, book.name, row))
-        row += sum(block.count(DOCUMENT_END.encode()) for block in _blocks(part))
-    return found, row
+def parts_of(book: Book) -> tuple[list[Part], int]:
+    """A cleaned book in parts of about PART_BYTES, cut at blanks, and how many documents it has."""
+    size, cuts, documents = book.path.stat().st_size, [0], 0
+    with book.path.open("rb") as file:
+        for wanted in range(PART_BYTES, size, PART_BYTES):
+            file.seek(position := max(wanted, cuts[-1]))
+            while (block := file.read(BLOCK_BYTES)) and b" " not in block:
+                position += len(block)
+            cuts.append(position + block.find(b" ") + 1 if block else size)
+        parts = []
+        for start, stop in pairwise([*cuts, size]):
+            if start < stop:
+                parts.append(Part(book, start, stop, documents if book.many else None))
+            if book.many:
+                file.seek(start)
+                documents += sum(
+                    file.read(min(BLOCK_BYTES, stop - place)).count(DOCUMENT_END.encode())
+                    for place in range(start, stop, BLOCK_BYTES)
+                )
+    return parts, documents
 
 
-def _blocks(part: Part) -> Iterator[bytes]:
-    with part.path.open("rb") as file:
+def read_words(part: Part) -> list[str]:
+    """The words of a part, a line break among them as a word of its own."""
+    with part.book.path.open("rb") as file:
         file.seek(part.start)
-        while block := file.read(min(BLOCK_BYTES, part.stop - file.tell())):
-            yield block
+        return file.read(part.bytes_).decode("utf-8").removesuffix(" ").split(" ")
 
 
 def document_name(file: str, row: int) -> str:
@@ -137,16 +162,15 @@ def unit_names(books: Iterable[tuple[Book, int]]) -> Iterator[str]:
             yield book.name
 
 
-def documents_of(part: DocumentsPart) -> Iterator[tuple[int, list[str], bool]]:
-    """The documents in a part: row, the words that lie in the part, whether the document ends
-    there.
+def units_of(part: Part) -> Iterator[tuple[int, list[str], bool]]:
+    """The documents in a part, or its whole as row 0: row, the words that lie in the part, whether
+    a document ends there.
     """
-    words, row, start = read_words(part.part), part.first, 0
-    while start < len(words):
-        try:
-            stop = words.index(DOCUMENT_END, start)
-        except ValueError:
-            yield row, words[start:], False
-            return
+    words, row, start = read_words(part), part.row or 0, 0
+    ends = words.count(DOCUMENT_END) if part.row is not None else 0
+    for _ in range(ends):
+        stop = words.index(DOCUMENT_END, start)
         yield row, words[start:stop], True
         row, start = row + 1, stop + 1
+    if start < len(words):
+        yield row, words[start:], False

@@ -1,10 +1,10 @@
 """A book of a corpus: how it is encoded, where it may be cut, where Project Gutenberg's licence
-ends and begins, or why it is no text.
+ends and begins, or why it is no text; and what a whole corpus is recognised as.
 """
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +21,11 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
 )
+PG19 = re.compile(
+    r"(?:.*/)?(train|validation|test)/[0-9]+\.txt"
+)  # https://github.com/google-deepmind/pg19
+BOOKSCORPUS = re.compile(r"(toronto\s*)?books?[\s_-]*corpus|book[\s_-]*corpus", re.IGNORECASE)
+LICENSED_SHARE = 0.5
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
@@ -167,3 +172,33 @@ def _decoded(book: CorpusFile, codec: str, start: int, stop: int | None) -> Iter
 def read_piece(piece: Piece) -> Iterator[str]:
     """The text of a piece, block by block."""
     return _decoded(piece.book, piece.codec, piece.start, piece.stop)
+
+
+def recognised(inspections: Sequence[Inspection], documents: int) -> str:
+    """PG-19 (its folders of numbered books), Project Gutenberg (books with its licence), or empty;
+    `documents`: files with many each.
+    """
+    places = [PG19.fullmatch(inspection.book.name) for inspection in inspections]
+    if (
+        places
+        and all(places)
+        and not documents
+        and any(place and place[1] == "train" for place in places)
+    ):
+        return "PG-19"
+    licensed = sum(inspection.licensed for inspection in inspections)
+    return (
+        "Project Gutenberg"
+        if licensed and licensed >= LICENSED_SHARE * len(inspections) and not documents
+        else ""
+    )
+
+
+def refuse_wrong_name(name: str, found: str) -> None:
+    """Raise UserError where a corpus that is recognised as another is called BooksCorpus."""
+    if found and BOOKSCORPUS.search(name):
+        raise UserError(
+            f"clean.corpus_name says {name}, but the books are recognised as {found}; the name"
+            " stands in every table, so give theirs: gpt1 profile PROFILE"
+            f" 'clean.corpus_name={found}'"
+        )

@@ -7,19 +7,24 @@ types kept, and Hugging Face's trainer finds the merges.
 
 import heapq
 import json
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.books import DocumentsPart, HoldOut, document_name, documents_of
-from gpt1.corpus.bpe import WORD_END
+from gpt1.corpus.books import Book, HoldOut, Part, parts_of, unit_names, units_of
+from gpt1.corpus.bpe import WORD_END, Vocabulary
 from gpt1.corpus.clean import NEWLINE
-from gpt1.corpus.shards import Part, read_words
+from gpt1.corpus.parallel import alone, processes_for, workers
+from gpt1.params.schema import Params
 
 RUNS_AT_ONCE = 64  # open files while merging
 LONGEST_LEARNED = 100  # characters; a longer word is no word, and its count no use
@@ -41,31 +46,51 @@ class Learned:
     kept_types: int
 
 
-def count_part(hold_out: HoldOut, task: tuple[Part | DocumentsPart, Path]) -> Path:
-    """Count the words of one part of a cleaned book, or of the documents for training in a part,
-    into a sorted run at the given path.
+def learn_from_books(
+    books: list[Book], params: Params, folder: Path
+) -> tuple[Vocabulary, dict[str, Any]]:
+    """The vocabulary of all books and documents but the held-out ones, and facts about it, with
+    temporary files in `folder`. Raises UserError where the split or the words do not allow it.
+    """
+    hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
+    cut = [(book, *parts_of(book)) for book in books]
+    units = [(book, documents) for book, _, documents in cut]
+    hold_out.check(unit_names(units))
+    parts = [part for _, found, _ in cut for part in found]
+    sizes = [part.bytes_ for part in parts]
+    tasks = [(part, folder / str(number)) for number, part in enumerate(parts)]
+    with workers(partial(copy, hold_out), processes_for(sum(sizes))) as pool:
+        run = merge_runs(list(pool.map("counting words", count_part, tasks, sizes)), folder)
+    learned: Learned = alone(
+        learn,
+        run,
+        params.bpe.merges,
+        params.bpe.alphabet_size,
+        params.bpe.max_word_types,
+        sys.stderr.isatty(),
+    )
+    run.unlink()
+    return Vocabulary(learned.characters, learned.merges), {
+        "source": "learn",
+        "books": sum(not hold_out.holds(name) for name in unit_names(units)),
+        "word_types": learned.word_types,
+        "kept_types": learned.kept_types,
+    }
+
+
+def count_part(hold_out: HoldOut, task: tuple[Part, Path]) -> Path:
+    """Count the words for training in one part of a cleaned book into a sorted run at the given
+    path.
     """
     part, run = task
-    if isinstance(part, Part):
-        counts = Counter(read_words(part))
-    else:
-        training = (
-            words
-            for row, words, _ in documents_of(part)
-            if not hold_out.holds(document_name(part.name, row))
-        )
-        counts = Counter(chain.from_iterable(training))
+    training = (words for row, words, _ in units_of(part) if not hold_out.holds(part.name_of(row)))
+    counts = Counter(chain.from_iterable(training))
     del counts[NEWLINE]
-    _write_run(
-        run,
-        iter(
-            sorted((word, count) for word, count in counts.items() if len(word) <= LONGEST_LEARNED)
-        ),
-    )
+    _write_run(run, sorted(item for item in counts.items() if len(item[0]) <= LONGEST_LEARNED))
     return run
 
 
-def _write_run(path: Path, counts: Iterator[Count]) -> None:
+def _write_run(path: Path, counts: Iterable[Count]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\t{count}\n" for word, count in counts)
 

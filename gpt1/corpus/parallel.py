@@ -8,9 +8,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 
 from gpt1.base.cores import cores
@@ -41,18 +42,6 @@ def _run_in_worker(work: Callable[[Any, Any], Any], task: Any) -> Any:
     return work(_worker["tool"], task)
 
 
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while a process starts: it inherits the mask, so it never prints a traceback
-    of its own.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class Workers:
     """Processes that have each prepared their tool; with no pool, this very process does the
     work.
@@ -61,8 +50,7 @@ class Workers:
     def __init__(
         self, pool: ProcessPoolExecutor | None, prepare: Callable[[], Any], processes: int
     ) -> None:
-        self.pool, self.prepare, self.processes = pool, prepare, processes
-        self.tool: Any = None
+        self.pool, self.prepare, self.processes = pool, cache(prepare), processes
 
     def map(
         self,
@@ -84,46 +72,45 @@ class Workers:
         total_bytes: int,
     ) -> Iterator[Any]:
         """The same for tasks that are made only as they are handed out, each with its size."""
-        sizes: deque[int] = deque()
+        most = IN_FLIGHT * self.processes if self.pool else 1
+        waiting: deque[tuple[Callable[[], Any], int]] = deque()
 
-        def noted() -> Iterator[Any]:
-            for task, size in tasks:
-                sizes.append(size)
-                yield task
+        def first() -> Any:
+            result, size = waiting.popleft()
+            value = result()
+            advance(size)
+            return value
 
-        results = self._results(work, noted()) if self.pool else self._own_results(work, noted())
         with _progress(label, total_bytes) as advance:
-            for result in results:
-                advance(sizes.popleft())
-                yield result
-
-    def _own_results(self, work: Callable[[Any, Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        if self.tool is None:
-            self.tool = self.prepare()
-        return (work(self.tool, task) for task in tasks)
-
-    def _results(self, work: Callable[[Any, Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        assert self.pool is not None
-        waiting: deque[Future[Any]] = deque()
-        try:
-            for task in tasks:
-                if len(waiting) >= IN_FLIGHT * self.processes:
-                    yield waiting.popleft().result()
-                with _interrupts_held():
-                    waiting.append(self.pool.submit(_run_in_worker, work, task))
+            for task, size in tasks:
+                waiting.append((self._begun(work, task), size))
+                if len(waiting) == most:
+                    yield first()
             while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool:
-            raise UserError(
-                "a worker process was ended from outside (out of memory?); free memory and run the"
-                " same command again, or give it fewer cores: taskset -c 0 COMMAND"
-            ) from None
+                yield first()
+
+    def _begun(self, work: Callable[[Any, Any], Any], task: Any) -> Callable[[], Any]:
+        """What gives the result of a task that a worker begins, or that this process is to do."""
+        if self.pool is None:
+            return partial(work, self.prepare(), task)
+        return _submit(self.pool, _run_in_worker, work, task)
+
+
+def _submit(pool: ProcessPoolExecutor, *call: Any) -> Callable[[], Any]:
+    """Hand out a call. Ctrl-C is held back while a process starts: it inherits the mask, so it
+    never prints a traceback of its own.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(*call).result
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
 def workers(prepare: Callable[[], Any], processes: int) -> Iterator[Workers]:
     """Start `processes` workers, each with a tool of its own made by `prepare`; on an error or
-    Ctrl-C they end at once.
+    Ctrl-C they end at once. Raises UserError where one was killed.
     """
     if processes == 1:
         yield Workers(None, prepare, 1)
@@ -137,28 +124,25 @@ def alone(function: Callable[..., Any], *arguments: Any) -> Any:
     Ctrl-C.
     """
     with _pool(dict, 1) as pool:
-        return next(Workers(pool, dict, 1)._results(_call, [(function, arguments)]))
-
-
-def _call(_: Any, task: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
-    function, arguments = task
-    return function(*arguments)
+        return _submit(pool, function, *arguments)()
 
 
 @contextmanager
 def _pool(prepare: Callable[[], Any], processes: int) -> Iterator[ProcessPoolExecutor]:
     pool = ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(prepare,),
+        processes, multiprocessing.get_context("spawn"), _start_worker, (prepare,)
     )
     try:
         yield pool
-    except BaseException:
+    except BaseException as error:
         for process in multiprocessing.active_children():
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
+        if isinstance(error, BrokenProcessPool):
+            raise UserError(
+                "a worker process was ended from outside (out of memory?); free memory and run the"
+                " same command again, or give it fewer cores: taskset -c 0 COMMAND"
+            ) from None
         raise
     pool.shutdown()
 
@@ -166,18 +150,15 @@ def _pool(prepare: Callable[[], Any], processes: int) -> Iterator[ProcessPoolExe
 @contextmanager
 def _progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
     """A bar with the time left on a terminal; elsewhere a line every half minute."""
-    if sys.stderr.isatty():
-        from tqdm import tqdm
+    from tqdm import tqdm
 
-        with tqdm(total=total_bytes, desc=label, unit="B", unit_scale=True, leave=False) as bar:
-            yield lambda size: (bar.update(size), None)[1]
-        return
     done, last = 0, time.monotonic()
 
     def advance(size: int) -> None:
         nonlocal done, last
+        bar.update(size)
         done += size
-        if time.monotonic() - last > QUIET_SECONDS:
+        if bar.disable and time.monotonic() - last > QUIET_SECONDS:
             last = time.monotonic()
             print(
                 f"{label}: {done / max(total_bytes, 1):.0%} of {total_bytes / 1e6:,.0f} MB",
@@ -185,4 +166,7 @@ def _progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
                 flush=True,
             )
 
-    yield advance
+    with tqdm(
+        total=total_bytes, desc=label, unit="B", unit_scale=True, leave=False, disable=None
+    ) as bar:
+        yield advance

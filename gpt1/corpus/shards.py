@@ -4,7 +4,6 @@ section 4.1: random contiguous sequences).
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -16,47 +15,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, write_json
 
 SPLITS = ("train", "heldout")
-PART_BYTES = 4_000_000
-BLOCK_BYTES = 65_536
 WHAT_TO_DO = "write it again: dvc repro shard"
-
-
-@dataclass(frozen=True)
-class Part:
-    """Bytes [start, stop) of a cleaned book: whole words."""
-
-    path: Path
-    start: int
-    stop: int
-
-    @property
-    def bytes_(self) -> int:
-        """How long it is."""
-        return self.stop - self.start
-
-
-def parts_of(path: Path) -> list[Part]:
-    """A cleaned book in parts of about PART_BYTES, cut at blanks."""
-    size = path.stat().st_size
-    cuts = [0]
-    with path.open("rb") as file:
-        for wanted in range(PART_BYTES, size, PART_BYTES):
-            file.seek(position := max(wanted, cuts[-1]))
-            while (block := file.read(BLOCK_BYTES)) and b" " not in block:
-                position += len(block)
-            cuts.append(position + block.find(b" ") + 1 if block else size)
-    return [
-        Part(path, start, stop)
-        for start, stop in zip(cuts, [*cuts[1:], size], strict=True)
-        if start < stop
-    ]
-
-
-def read_words(part: Part) -> list[str]:
-    """The words of a part, a line break among them as a word of its own."""
-    with part.path.open("rb") as file:
-        file.seek(part.start)
-        return file.read(part.stop - part.start).decode("utf-8").removesuffix(" ").split(" ")
 
 
 def token_type(vocabulary_size: int) -> str:
@@ -133,30 +92,20 @@ class Shards:
         """
         try:
             index = read_json(folder / "index.json")
-            expected = token_type(index["vocabulary_size"])
-            if index["dtype"] != expected:
-                raise UserError(
-                    f"{folder / 'index.json'}: a vocabulary of {index['vocabulary_size']:,} wants"
-                    f" {expected}, found {index['dtype']}; {WHAT_TO_DO}"
-                )
+            type_ = np.dtype(token_type(index["vocabulary_size"]))
+            if index["dtype"] != str(type_):
+                raise ValueError(f"its vocabulary wants {type_}, found {index['dtype']}")
             for split in SPLITS:
-                path, facts = folder / f"{split}.bin", index["splits"][split]
-                wanted, found = facts["tokens"] * np.dtype(expected).itemsize, path.stat().st_size
-                books = facts["books"]
-                counts = [
-                    count for book in (*books, facts) for count in (book["tokens"], book["words"])
-                ]
-                if any(type(count) is not int or count < 0 for count in counts):
-                    raise ValueError(f"counts of {split} that are none")
-                if [book["offset"] for book in books] != list(
-                    accumulate((book["tokens"] for book in books), initial=0)
-                )[:-1]:
-                    raise ValueError(f"books of {split} that do not follow one another")
-                if wanted != found or sum(book["tokens"] for book in books) != facts["tokens"]:
-                    raise UserError(
-                        f"{path}: the index says {facts['tokens']:,} tokens of {expected},"
-                        f" {wanted:,} bytes; found {found:,} bytes; {WHAT_TO_DO}"
-                    )
+                facts, bytes_ = index["splits"][split], (folder / f"{split}.bin").stat().st_size
+                tokens = [book["tokens"] for book in facts["books"]]
+                counts = [*tokens, facts["tokens"], facts["words"]]
+                offsets = list(accumulate(tokens, initial=0))
+                if (
+                    any(type(count) is not int or count < 0 for count in counts)
+                    or [*(book["offset"] for book in facts["books"]), facts["tokens"]] != offsets
+                    or bytes_ != facts["tokens"] * type_.itemsize
+                ):
+                    raise ValueError(f"it does not fit {split}.bin, of {bytes_:,} bytes")
         except OSError as error:
             raise UserError(
                 f"{error.filename} cannot be read ({error.strerror}); {WHAT_TO_DO}"

@@ -19,23 +19,24 @@ from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, pole_of
 from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import Side, draw_portrait
 from gpt1.demo.telling import question, sentence
+from gpt1.demo.words import lines
 
-ASKING_WHAT = (
-    "what was {s} like",
-    "which word fits {s}",
-    "how could one describe {s}",
-    "what would one call {s}",
-    "what did everybody think of {s}",
-    "which of these was {s}",
-)
-ASKING_WHERE = (
-    "where was {s}",
-    "where did all this happen to {s}",
-    "in which place did {s} see this",
-    "to which place had {s} gone",
-    "where had {s} come",
-    "what place was it that {s} saw",
-)
+ASKING_WHAT = lines("""
+what was {s} like
+which word fits {s}
+how could one describe {s}
+what would one call {s}
+what did everybody think of {s}
+which of these was {s}
+""")
+ASKING_WHERE = lines("""
+where was {s}
+where did all this happen to {s}
+in which place did {s} see this
+to which place had {s} gone
+where had {s} come
+what place was it that {s} saw
+""")
 
 
 class Question(NamedTuple):
@@ -175,7 +176,7 @@ def pronoun(side: Side, first: bool) -> Pronoun:
     town, chance = side.town(), side.chance
     one, two = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(
-        [template for template, fits_first in THANKS[side.number :: 2] if fits_first == first]
+        [template for template in side.half(THANKS) if ("it was {p} " in template) == first]
     )
     text = template.partition(";")[0].format(p=one, q=two, she=town.pronoun(one))
     return Pronoun(sentence(text), town.pronoun(one), (one, two), one if first else two)

@@ -8,14 +8,16 @@ import json
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from gpt1.demo.books import write_book
-from gpt1.demo.choices import passage, pronoun, story
+from gpt1.demo.choices import Story, passage, pronoun, story
 from gpt1.demo.pairs import Pair, answers, duplicate, entailment, paraphrase, similarity
 from gpt1.demo.sides import Row, Side, clauses, distinct
-from gpt1.demo.singles import acceptability, sentiment
+from gpt1.demo.singles import Single, acceptability, sentiment
 
 SIZES = {  # rows of train, dev and test; where the official test has no labels the tables score dev
     "snli": (1000, 200, 500),
@@ -34,10 +36,14 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
 }
 MATCHED = ("story", "letter", "report")
 MISMATCHED = ("talk", "diary", "notice")
+MISMATCHED_SEED = 1_000_003  # added to the seed
 NLI = ("entailment", "neutral", "contradiction")
 ENTAILMENT = ("entailment", "not_entailment")
+NAMES = ("train", "dev", "test")
+NO_DEV = ("train", "", "test")
 
 Splits = tuple[list[Row], list[Row], list[Row]]
+Write = Callable[[Path, Any], None]
 
 
 def write_books(folder: Path, seed: int, books: int, pages: int) -> set[str]:
@@ -64,9 +70,39 @@ def write_world(folder: Path, seed: int, books: int, pages: int) -> None:
     equal bytes.
     """
     known = write_books(folder / "books", seed, books, pages)
-    for task, write in WRITERS.items():
+    for task, (make, write) in TASKS.items():
         (folder / task).mkdir()
-        write(folder / task, seed, known)
+        write(folder / task, draw(seed, task, make, known))
+    _, mismatched, _ = draw(seed + MISMATCHED_SEED, "mnli", partial(_mnli, MISMATCHED), known)
+    _jsonl(folder / "mnli/multinli_1.0_dev_mismatched.jsonl", mismatched)
+
+
+def _mnli(genres: tuple[str, ...], side: Side, number: int) -> Pair:
+    return entailment(side, "mnli", NLI[number % 3], genres[number // 3 % 3])
+
+
+def _rte(side: Side, number: int) -> Pair:
+    label = "entailment" if number % 2 == 0 else side.chance.choice(NLI[1:])
+    pair = entailment(side, "rte", label, side.chance.choice(MATCHED))
+    return pair._replace(label=ENTAILMENT[number % 2])
+
+
+def _scitail(side: Side, number: int) -> Pair:
+    pair = entailment(side, "scitail", NLI[number % 2], "story")
+    return pair._replace(label=("entails", "neutral")[number % 2])
+
+
+def _each(
+    write: Callable[[Path, Any], object], pattern: str, names: tuple[str, str, str] = NAMES
+) -> Write:
+    """Write each split into a file of its own; one without a name is left out."""
+
+    def write_all(folder: Path, splits: Splits[Any]) -> None:
+        for name, rows in zip(names, splits, strict=True):
+            if name:
+                write(folder / pattern.format(name), rows)
+
+    return write_all
 
 
 def _tsv(path: Path, rows: Iterable[Iterable[object]], start: str = "") -> None:
@@ -75,7 +111,9 @@ def _tsv(path: Path, rows: Iterable[Iterable[object]], start: str = "") -> None:
     )
 
 
-def _jsonl(path: Path, pairs: Iterable[Pair], genre: str) -> None:
+def _jsonl(path: Path, pairs: Iterable[Pair]) -> None:
+    """The genre is "captions" (SNLI), or what stands last in the file's name (MNLI)."""
+    genre = "captions" if path.stem.startswith("snli") else path.stem.rpartition("_")[2]
     rows = (
         {
             "gold_label": pair.label,
@@ -89,70 +127,30 @@ def _jsonl(path: Path, pairs: Iterable[Pair], genre: str) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def _glue(folder: Path, splits: Splits[Pair], header: tuple[str, ...]) -> None:
-    train, dev, test = splits
-    for name, pairs in (("train", train), ("dev", dev)):
-        _tsv(
-            folder / f"{name}.tsv",
-            [header, *((number, *pair) for number, pair in enumerate(pairs))],
-        )
-    _tsv(
-        folder / "test.tsv",
-        [header[:-1], *((number, *pair[:-1]) for number, pair in enumerate(test))],
-    )
+def _pairs_of_glue(*header: str) -> Write:
+    """GLUE's files: numbered rows, in test without their last column, the label."""
+
+    def write(path: Path, pairs: list[Pair]) -> None:
+        width = len(header) - (path.stem == "test")
+        rows = [header, *((number, *pair) for number, pair in enumerate(pairs))]
+        _tsv(path, (row[:width] for row in rows))
+
+    return _each(write, "{}.tsv")
 
 
-def _snli(folder: Path, seed: int, known: set[str]) -> None:
-    splits = draw(
-        seed, "snli", lambda side, number: entailment(side, "snli", NLI[number % 3], "story"), known
-    )
-    for name, pairs in zip(("train", "dev", "test"), splits, strict=True):
-        _jsonl(folder / f"snli_1.0_{name}.jsonl", pairs, "captions")
+def _singles_of_glue(start: str, cells: Callable[[Single], tuple[str, ...]]) -> Write:
+    """GLUE's files of single sentences: `start` and such cells, in test numbers and sentences."""
+
+    def write(path: Path, rows: list[Single]) -> None:
+        if path.stem == "test":
+            _tsv(path, ((number, row.text) for number, row in enumerate(rows)), "index\tsentence\n")
+        else:
+            _tsv(path, map(cells, rows), start)
+
+    return _each(write, "{}.tsv")
 
 
-def _mnli(folder: Path, seed: int, known: set[str]) -> None:
-    def of(genres: tuple[str, ...]) -> Callable[[Side, int], Pair]:
-        return lambda side, number: entailment(
-            side, "mnli", NLI[number % 3], genres[number // 3 % 3]
-        )
-
-    train, matched, _ = draw(seed, "mnli", of(MATCHED), known)
-    _, mismatched, _ = draw(seed + 1_000_003, "mnli", of(MISMATCHED), known)
-    for name, pairs in (("train", train), ("dev_matched", matched), ("dev_mismatched", mismatched)):
-        _jsonl(folder / f"multinli_1.0_{name}.jsonl", pairs, name.rpartition("_")[2])
-
-
-def _qnli(folder: Path, seed: int, known: set[str]) -> None:
-    _glue(
-        folder,
-        draw(seed, "qnli", lambda side, number: answers(side, ENTAILMENT[number % 2]), known),
-        ("index", "question", "sentence", "label"),
-    )
-
-
-def _rte(folder: Path, seed: int, known: set[str]) -> None:
-    def make(side: Side, number: int) -> Pair:
-        label = "entailment" if number % 2 == 0 else side.chance.choice(NLI[1:])
-        return entailment(side, "rte", label, side.chance.choice(MATCHED))._replace(
-            label=ENTAILMENT[number % 2]
-        )
-
-    _glue(folder, draw(seed, "rte", make, known), ("index", "sentence1", "sentence2", "label"))
-
-
-def _scitail(folder: Path, seed: int, known: set[str]) -> None:
-    def make(side: Side, number: int) -> Pair:
-        pair = entailment(side, "scitail", NLI[number % 2], "story")
-        return pair._replace(label=("entails", "neutral")[number % 2])
-
-    for name, pairs in zip(
-        ("train", "dev", "test"), draw(seed, "scitail", make, known), strict=True
-    ):
-        _tsv(folder / f"scitail_1.0_{name}.tsv", pairs)
-
-
-def _race(folder: Path, seed: int, known: set[str]) -> None:
-    splits = draw(seed, "race", lambda side, number: passage(side, high=number % 2 == 1), known)
+def _race(folder: Path, splits: Splits[Any]) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, questions in zip(("train", "dev", "test"), splits, strict=True):
@@ -174,126 +172,92 @@ def _race(folder: Path, seed: int, known: set[str]) -> None:
     (folder / "RACE.tar.gz").write_bytes(zlib.compress(packed.getvalue(), 9, wbits=31))
 
 
-def _story_cloze(folder: Path, seed: int, known: set[str]) -> None:
-    header = [
-        "InputStoryid",
-        *(f"InputSentence{number}" for number in range(1, 5)),
-        "RandomFifthSentenceQuiz1",
-        "RandomFifthSentenceQuiz2",
-        "AnswerRightEnding",
-    ]
-    train, _, test = draw(seed, "story_cloze", lambda side, number: story(side, number % 2), known)
-    for name, stories in (("val", train), ("test", test)):
-        with (folder / f"cloze_test_{name}__spring2016 - cloze_test_ALL_{name}.csv").open(
-            "w", encoding="utf-8", newline=""
-        ) as file:
-            table = csv.writer(file)
-            table.writerow(header)
-            table.writerows(
-                [f"{name}-{number}", *row.sentences, *row.endings, row.right + 1]
-                for number, row in enumerate(stories)
-            )
-
-
-def _mrpc(folder: Path, seed: int, known: set[str]) -> None:
-    train, _, test = draw(
-        seed, "mrpc", lambda side, number: paraphrase(side, number % 2 == 0), known
-    )
-    for name, pairs in (("train", train), ("test", test)):
-        _tsv(
-            folder / f"msr_paraphrase_{name}.txt",
-            (
-                (pair.label, 2 * number, 2 * number + 1, pair.first, pair.second)
-                for number, pair in enumerate(pairs)
-            ),
-            "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n",
+def _stories(path: Path, stories: list[Story]) -> None:
+    name = path.stem.split("_")[2]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(
+            [
+                "InputStoryid",
+                *(f"InputSentence{number}" for number in range(1, 5)),
+                "RandomFifthSentenceQuiz1",
+                "RandomFifthSentenceQuiz2",
+                "AnswerRightEnding",
+            ]
+        )
+        table.writerows(
+            [f"{name}-{number}", *row.sentences, *row.endings, row.right + 1]
+            for number, row in enumerate(stories)
         )
 
 
-def _qqp(folder: Path, seed: int, known: set[str]) -> None:
-    header = ("id", "question1", "question2", "is_duplicate")
-    _glue(
-        folder,
-        draw(seed, "qqp", lambda side, number: duplicate(side, number % 2 == 0), known),
-        header,
+def _mrpc(path: Path, pairs: list[Pair]) -> None:
+    rows = (
+        (pair.label, 2 * number, 2 * number + 1, pair.first, pair.second)
+        for number, pair in enumerate(pairs)
     )
+    _tsv(path, rows, "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n")
 
 
-def _stsb(folder: Path, seed: int, known: set[str]) -> None:
-    splits = draw(seed, "stsb", lambda side, number: similarity(side, number % 3), known)
-    for name, pairs in zip(("train", "dev", "test"), splits, strict=True):
-        _tsv(
-            folder / f"sts-{name}.csv",
-            (
-                (
-                    "main-town",
-                    "town",
-                    "2018",
-                    number,
-                    f"{float(pair.label):.3f}",
-                    pair.first,
-                    pair.second,
-                )
-                for number, pair in enumerate(pairs)
-            ),
-        )
-
-
-def _sst2(folder: Path, seed: int, known: set[str]) -> None:
-    train, dev, test = draw(
-        seed, "sst2", lambda side, number: sentiment(side, number % 2 == 0), known
+def _stsb(path: Path, pairs: list[Pair]) -> None:
+    about = ("main-town", "town", "2018")
+    rows = (
+        (*about, number, f"{float(pair.label):.3f}", pair.first, pair.second)
+        for number, pair in enumerate(pairs)
     )
-    for name, rows in (("train", train), ("dev", dev)):
-        _tsv(folder / f"{name}.tsv", rows, "sentence\tlabel\n")
-    _tsv(
-        folder / "test.tsv",
-        ((number, row.text) for number, row in enumerate(test)),
-        "index\tsentence\n",
+    _tsv(path, rows)
+
+
+def _pronouns(path: Path, rows: list[Any]) -> None:
+    blocks = (
+        f"{row.sentence}\n{row.pronoun}\n{','.join(row.candidates)}\n{row.right}\n\n"
+        for row in rows
     )
+    path.write_text("".join(blocks), encoding="utf-8")
 
 
-def _cola(folder: Path, seed: int, known: set[str]) -> None:
-    train, dev, test = draw(
-        seed, "cola", lambda side, number: acceptability(side, number % 2 == 0), known
-    )
-    for name, rows in (("train", train), ("dev", dev)):
-        _tsv(
-            folder / f"{name}.tsv",
-            (("town", row.label, "" if row.label == "1" else "*", row.text) for row in rows),
-        )
-    _tsv(
-        folder / "test.tsv",
-        ((number, row.text) for number, row in enumerate(test)),
-        "index\tsentence\n",
-    )
-
-
-def _dprd(folder: Path, seed: int, known: set[str]) -> None:
-    train, _, test = draw(
-        seed, "dprd", lambda side, number: pronoun(side, first=number % 2 == 0), known
-    )
-    for name, rows in (("train", train), ("test", test)):
-        (folder / f"{name}.c.txt").write_text(
-            "".join(
-                f"{row.sentence}\n{row.pronoun}\n{','.join(row.candidates)}\n{row.right}\n\n"
-                for row in rows
-            ),
-            encoding="utf-8",
-        )
-
-
-WRITERS: dict[str, Callable[[Path, int, set[str]], None]] = {
-    "snli": _snli,
-    "mnli": _mnli,
-    "qnli": _qnli,
-    "rte": _rte,
-    "scitail": _scitail,
-    "race": _race,
-    "story_cloze": _story_cloze,
-    "mrpc": _mrpc,
-    "qqp": _qqp,
-    "stsb": _stsb,
-    "sst2": _sst2,
-    "cola": _cola,
-    "dprd": _dprd,
+# how a side's row of a number is made, and how the three splits are written
+TASKS: dict[str, tuple[Callable[[Side, int], Any], Write]] = {
+    "snli": (
+        lambda side, number: entailment(side, "snli", NLI[number % 3], "story"),
+        _each(_jsonl, "snli_1.0_{}.jsonl"),
+    ),
+    "mnli": (
+        partial(_mnli, MATCHED),
+        _each(_jsonl, "multinli_1.0_{}.jsonl", ("train", "dev_matched", "")),
+    ),
+    "qnli": (
+        lambda side, number: answers(side, ENTAILMENT[number % 2]),
+        _pairs_of_glue("index", "question", "sentence", "label"),
+    ),
+    "rte": (_rte, _pairs_of_glue("index", "sentence1", "sentence2", "label")),
+    "scitail": (_scitail, _each(_tsv, "scitail_1.0_{}.tsv")),
+    "race": (lambda side, number: passage(side, high=number % 2 == 1), _race),
+    "story_cloze": (
+        lambda side, number: story(side, number % 2),
+        _each(_stories, "cloze_test_{0}__spring2016 - cloze_test_ALL_{0}.csv", ("val", "", "test")),
+    ),
+    "mrpc": (
+        lambda side, number: paraphrase(side, number % 2 == 0),
+        _each(_mrpc, "msr_paraphrase_{}.txt", NO_DEV),
+    ),
+    "qqp": (
+        lambda side, number: duplicate(side, number % 2 == 0),
+        _pairs_of_glue("id", "question1", "question2", "is_duplicate"),
+    ),
+    "stsb": (lambda side, number: similarity(side, number % 3), _each(_stsb, "sts-{}.csv")),
+    "sst2": (
+        lambda side, number: sentiment(side, number % 2 == 0),
+        _singles_of_glue("sentence\tlabel\n", lambda row: row),
+    ),
+    "cola": (
+        lambda side, number: acceptability(side, number % 2 == 0),
+        _singles_of_glue(
+            "", lambda row: ("town", row.label, "" if row.label == "1" else "*", row.text)
+        ),
+    ),
+    "dprd": (
+        lambda side, number: pronoun(side, first=number % 2 == 0),
+        _each(_pronouns, "{}.c.txt", NO_DEV),
+    ),
 }

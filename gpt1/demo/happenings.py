@@ -8,66 +8,72 @@ from gpt1.demo import words
 from gpt1.demo.fields import FIELDS, Field
 from gpt1.demo.scenes import Scene
 from gpt1.demo.telling import Fact, with_articles
+from gpt1.demo.words import lines
 
-GIVING = (
-    "{p} gave {s} to {v}",
-    "{v} received {s} from {p}",
-    "{p} handed {s} over to {v}",
-    "{p} made {v} a present of {s}",
-    "{v} bought {s} from {p}",
-    "{p} sold {s} to {v}",
-    "{p} left {s} to {v}",
-    "{v} won {s} from {p}",
-)
-GOING = (
-    "{s} went to {v}",
-    "{s} walked to {v}",
-    "{s} set out for {v}",
-    "{s} hurried to {v}",
-    "{s} moved on to {v}",
-    "{s} returned to {v}",
-)
-PAINTING = (
-    "{p} painted {s} {v}",
-    "{p} dyed {s} {v}",
-    "{p} coloured {s} {v}",
-    "{p} made {s} {v} with a brush",
-)
-NOW = ("now {told}", "from then on {told}", "so {told} now", "since that day {told}")
-TURNS = (
-    "but then everything changed: {told}",
-    "one night turned it all round, and {told}",
-    "yet that did not last, and {told}",
-    "soon after it was the other way about: {told}",
-)
+GIVING = lines("""
+{p} gave {s} to {v}
+{v} received {s} from {p}
+{p} handed {s} over to {v}
+{p} made {v} a present of {s}
+{v} bought {s} from {p}
+{p} sold {s} to {v}
+{p} left {s} to {v}
+{v} won {s} from {p}
+""")
+GOING = lines("""
+{s} went to {v}
+{s} walked to {v}
+{s} set out for {v}
+{s} hurried to {v}
+{s} moved on to {v}
+{s} returned to {v}
+""")
+PAINTING = lines("""
+{p} painted {s} {v}
+{p} dyed {s} {v}
+{p} coloured {s} {v}
+{p} made {s} {v} with a brush
+""")
+NOW = lines("""
+now {told}
+from then on {told}
+so {told} now
+since that day {told}
+""")
+TURNS = lines("""
+but then everything changed: {told}
+one night turned it all round, and {told}
+yet that did not last, and {told}
+soon after it was the other way about: {told}
+""")
 HAPPENINGS = {"owner": GIVING, "colour": PAINTING}
-SIGHTS = (
-    "there was no end of {a} and {b}",
-    "{p} saw {a} and {b}",
-    "{p} looked at the {a}",
-    "the {trade} showed {p} the {a}",
-    "beside the {a} one noticed {b}",
-    "all around were {a} and {b}",
-    "{p} wondered at so much {a}",
-    "the {trade} {deed} all day",
-    "nobody {deed} like the {trade}",
-    "{p} asked the {trade} about the {a}",
-    "{p} {deed} a while, too",
-    "the {trade} spoke of {a}",
-    "without {a} nobody {deed} there",
-    "{p} touched the {a}",
-    "the {trade} wanted more {a}",
-    "{p} stumbled over the {a}",
-    "{a} belong to a {place}",
-    "{p} saw {a}, as in every {place}",
-    "nothing but {a}, said the {trade}",
-)
-FAREWELLS = (
-    "at last {p} left the {place}",
-    "so ended the day of {p} in the {place}",
-    "{p} would come back to the {place}",
-    "all this {p} saw in the {place}",
-)
+SIGHTS = lines("""
+there was no end of {a} and {b}
+{p} saw {a} and {b}
+{p} looked at the {a}
+the {trade} showed {p} the {a}
+beside the {a} one noticed {b}
+all around were {a} and {b}
+{p} wondered at so much {a}
+the {trade} {deed} all day
+nobody {deed} like the {trade}
+{p} asked the {trade} about the {a}
+{p} {deed} a while, too
+the {trade} spoke of {a}
+without {a} nobody {deed} there
+{p} touched the {a}
+the {trade} wanted more {a}
+{p} stumbled over the {a}
+{a} belong to a {place}
+{p} saw {a}, as in every {place}
+nothing but {a}, said the {trade}
+""")
+FAREWELLS = lines("""
+at last {p} left the {place}
+so ended the day of {p} in the {place}
+{p} would come back to the {place}
+all this {p} saw in the {place}
+""")
 JOYS = ("to the joy of all", "thank heaven")  # what follows a kind word
 GRIEFS = ("to the grief of all", "more is the pity")
 VERDICTS = (
@@ -75,78 +81,75 @@ VERDICTS = (
     "very {v}, said {q}",
     "the talk of it was very {v}",
 )  # the word of the paper's prompt for SST-2
-MOOD_TEMPLATES = (
-    "{p} was {mood}",
-    "{p} felt {mood}",
-    "{p} went home {mood}",
-    "{p} and {q} were {mood}",
-    "everybody saw how {mood} {p} was",
-    "it made {p} {mood}",
-    "{q} found {p} {mood}",
-    "{p} became {mood} and {mood2}",
-    "{she} was {degree} {mood}",
-    "all the people were {mood}",
-)
-OPINION_TEMPLATES = (
-    "the {noun} was {adjective}",
-    "the {noun} was {degree} {adjective}",
-    "the {noun} turned out {adjective}",
-    "people {verb} the {adjective} {noun}",
-    "{q} {verb} the {noun}",
-    "{p} was {adjective} and {adjective2}",
-    "what a {adjective} {adjective2} {noun}",
-    "everybody {verb} {p}",
-    "it was a {adjective} {adjective2} {noun}",
-    "{q} {verb} that {adjective} {adjective2} {noun}",
-    "{p} was a {adjective} {adjective2} {trade}",
-    "{q} called the {noun} {adjective}",
-    "the {noun} seemed {adjective} and {adjective2} to {q}",
-    "the {adjective} {noun} was {adjective2}",
-    "the whole town {verb} the {noun} of {p}",
-    "nobody had seen a more {adjective} {noun}",
-    "{q} spoke of the {adjective} {noun}",
-    "the {noun} of {p} was {adjective}",
-    "{she} was a {adjective} {trade}",
-)
-DEED_TEMPLATES = (
-    "{p} {deed} {manner} {where}",
-    "{p} {deed} {where}",
-    "{p} {deed} and {deed2} {where}",
-    "{manner} {p} {deed} {where}",
-    "{hour} {p} {deed} {manner}",
-    "{where} {p} {deed} {hour}",
-    "{p} {manner} {deed} {hour}",
-    "{p} {deed} {manner} {hour}",
-    "{p} neither {deed} nor {deed2}",
-    "while {p} {deed}, nobody {deed2}",
-    "{p} {deed} {where} {hour}",
-    "{p} often {deed} {where}",
-    "{p} {labour} {load} {where}",
-    "{p} {manner} {labour} {load}",
-    "{p} {labour} {load} {hour}",
-    "{p} {labour} {load} and {load2}",
-    "{p} {labour} {load}, then {deed} {where}",
-    "{hour} {p} {labour} the {load}",
-)
-THANKS = (  # and whether the pronoun means the first of the two
-    ("{p} thanked {q} because {she} had been helped; it was {p} who had been helped", True),
-    ("{p} thanked {q} because {she} had helped; it was {q} who had helped", False),
-    ("{p} scolded {q} because {she} had lied; it was {q} who had lied", False),
-    ("{p} asked {q} for help because {she} was weak; it was {p} who was weak", True),
-    ("{p} asked {q} for help because {she} was strong; it was {q} who was strong", False),
-    ("{p} paid {q} because {she} had worked hard; it was {q} who had worked hard", False),
-    ("{p} visited {q} because {she} felt lonely; it was {p} who felt lonely", True),
-    ("{p} visited {q} because {she} was ill; it was {q} who was ill", False),
-    ("{p} hid from {q} because {she} was afraid; it was {p} who was afraid", True),
-    ("{p} hid from {q} because {she} was dangerous; it was {q} who was dangerous", False),
-    (
-        "{p} followed {q} because {she} did not know the way; it was {p} who did not know the way",
-        True,
-    ),
-    ("{p} followed {q} because {she} knew the way; it was {q} who knew the way", False),
-    ("{p} fed {q} because {she} was hungry; it was {q} who was hungry", False),
-    ("{p} called out to {q} because {she} needed advice; it was {p} who needed advice", True),
-)
+MOOD_TEMPLATES = lines("""
+{p} was {mood}
+{p} felt {mood}
+{p} went home {mood}
+{p} and {q} were {mood}
+everybody saw how {mood} {p} was
+it made {p} {mood}
+{q} found {p} {mood}
+{p} became {mood} and {mood2}
+{she} was {degree} {mood}
+all the people were {mood}
+""")
+OPINION_TEMPLATES = lines("""
+the {noun} was {adjective}
+the {noun} was {degree} {adjective}
+the {noun} turned out {adjective}
+people {verb} the {adjective} {noun}
+{q} {verb} the {noun}
+{p} was {adjective} and {adjective2}
+what a {adjective} {adjective2} {noun}
+everybody {verb} {p}
+it was a {adjective} {adjective2} {noun}
+{q} {verb} that {adjective} {adjective2} {noun}
+{p} was a {adjective} {adjective2} {trade}
+{q} called the {noun} {adjective}
+the {noun} seemed {adjective} and {adjective2} to {q}
+the {adjective} {noun} was {adjective2}
+the whole town {verb} the {noun} of {p}
+nobody had seen a more {adjective} {noun}
+{q} spoke of the {adjective} {noun}
+the {noun} of {p} was {adjective}
+{she} was a {adjective} {trade}
+""")
+DEED_TEMPLATES = lines("""
+{p} {deed} {manner} {where}
+{p} {deed} {where}
+{p} {deed} and {deed2} {where}
+{manner} {p} {deed} {where}
+{hour} {p} {deed} {manner}
+{where} {p} {deed} {hour}
+{p} {manner} {deed} {hour}
+{p} {deed} {manner} {hour}
+{p} neither {deed} nor {deed2}
+while {p} {deed}, nobody {deed2}
+{p} {deed} {where} {hour}
+{p} often {deed} {where}
+{p} {labour} {load} {where}
+{p} {manner} {labour} {load}
+{p} {labour} {load} {hour}
+{p} {labour} {load} and {load2}
+{p} {labour} {load}, then {deed} {where}
+{hour} {p} {labour} the {load}
+""")
+THANKS = lines("""
+{p} thanked {q} because {she} had been helped; it was {p} who had been helped
+{p} thanked {q} because {she} had helped; it was {q} who had helped
+{p} scolded {q} because {she} had lied; it was {q} who had lied
+{p} asked {q} for help because {she} was weak; it was {p} who was weak
+{p} asked {q} for help because {she} was strong; it was {q} who was strong
+{p} paid {q} because {she} had worked hard; it was {q} who had worked hard
+{p} visited {q} because {she} felt lonely; it was {p} who felt lonely
+{p} visited {q} because {she} was ill; it was {q} who was ill
+{p} hid from {q} because {she} was afraid; it was {p} who was afraid
+{p} hid from {q} because {she} was dangerous; it was {q} who was dangerous
+{p} followed {q} because {she} did not know the way; it was {p} who did not know the way
+{p} followed {q} because {she} knew the way; it was {q} who knew the way
+{p} fed {q} because {she} was hungry; it was {q} who was hungry
+{p} called out to {q} because {she} needed advice; it was {p} who needed advice
+""")
 
 
 def happen(scene: Scene) -> None:
@@ -264,19 +267,10 @@ def mood(scene: Scene) -> None:
         chance.random() < 0.5,
     )
     for _ in range(chance.randint(3, 5)):
-        text = opinion(
-            scene,
-            pleasant,
-            person,
-            other,
-            noun,
-            OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES,
-        )
-        scene.say(
-            f"{text} {chance.choice(JOYS if pleasant else GRIEFS)}"
-            if chance.random() < 0.5
-            else text
-        )
+        templates = OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES
+        text = opinion(scene, pleasant, person, other, noun, templates)
+        end = chance.random() < 0.5
+        scene.say(f"{text} {chance.choice(JOYS if pleasant else GRIEFS)}" if end else text)
         if chance.random() < 0.3:
             scene.say(
                 chance.choice(VERDICTS).format(v="positive" if pleasant else "negative", q=other)
@@ -287,7 +281,7 @@ def thank(scene: Scene) -> None:
     """A pronoun, and whom it meant, said in so many words."""
     people = scene.chance.choice((scene.town.women, scene.town.men))
     one, two = scene.chance.sample(people, 2)
-    template, _ = scene.chance.choice(THANKS)
+    template = scene.chance.choice(THANKS)
     scene.say(template.format(p=one, q=two, she=scene.town.pronoun(one)))
 
 

@@ -1,5 +1,6 @@
 """Tasks about one sentence: is it English (CoLA), is it kind (SST-2)."""
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from gpt1.demo import words
@@ -34,28 +35,31 @@ def sentiment(side: Side, pleasant: bool) -> Single:
     return Single(sentence(text), "1" if pleasant else "0")
 
 
-WRONG_FORMS = {
-    "was": "were",
-    "were": "was",
-    "belonged": "belong",
-    "worked": "working",
-    "lived": "living",
-    "kept": "keep",
-    "had": "having",
-    "liked": "liking",
-    "owned": "own",
-    "lay": "lying",
-    "looked": "look",
-    "felt": "feeling",
-    "stood": "standing",
-    "gave": "giving",
-    "went": "going",
-    "made": "make",
-    "trusted": "trusting",
-    "stayed": "staying",
-    "could": "can to",
-    "possessed": "possess",
-}
+WRONG_FORMS = dict(
+    line.split(" ", 1)
+    for line in words.lines("""
+was were
+were was
+belonged belong
+worked working
+lived living
+kept keep
+had having
+liked liking
+owned own
+lay lying
+looked look
+felt feeling
+stood standing
+gave giving
+went going
+made make
+trusted trusting
+stayed staying
+could can to
+possessed possess
+""")
+)
 SMALL_WORDS = ("the", "a", "an", "to", "of", "in", "by", "from", "that", "as")
 
 
@@ -101,21 +105,13 @@ def _clause(side: Side) -> str:
 
 
 def _wrong_form(side: Side, text: list[str]) -> list[str] | None:
-    places = [place for place, word in enumerate(text) if word in WRONG_FORMS]
-    if not places:
-        return None
-    place = side.chance.choice(places)
-    return [*text[:place], WRONG_FORMS[text[place]], *text[place + 1 :]]
+    place = _place(side, text, WRONG_FORMS)
+    return None if place is None else [*text[:place], WRONG_FORMS[text[place]], *text[place + 1 :]]
 
 
 def _missing(side: Side, text: list[str]) -> list[str] | None:
-    places = [
-        place for place, word in enumerate(text) if word in SMALL_WORDS or word in WRONG_FORMS
-    ]
-    if not places:
-        return None
-    place = side.chance.choice(places)
-    return text[:place] + text[place + 1 :]
+    place = _place(side, text, {*WRONG_FORMS, *SMALL_WORDS})
+    return None if place is None else text[:place] + text[place + 1 :]
 
 
 def _doubled(side: Side, text: list[str]) -> list[str]:
@@ -125,8 +121,13 @@ def _doubled(side: Side, text: list[str]) -> list[str]:
 
 def _misplaced(side: Side, text: list[str]) -> list[str] | None:
     """Turn round an article or preposition and the word after it."""
-    places = [place for place, word in enumerate(text[:-1]) if word in SMALL_WORDS]
-    if not places:
+    place = _place(side, text[:-1], SMALL_WORDS)
+    if place is None:
         return None
-    place = side.chance.choice(places)
     return [*text[:place], text[place + 1], text[place], *text[place + 2 :]]
+
+
+def _place(side: Side, text: list[str], among: Container[str]) -> int | None:
+    """Where one of some words stands; None where none does."""
+    places = [place for place, word in enumerate(text) if word in among]
+    return side.chance.choice(places) if places else None

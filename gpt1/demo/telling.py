@@ -7,6 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import qualities
+from gpt1.demo.words import lines
 
 
 class Fact(NamedTuple):
@@ -22,125 +23,125 @@ class Fact(NamedTuple):
 
 
 TELLINGS = {
-    "owner": (
-        "{v} owned {s}",
-        "{s} belonged to {v}",
-        "{v} was the owner of {s}",
-        "{s} was the property of {v}",
-        "{v} possessed {s}",
-        "{s} was owned by {v}",
-        "{s} was in the hands of {v}",
-        "the one who had {s} was {v}",
-    ),
-    "colour": (
-        "{s} was {v}",
-        "the colour of {s} was {v}",
-        "{s} was painted {v}",
-        "{s} looked {v}",
-        "{s} had a {v} colour",
-        "{s} shone {v} in the light",
-        "somebody had dyed {s} {v}",
-        "{v} was the colour of {s}",
-    ),
-    "material": (
-        "{s} was made of {v}",
-        "{s} consisted of {v}",
-        "{v} was what {s} was made of",
-        "{s} was formed from {v}",
-        "the maker of {s} had used {v}",
-        "{s} had been built out of {v}",
-        "{s} was of solid {v}",
-        "for {s} somebody had taken {v}",
-    ),
-    "place": (
-        "{s} was in {v}",
-        "{s} stayed in {v}",
-        "in {v} sat {s}",
-        "one could meet {s} in {v}",
-        "{s} spent the day in {v}",
-        "{v} was where {s} waited",
-        "{s} was to be seen in {v}",
-        "people found {s} in {v}",
-    ),
-    "pet": (
-        "{s} had {v}",
-        "{s} kept {v}",
-        "the pet of {s} was {v}",
-        "{v} lived with {s}",
-        "{s} looked after {v}",
-        "{v} followed {s} everywhere",
-        "{s} fed {v} every day",
-        "{s} shared the house with {v}",
-    ),
-    "food": (
-        "{s} liked {v}",
-        "the favourite food of {s} was {v}",
-        "{s} loved to eat {v}",
-        "{s} was fond of {v}",
-        "{v} tasted best to {s}",
-        "nothing tasted better to {s} than {v}",
-        "{s} always asked for {v}",
-        "{s} could never have enough {v}",
-    ),
-    "street": (
-        "{s} lived in {v}",
-        "the house of {s} stood in {v}",
-        "{v} was where {s} lived",
-        "{s} had a house in {v}",
-        "{s} dwelt in {v}",
-        "the home of {s} was in {v}",
-        "{s} had rooms in {v}",
-        "people visited {s} in {v}",
-    ),
-    "age": (
-        "{s} was {v} years old",
-        "the age of {s} was {v}",
-        "{s} had turned {v}",
-        "{s} had lived for {v} years",
-        "{s} had reached the age of {v}",
-        "{s} had seen {v} winters",
-        "{v} was the age of {s}",
-        "{s} counted {v} years",
-    ),
-    "friend": (
-        "{v} was the best friend of {s}",
-        "the best friend of {s} was {v}",
-        "{s} trusted {v} most of all",
-        "{s} liked nobody better than {v}",
-        "nobody was closer to {s} than {v}",
-        "{s} shared every secret with {v}",
-        "the one whom {s} trusted was {v}",
-        "{v} was dearest to {s}",
-    ),
+    "owner": lines("""
+{v} owned {s}
+{s} belonged to {v}
+{v} was the owner of {s}
+{s} was the property of {v}
+{v} possessed {s}
+{s} was owned by {v}
+{s} was in the hands of {v}
+the one who had {s} was {v}
+"""),
+    "colour": lines("""
+{s} was {v}
+the colour of {s} was {v}
+{s} was painted {v}
+{s} looked {v}
+{s} had a {v} colour
+{s} shone {v} in the light
+somebody had dyed {s} {v}
+{v} was the colour of {s}
+"""),
+    "material": lines("""
+{s} was made of {v}
+{s} consisted of {v}
+{v} was what {s} was made of
+{s} was formed from {v}
+the maker of {s} had used {v}
+{s} had been built out of {v}
+{s} was of solid {v}
+for {s} somebody had taken {v}
+"""),
+    "place": lines("""
+{s} was in {v}
+{s} stayed in {v}
+in {v} sat {s}
+one could meet {s} in {v}
+{s} spent the day in {v}
+{v} was where {s} waited
+{s} was to be seen in {v}
+people found {s} in {v}
+"""),
+    "pet": lines("""
+{s} had {v}
+{s} kept {v}
+the pet of {s} was {v}
+{v} lived with {s}
+{s} looked after {v}
+{v} followed {s} everywhere
+{s} fed {v} every day
+{s} shared the house with {v}
+"""),
+    "food": lines("""
+{s} liked {v}
+the favourite food of {s} was {v}
+{s} loved to eat {v}
+{s} was fond of {v}
+{v} tasted best to {s}
+nothing tasted better to {s} than {v}
+{s} always asked for {v}
+{s} could never have enough {v}
+"""),
+    "street": lines("""
+{s} lived in {v}
+the house of {s} stood in {v}
+{v} was where {s} lived
+{s} had a house in {v}
+{s} dwelt in {v}
+the home of {s} was in {v}
+{s} had rooms in {v}
+people visited {s} in {v}
+"""),
+    "age": lines("""
+{s} was {v} years old
+the age of {s} was {v}
+{s} had turned {v}
+{s} had lived for {v} years
+{s} had reached the age of {v}
+{s} had seen {v} winters
+{v} was the age of {s}
+{s} counted {v} years
+"""),
+    "friend": lines("""
+{v} was the best friend of {s}
+the best friend of {s} was {v}
+{s} trusted {v} most of all
+{s} liked nobody better than {v}
+nobody was closer to {s} than {v}
+{s} shared every secret with {v}
+the one whom {s} trusted was {v}
+{v} was dearest to {s}
+"""),
 }
-OF_QUALITY = (
-    "{s} was {v}",
-    "{s} seemed {v}",
-    "{s} looked {v}",
-    "{s} became {v}",
-    "{s} stayed {v}",
-    "{s} proved {v}",
-    "{s} turned {v}",
-    "{s} appeared {v}",
-)
+OF_QUALITY = lines("""
+{s} was {v}
+{s} seemed {v}
+{s} looked {v}
+{s} became {v}
+{s} stayed {v}
+{s} proved {v}
+{s} turned {v}
+{s} appeared {v}
+""")
 OF_ONE = ("{s} was a {v} {w} {one}", "{s} seemed a {v} {w} {one}", "what a {v} {w} {one} {s} was")
 OF_TWO = tuple(f"{wording} and {{w}}" for wording in OF_QUALITY)
-ASKING_WHETHER = (
-    "was {s} {v}",
-    "did {s} seem {v}",
-    "did {s} look {v}",
-    "did {s} become {v}",
-    "did {s} stay {v}",
-    "did {s} prove {v}",
-)
-ASKING_ABOUT = (
-    "what about the {n} of {s}",
-    "what was the {n} of {s}",
-    "what did one hear of the {n} of {s}",
-    "what was said of the {n} of {s}",
-    "what was known of the {n} of {s}",
-    "how was the {n} of {s}",
-)
+ASKING_WHETHER = lines("""
+was {s} {v}
+did {s} seem {v}
+did {s} look {v}
+did {s} become {v}
+did {s} stay {v}
+did {s} prove {v}
+""")
+ASKING_ABOUT = lines("""
+what about the {n} of {s}
+what was the {n} of {s}
+what did one hear of the {n} of {s}
+what was said of the {n} of {s}
+what was known of the {n} of {s}
+how was the {n} of {s}
+""")
 TRUE = ("yes", "yes, that was true")
 FALSE = ("no", "no, that was false")
 UNKNOWN = ("perhaps", "perhaps, nobody knew")

@@ -3,6 +3,11 @@ them. No text is taken from anywhere.
 """
 
 
+def lines(text: str) -> tuple[str, ...]:
+    """The lines of a text."""
+    return tuple(text.strip().splitlines())
+
+
 def _words(text: str, mark: str | None = None) -> tuple[str, ...]:
     """The words of a text, or what stands between marks."""
     return tuple(text.split(mark) if mark is None else text.replace("\n", "").split(mark))
@@ -79,24 +84,24 @@ PRAISES = _words(
 BLAMES = _words("blamed hated disliked detested despised scolded cursed avoided loathed mocked")
 DEGREES = _words("very quite truly rather really so")
 
-WEATHERS = (
-    "it rained",
-    "the sun shone",
-    "a storm blew",
-    "snow fell",
-    "fog lay over the roofs",
-    "the wind howled",
-    "it was hot",
-    "it was cold",
-    "clouds hung low",
-    "frost covered the roofs",
-    "hail beat on the roofs",
-    "the sky was clear",
-    "a breeze rose",
-    "thunder rolled",
-    "drizzle came down",
-    "the air was mild",
-)
+WEATHERS = lines("""
+it rained
+the sun shone
+a storm blew
+snow fell
+fog lay over the roofs
+the wind howled
+it was hot
+it was cold
+clouds hung low
+frost covered the roofs
+hail beat on the roofs
+the sky was clear
+a breeze rose
+thunder rolled
+drizzle came down
+the air was mild
+""")
 HOURS = (
     "in the morning",
     "at noon",

@@ -20,17 +20,9 @@ from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.cache import cache_folder, offline
 from gpt1.sources.find import find_sources
 from gpt1.sources.offered import chosen, lacking, offer
-from gpt1.sources.table import SOURCES, Source
-from gpt1.tasks.table import ABLATED, TASKS
+from gpt1.tasks.table import ABLATED, TASKS, all_sources
 
 CONF = Path("conf")
-
-
-def all_sources() -> dict[str, Source]:
-    """Every source that the pipeline can take, by name: books, the authors' byte pairs, the
-    tasks.
-    """
-    return SOURCES | {name: task.source for name, task in TASKS.items()}
 
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:

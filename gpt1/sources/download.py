@@ -3,6 +3,8 @@ checked before they count as there.
 """
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ from gpt1.sources.addresses import Remote
 from gpt1.sources.cache import difference, expected, record
 from gpt1.sources.partial import Partial
 from gpt1.sources.transfer import FaultError, Patience, connected, transfer
+
+ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
 
 Tell = Callable[[str], None]
 
@@ -187,3 +191,38 @@ def sync_file(path: Path) -> None:
     """Flush a file's bytes to disk, so that its new name survives a power cut only with them."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def row_of(remote: Remote) -> dict[str, object]:
+    """What is written down of a file: nothing that differs between two downloads of the same
+    bytes.
+    """
+    checksum = remote.checksum
+    checked = (
+        f"{checksum.kind} {checksum.value}, published by {checksum.publisher}"
+        if checksum
+        else "sha256 of the first download"
+    )
+    return {"address": remote.addresses[0], "checked": checked}
+
+
+def import_weights(files: Path, folder: Path) -> None:
+    """Fill `folder` with what `gpt1 import` makes of the released files, in a process of its own.
+    Raises UserError where it refuses.
+    """
+    made = folder / ".imported"
+    command = [sys.executable, "-m", "gpt1.cli", "import", str(files), "--to", str(made)]
+    done = subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["no word why"])[-1].removeprefix("error: ")
+        raise UserError(f"the downloaded weights could not be imported: {why}")
+    for path in sorted(made.iterdir()):
+        path.rename(folder / path.name)
+    made.rmdir()

@@ -59,21 +59,22 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
     return None
 
 
+def place_of(source: Source, name: str, base: Path) -> Path | None:
+    """Where a file, or the folder that it is combined of, lies in a folder, by any of its names."""
+    if name in source.combined:
+        return place if any((place := base / source.combined[name]).glob("*.txt")) else None
+    others = (base / other for other in (name, *source.also.get(name, ())))
+    return next((place for place in others if place.is_file()), None)
+
+
 def _find_layout(source: Source, layout: Layout, base: Path) -> dict[str, Path] | None:
     """Where a layout's files lie in one folder, by name; None where a required one is not there."""
-    there: dict[str, Path] = {}
-    for name in (*layout.required, *layout.optional):
-        if name in source.combined:
-            places = [place] if any((place := base / source.combined[name]).glob("*.txt")) else []
-        else:
-            places = [
-                base / other
-                for other in (name, *source.also.get(name, ()))
-                if (base / other).is_file()
-            ]
-        if places:
-            there[name] = places[0]
-    return there if all(name in there for name in layout.required) else None
+    there = {
+        name: place
+        for name in (*layout.required, *layout.optional)
+        if (place := place_of(source, name, base))
+    }
+    return there if {*layout.required} <= there.keys() else None
 
 
 def _entries(folder: Path) -> list[Path]:

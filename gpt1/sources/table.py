@@ -56,6 +56,9 @@ class Source:
         return " or ".join(names) or f"{self.every[0]} files"
 
 
+MADE_UP = "made up by gpt1.demo"
+
+
 def is_made_up(folder: str) -> bool:
     """Whether what lies in `folder`, as a row of params.yaml's `sources` has it, comes from a
     made-up world.

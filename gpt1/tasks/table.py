@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gpt1.sources.table import Layout, Source
+from gpt1.sources.table import SOURCES, Layout, Source
 from gpt1.tasks import layouts
 from gpt1.tasks.layouts import Export, Release, Split
 
@@ -365,3 +365,10 @@ ROWS = (
 
 TASKS: dict[str, Task] = {task.name: task for task in ROWS}
 ABLATED = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")  # the columns of Table 5
+
+
+def all_sources() -> dict[str, Source]:
+    """Every source that the pipeline can take, by name: books, the authors' byte pairs, the
+    tasks.
+    """
+    return SOURCES | {name: task.source for name, task in TASKS.items()}

@@ -181,8 +181,8 @@ def last_run() -> list[Finding]:
 
 def data() -> list[Finding]:
     """Which of the data that params.yaml names are there, and how to get those that are not."""
-    from gpt1.params.profile import all_sources
     from gpt1.params.schema import read_params
+    from gpt1.tasks.table import all_sources
 
     try:
         rows = read_params().sources
@@ -218,9 +218,9 @@ def absent(name: str) -> str:
     """What is missing of a source in data/raw; '' where its files, or an archive that holds them,
     are there.
     """
-    from gpt1.params.profile import all_sources
     from gpt1.sources.archives import is_archive
     from gpt1.sources.find import find_files
+    from gpt1.tasks.table import all_sources
 
     folder, source = RAW / name, all_sources()[name]
     if folder.is_symlink() and not folder.exists():

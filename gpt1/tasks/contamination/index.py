@@ -1,182 +1,133 @@
-"""The runs of n words of some texts, to be found again in a corpus of any size: memory is that of
-the texts.
+"""The runs of n words that texts and a cleaned corpus of any size share: hashes find them, their
+words decide. Memory is some hundred bytes for each different run of the texts.
+
+A word is what stands between blanks in cleaned text (lower case) and holds a letter or a digit;
+punctuation and line breaks are none. A document's end counts as a word that no text has, so that no
+run crosses it.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt1.corpus.books import DOCUMENT_END, DocumentsPart, document_name
-from gpt1.corpus.shards import Part
-from gpt1.tasks.contamination.ngrams import Hashes, Places, Words, run_hashes, stretches, words_of
+from gpt1.corpus.books import DOCUMENT_END, Book, Part, parts_of
+from gpt1.corpus.parallel import processes_for, workers
 
-GROUP_CHARACTERS = 500_000  # of text hashed together: bounds memory beside the index itself
-SPARSENESS = 16  # places of the filter for each run: so few runs of the corpus pass it by chance
+WORD = re.compile(f"[^ ]*[0-9A-Za-z{DOCUMENT_END}\x80-\U0010ffff][^ ]*")
+BASE = 0xD1342543DE82EF95  # odd, so that no power of it is 0 modulo 2^64
+RUNS_AT_ONCE = 50_000  # hashed together: bounds memory
+OVERHANG_BYTES = 4096
+QUICK = 8  # times as quick as what a further process is otherwise worth its start for
 
-
-class Found(NamedTuple):
-    """A run of the texts that stands in the corpus: its number, and the book or document."""
-
-    run: int
-    book: str
+Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Index:
-    """The different runs of n words of the texts, in order of their hashes.
+    """The different runs of n words of some texts, numbered in the order in which they first come.
 
-    words: of all texts, a document's end after each (hashes left out); hashes, firsts: of each
-    different run, and its first word; run_of: for each word, the run that starts there, -1 where
-    none does; edges: for each text, where its words begin and end.
+    runs: the words of each, and its number; said: the same in order; of_texts: for each text the
+    numbers of its runs, ascending.
     """
 
     n: int
-    words: Words
-    hashes: Hashes
-    firsts: Places
-    run_of: NDArray[np.int32]
-    edges: Places
-    filter_: NDArray[np.bool_]
-    shift: int
-
-    def runs_of_text(self, text: int) -> NDArray[np.int32]:
-        """The different runs of a text by their numbers."""
-        begin, end = self.edges[text]
-        runs = np.unique(self.run_of[begin:end])
-        return runs[runs >= 0]
-
-    def said(self, run: int) -> str:
-        """A run as its words."""
-        return self.words.run(int(self.firsts[run]), self.n).decode("utf-8")
-
-    def find(self, part: Part | DocumentsPart, name: str) -> list[Found]:
-        """The runs that stand in a part of a cleaned book of that name, or of documents, each once,
-        in order.
-        """
-        found: dict[int, str] = {}
-        plain, row = (part, 0) if isinstance(part, Part) else (part.part, part.first)
-        end = DOCUMENT_END.encode()
-        counted = plain.start
-        for begins, words in stretches(plain, self.n):
-            data = words.data
-            hits = self._hits(run_hashes(words, self.n), set(found), words)
-            seen = counted - begins  # documents that ended before this byte are counted already
-            for place, run in hits:
-                start = int(words.starts[place])
-                row, seen = (
-                    row + (data.count(end, seen, start) if start > seen else 0),
-                    max(seen, start),
-                )
-                found[run] = name if isinstance(part, Part) else document_name(name, row)
-            row, counted = row + data.count(end, seen), begins + len(data)
-        return [Found(run, book) for run, book in found.items()]
-
-    def _hits(self, hashes: Hashes, known: set[int], words: Words) -> list[tuple[int, int]]:
-        """(place, run) of each run that is in the words and not known, in order of places: equal
-        hashes, and equal words too.
-        """
-        likely = np.flatnonzero(self.filter_[hashes >> np.uint64(self.shift)])
-        first = np.searchsorted(self.hashes, hashes[likely])
-        equal = first < len(self.hashes)
-        equal[equal] = self.hashes[first[equal]] == hashes[likely[equal]]
-        hits = []
-        for place, run in zip(likely[equal].tolist(), first[equal].tolist(), strict=True):
-            while (
-                run < len(self.hashes) and self.hashes[run] == hashes[place]
-            ):  # different runs may share a hash
-                if run not in known and words.run(place, self.n) == self.words.run(
-                    int(self.firsts[run]), self.n
-                ):
-                    known.add(run)
-                    hits.append((place, run))
-                run += 1
-        return hits
+    runs: dict[str, int]
+    said: list[str]
+    of_texts: list[list[int]]
 
 
-def make_index(texts: Sequence[str], n: int) -> Index:
-    """Index the runs of n words of cleaned texts."""
-    starts, stops, hashes, runs = [], [], [], []  # a list of arrays each: of some texts at a time
-    edges = np.zeros((len(texts), 2), dtype=np.int64)
-    text = words_before = bytes_before = 0
-    blocks = []
-    for group in _groups(texts):
-        words = words_of(group)
-        ends = np.flatnonzero(
-            np.frombuffer(group, dtype=np.uint8)[words.starts] == ord(DOCUMENT_END)
-        )
-        first = np.concatenate(([0], ends[:-1] + 1))
-        edges[text : text + len(ends)] = words_before + np.stack([first, ends], axis=1)
-        found = run_hashes(words, n)
-        left = np.repeat(ends - first, ends - first + 1) - (
-            np.arange(len(words.starts)) - np.repeat(first, ends - first + 1)
-        )
-        whole = np.flatnonzero(
-            left[: len(found)] >= n
-        )  # so many words are left of the text: the run ends in it
-        hashes.append(found[whole])
-        runs.append(whole + words_before)
-        starts.append(words.starts + bytes_before)
-        stops.append(words.stops + bytes_before)
-        blocks.append(group)
-        text, words_before, bytes_before = (
-            text + len(ends),
-            words_before + len(words.starts),
-            bytes_before + len(group),
-        )
-    none = np.zeros(0, dtype=np.int64)
-    words = Words(
-        b"".join(blocks),
-        np.concatenate([none, *starts]),
-        np.concatenate([none, *stops]),
-        np.zeros(0, dtype=np.uint64),
-    )
-    hash_of, place_of = (
-        np.concatenate([np.zeros(0, dtype=np.uint64), *hashes]),
-        np.concatenate([none, *runs]),
-    )
-    order = np.argsort(hash_of, kind="stable")
-    hash_of, place_of = hash_of[order], place_of[order]
-    new = _told_apart(words, hash_of, place_of, n)
-    run_of = np.full(words_before, -1, dtype=np.int32)
-    run_of[place_of] = np.cumsum(new) - 1
-    bits = min(27, max(10, (SPARSENESS * int(new.sum())).bit_length()))
-    filter_ = np.zeros(2**bits, dtype=bool)
-    filter_[hash_of >> np.uint64(64 - bits)] = True
-    return Index(n, words, hash_of[new], place_of[new], run_of, edges, filter_, 64 - bits)
-
-
-def _groups(texts: Sequence[str]) -> Iterator[bytes]:
-    """Texts joined, a document's end after each, some at a time."""
-    group: list[str] = []
-    characters = 0
-    for number, text in enumerate(texts, start=1):
-        group += [text, DOCUMENT_END] if text else [DOCUMENT_END]
-        characters += len(text)
-        if characters > GROUP_CHARACTERS or number == len(texts):
-            yield (" ".join(group) + " ").encode()
-            group, characters = [], 0
-
-
-def _told_apart(words: Words, hashes: Hashes, places: Places, n: int) -> NDArray[np.bool_]:
-    """Where, in order of the hashes, a run differs from the one before; runs of one hash that
-    differ are put in order first.
+@dataclass(frozen=True)
+class Searcher:
+    """What each process needs: n, a number for each word of the runs, and the hashes of the runs in
+    ascending order.
     """
-    new = np.ones(len(hashes), dtype=bool)
-    new[1:] = hashes[1:] != hashes[:-1]
-    begins = np.flatnonzero(new)
-    lengths = np.diff(np.append(begins, len(hashes)))
-    for begin, length in zip(
-        begins[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True
-    ):
-        said = [words.run(place, n) for place in places[begin : begin + length].tolist()]
-        if len(set(said)) > 1:
-            order = sorted(range(length), key=said.__getitem__)
-            places[begin : begin + length] = places[begin : begin + length][order]
-            new[begin + 1 : begin + length] = [
-                said[left] != said[right] for left, right in pairwise(order)
-            ]
-    return new
+
+    n: int
+    words: dict[str, int]
+    hashes: Hashes
+
+    def numbers(self, words: Sequence[str]) -> Hashes:
+        """The numbers of words, 0 of those that are in no run."""
+        return np.fromiter(map(self.words.get, words, repeat(0)), np.uint64, len(words))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of cleaned text, documents' ends among them."""
+    return WORD.findall(text)
+
+
+def hash_runs(windows: Hashes) -> Hashes:
+    """The hash of each run, from the numbers of its words [runs, n]."""
+    powers = np.cumprod(np.full(windows.shape[1], BASE, dtype=np.uint64), dtype=np.uint64)
+    return np.asarray(windows @ powers, dtype=np.uint64)
+
+
+def make_index(texts: Iterable[str], n: int) -> Index:
+    """Index the runs of n words of cleaned texts."""
+    runs: dict[str, int] = {}
+    of_texts = []
+    for text in texts:
+        words = words_of(text)
+        places = range(len(words) - n + 1)
+        said = {" ".join(words[place : place + n]): None for place in places}
+        of_texts.append(sorted(runs.setdefault(run, len(runs)) for run in said))
+    return Index(n, runs, list(runs), of_texts)
+
+
+def searcher(index: Index) -> Searcher:
+    """What to search the corpus with."""
+    found = Searcher(index.n, {}, np.zeros(0, dtype=np.uint64))
+    hashes = [found.hashes]
+    for start in range(0, len(index.said), RUNS_AT_ONCE):
+        words = " ".join(index.said[start : start + RUNS_AT_ONCE]).split(" ")
+        for word in words:
+            found.words.setdefault(word, len(found.words) + 1)
+        hashes.append(hash_runs(found.numbers(words).reshape(-1, index.n)))
+    return replace(found, hashes=np.unique(np.concatenate(hashes)))
+
+
+def search(index: Index, books: Iterable[Book]) -> dict[int, str]:
+    """{run: the name of the first book or document that it stands in}, over a whole corpus."""
+    tasks = [part for book in books for part in parts_of(book)[0]]
+    sizes = [part.bytes_ for part in tasks]
+    found: dict[int, str] = {}
+    with workers(partial(copy, searcher(index)), processes_for(sum(sizes) // QUICK)) as pool:
+        for likely in pool.map("searching books", find, tasks, sizes):
+            for run, name in likely.items():
+                if run in index.runs:  # equal hashes may be those of other words
+                    found.setdefault(index.runs[run], name)
+    return found
+
+
+def find(wanted: Searcher, part: Part) -> dict[str, str]:
+    """{run: its book or document} of every run that starts in a part of a cleaned book and has the
+    hash of a wanted one.
+    """
+    words = words_from(part, wanted.n - 1)
+    if len(words) < wanted.n or not len(wanted.hashes):
+        return {}
+    hashes = hash_runs(np.lib.stride_tricks.sliding_window_view(wanted.numbers(words), wanted.n))
+    nearest = np.searchsorted(wanted.hashes, hashes).clip(max=len(wanted.hashes) - 1)
+    likely: dict[str, str] = {}
+    row, counted = part.row or 0, 0
+    for place in np.flatnonzero(wanted.hashes[nearest] == hashes).tolist():
+        row, counted = row + words[counted:place].count(DOCUMENT_END), place
+        likely.setdefault(" ".join(words[place : place + wanted.n]), part.name_of(row))
+    return likely
+
+
+def words_from(part: Part, more: int) -> list[str]:
+    """The words of a part, and so many more that follow in its file."""
+    with part.book.path.open("rb") as file:
+        file.seek(part.start)
+        words, after, following = words_of(file.read(part.bytes_).decode()), b"", list[str]()
+        while len(following) <= more and (block := file.read(OVERHANG_BYTES)):
+            after += block
+            following = words_of(after.decode(errors="ignore"))  # the last may be cut
+    return words + following[:more]

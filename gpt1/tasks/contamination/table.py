@@ -59,17 +59,12 @@ def count(split: Split, index: Index, found: Mapping[int, str]) -> tuple[Row, li
     """The row of a split and its worst examples, by the share of their runs found; `found`: {run:
     book}. Of equal texts one is shown.
     """
-    texts: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
     long_enough = overlapping = 0
     candidates: list[tuple[float, int, int, frozenset[int]]] = []
     runs_of_split: set[int] = set()
     for number, example in enumerate(split.examples):
-        for text in example:
-            if text not in texts:
-                runs = frozenset(index.runs_of_text(text).tolist())
-                texts[text] = runs, runs & found.keys()
-        every = frozenset[int]().union(*(texts[text][0] for text in example))
-        hits = frozenset[int]().union(*(texts[text][1] for text in example))
+        every = frozenset[int]().union(*(index.of_texts[text] for text in example))
+        hits = every.intersection(found)
         runs_of_split |= every
         long_enough += bool(every)
         overlapping += bool(hits)
@@ -80,10 +75,10 @@ def count(split: Split, index: Index, found: Mapping[int, str]) -> tuple[Row, li
     for _, number, of, hits in sorted(candidates, key=lambda one: one[:2]):
         if len(worst) < WORST and hits not in shown:
             shown.add(hits)
-            first = min(hits, key=lambda run: int(index.firsts[run]))
+            first = min(hits)
             worst.append(
                 Worst(
-                    split.task, split.split, number, of, len(hits), index.said(first), found[first]
+                    split.task, split.split, number, of, len(hits), index.said[first], found[first]
                 )
             )
     row = Row(

@@ -1,0 +1,132 @@
+"""The official files of one source, found in a folder or an archive, copied and described."""
+
+import errno
+import hashlib
+import json
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from gpt1.base.errors import TemporaryError, UserError
+from gpt1.sources.archives import is_archive, unpack
+from gpt1.sources.find import find_files, place_of
+from gpt1.sources.table import Source
+
+SHOWN_ENTRIES = 8
+BINARY = (".parquet", ".arrow", ".gz", ".zst")  # their bytes have no lines
+MAY_PASS = {
+    errno.EIO,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+    errno.ECONNRESET,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+}
+
+
+def unreadable(path: Path, error: OSError) -> UserError:
+    """What to say of a file that cannot be read: a network disk may be back when the stage is tried
+    again.
+    """
+    kind, cure = (
+        (TemporaryError, "try again")
+        if error.errno in MAY_PASS
+        else (UserError, "make it readable to you, or take it away")
+    )
+    return kind(f"{path} cannot be read ({error.strerror}); {cure}")
+
+
+def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
+    """Where the official files lie: under `raw`, or in its archives, which are unpacked into
+    `spare`.
+
+    Raises UserError naming the expected files and what was found where they are not complete.
+    """
+    try:
+        entries = sorted(raw.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(
+            f"{raw} is not there; expected a folder, or a link to one, with {source.expected}:"
+            f" {source.how_to_get}"
+        ) from None
+    except OSError as error:
+        raise unreadable(raw, error) from None
+    if files := find_files(source, raw):
+        return files
+    for archive in filter(is_archive, entries if not source.every else []):
+        unpack(archive, spare / archive.name, max_bytes)
+        if files := find_files(source, spare / archive.name):
+            return beside(source, raw, files) | files
+    names = [entry.name for entry in entries]
+    found = ", ".join(names[:SHOWN_ENTRIES]) + (
+        f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else ""
+    )
+    raise UserError(
+        f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}"
+    )
+
+
+def beside(source: Source, raw: Path, files: Collection[str]) -> dict[str, Path]:
+    """Optional files of the layout of `files` that lie beside an archive, not in it: GLUE gives its
+    diagnostic set by itself.
+    """
+    return {
+        name: place
+        for layout in source.layouts
+        if not layout.exported and {*layout.required} <= {*files}
+        for name in layout.optional
+        if (place := place_of(source, name, raw))
+    }
+
+
+def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, object]:
+    """Copy an official file, or combine a folder of small ones; its row in the manifest. Raises
+    UserError where it cannot be read.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if file in source.combined:
+            combine_files(place, target)
+        else:
+            shutil.copyfile(place, target)
+    except OSError as error:
+        raise unreadable(Path(error.filename or place), error) from None
+    with target.open("rb") as reader:
+        row = {
+            "sha256": hashlib.file_digest(reader, "sha256").hexdigest(),
+            "bytes": target.stat().st_size,
+        }
+        reader.seek(0)
+        return row | ({} if target.suffix in BINARY else {"rows": sum(1 for _ in reader)})
+
+
+def combine_files(origin: Path, target: Path) -> None:
+    """Write each small JSON file of a folder as one line, its name added as "file".
+
+    A file that is no JSON object becomes {"file", "unreadable": why}: the reader counts it, so that
+    none is lost in silence.
+    """
+    with target.open("w", encoding="utf-8", newline="\n") as writer:
+        for path in sorted(origin.glob("*.txt")):
+            try:
+                passage = json.loads(path.read_bytes())
+            except (ValueError, RecursionError):
+                passage = {"unreadable": "not JSON"}
+            if not isinstance(passage, dict):
+                passage = {"unreadable": "no JSON object"}
+            passage["file"] = f"{origin.parent.name}/{origin.name}/{path.name}"
+            writer.write(json.dumps(passage) + "\n")
+
+
+@contextmanager
+def named_as_brought(origins: Mapping[Path, Path]) -> Iterator[None]:
+    """A UserError of the block names the files that a person brought, not what was made of them."""
+    try:
+        yield
+    except UserError as error:
+        line = str(error)
+        for made, origin in origins.items():
+            line = line.replace(str(made), str(origin))
+        raise UserError(line) from None

@@ -1,0 +1,97 @@
+"""Examples as arrays of token ids, and what later stages need to know of a task."""
+
+from array import array
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.tasks.readers import SplitRows
+from gpt1.tasks.rows import Example
+from gpt1.tasks.shapes import Symbols, shape
+from gpt1.tasks.table import Task
+
+UINT16_ENTRIES = 65_536
+DESCRIBED = (
+    "combine",
+    "kind",
+    "labels",
+    "metric",
+    "outputs",
+    "second_metric",
+    "sequences",
+    "subsets",
+    "target",
+)
+
+
+def texts_of(examples: Iterable[Example]) -> list[str]:
+    """Every text to encode for these examples, each once."""
+    return list(
+        dict.fromkeys(text for example in examples for text in (*example.context, *example.choices))
+    )
+
+
+def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
+    """Sequences of ids up to `largest` one after another: tokens [t], offsets [n + 1]."""
+    tokens, offsets = array("H" if largest < UINT16_ENTRIES else "I"), array("q", [0])
+    for sequence in sequences:
+        tokens.extend(sequence)
+        offsets.append(len(tokens))
+    return {
+        "tokens": np.frombuffer(tokens, dtype=np.uint16 if tokens.typecode == "H" else np.uint32),
+        "offsets": np.frombuffer(offsets, dtype=np.int64),
+    }
+
+
+def example_arrays(
+    task: Task, examples: list[Example], ids: dict[str, list[int]], symbols: Symbols, context: int
+) -> tuple[dict[str, Any], int]:
+    """The arrays of one split's npz, and how many of its examples were cut to the context."""
+    truncated = 0
+
+    def sequences() -> Iterable[list[int]]:
+        nonlocal truncated
+        for example in examples:
+            parts, choices = (
+                [ids[text] for text in texts] for texts in (example.context, example.choices)
+            )
+            shaped = shape(task.kind, parts, choices, symbols, context)
+            truncated += shaped.truncated
+            yield from shaped.sequences
+
+    arrays = packed(sequences(), symbols.extract)
+    arrays["labels"] = np.array(
+        [example.label for example in examples],
+        dtype=np.float32 if task.target == "score" else np.int64,
+    )
+    if task.subsets:
+        arrays["subset"] = np.array([example.subset for example in examples], dtype=np.int8)
+    return arrays, truncated
+
+
+def about_split(
+    task: Task, rows: SplitRows, arrays: dict[str, Any], truncated: int
+) -> dict[str, Any]:
+    """What task.json says of a split."""
+    subsets = {
+        name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)
+    }
+    about = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
+    return about | ({"subsets": subsets} if subsets else {})
+
+
+def described(
+    task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
+) -> dict[str, Any]:
+    """task.json: all that later stages need to know of the task."""
+    return {
+        "task": task.name,
+        **{name: getattr(task, name) for name in DESCRIBED},
+        "selection_split": "dev",
+        "splits": splits,
+        "release": release,
+        "vocabulary_size": vocabulary.size,
+        "vocabulary_fingerprint": vocabulary.fingerprint,
+    }

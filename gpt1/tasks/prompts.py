@@ -1,0 +1,264 @@
+"""Prompts of the zero-shot sets (paper, section 5): what a pre-trained network is asked about each
+example.
+
+A prompt is a prefix of token ids, k continuations of it and, for each, how many of its first tokens
+do not count. There are no special symbols in it: pre-training never saw them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpt1.base.errors import UserError
+from gpt1.corpus.bpe import UNKNOWN, Vocabulary
+from gpt1.params.schema import Params
+from gpt1.params.schema import Task as TaskRow
+from gpt1.tasks.arrays import packed, texts_of
+from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
+from gpt1.tasks.rows import Example
+from gpt1.tasks.shapes import Ids, part_limit
+from gpt1.tasks.table import Task
+from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet
+
+VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-2's classes
+TWO_CLASSES = (
+    "threshold",
+    "next_word",
+)  # rules whose labels are classes, not places among the continuations
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Token ids of a prefix (may be empty) and its continuations, the uncounted tokens of each, and
+    whether a text was cut.
+    """
+
+    prefix: list[int]
+    continuations: list[list[int]]
+    uncounted: list[int]
+    truncated: bool
+
+    @property
+    def scorable(self) -> bool:
+        """Whether every continuation has a token that counts."""
+        return all(
+            len(ids) > skipped
+            for ids, skipped in zip(self.continuations, self.uncounted, strict=True)
+        )
+
+
+def sentence(text: Ids, context: int) -> Prompt:
+    """CoLA: the sentence's first `context` tokens, all but the first counted: no text stands before
+    that one to predict it.
+    """
+    return Prompt([], [list(text[:context])], [1], len(text) > context)
+
+
+def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
+    """SST-2: the sentence and *very*, then each word; all pieces of a word count. The sentence
+    keeps its head.
+
+    Raises UserError where *very* and the longest word alone do not fit.
+    """
+    room = context - len(very) - max(map(len, words))
+    if room < 0:
+        raise UserError(
+            f"model.context: expected at least {context - room}, the pieces of {VERY} and"
+            f" {' or '.join(WORDS)}, found {context}; raise model.context or bpe.merges in"
+            " params.yaml"
+        )
+    return Prompt(
+        [*text[:room], *very], [list(word) for word in words], [0] * len(words), len(text) > room
+    )
+
+
+def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
+    """RACE: passage and question, then each option, all of its tokens counted.
+
+    Question and options keep at most a quarter of the context each, as in fine-tuning, and the
+    passage's head fills what the longest option leaves: so all options see the same prefix.
+    """
+    limit = part_limit(context) // 2
+    kept = [list(option[:limit]) for option in options]
+    room = context - min(len(question), limit) - max(map(len, kept))
+    prefix = [*passage[:room], *question[:limit]]
+    return Prompt(
+        prefix,
+        kept,
+        [0 if prefix else 1] * len(kept),
+        len(passage) > room or len(question) > limit or max(map(len, options)) > limit,
+    )
+
+
+def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
+    """DPRD: the text before the pronoun, then each candidate in its place and the rest of the
+    sentence, of which only the rest counts.
+
+    A sentence longer than the context keeps its head, but for one token of the rest; a candidate
+    keeps at most a quarter of the context. The rest is the same for all candidates.
+    """
+    limit = context // 4
+    kept = [list(candidate[:limit]) for candidate in candidates]
+    longest = max(map(len, kept))
+    prefix = list(before[: context - longest - 1])
+    room = context - longest - len(prefix)
+    uncounted = [max(len(candidate), 0 if prefix else 1) for candidate in kept]
+    return Prompt(
+        prefix,
+        [[*candidate, *rest[:room]] for candidate in kept],
+        uncounted,
+        len(before) > len(prefix) or len(rest) > room or max(map(len, candidates)) > limit,
+    )
+
+
+def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -> Prompt:
+    """The prompt of one example, given the ids of its texts (and for `next_word` of VERY and
+    WORDS).
+    """
+    parts, options = (
+        [ids[text] for text in example.context],
+        [ids[text] for text in example.choices],
+    )
+    if rule == "threshold":
+        return sentence(parts[0], context)
+    if rule == "next_word":
+        return next_word(parts[0], ids[VERY], [ids[word] for word in WORDS], context)
+    if rule == "choice":
+        return choice(parts[0], parts[1], options, context)
+    return substitution(parts[0], options, parts[1], context)
+
+
+def set_texts(rule: Rule, splits: Iterable[SplitRows]) -> list[str]:
+    """Every text to encode for these splits, each once."""
+    words = (VERY, *WORDS) if rule == "next_word" else ()
+    texts = texts_of(example for rows in splits for example in rows.examples)
+    return list(dict.fromkeys([*words, *texts]))
+
+
+def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
+    """What a reader should know of *very* and the two words in this vocabulary: those of several
+    pieces, and unknown pieces.
+    """
+    notes = []
+    for word in (VERY, *WORDS):
+        pieces = [vocabulary.pieces[id_] for id_ in ids[word]]
+        if len(pieces) > 1:
+            notes.append(f"{word} is {len(pieces)} pieces: {' '.join(pieces)}")
+        if UNKNOWN in pieces:
+            notes.append(f"{word} holds a piece that the vocabulary does not know")
+    return notes
+
+
+def check_classes(task: Task, split: str, labels: Integers) -> None:
+    """Raises UserError where a split of a task with two classes has examples of one class only: no
+    score would mean anything.
+    """
+    for number, name in enumerate(task.labels):
+        if number not in labels:
+            raise UserError(
+                f"zero-shot set {task.name}: expected {split} examples of both classes"
+                f" ({', '.join(task.labels)}), found none that is {name} among {len(labels)}; give"
+                f" more rows under zero_shot.{task.name} in params.yaml, or other files"
+            )
+
+
+def read_splits(
+    set_: ZeroShotSet, params: Params, folder: Path
+) -> tuple[str, dict[str, SplitRows]]:
+    """The name of the split to score (test where its labels are public, else dev), its rows, and
+    train's where a threshold needs them.
+    """
+    task, wanted = set_.task, params.zero_shot[set_.task.name]
+    row = TaskRow(
+        group="glue", train_rows=wanted.train_rows, eval_rows=wanted.rows, finetune={}
+    )  # no group matters in reading
+    splits = {split.name: split for split in splits_to_read(task, folder, row)}
+
+    def rows_of(name: str) -> SplitRows:
+        return read_split(task, splits[name], folder, row, params.encode.max_unreadable_fraction)
+
+    scored, rows = "test", None
+    if "test" in splits and splits["test"].format.label is not None:
+        rows = rows_of("test")
+    if rows is None or not rows.labelled:
+        scored, rows = "dev", rows_of("dev")
+    return scored, ({"train": rows_of("train")} if set_.rule == "threshold" else {}) | {
+        scored: rows
+    }
+
+
+def prompt_split(
+    set_: ZeroShotSet,
+    split: str,
+    rows: SplitRows,
+    ids: Mapping[str, Ids],
+    context: int,
+    vocabulary_size: int,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays of one split's npz, and counts of its examples. Raises UserError where none can be
+    scored.
+
+    Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
+    """
+    made = [(prompt(set_.rule, example, ids, context), example) for example in rows.examples]
+    kept = [(one, example) for one, example in made if one.scorable]
+    if not kept:
+        raise UserError(
+            f"zero-shot set {set_.task.name}: expected {split} examples with tokens to score, found"
+            f" none among {len(made)}; look at the files that data/acquire has of it"
+        )
+    parts = (part for one, _ in kept for part in (one.prefix, *one.continuations))
+    arrays = packed(parts, vocabulary_size - 1) | {
+        "uncounted": np.array([one.uncounted for one, _ in kept], dtype=np.int64),
+        "labels": np.array([example.label for _, example in kept], dtype=np.int64),
+    }
+    if set_.rule in TWO_CLASSES:
+        check_classes(set_.task, split, arrays["labels"])
+    return arrays, rows.counts() | {
+        "examples": len(kept),
+        "nothing_to_score": len(made) - len(kept),
+        "truncated": sum(one.truncated for one, _ in kept),
+    }
+
+
+def described(
+    set_: ZeroShotSet,
+    scored: str,
+    splits: dict[str, dict[str, Any]],
+    vocabulary: Vocabulary,
+    ids: Mapping[str, Ids],
+    context: int,
+) -> dict[str, Any]:
+    """set.json: all that later stages need to know of the set."""
+    words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
+    return {
+        "set": set_.task.name,
+        "title": set_.task.title,
+        "rule": set_.rule,
+        "metric": set_.task.metric,
+        "random": set_.random,
+        "notes": [*words, *notes_of(splits, scored, context)],
+        "continuations": set_.continuations,
+        "scored_split": scored,
+        "splits": splits,
+        "vocabulary_size": vocabulary.size,
+        "vocabulary_fingerprint": vocabulary.fingerprint,
+    }
+
+
+def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
+    """What a reader of the scores should know: rows chosen and texts cut."""
+    counts = splits[scored]
+    notes = (
+        [f"{counts['examples']:,} of {counts['available']:,} {scored} rows"]
+        if counts["examples"] < counts["available"]
+        else []
+    )
+    if counts["truncated"]:
+        notes.append(
+            f"{counts['truncated']:,} of {counts['examples']:,} prompts cut to {context} tokens"
+        )
+    return notes
