@@ -20,14 +20,15 @@ from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound, TerminationSignal
 from prefect.states import Cancelling, Completed, Failed
 
+from flows.graph import run_graph, task_runner
 from flows.place import ROOT, end_with_worker, in_folder
-from flows.stage import Launcher, Send
+from flows.stage import Send
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.pipeline import lent, shared
 from gpt1.pipeline.alone import signals_noted
 from gpt1.pipeline.news import News
-from gpt1.pipeline.run import Plan, carry_out
+from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.schedule import Share, Slots, Stage, group
 from gpt1.pipeline.settings import DECIDE_BITS, setting
 from gpt1.pipeline.slots import find_slots
@@ -41,6 +42,7 @@ POLL_SECONDS, PATIENCE_SECONDS, FURTHER_ATTEMPTS = 1.0, 120.0, 1
     name="run-stage",
     flow_run_name="{stage}",
     description="One stage that a flow on another machine needs. Sent by spread=True.",
+    task_runner=task_runner(),
 )
 def run_stage(
     stage: str,
@@ -117,9 +119,7 @@ def run_here(
     with lent.lent_devices(slots.devices, count, wanted) as devices:
         share = Share(0 if devices else 1, threads, len(devices))
         plan = Plan({name: stage}, [name], {name}, Slots(1, devices), {name: share}, {name: 0.0})
-        launcher = Launcher(lambda _: None)
-        carry_out(plan, launcher, say, lock)
-        launcher.wait()
+        run_graph(plan, lambda _: None, say, lock)
     if inputs is not None:
         shared.push([name])
     return "run"

@@ -19,25 +19,25 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import TerminationSignal
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed, Failed
-from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.utilities.urls import url_for
 from pydantic import Field
 
 from flows.artifacts import Progress, link_mlflow
+from flows.graph import run_graph, task_runner
 from flows.place import ROOT, end_with_worker, in_folder
 from flows.remote import sender
-from flows.stage import Launcher
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.alone import alone_here
 from gpt1.pipeline.graph import LOCK_FILE
 from gpt1.pipeline.news import News
-from gpt1.pipeline.run import Plan, carry_out, make_plan
+from gpt1.pipeline.run import make_plan
+from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.shared import can_travel, remote_name
 from gpt1.pipeline.worktrees import open_worktree
 from gpt1.tracking.log import FLOW_RUN_URL, RUNS, checkout
 
-THREADS = 256  # of tasks; how many stages are at work is the slots' to say
+MEND = "Mend it, then run the same again: what is finished is kept."
 PROFILES = sorted(path.stem for path in (ROOT / "conf").glob("*.yaml"))
 TASKS = sorted(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"])
 Profile = Annotated[str, Field(json_schema_extra={"enum": PROFILES})]  # Prefect holds values to it
@@ -81,9 +81,12 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
     up to date (no targets: the graph).
     """
 
-    runner: Any = ThreadPoolTaskRunner(max_workers=THREADS)
-
-    @flow(name=f"reproduce-{name}", flow_run_name=run_name, description=what, task_runner=runner)
+    @flow(
+        name=f"reproduce-{name}",
+        flow_run_name=run_name,
+        description=what,
+        task_runner=task_runner(),
+    )
     def reproduce(
         profile: Annotated[
             Profile | None,
@@ -113,9 +116,7 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                     news.done / news.total, f"{news.done} of {news.total} stages done{running}"
                 )
 
-        launcher = Launcher(
-            sender(profile, overrides, seeds, tasks) if spread else lambda stage: None
-        )
+        send = sender(profile, overrides, seeds, tasks) if spread else lambda stage: None
         try:
             with alone_here(f"the flow run {flow_run.get_name()!r}", watch) as lock:
                 changed = profile or overrides or seeds is not None or tasks is not None
@@ -127,26 +128,22 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                     f"profile:{profile or 'checkout'}", f"commit:{commit()[:7]}", f"in:{place.name}"
                 )
                 os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
-                plan = (
-                    without_slots(make_plan(targets, None)) if spread else make_plan(targets, None)
-                )
+                plan = make_plan(targets, None)
+                plan = without_slots(plan) if spread else plan
                 logger.info(
                     "%d stages, of which %d may have to run; in %s",
                     len(plan.chosen),
                     len(plan.todo),
                     place,
                 )
-                seconds = carry_out(plan, launcher, watch, lock)
-                launcher.wait()
+                seconds = run_graph(plan, send, watch, lock)
                 tell_mlflow(bool(seconds))
                 if seconds:
                     done("report")
         except UserError as error:
             logger.error(str(error))
-            lines = "\n\n".join([*launcher.failures(), str(error)])
-            return Failed(
-                message=f"{lines}\n\nMend it, then run the same again: what is finished is kept."
-            )
+            lines = [*getattr(error, "__notes__", []), str(error), MEND]
+            return Failed(message="\n\n".join(lines))
         except KeyboardInterrupt as interrupt:
             logger.warning(str(interrupt))
             if cancelled():

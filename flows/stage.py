@@ -11,16 +11,14 @@ from typing import Any
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
-from prefect.futures import PrefectFuture
 from prefect.runtime import task_run
 from prefect.states import Cancelled, Completed
 from prefect.tasks import Task
-from prefect.utilities.annotations import quote
 
 from flows.artifacts import Progress, publish
 from gpt1.base.errors import UserError
-from gpt1.pipeline.job import Ended, log_of, out_of_memory_kills, outcome, start
-from gpt1.pipeline.process_group import end_orphans
+from gpt1.pipeline.job import Ended, StageProcess, log_of
+from gpt1.pipeline.run_state import RunState
 from gpt1.pipeline.schedule import Stage
 from gpt1.pipeline.slots import smaller_micro_batch
 
@@ -35,29 +33,23 @@ PROGRESS = re.compile(r"(?P<what>.+): update (?P<done>\d+) of (?P<all>\d+)(?P<mo
 Send = Callable[[Stage, Mapping[str, str], Callable[[], bool]], None]
 
 
-@dataclass
-class Order:
-    """A stage to run: its share of the machine as variables, where its processes belong, and in the
-    end what became of it.
+@dataclass(frozen=True)
+class Work:
+    """What the tasks of one flow run share: the run's state, how a stage is sent to another machine
+    (None: it is run here), where processes belong, how the attempts so far ended.
     """
 
-    stage: Stage
-    given: Mapping[str, str] = field(default_factory=dict)
-    ending: Callable[[], bool] = lambda: False
-    group: int = 0
-    send: Send | None = (
-        # has another machine run it, and brings the result here; DVC then only sees that it is
-        # there
-        None
-    )
-    became: Ended | None = None
+    state: RunState
+    send: Callable[[Stage], Send | None]
+    group: int
+    attempts: dict[str, Ended] = field(default_factory=dict)
 
 
 class StageFailedError(Exception):
     """A stage that failed, with its last lines."""
 
-    def __init__(self, ended: Ended, last_lines: list[str]) -> None:
-        super().__init__("\n".join([ended.why, *(f"    {line}" for line in last_lines)]))
+    def __init__(self, name: str, ended: Ended) -> None:
+        super().__init__("\n".join([ended.why, *(f"    {line}" for line in last_lines(name))]))
         self.ended = ended
 
 
@@ -65,12 +57,7 @@ def another_attempt_helps(_task: Task[Any, Any], _run: TaskRun, state: State[Any
     """Whether a stage was lost or ran out of memory; bad input and wrong parameters stay what they
     are.
     """
-    failed = (
-        state.data
-        if isinstance(state.data, StageFailedError)
-        else getattr(state.data, "exception", None)
-    )
-    return isinstance(failed, StageFailedError) and failed.ended.lost
+    return isinstance(state.data, StageFailedError) and state.data.ended.lost
 
 
 @task(
@@ -82,58 +69,68 @@ def another_attempt_helps(_task: Task[Any, Any], _run: TaskRun, state: State[Any
     retry_condition_fn=another_attempt_helps,
     log_prints=False,
 )
-def run_stage(name: str, work: Order) -> State[Any]:
-    """Run a stage. Its state says how it ended; raises StageFailedError with its last lines."""
-    if work.became is not None and work.became.well:  # DVC has it
-        publish(name)
-        return Completed(name="Cached", message="up to date")
-    variables = dict(work.given)
-    if work.became is not None and work.became.out_of_memory:
-        variables |= smaller_micro_batch(int(task_run.run_count or 1) - 1)
+def run_stage(name: str, work: Work) -> State[Any]:
+    """Run a stage whose needs have completed. Its state says how it ended; raises StageFailedError
+    with its last lines.
+    """
+    state, attempts = work.state, int(task_run.run_count or 1)
+    variables = state.turn(name)
+    if variables is None:
+        return not_run(name, state)
+    if name in work.attempts and work.attempts[name].out_of_memory:
+        variables |= smaller_micro_batch(attempts - 1)
         get_run_logger().warning(
             "once more, with GPT1_MICRO_BATCH=%s", variables["GPT1_MICRO_BATCH"]
         )
-    work.became = attempt(work, variables)
-    if work.became.well:
+    ended = work.attempts[name] = attempt(name, work, variables)
+    if not ended.lost or attempts > FURTHER_ATTEMPTS:  # else it keeps its lanes for the next one
+        state.end(name, ended)
+    if ended.well:
         publish(name)
-        return (
-            Completed(message="run")
-            if work.became.how == "run"
-            else Completed(name="Cached", message=work.became.how)
-        )
-    if work.ending():
-        return Cancelled(
-            message=(
-                f"{name} was asked to end; what is finished is kept, and the next run goes on from"
-                " there"
-            )
-        )
-    raise StageFailedError(work.became, last_lines(name))
+        return Completed(message=ended.how, name=None if ended.how == "run" else "Cached")
+    if state.ending:
+        return asked_to_end(name)
+    raise StageFailedError(name, ended)
 
 
-def attempt(work: Order, variables: Mapping[str, str]) -> Ended:
+def not_run(name: str, state: RunState) -> State[Any]:
+    """The state of a stage that was not tried."""
+    if name in state.not_run:
+        return Cancelled(message=f"{name} would fail as another did, and was not started")
+    if name in state.waiting:
+        return asked_to_end(name)
+    publish(name)
+    return Completed(name="Cached", message="up to date")
+
+
+def asked_to_end(name: str) -> State[Any]:
+    """The state of a stage of a run that is to end."""
+    return Cancelled(
+        message=f"{name} was asked to end; what is finished is kept, and the next run goes on from"
+        " there"
+    )
+
+
+def attempt(name: str, work: Work, variables: Mapping[str, str]) -> Ended:
     """Have the stage run here, or on another machine first, and follow its log."""
-    log, kills = log_of(work.stage.name), out_of_memory_kills()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_bytes(b"")
-    if work.send is not None:
+    stage, state = work.state.plan.stages[name], work.state
+    if send := work.send(stage):
+        log_of(name).parent.mkdir(parents=True, exist_ok=True)
+        log_of(name).write_bytes(b"")
         try:
-            work.send(work.stage, variables, work.ending)
+            send(stage, variables, lambda: state.ending)
         except UserError as error:
+            log_of(name).write_text(f"error: {error}\n", encoding="utf-8")
             return Ended("failed", str(error))
-    follower = Follower(work.stage.name)
-    with log.open("ab") as output:
-        process = start(work.stage, variables, work.group, output)
-    while process.poll() is None:
+    process = StageProcess(stage, variables, work.group)  # which finds unchanged what was sent
+    follower = Follower(name)
+    while (ended := process.ended(state.ending)) is None:
         follower.read()
         time.sleep(POLL_SECONDS)
-    if process.returncode < 0:  # DVC was killed
-        end_orphans(work.group)
     follower.read()
-    ended = outcome(work.stage, process.returncode, kills, work.ending())
     if ended.well and follower.progress.id is not None:
-        follower.progress.show(1.0, f"{work.stage.name}: done")
-    return Ended("elsewhere") if work.send is not None and ended.how == "unchanged" else ended
+        follower.progress.show(1.0, f"{name}: done")
+    return Ended("elsewhere") if send and ended.how == "unchanged" else ended
 
 
 class Follower:
@@ -172,69 +169,7 @@ class Follower:
 
 def last_lines(name: str) -> list[str]:
     """The last lines that a stage said."""
+    if not log_of(name).is_file():
+        return []
     lines = log_of(name).read_text(encoding="utf-8", errors="replace").splitlines()
     return [line.rstrip() for line in lines if line.strip()][-LAST_LINES:]
-
-
-class Launcher:
-    """Starts stages as tasks of Prefect, each after the tasks whose results it needs, so that its
-    page draws the graph.
-    """
-
-    def __init__(self, send: Callable[[Stage], Send | None]) -> None:
-        self.send = send
-        self.futures: dict[str, PrefectFuture[Any]] = {}
-        self.orders: dict[str, Order] = {}
-
-    def start(
-        self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool], group: int
-    ) -> "TaskJob":
-        """Start a stage."""
-        return self._submit(Order(stage, given, ending, group, self.send(stage)))
-
-    def current(self, stage: Stage) -> None:
-        """A task that ends as Cached."""
-        self._submit(Order(stage, became=Ended("unchanged")))
-
-    def _submit(self, order: Order) -> "TaskJob":
-        name = order.stage.name
-        needs = [self.futures[need] for need in sorted(order.stage.needs) if need in self.futures]
-        self.orders[name] = order
-        kept = quote(order)  # or else Prefect would look through all that it holds
-        self.futures[name] = run_stage.submit(name, kept, wait_for=needs)  # type: ignore[call-overload]
-        return TaskJob(order, self.futures[name])
-
-    def failures(self) -> list[str]:
-        """What became of the stages that failed, with their last lines."""
-        return [
-            str(StageFailedError(order.became, last_lines(name)))
-            for name, order in self.orders.items()
-            if order.became is not None and not order.became.well
-        ]
-
-    def wait(self) -> None:
-        """Until every task has ended."""
-        for future in self.futures.values():
-            future.wait()
-
-
-@dataclass(frozen=True)
-class TaskJob:
-    """A stage at work as a task."""
-
-    order: Order
-    future: "PrefectFuture[Any]"
-
-    def ended(self) -> Ended | None:
-        """What became of it; None while it is at work or waits for another attempt."""
-        state = self.future.state
-        if not state.is_final():
-            return None
-        became = self.order.became
-        if became is None or (became.well and not state.is_completed()):
-            return Ended(
-                "failed",
-                f"{self.order.stage.name}: Prefect ended its task as {state.name}"
-                f" ({state.message})",
-            )
-        return became

@@ -2,7 +2,6 @@
 server, workers that were heard of and are not any more.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -18,13 +17,12 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.flows import flow
 from prefect.states import Cancelling, Completed, Failed, Pending, Running, Scheduled
+from prefect_server import prefect_server, until
 
 from flows.names import POOL
 from flows.service.lost_runs import LOOKS, look, lost_runs
-from gpt1.train.launch import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.timeout(300)]
-SECONDS = 120
 
 
 @flow(name="reproduce-table2")
@@ -32,34 +30,12 @@ def nothing() -> None:
     pass
 
 
-def until(done: Any) -> None:
-    limit = time.monotonic() + SECONDS
-    while not done():
-        assert time.monotonic() < limit, f"not within {SECONDS} s"
-        time.sleep(0.2)
-
-
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncPrefectClient]:
-    """A server with our pool; it knows after seconds that a worker is gone."""
-    folder, port = tmp_path_factory.mktemp("server"), free_port()
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT")}
-    server = subprocess.Popen(
-        [sys.executable, "-m", "prefect", "server", "start", "--port", str(port)],
-        cwd=folder,
-        env=kept
-        | {"PREFECT_HOME": str(folder), "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        with SyncPrefectClient(f"http://127.0.0.1:{port}/api") as made:
-            until(lambda: made.api_healthcheck() is None)
-            made.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
-            yield made
-    finally:
-        server.terminate()
-        server.wait()
+    """A server with our pool."""
+    with prefect_server(tmp_path_factory.mktemp("server")) as made:
+        made.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
+        yield made
 
 
 def heard_of(client: SyncPrefectClient, worker: str, seconds: float) -> None:

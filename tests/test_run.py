@@ -2,11 +2,9 @@
 run that was killed.
 """
 
-import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,131 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from made_graph import GRAPH, Repository
 
 from gpt1.pipeline.job import log_of, out_of_memory_kills, outcome
 from gpt1.pipeline.schedule import Stage
-
-ROOT = Path(__file__).parents[1]
-
-WORK = """
-import json, os, pathlib, sys, time
-name, out = sys.argv[1:3]
-began = time.time()
-print("at work on", name, flush=True)
-print(f"train {name}: update 1200 of 9000, loss 1.234, 1.5 min left", flush=True)
-try:
-    part = pathlib.Path(f"part-{os.getpid()}")
-    part.write_text(str(os.getpid()))
-    part.rename("pid-" + name)
-    if pathlib.Path("fail-" + name).exists():
-        sys.exit(pathlib.Path("fail-" + name).read_text() or "error: made to fail")
-    time.sleep(0.1)
-    awaited = pathlib.Path("await-" + name)
-    while awaited.exists() and not pathlib.Path(awaited.read_text()).exists():
-        time.sleep(0.02)
-except KeyboardInterrupt:
-    pathlib.Path("checkpoint-" + name).touch()
-    sys.exit(130)
-pathlib.Path(out).parent.mkdir(exist_ok=True)
-pathlib.Path(out).write_text(name + (pathlib.Path("word").read_text() if name == "first" else ""))
-with open("journal", "a") as journal:
-    journal.write(json.dumps([name, began, time.time(), os.environ.get("GPT1_THREADS"), sys.executable]) + "\\n")
-from gpt1.pipeline import mark
-mark.leave()
-if pathlib.Path("kill-after-" + name).exists():
-    import psutil, signal
-    for parent in psutil.Process().parents():
-        if parent.cwd() != os.getcwd():
-            break  # from here on they are those who run the tests
-        if parent.cmdline()[1:3] == ["-m", "dvc"] or pathlib.Path("kill-after-" + name).read_text() == "all":
-            parent.send_signal(signal.SIGKILL)
-"""
-
-GRAPH = """
-stages:
-  first:
-    cmd: python work.py first out/first
-    deps: [word, work.py]
-    outs: [out/first]
-  quiet:
-    cmd: python work.py quiet out/quiet
-    deps: [out/first]
-    outs: [out/quiet]
-  pretrain:
-    cmd: python work.py pretrain out/pretrain
-    deps: [out/quiet, gpt1/model]
-    outs: [out/pretrain]
-  finetune:
-    foreach: [cola, rte]
-    do:
-      cmd: python work.py finetune@${item} out/finetune/${item}
-      deps: [out/pretrain, gpt1/model]
-      outs: ["out/finetune/${item}"]
-  table:
-    cmd: python work.py table out/table
-    deps: [out/finetune]
-    outs: [out/table]
-"""
-
-
-class Repository:
-    """A DVC repository of tiny stages."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / ".dvc").mkdir()
-        (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
-        (folder / "gpt1/model").mkdir(parents=True)
-        (folder / "gpt1/model/code").touch()
-        (folder / "out/finetune").mkdir(parents=True)
-        (folder / "work.py").write_text(WORK)
-        (folder / "word").write_text("one")
-        (folder / "dvc.yaml").write_text(GRAPH)
-
-    def start(self, *words: str, before: str = "", **environment: str) -> "subprocess.Popen[str]":
-        inherited = {name: value for name, value in os.environ.items() if name != "GPT1_THREADS"}
-        return subprocess.Popen(
-            [sys.executable, "-c", f"{before}\nfrom gpt1.cli import main; main()", "run", *words],
-            cwd=self.folder,
-            text=True,
-            env={**inherited, "PYTHONPATH": str(ROOT), "GPT1_DEVICE": "cpu", **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-
-    def run(self, *words: str, status: int = 0, **environment: str) -> tuple[str, str]:
-        process = self.start(*words, **environment)
-        output, errors = process.communicate(timeout=120)
-        assert process.returncode == status, f"ended with {process.returncode}:\n{output}{errors}"
-        return output, errors
-
-    def journal(self) -> dict[str, tuple[float, float, str | None, str]]:
-        """What ran since the last call: when it began, when it ended, its GPT1_THREADS and
-        python.
-        """
-        path = self.folder / "journal"
-        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        path.unlink(missing_ok=True)
-        assert len({name for name, *_ in rows}) == len(rows), "a stage ran twice"
-        return {name: tuple(facts) for name, *facts in rows}
-
-    def wait_for(self, name: str) -> Path:
-        deadline = time.monotonic() + 60
-        while not (path := self.folder / name).exists():
-            assert time.monotonic() < deadline, f"no {name} within a minute"
-            time.sleep(0.02)
-        return path
-
-    def processes(self) -> list[list[str]]:
-        """The command lines of all that is at work in this folder."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self.folder:
-                    found.append(process.cmdline())
-            except (psutil.Error, OSError):
-                continue
-        return found
 
 
 @pytest.fixture
@@ -237,47 +114,6 @@ def test_what_does_not_need_a_failed_stage_goes_on(repository: Repository) -> No
     (repository.folder / "fail-finetune@rte").unlink()
     repository.run("-j", "2")
     assert set(repository.journal()) >= {"finetune@cola", "finetune@rte", "table"}
-
-
-FLOW = """
-import json, pathlib
-from prefect import get_client
-from flows import reproduce
-reproduce.ROOT = pathlib.Path.cwd()
-state = reproduce.reproduction("these", (), "a graph of tiny stages")(return_state=True)
-with get_client(sync_client=True) as client:
-    runs = client.read_task_runs()
-states = {run.name: run.state_name for run in runs}
-pathlib.Path("flow.json").write_text(json.dumps([state.name, state.message, states]))
-"""
-
-
-@pytest.mark.long
-def test_in_a_flow_what_does_not_need_a_failed_stage_goes_on(repository: Repository) -> None:
-    (repository.folder / "fail-finetune@cola").touch()
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    done = subprocess.run(
-        [sys.executable, "-c", FLOW],
-        cwd=repository.folder,
-        env=environment
-        | {
-            "PYTHONPATH": str(ROOT),
-            "GPT1_DEVICE": "cpu",
-            "PREFECT_HOME": str(repository.folder / "prefect"),
-            "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    name, message, states = json.loads((repository.folder / "flow.json").read_text())
-    assert name == "Failed"
-    assert "finetune@cola: made to fail" in message
-    assert "1 stage failed; not run, because they need what failed: table" in message
-    finished = dict.fromkeys(("first", "quiet", "pretrain", "finetune@rte"), "Completed")
-    assert states == finished | {"finetune@cola": "Failed"}
 
 
 @pytest.mark.slow

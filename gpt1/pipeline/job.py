@@ -9,12 +9,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from gpt1.base.errors import TEMPORARY_STATUS
 from gpt1.base.files import LOGS
 from gpt1.pipeline import mark
 from gpt1.pipeline.graph import record
+from gpt1.pipeline.process_group import end_orphans
 from gpt1.pipeline.schedule import Stage
 
 How = Literal["run", "elsewhere", "from DVC's cache", "recorded", "unchanged", "failed"]
@@ -58,27 +59,40 @@ def log_of(name: str) -> Path:
     return LOGS / "run" / f"{name}.log"
 
 
-def start(
-    stage: Stage, variables: Mapping[str, str], group: int, output: IO[bytes]
-) -> "subprocess.Popen[bytes]":
-    """Start a stage in a process group, through this environment's DVC and with its python first on
-    PATH.
+class StageProcess:
+    """A stage at work here: its `dvc repro --single-item` in a process group, through this
+    environment's DVC and with its python first on PATH; its output in its log.
     """
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        **variables,
-        **mark.ask(stage.name, stage.reads),
-    }
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage.name]
-    return subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        process_group=group,
-    )
+
+    def __init__(self, stage: Stage, variables: Mapping[str, str], group: int) -> None:
+        self.stage, self.group, self.kills = stage, group, out_of_memory_kills()
+        programs = f"{Path(sys.executable).parent}{os.pathsep}"
+        environment = {
+            **os.environ,
+            "PATH": programs + os.environ.get("PATH", os.defpath),
+            **variables,
+            **mark.ask(stage.name, stage.reads),
+        }
+        command = ["--wait-for-lock", "repro", "--single-item", stage.name]
+        log_of(stage.name).parent.mkdir(parents=True, exist_ok=True)
+        with log_of(stage.name).open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "dvc", *command],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                process_group=group,
+            )
+
+    def ended(self, ending: bool) -> Ended | None:
+        """What became of it, None while it is at work; `ending`: whether it was asked to end."""
+        status = self.process.poll()
+        if status is None:
+            return None
+        if status < 0:  # DVC was killed
+            end_orphans(self.group)
+        return outcome(self.stage, status, self.kills, ending)
 
 
 def out_of_memory_kills() -> int:

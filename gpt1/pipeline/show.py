@@ -13,7 +13,6 @@ from rich.table import Column
 
 from gpt1.pipeline.alone import alone_here
 from gpt1.pipeline.forecast import in_words
-from gpt1.pipeline.here import Here
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.news import News, Watch
 from gpt1.pipeline.progress import progress_in, tail
@@ -34,7 +33,7 @@ def run_and_show(targets: Collection[str], lanes: int | None) -> None:
         bar(console) if console.is_terminal else lines(console) as watch,
         alone_here("gpt1 run", watch) as lock,
     ):
-        seconds = carry_out(make_plan(targets, lanes), Here(), watch, lock)
+        seconds = carry_out(make_plan(targets, lanes), watch, lock)
     print(
         f"{len(seconds)} {'stage' if len(seconds) == 1 else 'stages'} run in"
         f" {time.monotonic() - began:.0f} s"
