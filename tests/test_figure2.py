@@ -195,7 +195,9 @@ def test_numbers_of_real_tasks_beside_the_papers():
         "figure2.md",
         "left.csv",
         "metrics.json",
+        "predictions.parquet",
         "right.csv",
+        "scores.parquet",
     ]
     assert {path.name: path.read_bytes() for path in written("again").iterdir()} == before
 

@@ -95,7 +95,15 @@ def test_the_stage_writes_its_files_twice_the_same():
     folder = Path("data/report/table4")
     assert first.stdout.strip() == (folder / "table4.md").read_text().strip()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert sorted(before) == ["metrics.json", "table4.csv", "table4.md", "table4.svg", "table4.tex"]
+    assert sorted(before) == [
+        "metrics.json",
+        "predictions.parquet",
+        "scores.parquet",
+        "table4.csv",
+        "table4.md",
+        "table4.svg",
+        "table4.tex",
+    ]
     assert report("table4").returncode == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     numbers = json.loads(before["metrics.json"])["table4"]

@@ -369,6 +369,8 @@ def test_equal_results_give_equal_bytes_and_whole_latex(monkeypatch, capsys):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert sorted(before) == [
         "metrics.json",
+        "predictions.parquet",
+        "scores.parquet",
         "table5.csv",
         "table5.md",
         "table5.png",

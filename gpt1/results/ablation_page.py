@@ -2,7 +2,7 @@
 as a page, as records, as numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpt1.base.errors import UserError
@@ -10,7 +10,6 @@ from gpt1.base.files import read_json, stage_folder
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
     AVERAGED,
-    FULL,
     Ablation,
     Result,
     columns_of,
@@ -19,6 +18,7 @@ from gpt1.results.ablations import (
     system_title,
     tasks_there,
 )
+from gpt1.results.answers import FULL
 from gpt1.results.bootstrap import Estimate
 from gpt1.results.notes import (
     CHANCE,
@@ -207,17 +207,17 @@ def records(params: Params, table: Ablation, caption: str) -> list[dict[str, Any
 
 
 def facts_of(result: Result) -> dict[str, Any]:
-    """Every fact of a score by name; lists as words."""
+    """Every fact of a score by name."""
     parts = result.parts
     return _numbers(result.estimate) | {
         "sd": result.deviation,
-        "scores": " ".join(f"{value:.4f}" for value in result.sample.scores.values()),
+        "scores": list(result.sample.scores.values()),
         "split": " ".join(part.split for part in parts),
         "weights": parts[0].chosen,
         "examples": result.examples,
         "standard_error": _standard_error(result),
         "majority": _majority(result),
-        "at_chance": int(all(part.at_chance for part in parts)),
+        "at_chance": all(part.at_chance for part in parts),
         "flagged_seeds": _seeds(seed for part in parts for seed in part.flagged),
         "one_class_seeds": _seeds(seed for part in parts for seed in part.one_class),
     }
@@ -343,8 +343,8 @@ def _majority(result: Result) -> float:
     return sum(part.majority for part in result.parts) / len(result.parts)
 
 
-def _seeds(seeds: Any) -> str:
-    return " ".join(map(str, dict.fromkeys(seeds)))
+def _seeds(seeds: Iterable[int]) -> list[int]:
+    return list(dict.fromkeys(seeds))
 
 
 def _notes(params: Params, table: Ablation) -> list[str]:

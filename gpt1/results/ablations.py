@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import Params
-from gpt1.results.answers import Answers, ablation_answers, read_answers
+from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers
 from gpt1.results.bootstrap import (
     Estimate,
     Part,
@@ -26,7 +26,6 @@ from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, Row
 from gpt1.results.scores import Answered, Measured, answered, measured
 from gpt1.tasks.table import TASKS, Column, Task
 
-FULL = "full"
 AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, metric) != NOT_ON_DEV)
 
 
@@ -144,15 +143,11 @@ def ablation(params: Params) -> Ablation:
     absent: dict[tuple[str, str], str] = {}
     for title in TABLE5.columns:
         task, columns = columns_of(title)
-        found: dict[str, Answers] = {}
+        found = systems_of(params, task.name)
         for system in systems:
             if task.name not in params.tasks:
                 absent[system, title] = f"the task {task.name} is not in params.yaml"
-            elif system == FULL:
-                found[system] = read_answers(params, task.name)
-            elif f"{system}-{task.name}" in params.ablate:
-                found[system] = ablation_answers(params, system, task.name)
-            else:
+            elif system not in found:
                 absent[system, title] = f"ablate has no row {system}-{task.name} in params.yaml"
         if not found:
             continue
@@ -166,6 +161,18 @@ def ablation(params: Params) -> Ablation:
                     task.name, column[FULL].sample, result.sample, f"ablate@{system}-{task.name}"
                 )
     return Ablation(systems, results, differences, absent)
+
+
+def systems_of(params: Params, task: str) -> dict[str, Answers]:
+    """The answers of every row of Table 5 that the run has of a task, the whole model's first.
+    Raises UserError where they are missing or broken.
+    """
+    if task not in params.tasks:
+        return {}
+    rows = [variant for variant in params.variants if f"{variant}-{task}" in params.ablate]
+    return {FULL: read_answers(params, task)} | {
+        variant: ablation_answers(params, variant, task) for variant in rows
+    }
 
 
 def scored(

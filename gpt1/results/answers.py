@@ -3,7 +3,7 @@ another.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,16 @@ import numpy.typing as npt
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, transfer_recipe
-from gpt1.params.schema import Params
+from gpt1.params.schema import Finetune, Params
 
 Array = npt.NDArray[Any]
+FULL = "full"
 
 
 @dataclass(frozen=True)
 class Answers:
-    """A task's encoded description, the folders of its labels and logits, its seeds, and the stage
-    that fine-tuned it.
+    """A task's encoded description, the folders of its labels and logits, its seeds, the stage that
+    fine-tuned it, and which system that was.
     """
 
     task: str
@@ -30,6 +31,8 @@ class Answers:
     finetuned: Path
     seeds: tuple[int, ...]
     stage: str  # as dvc names it: finetune@rte
+    system: str  # FULL, a variant of params.yaml, or layers-<n> transferred
+    pretraining_seed: int | None  # None: weights of another's pre-training, or of none
 
     def _examples(self, split: str) -> int:
         if split not in self.description["splits"]:
@@ -107,7 +110,7 @@ def read_answers(params: Params, task: str) -> Answers:
     or broken.
     """
     folder = stage_folder("finetune", params.tasks[task].group, task)
-    return _answers(params, task, folder, finetune_recipe(params, task).seeds, f"finetune@{task}")
+    return _answers(params, task, folder, finetune_recipe(params, task), f"finetune@{task}", FULL)
 
 
 def ablation_answers(params: Params, variant: str, task: str) -> Answers:
@@ -119,25 +122,27 @@ def ablation_answers(params: Params, variant: str, task: str) -> Answers:
         params,
         task,
         stage_folder("ablate", name),
-        finetune_recipe(params, task, variant).seeds,
+        finetune_recipe(params, task, variant),
         f"ablate@{name}",
+        variant,
     )
 
 
 def transfer_answers(params: Params, task: str, layers: int) -> Answers:
-    """What `transfer` wrote of a task with so many layers transferred (Figure 2, left); all layers
-    are the ordinary fine-tuning.
+    """What `transfer` wrote of a task with so many layers transferred (Figure 2, left), over the
+    seeds of the transfer; all layers are the ordinary fine-tuning.
 
     Raises UserError where it is missing or broken.
     """
     if layers == params.model.layers:
-        return read_answers(params, task)
-    folder = stage_folder("transfer", task, f"layers-{layers}")
-    return _answers(params, task, folder, transfer_recipe(params, task).seeds, f"transfer@{task}")
+        return replace(read_answers(params, task), seeds=transfer_recipe(params, task).seeds)
+    name, recipe = f"layers-{layers}", transfer_recipe(params, task)
+    folder = stage_folder("transfer", task, name)
+    return _answers(params, task, folder, recipe, f"transfer@{task}", name)
 
 
 def _answers(
-    params: Params, task: str, finetuned: Path, seeds: tuple[int, ...], stage: str
+    params: Params, task: str, finetuned: Path, recipe: Finetune, stage: str, system: str
 ) -> Answers:
     encoded = stage_folder("encode", params.tasks[task].group, task)
     path = encoded / "task.json"
@@ -162,7 +167,9 @@ def _answers(
             f"{path}: expected outputs, target and splits, found something else; run dvc repro -f"
             f" encode@{task}"
         )
-    return Answers(task, description, encoded, finetuned, seeds, stage)
+    ours = params.pretrain.source == "train" and recipe.transfer != "none"
+    seed = params.pretrain.seed if ours else None
+    return Answers(task, description, encoded, finetuned, recipe.seeds, stage, system, seed)
 
 
 def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpt1.params.schema import Params
-from gpt1.results.ablations import AVERAGED, FULL, Ablation, columns_of, difference, paper_average
+from gpt1.results.ablations import AVERAGED, Ablation, columns_of, difference, paper_average
+from gpt1.results.answers import FULL
 from gpt1.results.bootstrap import Estimate, Floats
 from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
 from gpt1.results.tables import made_up

@@ -17,6 +17,7 @@ from gpt1.results.bootstrap import COVERAGE, REPLICATES
 from gpt1.results.claims import POINTS, RANKS, ablation_claims, transfer_claims
 from gpt1.results.formats import as_csv, escaped, grid
 from gpt1.results.notes import FEW_SEEDS
+from gpt1.results.records import write_scores
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
@@ -84,9 +85,10 @@ def write(params: Params, folder: Path) -> str:
     text = markdown(facts, claims)
     (folder / "claims.md").write_text(text, encoding="utf-8")
     (folder / "claims.tex").write_text(latex(facts, claims), encoding="utf-8")
-    (folder / "claims.csv").write_text(
-        as_csv(records(params, claims), CSV_COLUMNS), encoding="utf-8"
-    )
+    rows = records(params, claims)
+    write_scores(folder, rows)
+    rows = [row | {"ours": row.get("score")} for row in rows]
+    (folder / "claims.csv").write_text(as_csv(rows, CSV_COLUMNS), encoding="utf-8")
     write_json(folder / "metrics.json", metrics(claims))
     drawing.write_pictures(folder, "claims", lambda: draw(params.profile, claims))
     return text
@@ -214,6 +216,8 @@ def records(params: Params, claims: Sequence[Claim]) -> list[dict[str, Any]]:
     """One flat record a claim."""
     return [
         {
+            "table": "claims",
+            "row": "ours",
             "claim": claim.key,
             "statement": claim.statement,
             "where": claim.where,
@@ -221,7 +225,7 @@ def records(params: Params, claims: Sequence[Claim]) -> list[dict[str, Any]]:
             "published_value": claim.published_value,
             "unit": claim.unit,
             "verdict": claim.verdict,
-            "made_up": int(claim.made_up),
+            "made_up": claim.made_up,
             "basis": claim.basis,
             "detail": claim.detail,
             "profile": params.profile,
@@ -239,7 +243,10 @@ def metrics(claims: Sequence[Claim]) -> dict[str, Any]:
     sign = {CONFIRMED: 1, NOT_CONFIRMED: -1}
     rows: dict[str, Any] = {
         claim.key: (
-            {name: round(value, 4) for name, value in _numbers(claim).items()}
+            {
+                "ours" if name == "score" else name: round(value, 4)
+                for name, value in _numbers(claim).items()
+            }
             | {"confirmed": sign.get(claim.verdict, 0)}
         )
         for claim in claims
@@ -261,7 +268,7 @@ def metrics(claims: Sequence[Claim]) -> dict[str, Any]:
 def _numbers(claim: Claim) -> dict[str, float]:
     assert claim.estimate is not None
     low, high = claim.estimate.interval
-    return {"ours": claim.estimate.value, "low": low, "high": high, "seeds": claim.estimate.seeds}
+    return {"score": claim.estimate.value, "low": low, "high": high, "seeds": claim.estimate.seeds}
 
 
 def draw(profile: str, claims: Sequence[Claim]) -> "Figure":

@@ -2,20 +2,22 @@
 and numbers.
 """
 
-import csv
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import write_json
 from gpt1.params.schema import Params
 from gpt1.results import panels
+from gpt1.results.answers import transfer_answers
 from gpt1.results.drawing import NETWORK_TITLES, write_pictures
-from gpt1.results.formats import bounds_of, grid
+from gpt1.results.formats import as_csv, bounds_of, grid
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
+from gpt1.results.records import write_predictions, write_scores
+from gpt1.results.scores import scored_splits, whole_column
 from gpt1.results.tables import between
 from gpt1.results.training import networks
 from gpt1.results.transfer import Transferred, transferred
@@ -40,7 +42,7 @@ CSV_COLUMNS = (
     "examples",
     "source",
 )
-OURS, PAPER = "ours", "paper, read off by eye"
+OURS, PAPER, MEAN = "ours", "paper, read off by eye", "mean over seeds"
 PLOTTED_NETWORKS = ("transformer", "lstm")
 
 
@@ -51,9 +53,29 @@ def write(params: Params, folder: Path) -> str:
     curves, found = transferred(params), behaviours(params)
     write_pictures(folder, "figure2-left", lambda: panels.left(curves, params.model.layers))
     write_pictures(folder, "figure2-right", lambda: panels.right(found))
-    _write_csv(folder / "figure2.csv", CSV_COLUMNS, records(curves, found))
-    _write_csv(folder / "left.csv", *_left_plot(curves))
-    _write_csv(folder / "right.csv", *_right_plot(found))
+    rows = records(curves, found)
+    write_scores(folder, rows)
+    write_predictions(
+        folder,
+        (
+            scored
+            for curve in curves
+            for scored in scored_splits(
+                [whole_column(curve.task)],
+                (transfer_answers(params, curve.task, layers) for layers in curve.points),
+            )
+        ),
+    )
+    points = [
+        row | {"title": row["column"]} | ({"seed": "mean"} if row.get("value") == MEAN else {})
+        for row in rows
+    ]
+    for name, columns, lines in (
+        ("figure2", CSV_COLUMNS, points),
+        ("left", *_left_plot(curves)),
+        ("right", *_right_plot(found)),
+    ):
+        (folder / f"{name}.csv").write_text(as_csv(lines, columns), encoding="utf-8")
     write_json(folder / "metrics.json", {"figure2": metrics(curves, found)})
     text = page(params, curves, found)
     (folder / "figure2.md").write_text(text, encoding="utf-8")
@@ -69,7 +91,8 @@ def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[d
         about = {
             "panel": "left",
             "task": curve.task,
-            "title": curve.title,
+            "table": "figure2",
+            "column": curve.title,
             "metric": curve.metric,
             "network": "transformer",
         }
@@ -78,25 +101,35 @@ def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[d
                 "x": layers,
                 "split": curve.measured.split,
                 "examples": curve.measured.examples,
+                "row": "ours",
                 "source": OURS,
             }
             rows += [
-                ours | {"seed": seed, "score": score}
+                ours | {"value": "score", "seed": seed, "score": score, "scores": [score]}
                 for seed, score in result.sample.scores.items()
             ]
             rows.append(
-                ours | {"seed": "mean", "score": result.estimate.value} | bounds_of(result.estimate)
+                ours
+                | {
+                    "value": MEAN,
+                    "score": result.estimate.value,
+                    "sd": result.deviation,
+                    "seeds": result.estimate.seeds,
+                    "scores": list(result.sample.scores.values()),
+                }
+                | bounds_of(result.estimate)
             )
         if not curve.made_up:
             rows += [
-                about | {"x": layers, "score": score, "source": PAPER}
+                about | {"x": layers, "row": "paper", "score": score, "source": PAPER}
                 for layers, score in FIGURE2_LAYERS.get(curve.task, ())
             ]
     for one in found:
         about = {
             "panel": "right",
             "task": one.set,
-            "title": one.scale.title,
+            "table": "figure2",
+            "column": one.scale.title,
             "metric": one.metric,
             "network": one.network,
         }
@@ -108,12 +141,20 @@ def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[d
                 "standard_error": point.standard_error,
                 "examples": one.examples,
                 "normalised": normalised(point.score, one.scale),
+                "row": "ours",
                 "source": OURS,
             }
             for point in one.points
         ]
         if one.network == "transformer" and not one.made_up:
-            rows.append(about | {"normalised": FIGURE2_ZERO_SHOT[one.set], "source": PAPER})
+            rows.append(
+                about
+                | {
+                    "normalised": FIGURE2_ZERO_SHOT[one.set],
+                    "row": "paper",
+                    "source": PAPER,
+                }
+            )
     return rows
 
 
@@ -381,17 +422,3 @@ def _right_plot(found: Sequence[Behaviour]) -> tuple[list[str], list[dict[str, A
 
 def _bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Rows under the columns; fractions with four decimals, empty where a row has no value."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {
-                key: f"{value:.4f}" if isinstance(value, float) else value
-                for key, value in row.items()
-            }
-            for row in rows
-        )

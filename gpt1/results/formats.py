@@ -222,7 +222,7 @@ def rows(
 
 
 def facts_of(cell: Cell) -> dict[str, Any]:
-    """Every fact of a scored cell by name; lists as words."""
+    """Every fact of a scored cell by name."""
     measured = cell.measured
     if measured is None:
         return {}
@@ -233,16 +233,16 @@ def facts_of(cell: Cell) -> dict[str, Any]:
         "best": measured.best,
         "median": measured.median,
         "seeds": len(measured.scores),
-        "scores": " ".join(f"{value:.4f}" for value in measured.scores.values()),
+        "scores": list(measured.scores.values()),
         "difference": cell.difference,
         "split": measured.split,
         "weights": measured.chosen,
         "examples": measured.examples,
         "standard_error": measured.standard_error,
         "majority": measured.majority,
-        "at_chance": int(measured.at_chance),
-        "flagged_seeds": " ".join(map(str, measured.flagged)),
-        "one_class_seeds": " ".join(map(str, measured.one_class)),
+        "at_chance": measured.at_chance,
+        "flagged_seeds": list(measured.flagged),
+        "one_class_seeds": list(measured.one_class),
         "best_evaluation": statistics.fmean(measured.selected.values())
         if measured.selected
         else None,
@@ -255,9 +255,11 @@ def bounds_of(estimate: Estimate | None) -> dict[str, float]:
 
 
 def as_csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    """The records under these columns; numbers with four decimals, empty where there is none."""
+    """The records under these columns; fractions with four decimals, lists as words, empty where
+    there is none.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: _plain(value) for key, value in record.items()} for record in records)
     return text.getvalue()
@@ -287,4 +289,12 @@ def metrics(table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> dict[
 
 
 def _plain(value: Any) -> Any:
-    return f"{value:.4f}" if isinstance(value, float) else "" if value is None else value
+    if isinstance(value, list):
+        return " ".join(str(_plain(one)) for one in value)
+    return (
+        f"{value:.4f}"
+        if isinstance(value, float)
+        else int(value)
+        if isinstance(value, bool)
+        else value
+    )

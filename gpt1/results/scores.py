@@ -6,7 +6,7 @@ update, chosen on nothing.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,6 +233,22 @@ def is_qnli_v1(description: Mapping[str, Any]) -> bool:
         if release
         else description["splits"]["train"].get("rows_read") == QNLI_V1_TRAIN_ROWS
     )
+
+
+def scored_splits(
+    columns: Sequence[Column], systems: Iterable[Answers]
+) -> Iterator[tuple[Answers, list[str]]]:
+    """Each system's answers with the splits that these columns score."""
+    for answers in systems:
+        splits = answers.description["splits"]
+        yield (
+            answers,
+            [
+                scored_split(column, splits)
+                for column in columns
+                if not lacking_subsets(answers.description, column)
+            ],
+        )
 
 
 def lacking_subsets(description: Mapping[str, Any], column: Column) -> str:

@@ -11,15 +11,19 @@ from gpt1.results.ablations import (
     AVERAGED,
     Ablation,
     ablation,
+    columns_of,
     paper_average,
     paper_row,
     system_title,
+    systems_of,
     tasks_there,
 )
 from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.formats import as_csv, caption, latex, markdown
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.paper import TABLE5
+from gpt1.results.records import write_predictions, write_scores
+from gpt1.results.scores import scored_splits
 from gpt1.results.tables import made_up
 from gpt1.results.words import alone
 
@@ -48,9 +52,17 @@ def write(params: Params, folder: Path) -> str:
     text = markdown(laid_out := page(params, table))
     (folder / "table5.md").write_text(text, encoding="utf-8")
     (folder / "table5.tex").write_text(latex(laid_out), encoding="utf-8")
-    (folder / "table5.csv").write_text(
-        as_csv(records(params, table, caption(laid_out)), CSV_COLUMNS), encoding="utf-8"
+    rows = records(params, table, caption(laid_out))
+    write_scores(folder, rows)
+    write_predictions(
+        folder,
+        (
+            scored
+            for task, columns in map(columns_of, TABLE5.columns)
+            for scored in scored_splits(columns, systems_of(params, task.name).values())
+        ),
     )
+    (folder / "table5.csv").write_text(as_csv(rows, CSV_COLUMNS), encoding="utf-8")
     write_json(folder / "metrics.json", metrics(table))
     comparable = not made_up(params, tasks_there(params))
     drawing.write_pictures(folder, "table5", lambda: draw(params.profile, table, comparable))

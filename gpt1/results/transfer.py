@@ -3,9 +3,9 @@ only, all layers the usual way.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gpt1.params.recipes import transfer_recipe, transferred_layers
+from gpt1.params.recipes import transferred_layers
 from gpt1.params.schema import Params
 from gpt1.results.ablations import Result, scored
 from gpt1.results.answers import transfer_answers
@@ -58,16 +58,12 @@ def by_layers(params: Params, task: str) -> dict[int, Result]:
     The ordinary fine-tuning is there in any case. Raises UserError where results are missing or
     broken.
     """
-    seeds = transfer_recipe(params, task).seeds
     layers = sorted({*transferred_layers(params, task), params.model.layers})
     found = scored(
         task,
         (whole_column(task),),
         TASKS[task].metric,
-        {
-            str(count): replace(transfer_answers(params, task, count), seeds=seeds)
-            for count in layers
-        },
+        {str(count): transfer_answers(params, task, count) for count in layers},
         params.report.chance_standard_errors,
     )
     return {count: found[str(count)] for count in layers}

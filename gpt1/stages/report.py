@@ -8,11 +8,14 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.params.schema import Params, read_params
 from gpt1.results import claims_page, curves, figure2, table5
+from gpt1.results.answers import read_answers
 from gpt1.results.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, metrics, rows
 from gpt1.results.paper import TABLES, Table
 from gpt1.results.picture import svg
-from gpt1.results.scores import glue_cells, our_glue_mean, table_cells
-from gpt1.results.tables import page
+from gpt1.results.records import write_predictions, write_scores
+from gpt1.results.scores import glue_cells, our_glue_mean, scored_splits, table_cells
+from gpt1.results.tables import page, tasks_of
+from gpt1.tasks.table import TASKS
 
 OTHERS = {
     "table5": table5.write,
@@ -50,9 +53,20 @@ def write_table(params: Params, table: Table, folder: Path) -> str:
     text = markdown(laid_out := page(params, table, cells, glue))
     (folder / f"{table.name}.md").write_text(text, encoding="utf-8")
     (folder / f"{table.name}.tex").write_text(latex(laid_out), encoding="utf-8")
-    (folder / f"{table.name}.csv").write_text(
-        as_csv(rows(params, table, cells, glue, caption(laid_out)), CSV_COLUMNS), encoding="utf-8"
+    records = rows(params, table, cells, glue, caption(laid_out))
+    write_scores(folder, records)
+    write_predictions(
+        folder,
+        (
+            scored
+            for task in tasks_of(params, table)
+            for scored in scored_splits(
+                [column for column in TASKS[task].columns if column.table == table.name],
+                [read_answers(params, task)],
+            )
+        ),
     )
+    (folder / f"{table.name}.csv").write_text(as_csv(records, CSV_COLUMNS), encoding="utf-8")
     picture = svg(f"{table.title} ({params.profile})", cells)
     (folder / f"{table.name}.svg").write_text(picture, encoding="utf-8")
     write_json(folder / "metrics.json", metrics(table, cells, glue))
