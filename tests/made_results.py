@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
-from gpt1.tracking import sync as tracking
+from gpt1.tracking import live
 from gpt1.tracking.address import prepare_mlflow
 
 ROOT = Path(__file__).parents[1]
@@ -55,9 +55,9 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_params(["rte"], [0, 1])
 
 
-def begin(fingerprint: str = "f1") -> tracking.Tracker:
+def begin(fingerprint: str = "f1") -> live.Tracker:
     """The tracker of a pre-training."""
-    return tracking.start("pretrain", "transformer", read_params(), fingerprint)
+    return live.start("pretrain", "transformer", read_params(), fingerprint)
 
 
 def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:

@@ -295,9 +295,9 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
         for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()
     ]
     program = (
-        "import time, json, sys; from gpt1.tracking import sync as tracking; from gpt1.params.schema import read_params;"
+        "import time, json, sys; from gpt1.params.schema import read_params;"
         " from gpt1.tracking import live\nlive.LIVE_AFTER_SECONDS = 0.0; tracker ="
-        " tracking.start('pretrain', 'transformer', read_params(), 'f1')\nfor line in"
+        " live.start('pretrain', 'transformer', read_params(), 'f1')\nfor line in"
         " json.loads(sys.argv[1]): tracker.log(line.pop('update'), line)\nprint('logged',"
         " flush=True); time.sleep(60)\n"
     )

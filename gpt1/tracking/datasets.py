@@ -1,82 +1,77 @@
 """Which data a run was trained and scored on, from what the stages wrote beside them: name,
-fingerprint, rows, where they are from.
+fingerprint, rows, where they are from. Imported only by what talks to MLflow.
 """
 
-from dataclasses import dataclass
+import json
+import re
 from pathlib import Path
-from typing import Any
+
+from mlflow.entities import Dataset, DatasetInput, InputTag
 
 from gpt1.base.files import fingerprint, read_json, stage_folder
 from gpt1.params.schema import Params
 
 CONTEXTS = {"train": "training", "dev": "validation", "heldout": "validation"}
+BOOKS = stage_folder("acquire", "corpus", "books", "manifest.json")
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """One split: what it is for, the digest of its files, and numbers such as its rows or
-    tokens.
-    """
-
-    name: str
-    context: str
-    digest: str
-    origin: str
-    numbers: dict[str, int]
-
-
-def data_sets(params: Params, stage: str, name: str) -> list[DataSet]:
+def data_sets(params: Params, stage: str, name: str) -> list[DatasetInput]:
     """The data of a run; empty where what tells of them is not there (results brought from
     elsewhere).
     """
+    task = name.split("/")[0]
     try:
         if stage == "pretrain":
             return _books()
         if stage in ("finetune", "ablate", "transfer"):
-            task = name.split("/")[0]
             return _task(params, params.ablate[task].task if stage == "ablate" else task)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
+        pass
     return []
 
 
-def _books() -> list[DataSet]:
+def _books() -> list[DatasetInput]:
     index = read_json(stage_folder("shard", "index.json"))
-    origin = _origin(stage_folder("acquire", "corpus", "books", "manifest.json"))
     return [
-        DataSet(
+        _data_set(
             f"{index['corpus_name']}, {split}",
-            CONTEXTS[split],
             about["sha256"][:16],
-            origin,
-            {
-                "num_tokens": about["tokens"],
-                "num_words": about["words"],
-                "num_books": len(about["books"]),
-            },
+            split,
+            BOOKS,
+            num_tokens=about["tokens"],
+            num_words=about["words"],
+            num_books=len(about["books"]),
         )
         for split, about in index["splits"].items()
     ]
 
 
-def _task(params: Params, task: str) -> list[DataSet]:
-    folder = stage_folder("acquire", "tasks", task)
-    digest = source_fingerprint(folder / "manifest.json")
+def _task(params: Params, task: str) -> list[DatasetInput]:
+    manifest = stage_folder("acquire", "tasks", task, "manifest.json")
+    digest = source_fingerprint(manifest)
     about = read_json(stage_folder("encode", params.tasks[task].group, task, "task.json"))
-    origin = _origin(folder / "manifest.json")
     return [
-        DataSet(
+        _data_set(
             f"{task} {split}",
-            CONTEXTS.get(split.split("_")[0], "test"),
             fingerprint([digest, split, numbers]),
-            origin,
-            {
-                "num_rows": numbers["examples"],
-                "num_sequences": numbers["examples"] * about["sequences"],
-            },
+            split.split("_")[0],
+            manifest,
+            num_rows=numbers["examples"],
+            num_sequences=numbers["examples"] * about["sequences"],
         )
         for split, numbers in about["splits"].items()
     ]
+
+
+def _data_set(name: str, digest: str, split: str, manifest: Path, **sizes: int) -> DatasetInput:
+    """A split as MLflow shows it: with a link to where it is from if the manifest names one."""
+    origin = str(read_json(manifest)["origin"]) if manifest.is_file() else str(manifest.parent)
+    link = re.search(r"(?<!\S)https?://\S*", origin)
+    kind, source = ("http", {"url": link[0].rstrip(",")}) if link else ("local", {"uri": origin})
+    return DatasetInput(
+        Dataset(name, digest, kind, json.dumps(source), profile=json.dumps(sizes)),
+        [InputTag("mlflow.data.context", CONTEXTS.get(split, "test"))],
+    )
 
 
 def source_fingerprint(manifest: Path) -> str:
@@ -85,18 +80,13 @@ def source_fingerprint(manifest: Path) -> str:
     """
     if not manifest.is_file():
         return ""
-    files: dict[str, Any] = read_json(manifest)["files"]
+    files = read_json(manifest)["files"]
     return fingerprint({name: about["sha256"] for name, about in files.items()})
 
 
 def source_fingerprints() -> dict[str, str]:
     """The fingerprint of each source under data/acquire, by its name."""
-    found = {
+    return {
         path.parent.name: source_fingerprint(path)
         for path in sorted(stage_folder("acquire").glob("*/*/manifest.json"))
     }
-    return {name: mark for name, mark in found.items() if mark}
-
-
-def _origin(manifest: Path) -> str:
-    return str(read_json(manifest)["origin"]) if manifest.is_file() else str(manifest.parent)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any
 
 from gpt1.params.schema import Params
 from gpt1.tracking.address import shown, switched_off, tracking_uri, warn
@@ -18,73 +18,48 @@ LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `sync`
 CLOSE_SECONDS = 10.0
 
 
-class Tracker(Protocol):
-    """What a stage sees of tracking. Neither method ever raises."""
-
-    def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Add a point of the curve at `update`."""
-
-    def close(self, status: str = "finished") -> None:
-        """Say how the run ended: finished, failed or interrupted."""
-
-
-def start(stage: str, name: str, params: Params, fingerprint: str) -> Tracker:
+def start(stage: str, name: str, params: Params, fingerprint: str) -> "Tracker":
     """Begin, or go on with, the log of a run; `fingerprint` stands for its parameters and inputs.
     Only rank 0 writes.
     """
-    if os.environ.get("RANK", "0") != "0":
-        return _Silent()
-    return _FileTracker(stage, name, params, fingerprint)
+    return Tracker(stage, name, params, fingerprint, silent=os.environ.get("RANK", "0") != "0")
 
 
-class _Silent:
-    """The tracker of every other rank."""
+class Tracker:
+    """Writes the log, and after half a minute has another process send it. Neither method ever
+    raises.
+    """
 
-    def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Nothing."""
-
-    def close(self, status: str = "finished") -> None:
-        """Nothing."""
-
-
-class _FileTracker:
-    """Writes the log, and after half a minute has another process send it."""
-
-    def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
+    def __init__(
+        self, stage: str, name: str, params: Params, fingerprint: str, silent: bool
+    ) -> None:
         self.began = time.monotonic()
-        self.request = {
-            "stage": stage,
-            "name": name,
-            "fingerprint": fingerprint,
-            "params": params.model_dump(mode="json"),
-        }
+        self.request: dict[str, Any] = {"stage": stage, "name": name}
+        self.request |= {"fingerprint": fingerprint, "params": params.model_dump(mode="json")}
+        self.path = log_path(stage, name)
         self.sender: subprocess.Popen[bytes] | None = None
-        self.live = not switched_off()
+        self.live = not (silent or switched_off())
         self.run_log: RunLog | None = None
-        try:
-            self.run_log = RunLog(stage, name, fingerprint, {"profile": params.profile})
-        except OSError as error:
-            warn(
-                f"the log {log_path(stage, name)} cannot be written ({error}); the run goes on"
-                " without it"
-            )
+        if not silent:
+            try:
+                self.run_log = RunLog(stage, name, fingerprint, {"profile": params.profile})
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self.run_log = None
+        warn(f"the log {self.path} cannot be written ({error}); the run goes on without it")
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
+        """Add a point of the curve at `update`."""
         if self.run_log is None:
             return
         try:
             self.run_log.append(update, values)
         except (OSError, TypeError, ValueError) as error:
-            warn(
-                f"the log {self.run_log.path} cannot be written ({error}); the run goes on"
-                " without it"
-            )
-            self.run_log = None
-        if (
-            self.live
-            and self.sender is None
-            and time.monotonic() - self.began >= LIVE_AFTER_SECONDS
-        ):
+            self._give_up(error)
+        if self.live and time.monotonic() - self.began >= LIVE_AFTER_SECONDS:
+            self.live = False
             self._start_sender()
 
     def _start_sender(self) -> None:
@@ -99,18 +74,18 @@ class _FileTracker:
             self.sender.stdin.write(json.dumps(self.request).encode() + b"\n")
             self.sender.stdin.flush()
         except OSError as error:
-            self.live = False
             warn(
                 f"nothing is sent to MLflow while the run goes on ({error}); gpt1 sync does it"
                 " later"
             )
 
     def close(self, status: str = "finished") -> None:
+        """Say how the run ended: finished, failed or interrupted."""
         if self.run_log is not None:
             try:
                 self.run_log.close(status)
             except OSError as error:
-                warn(f"the log {self.run_log.path} cannot be written ({error})")
+                self._give_up(error)
             self.run_log = None
         if self.sender is None:
             return
@@ -118,9 +93,8 @@ class _FileTracker:
             self.sender.communicate(b"close\n", timeout=CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             self.sender.kill()
-            if not self.sender.communicate()[
-                0
-            ]:  # it prints a word there when it has warned already
+            already_warned, _ = self.sender.communicate()
+            if not already_warned:
                 warn(
                     f"MLflow at {shown(tracking_uri())} is slow; gpt1 sync adds what it has not got"
                 )

@@ -6,16 +6,16 @@ import json
 import math
 import os
 import platform
-import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.cores import cores, cpu_name
-from gpt1.base.files import LOGS, parse_json, write_json
+from gpt1.base.files import LOGS, parse_json, read_json, write_json, writing
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
 FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"  # set by a flow: the address of its page
@@ -38,32 +38,36 @@ def machine_path(stage: str, name: str) -> Path:
     return LOGS / stage / f"{name}-machine.jsonl"
 
 
-def machine_points(path: Path) -> list[Point]:
-    """Those lines as points named as MLflow names a system's metrics; a line cut short by a kill is
-    left out.
-    """
+def objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The JSON objects of whole lines; a line cut short by a kill is left out."""
+    for line in lines:
+        with suppress(ValueError):
+            if line.endswith(b"\n") and isinstance(value := parse_json(line), dict):
+                yield value
+
+
+def read_objects(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one a line; none where there is no such file."""
     try:
-        lines = path.read_bytes().splitlines()
+        return list(objects(path.read_bytes().splitlines(keepends=True)))
     except OSError:
         return []
-    return [point for line in lines if (point := machine_point(line))]
 
 
-def machine_point(line: bytes) -> Point | None:
-    """One such line; None where it is cut short."""
-    try:
-        value = parse_json(line)
-        return {
-            "time": value["time"],
-            "update": value["update"],
-            **{
-                f"system/{name}": value[key] * scale
-                for key, (name, scale) in SYSTEM.items()
-                if key in value
-            },
+def machine_points(lines: Iterable[Mapping[str, Any]], began: float) -> list[Point]:
+    """The trainer's lines on the machine since `began` (seconds since 1970) as points, named as
+    MLflow names a system's metrics.
+    """
+    return [
+        {"time": line["time"], "update": line["update"]}
+        | {
+            f"system/{name}": line[key] * scale
+            for key, (name, scale) in SYSTEM.items()
+            if key in line
         }
-    except (ValueError, KeyError, TypeError):
-        return None
+        for line in lines
+        if line["time"] >= began
+    ]
 
 
 def tokens_by_update(points: Iterable[Point]) -> dict[int, float]:
@@ -76,31 +80,9 @@ def tokens_by_update(points: Iterable[Point]) -> dict[int, float]:
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
-    """Header and points of a log; ({}, []) where there is none. A line cut short by a kill ends the
-    reading.
-    """
-    header: dict[str, Any] = {}
-    points: list[Point] = []
-    try:
-        lines = path.read_bytes().splitlines(keepends=True)
-    except OSError:
-        return header, points
-    for number, line in enumerate(lines):
-        try:
-            value = parse_json(line) if line.endswith(b"\n") else None
-        except ValueError:
-            break
-        if (
-            not isinstance(value, dict)
-            or (number == 0 and "fingerprint" not in value)
-            or (number and "update" not in value)
-        ):
-            break
-        if number:
-            points.append(value)
-        else:
-            header = value
-    return header, points
+    """Header and points of a log; ({}, []) where there is none."""
+    header, *points = read_objects(path) or [{}]
+    return (header, points) if "fingerprint" in header else ({}, [])
 
 
 class RunLog:
@@ -118,46 +100,34 @@ class RunLog:
         header, points = read_log(self.path)
         before = _read_facts(self.path)
         if header.get("fingerprint") != fingerprint or before.get("status") == "finished":
-            header, points = (
-                {
-                    "stage": stage,
-                    "name": name,
-                    "fingerprint": fingerprint,
-                    "time": self.began,
-                    **more,
-                },
-                [],
-            )
+            header = {"stage": stage, "name": name, "fingerprint": fingerprint, "time": self.began}
+            header, points = header | dict(more), []
         self.last: dict[str, int] = {}
         for point in points:
-            self.last.update(dict.fromkeys(point.keys() - {"time", "update"}, int(point["update"])))
+            self.last |= dict.fromkeys(point.keys() - {"time", "update"}, int(point["update"]))
         self.facts = header | {"machine": machine(), "checkout": checkout(Path())}
         if url := os.environ.get(FLOW_RUN_URL):
             self.facts["flow_run"] = url
         self.seconds_before = float(before.get("seconds", 0)) if points else 0.0
-        kept = "".join(
-            json.dumps(value) + "\n" for value in (header, *points)
-        )  # without a line that a kill cut short
-        if not points or kept.encode() != self.path.read_bytes():
-            temporary = self.path.with_name(f".{self.path.name}.partial")
-            temporary.write_text(kept, encoding="utf-8")
-            temporary.replace(self.path)
+        with writing(self.path) as file:  # without a line that a kill cut short
+            file.writelines(json.dumps(value) + "\n" for value in (header, *points))
         self.file = self.path.open("a", encoding="utf-8")
         self._write_facts("running")
 
     def append(self, update: int, values: Mapping[str, float]) -> None:
-        """Add a point with the time; a value whose name already reached this update is skipped.
-        Raises OSError.
+        """Add a point with the time; a value whose name already reached this update is skipped,
+        and None stands for what is not finite. Raises OSError.
         """
         fresh = {
-            key: _number(value) for key, value in values.items() if update > self.last.get(key, -1)
+            key: float(value) if math.isfinite(value) else None
+            for key, value in values.items()
+            if update > self.last.get(key, -1)
         }
         if fresh:
-            self.file.write(
-                json.dumps({"time": round(time.time(), 3), "update": update, **fresh}) + "\n"
-            )
+            point = {"time": round(time.time(), 3), "update": update, **fresh}
+            self.file.write(json.dumps(point) + "\n")
             self.file.flush()
-            self.last.update(dict.fromkeys(fresh, update))
+            self.last |= dict.fromkeys(fresh, update)
 
     def close(self, status: str) -> None:
         """End the log and say how the run ended. Raises OSError."""
@@ -171,15 +141,9 @@ class RunLog:
         )
 
 
-def _number(value: float) -> float | None:
-    """A plain number for JSON; None for what is not finite, which JSON cannot hold."""
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
 def _read_facts(path: Path) -> dict[str, Any]:
     try:
-        facts = parse_json(path.with_suffix(".run.json").read_text(encoding="utf-8"))
+        facts = read_json(path.with_suffix(".run.json"))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}
@@ -188,14 +152,9 @@ def _read_facts(path: Path) -> dict[str, Any]:
 def tags(path: Path) -> dict[str, str]:
     """How and where the run of a log went, as flat words; empty where that was not written down."""
     facts = _read_facts(path)
-    flat = {
-        key: str(facts[key]) for key in ("profile", "status", "seconds", "flow_run") if key in facts
-    }
-    return flat | {
-        key: str(value)
-        for part in ("machine", "checkout")
-        for key, value in facts.get(part, {}).items()
-    }
+    flat = {key: facts[key] for key in ("profile", "status", "seconds", "flow_run") if key in facts}
+    flat |= facts.get("machine", {}) | facts.get("checkout", {})
+    return {key: str(value) for key, value in flat.items()}
 
 
 def machine() -> dict[str, str]:
@@ -216,19 +175,17 @@ def machine() -> dict[str, str]:
 
 def checkout(folder: Path) -> dict[str, str]:
     """The git commit of a folder and whether tracked files differ from it, as words."""
-    commit = _output("git", "-C", str(folder), "rev-parse", "HEAD")
-    dirty = str(
-        bool(_output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"))
-    ).lower()
-    return {"git_commit": commit or "unknown", "dirty": dirty if commit else "unknown"}
+    git = ("git", "-C", str(folder))
+    if not (commit := _output(*git, "rev-parse", "HEAD")):
+        return {"git_commit": "unknown", "dirty": "unknown"}
+    changes = _output(*git, "status", "--porcelain", "--untracked-files=no")
+    return {"git_commit": commit, "dirty": "true" if changes else "false"}
 
 
 def _output(*command: str) -> str:
     """What a command prints; nothing where it is absent, fails or takes more than five seconds."""
-    if not shutil.which(command[0]):
-        return ""
     try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return result.stdout.strip() if result.returncode == 0 else ""
+    return result.stdout.strip()

@@ -41,13 +41,11 @@ GROUP_SHOWN = {
     "dev_score.sd": "standard deviation",
     "dev_score.best": "best seed",
 }
-BOLD = re.compile(r"\*\*(.*)\*\*")
 STYLE = (
     "body{font:15px system-ui,sans-serif;color:#111;background:#fff} h1{font-size:18px}"
     " table{border-collapse:collapse} th,td{padding:4px 12px;border-bottom:1px solid"
     " #ccc;text-align:right} th:first-child,td:first-child{text-align:left}"
 )
-GRID_HEAD = 4  # lines of a grid with its heading before the first row: heading, empty, header, rule
 PAGE_CHARACTERS = 4900  # MLflow keeps 5,000 of a tag
 
 
@@ -56,47 +54,33 @@ def run_page(stage: str, name: str, final: Mapping[str, object], folder: str) ->
     again.
     """
     what, *parts = name.split("/")
-    what = NETWORKS.get(what, what)
-    rows = [
+    lines = [WHAT[stage].format(what=NETWORKS.get(what, what))]
+    if parts:
+        lines.append(f"Here: {', '.join(part.replace('-', ' ') for part in parts)}.")
+    if rows := [
         f"| {words} | {_number(final[f'final/{key}'])} |"
         for key, words in SHOWN.items()
         if f"final/{key}" in final
-    ]
-    return "\n".join(
-        (
-            WHAT[stage].format(what=what),
-            *((f"Here: {', '.join(part.replace('-', ' ') for part in parts)}.",) if parts else ()),
-            *(("", "| | |", "|---|---:|", *rows) if rows else ()),
-            "",
-            f"Files: `{folder}`. Again: `{rerun(stage, name)}`.",
-        )
-    )
+    ]:
+        lines += ["", "| | |", "|---|---:|", *rows]
+    return "\n".join((*lines, "", f"Files: `{folder}`. Again: `{rerun(stage, name)}`."))
 
 
 def group_page(stage: str, name: str, points: Sequence[Point], folder: str) -> str:
     """The page of a task: what its seeds give together, a row for each number of layers where there
     are several.
     """
-    layered = len(points) > 1
-    head = ["layers transferred", *GROUP_SHOWN.values()] if layered else list(GROUP_SHOWN.values())
-    rows = [
-        [
-            *([str(point["update"])] if layered else []),
-            *(_number(point.get(key, "-")) for key in GROUP_SHOWN),
-        ]
-        for point in points
-    ]
-    grid = [f"| {' | '.join(line)} |" for line in (head, ["---:"] * len(head), *rows)]
+    columns = ({"update": "layers transferred"} if len(points) > 1 else {}) | GROUP_SHOWN
+    rows = [[_number(point.get(key, "-")) for key in columns] for point in points]
+    grid = [columns.values(), ["---:"] * len(columns), *rows]
     return "\n".join(
         (
             WHAT[stage].format(what=name),
             "",
-            *grid,
+            *(f"| {' | '.join(row)} |" for row in grid),
             "",
-            (
-                f"Scores on the development split, from 0 to 1. Files: `{folder}`. Again:"
-                f" `{rerun(stage, name)}`."
-            ),
+            "Scores on the development split, from 0 to 1. Files:"
+            f" `{folder}`. Again: `{rerun(stage, name)}`.",
         )
     )
 
@@ -105,65 +89,56 @@ def parent_page(params: Params, flow_url: str | None) -> str:
     """The page of a set of parameters: sizes, how to make it again, the tables that are there, ours
     beside the paper's.
     """
-    model = params.model
-    pretraining = (
-        f"{params.pretrain.updates} updates"
-        if params.pretrain.updates
-        else f"{params.pretrain.epochs} epochs"
+    model, recipe = params.model, params.pretrain
+    length = f"{recipe.updates} updates" if recipe.updates else f"{recipe.epochs} epochs"
+    page = f"Made by the [flow run]({flow_url}).\n\n" if flow_url else ""
+    page += (
+        f"Profile `{params.profile}`: {model.layers} layers of width {model.width}, context"
+        f" {model.context}; {length} of pre-training; {len(params.tasks)} tasks, seeds"
+        f" {', '.join(map(str, params.finetune.seeds))}. Corpus:"
+        f" {escape(params.clean.corpus_name)}.\n\nAgain: `gpt1 run`, with params.yaml as on the tab"
+        " of parameters. Tables and figures lie among the artifacts."
     )
-    head = [
-        *((f"Made by the [flow run]({flow_url}).", "") if flow_url else ()),
-        (
-            f"Profile `{params.profile}`: {model.layers} layers of width {model.width}, context"
-            f" {model.context}; {pretraining} of pre-training; {len(params.tasks)} tasks, seeds"
-            f" {', '.join(map(str, params.finetune.seeds))}. Corpus:"
-            f" {escape(params.clean.corpus_name)}."
-        ),
-        "",
-        (
-            "Again: `gpt1 run`, with params.yaml as on the tab of parameters. Tables and figures"
-            " lie among the artifacts."
-        ),
-    ]
-    page = "\n".join(head)
     for path in sorted(stage_folder("report").glob("table*/table*.md")):
-        section = "\n\n" + "\n".join(first_grid(path))
+        heading, grid = excerpt(path)
+        section = f"\n\n### {heading}\n\n{grid}"
         if len(page) + len(section) <= PAGE_CHARACTERS:
             page += section
     return page
 
 
-def first_grid(path: Path) -> list[str]:
-    """The heading of a report in markdown, and its first grid."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    heading = next((line for line in lines if line.startswith("#")), f"# {path.stem}")
-    start = next((place for place, line in enumerate(lines) if line.startswith("|")), len(lines))
-    end = next(
-        (place for place in range(start, len(lines)) if not lines[place].startswith("|")),
-        len(lines),
-    )
-    return [f"###{re.sub('^#+', '', heading)}", "", *lines[start:end]]
+def excerpt(path: Path) -> tuple[str, str]:
+    """The heading of a report in markdown, and the lines of its first table, as they stand."""
+    text = path.read_text(encoding="utf-8")
+    heading = re.search(r"^#+ *(.*)", text, re.MULTILINE)
+    table = re.search(r"^\|.*(?:\n\|.*)*", text, re.MULTILINE)
+    return heading[1] if heading else path.stem, table[0] if table else ""
 
 
-def grid_page(grid: list[str]) -> str:
-    """A heading and its grid as a page of HTML, which MLflow shows among the artifacts."""
-
-    def row(line: str, cell: str) -> str:
-        texts = (
-            BOLD.sub("<b>\\1</b>", escape(text.strip())) for text in line.strip("|").split("|")
-        )
-        return "<tr>" + "".join(f"<{cell}>{text}</{cell}>" for text in texts) + "</tr>"
-
-    heading, _, header, _, *rows = grid
+def table_page(path: Path) -> str:
+    """That table as a page of HTML, which MLflow shows among the artifacts; empty where the report
+    has none.
+    """
+    heading, grid = excerpt(path)
+    rows = []
+    for line in grid.splitlines():
+        cells = re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", escape(line.strip("|"))).split("|")
+        rows.append([cell.strip() for cell in cells])
+    if not rows:
+        return ""
+    header, _, *body = rows
+    tagged = [("th", header), *(("td", row) for row in body)]
     return "\n".join(
         (
             "<!doctype html>",
             "<meta charset=utf-8>",
             f"<style>{STYLE}</style>",
-            f"<h1>{escape(heading.strip('# '))}</h1>",
+            f"<h1>{escape(heading)}</h1>",
             "<table>",
-            row(header, "th"),
-            *(row(line, "td") for line in rows),
+            *(
+                "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in row) + "</tr>"
+                for tag, row in tagged
+            ),
             "</table>",
         )
     )

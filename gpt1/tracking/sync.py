@@ -10,8 +10,9 @@ log of the stage that started it.
 import os
 import select
 import signal
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, parse_json, write_json
@@ -24,13 +25,13 @@ from gpt1.tracking.address import (
     tracking_uri,
     warn,
 )
-from gpt1.tracking.live import Tracker, start
 from gpt1.tracking.log import (
     RUNS,
     Point,
     log_path,
     machine_path,
-    machine_point,
+    machine_points,
+    objects,
     tags,
     tokens_by_update,
 )
@@ -38,8 +39,6 @@ from gpt1.tracking.results import finished_groups, finished_results
 
 if TYPE_CHECKING:
     from gpt1.tracking.runs import MLflow
-
-__all__ = ["Tracker", "start", "sync"]
 
 SEND_EVERY_SECONDS = 10.0
 RETRY_SECONDS = 60.0
@@ -75,16 +74,13 @@ def sync(params: Params) -> int:
         ) from None
     if not results:
         return 0
+    began = [result.began for result in results if result.began is not None]
+    runs = {}
     try:
-        mlflow = open_mlflow(
-            params,
-            min((result.began for result in results if result.began is not None), default=None),
-        )
-        runs = {}
+        mlflow = open_mlflow(params, min(began, default=None))
         for result in results:
-            with (
-                mlflow.lock
-            ):  # one at a time: two that tell of the same run at once can trip over one another
+            # one at a time: two that tell of the same run at once can trip over one another
+            with mlflow.lock:
                 runs[f"{result.stage} {result.name}"] = mlflow.project(result)
         for group in groups:
             with mlflow.lock:
@@ -105,14 +101,14 @@ def follow() -> None:
     """Send a growing log to MLflow until the stage that started this process closes the pipe or
     ends.
     """
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is the stage's; this process ends when its pipe does
+    # Ctrl-C is the stage's; this process ends when its pipe does
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)
     pipe = os.fdopen(0, "rb", buffering=0)
     request = parse_json(pipe.readline())
-    stage, name, params = request["stage"], request["name"], validate(request["params"])
-    sender = _LogSender(stage, name, params, request["fingerprint"])
+    sender = _LogSender(
+        request["stage"], request["name"], validate(request["params"]), request["fingerprint"]
+    )
     ended, warned, works = False, False, True
     while works or not ended:
         try:
@@ -123,35 +119,16 @@ def follow() -> None:
                 return
         except Exception as error:
             works = False
+            sender.mlflow = None  # opened again, it says what it has got
             if not warned:
                 warn(
-                    f"{problem(error)}; the run goes on, its curve is in {log_path(stage, name)},"
+                    f"{problem(error)}; the run goes on, its curve is in {sender.path},"
                     " and gpt1 sync sends it later"
                 )
                 print("warned", flush=True)
             warned = True
-        ended = ended or bool(
-            select.select([pipe], [], [], SEND_EVERY_SECONDS if works else RETRY_SECONDS)[0]
-        )
-
-
-class _Tail:
-    """The whole lines added to a growing file since the last time."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.offset = path, 0
-
-    def lines(self) -> list[bytes]:
-        """New whole lines; a file that has been begun anew is read from its start. Raises
-        OSError.
-        """
-        with self.path.open("rb") as file:
-            self.offset = min(self.offset, file.seek(0, os.SEEK_END))
-            file.seek(self.offset)
-            data = file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        return whole.splitlines()
+        wait = SEND_EVERY_SECONDS if works else RETRY_SECONDS
+        ended = ended or bool(select.select([pipe], [], [], wait)[0])
 
 
 class _LogSender:
@@ -160,47 +137,48 @@ class _LogSender:
     def __init__(self, stage: str, name: str, params: Params, mark: str) -> None:
         self.stage, self.name, self.params, self.mark = stage, name, params, mark
         self.path = log_path(stage, name)
-        self.log, self.machine = _Tail(self.path), _Tail(machine_path(stage, name))
+        self.lines_read: Counter[Path] = Counter()
         self.began = 0.0
         self.pending: list[Point] = []
         self.tokens: dict[int, float] = {}
         self.mlflow: MLflow | None = None
         self.run_id = ""
-        self.sent: set[tuple[str, int]] = set()
+
+    def _new_lines(self, path: Path) -> list[dict[str, Any]]:
+        """The objects added to a growing file since the last time, of whole lines."""
+        lines = path.read_bytes().splitlines(keepends=True)[self.lines_read[path] :]
+        whole = [line for line in lines if line.endswith(b"\n")]
+        self.lines_read[path] += len(whole)
+        return list(objects(whole))
 
     def send_news(self) -> None:
         """Read new whole lines and send them. Raises whatever MLflow raises; what was not sent is
         kept.
         """
-        lines = [parse_json(line) for line in self.log.lines()]
+        lines = self._new_lines(self.path)
         self.began = next((line["time"] for line in lines if "update" not in line), self.began)
-        self.pending += [point for point in lines if "update" in point]
-        if self.machine.path.is_file():
-            self.pending += [
-                point
-                for line in self.machine.lines()
-                if (point := machine_point(line)) and point["time"] >= self.began
-            ]
-        if self.mlflow is None:
+        news = [line for line in lines if "update" in line]
+        self.tokens |= tokens_by_update(news)
+        self.pending += news
+        if (machine := machine_path(self.stage, self.name)).is_file():
+            self.pending += machine_points(self._new_lines(machine), self.began)
+        sent = set()
+        if self.mlflow is None:  # afterwards the log holds no point twice
             mlflow = open_mlflow(self.params, self.began or None)
             run = mlflow.run(self.stage, self.name, self.mark, "", self.began or None)
-            self.sent, self.run_id = mlflow.sent(run), run.info.run_id
+            sent, self.run_id = mlflow.sent(run), run.info.run_id
             mlflow.client.update_run(self.run_id, "RUNNING")
             self.mlflow = mlflow
-        self.tokens |= tokens_by_update(self.pending)
-        self.mlflow.send(self.run_id, self.pending, self.sent, self.tokens)
-        self.pending, self.sent = (
-            [],
-            set(),
-        )  # the log holds no point twice, so only what an earlier session sent is compared
+        self.mlflow.send(self.run_id, self.pending, sent, self.tokens)
+        self.pending = []
 
     def finish(self) -> None:
         """Tell MLflow how the run ended; a stage that died without a word was killed."""
         assert self.mlflow is not None
         facts = tags(self.path)
-        status = STATUSES.get(facts.get("status", ""), "KILLED")
         for key, value in facts.items():
             self.mlflow.client.set_tag(self.run_id, key, value)
+        status = STATUSES.get(facts.get("status", ""), "KILLED")
         self.mlflow.client.set_terminated(self.run_id, status)
 
 
