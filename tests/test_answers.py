@@ -13,6 +13,7 @@ import torch
 import typer
 from made_answers import DELIMITER, EXTRACT, GROUPS, LETTERS, START, one, write_models
 from made_data import write_params
+from our_imports import ROOT, closure, relative
 from typer.testing import CliRunner
 
 from gpt1.base.errors import UserError
@@ -22,6 +23,7 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.inference.answer import answer
 from gpt1.inference.fields import example_from_line, example_from_record, make_example
 from gpt1.inference.official import read_official
+from gpt1.inference.registered import ROOMS
 from gpt1.inference.saved import finished, load_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
@@ -321,3 +323,8 @@ def test_official_files_are_known_by_what_they_hold(tmp_path):
             UserError, match=f"found {there}; such files lie in data/acquire/tasks/rte/"
         ):
             read_official(path, TASKS["rte"])
+
+
+def test_a_served_model_carries_all_of_our_code_that_it_imports():
+    imported = map(relative, closure(ROOT / "gpt1/inference/served.py"))
+    assert {path.split("/")[1] for path in imported} - {"__init__.py"} == set(ROOMS)

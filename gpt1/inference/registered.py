@@ -41,8 +41,15 @@ NEEDED = (
     "filelock",
     "python-dotenv",
 )  # what the model's own copy of our code imports
-# What of our code it needs, beside the modules that lie in no room.
-ROOMS = ("base", "corpus", "inference", "model", "params", "sources", "tasks")
+ROOMS = (
+    "base",
+    "corpus",
+    "inference",
+    "model",
+    "params",
+    "sources",
+    "tasks",
+)  # of our code, what it needs
 OF_A_PAIR = (
     "Anna lost her keys in the garden.",
     "The keys were found.",
@@ -206,8 +213,7 @@ def copy_code(folder: Path) -> Path:
     """Copy what of our code a served model needs; returns the copy."""
     ours, copied = Path(__file__).parents[1], folder / "gpt1"
     copied.mkdir()
-    for module in ours.glob("*.py"):
-        shutil.copy(module, copied / module.name)
+    shutil.copy(ours / "__init__.py", copied)
     for room in ROOMS:
         shutil.copytree(ours / room, copied / room, ignore=shutil.ignore_patterns("__pycache__"))
     return copied
