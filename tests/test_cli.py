@@ -114,9 +114,7 @@ def test_help_is_quick_for_it_imports_next_to_nothing():
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
     said = gpt1("sttus")
     assert said.returncode == 2
-    assert (
-        said.stderr == "error: no command 'sttus'; did you mean status? (gpt1 --help lists them)\n"
-    )
+    assert re.fullmatch(r"error: .*'sttus'.*\bstatus\?.*gpt1 --help.*\n", said.stderr)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +187,7 @@ def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
     assert perhaps("xyz", ["cola", "rte"]) == ""
     with pytest.raises(
         UserError,
-        match=(
-            r"no profile 'smal'; expected one of demo, official, paper, small; did you mean"
-            r" small\?$"
-        ),
+        match=r"'smal'.*demo, official, paper, small.*\bsmall\?$",
     ):
         compose("smal", [])
 
@@ -201,16 +196,13 @@ def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         UserError,
-        match=(
-            rf"^{re.escape(str(tmp_path))} is no checkout, .* in the root of one, or name a"
-            r" model by"
-        ),
+        match=rf"^{re.escape(str(tmp_path))} is no checkout",
     ):
         refuse_absent(WEIGHTS, VOCABULARY)
     (tmp_path / "dvc.yaml").touch()
     with pytest.raises(
         UserError,
-        match=r"no model has been trained here yet .*: gpt1 run pretrain@transformer makes",
+        match=r"gpt1 run pretrain@transformer",
     ):
         refuse_absent(WEIGHTS, VOCABULARY)
     refuse_absent(

@@ -71,7 +71,7 @@ ROOMS = {  # room -> what of ours it may import
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
         "gpt1/tracking/sync.py",
-        "gpt1/tracking/runs.py",
+        "gpt1/tracking/connection.py",
         "gpt1/tracking/datasets.py",
         "gpt1/inference/registered.py",
         "gpt1/inference/served.py",

@@ -12,6 +12,13 @@ PLACES = {
     "zero_shot": "5 zero-shot",
     "report": "6 report",
 }
+SUBJECTS = {  # stage -> what its runs are of
+    "pretrain": "network",
+    "finetune": "task",
+    "transfer": "task",
+    "zero_shot": "network",
+    "report": "report",
+}
 GROUPED = ("finetune", "ablate", "transfer")  # a run for each seed, under one for the task
 
 
@@ -23,11 +30,9 @@ def run_name(stage: str, name: str) -> str:
     """
     what, *parts = name.split("/")
     place = PLACES.get(stage, stage)
-    numbered = [part.split("-") for part in parts]
-    words = [
-        f"{word} {int(number):02d}" if word == "layers" else f"{word} {number}"
-        for word, number in numbered
-    ]
+    words = []
+    for word, number in (part.split("-") for part in parts):
+        words.append(f"{word} {int(number):02d}" if word == "layers" else f"{word} {number}")
     return " ".join((place.split()[0] if parts else place, what, *words))
 
 
@@ -45,13 +50,7 @@ def marks_of(params: Params, stage: str, name: str) -> dict[str, str]:
     if stage == "ablate":
         words = {"task": params.ablate[what].task, "variant": params.ablate[what].variant}
     else:
-        words = {
-            "task"
-            if stage in GROUPED
-            else "network"
-            if stage in ("pretrain", "zero_shot")
-            else "report": what
-        }
+        words = {SUBJECTS[stage]: what}
     return {"stage": stage} | words | dict(part.split("-", 1) for part in parts)
 
 

@@ -1,34 +1,18 @@
-"""MLflow's runs of a set of parameters, and how results become such runs; imported only by what
-talks to MLflow.
+"""How results become MLflow's runs; imported only by what talks to MLflow."""
 
-One experiment a profile; a parent run for each set of parameters; under it a run for each task and
-in that one for each seed, and runs for pre-training, zero-shot scores, tables and figures. Runs are
-found again by their tags, so nothing is sent twice.
-"""
-
-import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from filelock import FileLock
-from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, Run, RunTag
-
-from gpt1.base.files import LOGS, fingerprint, sha256_file, stage_folder
+from gpt1.base.files import sha256_file, stage_folder
 from gpt1.params.schema import Params
-from gpt1.tracking.address import tracking_uri
+from gpt1.tracking.connection import COMPLETE, Connection
 from gpt1.tracking.datasets import data_sets, source_fingerprints
-from gpt1.tracking.log import FLOW_RUN_URL, Point, log_path, tags, tokens_by_update
-from gpt1.tracking.names import group_of, marks_of, rerun, run_name
+from gpt1.tracking.log import FLOW_RUN_URL, tokens_by_update
+from gpt1.tracking.names import group_of
 from gpt1.tracking.pages import group_page, parent_page, run_page, table_page
-from gpt1.tracking.results import Group, Result, dotted, stage_params
+from gpt1.tracking.results import Group, Result
 
-LOCK_SECONDS = 60.0
-NOTE, COMPLETE, PARENT = "mlflow.note.content", "gpt1.complete", "mlflow.parentRunId"
-KIND = {  # its pages for training, not those for prompts and agents
-    "mlflow.experimentKind": "custom_model_development"
-}
+NOTE = "mlflow.note.content"
 MACHINE = {"cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty"}  # also on the parent
 COUNTS = {  # last numbers that are words of a run: a bar of one count tells nobody anything
     f"final/{key}": key
@@ -44,130 +28,14 @@ COUNTS = {  # last numbers that are words of a run: a bar of one count tells nob
 } | {"final/parameters.total": "parameters"}
 
 
-class MLflow:
-    """MLflow, opened at the experiment of a profile and the parent run of a set of parameters."""
+class MLflow(Connection):
+    """MLflow brought up to date with results."""
 
     def __init__(self, params: Params, began: float | None = None) -> None:
-        """Open it; a parent that is not there yet began at `began`, in seconds since 1970."""
-        for name in ("alembic", "mlflow"):
-            logging.getLogger(name).setLevel(logging.ERROR)
-        self.params = params
-        LOGS.mkdir(parents=True, exist_ok=True)
-        self.lock = FileLock(LOGS / "mlflow.lock", timeout=LOCK_SECONDS)
-        with self.lock:  # a fresh sqlite opened by several processes at once can be broken for good
-            self.client = MlflowClient(tracking_uri=tracking_uri())
-            experiment = self.client.get_experiment_by_name(params.profile)
-            self.experiment_id: str = (
-                experiment.experiment_id
-                if experiment
-                else self.client.create_experiment(params.profile, tags=dict(KIND))
-            )
-            self.parent_id = self._parent(began)
-        self.parent: Run = self.client.get_run(self.parent_id)
+        super().__init__(params, began)
         self.headlines: dict[str, float] = dict(self.parent.data.metrics)
         self.machines: dict[str, set[str]] = {}
         self.ended: dict[tuple[str, str | None], float] = {}
-
-    def _parent(self, began: float | None) -> str:
-        values = self.params.model_dump(mode="json")
-        digest = fingerprint(values)
-        identity = {"gpt1.stage": "all", "gpt1.params": digest}
-        more = {"profile": self.params.profile} | _source("gpt1 run")
-        return self._find_or_create(
-            f"{self.params.profile} {digest[:6]}", identity, more, began, dotted(values)
-        )
-
-    def _find(self, wanted: Mapping[str, str]) -> list[Run]:
-        query = " and ".join(f"tags.`{key}` = '{value}'" for key, value in wanted.items())
-        return list(self.client.search_runs([self.experiment_id], query, max_results=50))
-
-    def _create(
-        self, name: str, run_tags: dict[str, str], began: float | None, values: Mapping[str, str]
-    ) -> Run:
-        start = None if began is None else int(began * 1000)
-        run = self.client.create_run(self.experiment_id, start, run_tags, name)
-        flat = [Param(key, value[:6000]) for key, value in values.items()]
-        self.client.log_batch(run.info.run_id, params=flat)
-        return run
-
-    def _find_or_create(
-        self,
-        name: str,
-        identity: Mapping[str, str],
-        more: Mapping[str, str],
-        began: float | None,
-        values: Mapping[str, str],
-    ) -> str:
-        """The id of a run that stands above others, which ends where they do."""
-        if found := self._find(identity):
-            return str(found[0].info.run_id)
-        run = self._create(name, {**identity, **more}, began, values)
-        self.client.set_terminated(run.info.run_id, "FINISHED")
-        return str(run.info.run_id)
-
-    def run(self, stage: str, name: str, mark: str, digest: str, began: float | None = None) -> Run:
-        """The run of a stage's fingerprint: the one whose results are `digest`, else an unfinished
-        one, else a new one.
-        """
-        identity = {"gpt1.stage": stage, "gpt1.name": name, "gpt1.fingerprint": mark}
-        with self.lock:
-            found = self._find(identity)
-            for complete in (digest, None):
-                for run in found:
-                    if run.data.tags.get(COMPLETE) == complete:
-                        return run
-            above, known = self.parent_id, tags(log_path(stage, name))
-            if task := group_of(stage, name):
-                above = self._find_or_create(
-                    run_name(stage, task),
-                    self._group(stage, task),
-                    {PARENT: self.parent_id}
-                    | _source(rerun(stage, task))
-                    | marks_of(self.params, stage, task),
-                    began,
-                    {},
-                )
-            if (commit := known.get("git_commit", "unknown")) != "unknown":
-                known["mlflow.source.git.commit"] = commit
-            return self._create(
-                run_name(stage, name),
-                identity
-                | {PARENT: above}
-                | marks_of(self.params, stage, name)
-                | known
-                | _source(rerun(stage, name)),
-                began,
-                stage_params(self.params, stage, name),
-            )
-
-    def _group(self, stage: str, task: str) -> dict[str, str]:
-        """The tags by which the run of a task, above those of its seeds, is found."""
-        return {"gpt1.stage": stage, "gpt1.name": task, "gpt1.group": self.parent_id}
-
-    def sent(self, run: Run) -> set[tuple[str, int]]:
-        """Names and updates of the points that a run already has."""
-        history = self.client.get_metric_history
-        return {
-            (key, metric.step)
-            for key in run.data.metrics
-            for metric in history(run.info.run_id, key)
-        }
-
-    def send(
-        self,
-        run_id: str,
-        points: Iterable[Point],
-        sent: set[tuple[str, int]],
-        tokens: Mapping[int, float],
-    ) -> None:
-        """Send the points that are not among `sent`, with the times at which they were made.
-
-        `tokens` says how many had been trained on at an update: by these the curves stand there
-        once more.
-        """
-        metrics = (metric for point in points for metric in metrics_of(point, tokens))
-        fresh = [metric for metric in metrics if (metric.key, metric.step) not in sent]
-        self.client.log_batch(run_id, metrics=fresh)
 
     def project(self, result: Result) -> str:
         """Bring the run of a finished result up to date, sending nothing where it already is;
@@ -202,7 +70,7 @@ class MLflow:
             if inputs := data_sets(self.params, result.stage, result.name):
                 self.client.log_inputs(run_id, datasets=inputs)
             page = run_page(result.stage, result.name, result.final, result.folder.as_posix())
-            self._tag(run, result.tags | counts | {NOTE: page})
+            self.tag(run, result.tags | counts | {NOTE: page})
             self.client.set_terminated(
                 run_id, "FINISHED", end_time=None if end is None else int(end * 1000)
             )
@@ -225,7 +93,7 @@ class MLflow:
         """Tell the run above a task's seeds what they give together; where an earlier set of
         parameters made them it has no such run.
         """
-        for run in self._find(self._group(group.stage, group.name)):
+        for run in self.find(self.group(group.stage, group.name)):
             if run.data.tags.get(COMPLETE) != group.digest:
                 self.send(run.info.run_id, group.points, set(), {})
                 ended = self.ended.get((group.stage, group.name), float(group.points[0]["time"]))
@@ -235,7 +103,7 @@ class MLflow:
                     end_time=max(int(1000 * ended), run.info.start_time),
                 )
                 page = group_page(group.stage, group.name, group.points, group.folder.as_posix())
-                self._tag(run, {NOTE: page, COMPLETE: group.digest})
+                self.tag(run, {NOTE: page, COMPLETE: group.digest})
 
     def finish(self) -> None:
         """Bring the parent's page, tags, time and report up to date."""
@@ -255,28 +123,4 @@ class MLflow:
                 wanted[key] = sha256_file(path)[:16]
         if "gpt1.results.page" in dict(wanted.items() - there.items()):
             self.client.log_artifact(self.parent_id, str(page))
-        self._tag(self.parent, wanted)
-
-    def _tag(self, run: Run, wanted: Mapping[str, str]) -> None:
-        """Set the tags that a run does not have yet."""
-        news = wanted.items() - run.data.tags.items()
-        self.client.log_batch(run.info.run_id, tags=[RunTag(key, value) for key, value in news])
-
-
-def _source(command: str) -> dict[str, str]:
-    """What MLflow shows as the source of a run: the command that makes it again."""
-    return {"mlflow.source.name": command, "mlflow.source.type": "LOCAL"}
-
-
-def metrics_of(point: Point, tokens_at: Mapping[int, float]) -> Iterator[Metric]:
-    """A point's numbers, by update, and once more by tokens where it is known how many there had
-    been.
-    """
-    time, update = int(point["time"] * 1000), int(point["update"])
-    tokens = point.get("tokens", tokens_at.get(update))
-    for key, value in point.items():
-        if key in ("time", "update") or not isinstance(value, int | float):
-            continue
-        yield Metric(key, float(value), time, update)
-        if tokens is not None and key not in ("tokens", "epoch") and not key.startswith("system/"):
-            yield Metric(f"by_tokens/{key}", float(value), time, int(tokens))
+        self.tag(self.parent, wanted)
