@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.results.page import claims, comparison, cost, found, markdown, page, pictures, provenance
+from gpt1.results.document import Bullets, Grid, Heading, left_out
+from gpt1.results.page import claims, comparison, cost, found, html, page, pictures, provenance
 from gpt1.results.words import minus, number
 from gpt1.stages import scores as scores_stage
 
@@ -254,17 +255,20 @@ def test_pictures_keep_their_names_apart_and_lose_what_could_run(tmp_path):
     assert "#000000" in str(pictures.inline(tmp_path / "one.svg", "x", recoloured=False))
 
 
-def test_markdown_becomes_a_section_and_html_in_it_stays_text(tmp_path):
-    (tmp_path / "page.md").write_text(
-        "# Title\n\n## Part\n\n- a <b>bold</b> word\n\n|   | n |\n| --- | --: |\n| **row** | 1 |\n"
-    )
-    text = str(markdown.html(tmp_path / "page.md", {}, "Above"))
+def test_a_report_becomes_a_section_and_html_in_it_stays_text(tmp_path):
+    report = [
+        Heading(1, "Title"),
+        Heading(2, "Part"),
+        Bullets(("a <b>bold</b> word",)),
+        Grid(("", "n"), (("**row**", "1"),)),
+    ]
+    text = str(html.html(report, tmp_path, {}, "Above"))
     assert "Title" not in text
     assert "<h3>Part</h3>" in text
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert '<th scope="row"><strong>row</strong></th>' in text
     ElementTree.fromstring(f"<all>{text}</all>")  # every tag is closed in order
-    assert "<table>" not in markdown.html(tmp_path / "page.md", {}, "Above", with_tables=False)
+    assert "<table>" not in html.html(report, tmp_path, {}, "Above", with_tables=False)
 
 
 def test_a_source_s_checksum_is_what_sha256sum_tells(tmp_path, monkeypatch):
@@ -347,7 +351,9 @@ def test_what_was_found_and_left_out_in_words():
         "Of 2 claims of the paper, 1 confirmed, 0 not confirmed"
     )
     assert found.left_out(
-        {"Table 2": "text\n- Left out: SNLI.\n- x"}, claims, ["check", "encode@rte", "encode@cola"]
+        {"Table 2": list(left_out([Bullets(("x", "Left out: SNLI."))]))},
+        claims,
+        ["check", "encode@rte", "encode@cola"],
     ) == [
         ("Stages without results", "check; encode (rte, cola)"),
         ("Table 2", "SNLI."),

@@ -19,7 +19,6 @@ from gpt1.results.verdict import (
 )
 from gpt1.results.words import ONE_SEED, counted
 
-LEFT_OUT = "- Left out: "
 LOSSES = {
     "no_pretraining": "Pre-training is worth",
     "no_aux_lm": "The auxiliary language model is worth",
@@ -134,10 +133,10 @@ def claims_sentence(records: Sequence[Record]) -> str:
 
 
 def left_out(
-    pages: Mapping[str, str], claims: Sequence[Record], missing: Sequence[str]
+    lacks: Mapping[str, Sequence[str]], claims: Sequence[Record], missing: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """What is not on the page and why, as heading and words; `pages` are the reports' markdown by
-    title, `missing` unfinished stages.
+    """What is not on the page and why, as heading and words; `lacks` is what each report
+    leaves out, by title, `missing` unfinished stages.
     """
     groups: dict[str, list[str]] = {}
     for name in missing:
@@ -155,12 +154,7 @@ def left_out(
         if missing
         else []
     )
-    for title, text in pages.items():
-        told += [
-            (title, line.removeprefix(LEFT_OUT))
-            for line in text.splitlines()
-            if line.startswith(LEFT_OUT)
-        ]
+    told += [(title, what) for title, those in lacks.items() for what in those]
     reasons: dict[str, list[str]] = {}
     for one in claims:
         if one["verdict"] == NOT_MEASURED:

@@ -16,10 +16,11 @@ from gpt1.params.schema import Params, read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.plan.graph import expand
 from gpt1.pipeline.status.made_with import changed_parameters
+from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
 from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples
 from gpt1.results.page.cells import Sheet, read_records
-from gpt1.results.page.markdown import html
+from gpt1.results.page.html import html
 from gpt1.results.page.pictures import figure
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.tables import facts, made_up
@@ -69,6 +70,7 @@ class Part:
     sheets: tuple[Sheet, ...] = ()
     picture: str = ""
     text: str = ""
+    left_out: tuple[str, ...] = ()
     missing: str = ""
 
     @property
@@ -168,9 +170,6 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     }
     generated = read_json(SAMPLES) if SAMPLES.is_file() else None
     shared = read_json(CONTAMINATION) if CONTAMINATION.is_file() else None
-    pages = {
-        part.label: _text(part.name) for part in (*shown, *others.values()) if not part.missing
-    }
     return {
         "profile": params.profile,
         "changed": list(map(str, changed_parameters(stages, values))),
@@ -210,7 +209,9 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
             if shared
             else None
         ),
-        "left_out": found.left_out(pages, verdicts, missing),
+        "left_out": found.left_out(
+            {part.label: part.left_out for part in (*shown, *others.values())}, verdicts, missing
+        ),
         "stages_missing": missing,
         "stages": len(taken),
         "time": cost.by_stage(taken, plan, "Time by stage"),
@@ -228,14 +229,16 @@ def part_of(name: str, title: str, sheets: tuple[Sheet, ...], picture: str = "")
     there.
     """
     folder = stage_folder("report", name)
-    if not (folder / f"{name}.md").is_file():
+    if not (folder / DOCUMENT).is_file():
         return Part(name, title, missing=f"gpt1 run {name}")
+    document = read_document(folder)
     return Part(
         name,
         title,
         sheets,
         figure(folder / f"{name}.svg", picture) if picture else "",
-        html(folder / f"{name}.md", PICTURES, title, with_tables=name != "claims"),
+        html(document, folder, PICTURES, title, with_tables=name != "claims"),
+        tuple(left_out(document)),
     )
 
 
@@ -255,7 +258,3 @@ def _facts(params: Params) -> list[tuple[str, str]]:
         return [fact for fact in facts(params, list(params.tasks), "") if fact[0] != "Beside it"]
     except UserError as error:
         return [("Profile", params.profile), ("Not there yet", str(error))]
-
-
-def _text(name: str) -> str:
-    return stage_folder("report", name, f"{name}.md").read_text(encoding="utf-8")
