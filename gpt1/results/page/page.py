@@ -19,10 +19,11 @@ from gpt1.pipeline.status.made_with import changed_parameters
 from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
 from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples
-from gpt1.results.page.cells import Sheet, read_records
+from gpt1.results.page.cells import Sheet
 from gpt1.results.page.html import html
 from gpt1.results.page.pictures import figure
 from gpt1.results.paper import TABLE5, TABLES
+from gpt1.results.records import Record, read_records
 from gpt1.results.tables import facts, made_up
 from gpt1.sources.table import is_made_up
 
@@ -124,9 +125,8 @@ def rendered(told: Mapping[str, Any]) -> str:
 
 def gathered(params: Params, price: float | None) -> dict[str, Any]:
     """Everything on the page, from the files under data/."""
-    report = stage_folder("report")
-    tables = {name: read_records(report / name / f"{name}.csv") for name in (*TABLES, TABLE5.name)}
-    verdicts = read_records(report / "claims" / "claims.csv")
+    tables = {name: read_records(name) for name in (*TABLES, TABLE5.name)}
+    verdicts = read_records("claims")
     invented = made_up(params, list(params.tasks))
     columns = comparison.invented_titles(params)
     intervals = f"{INTERVALS.removeprefix('[low, high]: ')} {FEW_SEEDS}"
@@ -242,7 +242,7 @@ def part_of(name: str, title: str, sheets: tuple[Sheet, ...], picture: str = "")
     )
 
 
-def _ablations(records: list[dict[str, str]], invented: set[str]) -> tuple[Sheet, ...]:
+def _ablations(records: list[Record], invented: set[str]) -> tuple[Sheet, ...]:
     losses = comparison.ablation_losses(
         records, invented, "Table 5, what the whole model has over each variant, in points"
     )
