@@ -23,12 +23,7 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	gpt1 run
 	gpt1 sync
 	gpt1 report
-	@for table in data/report/table*/table*.md; do awk '/^#/ {print; print ""} /^\|/ {if (ended) exit; print; grid = 1; next} \
-	  /^$$/ && grid {if (ended) exit; ended = 1; print; next} ended {if (/^- (†|‡|¶)/) print; else exit}' "$$table"; echo; done
-	@LC_ALL=C awk -F'|' '/§/ {made = 1} /^Of /{print; print ""} /^\|/ && !/---/{for (i = 2; i < 9; i++) gsub(/^ +| +$$/, "", $$i); \
-	  wide = 31 + gsub(/[\200-\277]/, "&", $$5); printf "%-22s  %-" wide "s  %s\n", $$8, $$5, $$2} \
-	  END {if (made) print "\n§ on made-up tasks: the effect is there or not, its size does not compare with the paper'"'"'s"}' \
-	  data/report/claims/claims.md
+	@gpt1 table --brief
 	@echo
 	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \
 	  "Figure 2 of the paper: data/report/figure2/ (.svg, .png); learning curves: data/report/curves/." \

@@ -348,6 +348,7 @@ def test_the_stage_writes_its_files_twice_the_same():
         "claims.svg",
         "claims.tex",
         "metrics.json",
+        "page.json",
         "scores.parquet",
     ]
     claims_page.write(read_params(), folder)

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.results import figure2
+from gpt1.results.document import markdown
 from gpt1.results.drawing import apart
 from gpt1.results.paper import ZERO_SHOT
 from gpt1.results.transfer import by_layers
@@ -195,6 +196,7 @@ def test_numbers_of_real_tasks_beside_the_papers():
         "figure2.md",
         "left.csv",
         "metrics.json",
+        "page.json",
         "predictions.parquet",
         "right.csv",
         "scores.parquet",
@@ -233,8 +235,8 @@ def test_transfer_is_compared_on_its_own_seeds():
         0: {0: 50.0},
         2: {0: 70.0},
     }
-    assert "MNLI-m: one seed. The interval is over examples alone" in figure2.page(
-        read_params(), [curve], []
+    assert "MNLI-m: one seed. The interval is over examples alone" in markdown(
+        figure2.page(read_params(), [curve], [])
     )
 
 

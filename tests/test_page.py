@@ -19,7 +19,7 @@ from gpt1.commands import report as command
 from gpt1.pipeline.status.made_with import changed_since
 from gpt1.results import drawing
 from gpt1.results.page import page
-from gpt1.results.page.cells import read_records
+from gpt1.results.records import read_records
 from gpt1.results.terminal.table import show_table
 from gpt1.stages import report as stage
 
@@ -145,11 +145,9 @@ def test_an_interval_and_a_difference_by_hand(here):
         pytest.approx(90 + 1.96 * 3, abs=1.2),
     )
     written = next(
-        one
-        for one in read_records(Path("data/report/table2/table2.csv"))
-        if one["row"] == "ours" and one["column"] == "RTE"
+        one for one in read_records("table2") if one["row"] == "ours" and one["column"] == "RTE"
     )
-    assert (f"{float(written['low']):.1f}", f"{float(written['high']):.1f}") == (
+    assert (f"{written['low']:.1f}", f"{written['high']:.1f}") == (
         f"{low:.1f}",
         f"{high:.1f}",
     ), "as the report wrote it"
@@ -357,7 +355,8 @@ def test_time_and_cost_come_from_the_logs_of_the_run(here):
     [
         ("data/report/curves/pretraining.svg", "<svg"),
         ("data/pretrain/transformer/summary.json", "{"),
-        ("data/report/table2/table2.csv", "table,row\ntable2,ours\n"),
+        ("data/report/table2/scores.parquet", "table,row\ntable2,ours\n"),
+        ("data/report/table2/page.json", '[["grid", ["a"]]]'),
         ("data/generate/samples.json", '{"prompts": [{}]}'),
     ],
 )

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.results.page import claims, comparison, cost, found, markdown, page, pictures, provenance
+from gpt1.results.document import Bullets, Grid, Heading, left_out
+from gpt1.results.page import claims, comparison, cost, found, html, page, pictures, provenance
+from gpt1.results.records import write_scores
 from gpt1.results.words import minus, number
 from gpt1.stages import scores as scores_stage
 
@@ -32,7 +34,16 @@ def test_a_tone_follows_from_where_the_interval_lies(low, high, tone):
 
 def test_table_5_sets_losses_beside_the_paper_s():
     def record(
-        row, system, value, column, score="", low="", high="", variant="", task="", seeds=""
+        row,
+        system,
+        value,
+        column,
+        score=None,
+        low=None,
+        high=None,
+        variant=None,
+        task=None,
+        seeds=None,
     ):
         return {
             "row": row,
@@ -52,25 +63,25 @@ def test_table_5_sets_losses_beside_the_paper_s():
     records = [
         record("paper", name, "score", column, score)
         for name, column, score in (
-            (whole, "Avg", "74.7"),
-            (whole, "MRPC", "82.3"),
-            (lstm, "Avg", "69.1"),
-            (lstm, "MRPC", "83.2"),
+            (whole, "Avg", 74.7),
+            (whole, "MRPC", 82.3),
+            (lstm, "Avg", 69.1),
+            (lstm, "MRPC", 83.2),
         )
     ]
     for title, tasks in (("Avg", "mrpc rte"), ("MRPC", "mrpc")):
-        seeds = "1" if title == "Avg" else "2"
+        seeds = 1 if title == "Avg" else 2
         records += [
-            record("ours", whole, "score", title, "60.0", "55.0", "65.0", "full", tasks, seeds),
-            record("ours", lstm, "score", title, "50.0", "45.0", "55.0", "lstm", tasks, seeds),
+            record("ours", whole, "score", title, 60.0, 55.0, 65.0, "full", tasks, seeds),
+            record("ours", lstm, "score", title, 50.0, 45.0, 55.0, "lstm", tasks, seeds),
             record(
                 "ours",
                 lstm,
                 "full less variant",
                 title,
-                "10.0",
-                "4.0",
-                "16.0",
+                10.0,
+                4.0,
+                16.0,
                 "lstm",
                 tasks,
                 seeds,
@@ -96,23 +107,23 @@ def test_a_table_of_made_up_tasks_alone_has_no_column_of_differences_and_the_mea
             "task": task,
             "metric": metric,
             "score": score,
-            "low": "40.0",
-            "high": "60.0",
-            "sd": "2.0",
-            "seeds": "2",
-            "majority": "33.0",
-            "at_chance": "0",
-            "flagged_seeds": "1",
-            "compared_with": "88.0",
-            "difference": "-38.0",
-            "examples": "500",
+            "low": 40.0,
+            "high": 60.0,
+            "sd": 2.0,
+            "seeds": 2,
+            "majority": 33.0,
+            "at_chance": False,
+            "flagged_seeds": [1],
+            "compared_with": 88.0,
+            "difference": -38.0,
+            "examples": 500,
             "split": "dev",
             "weights": "last update",
         }
 
     records = [
-        record("MNLI-m", "accuracy", "50.0", "mnli"),
-        record("mean over 1", "mean", "50.0", "MNLI"),
+        record("MNLI-m", "accuracy", 50.0, "mnli"),
+        record("mean over 1", "mean", 50.0, "MNLI"),
     ]
     real, invented = (
         comparison.comparison(records, made_up, "Table 4") for made_up in ((), ("MNLI-m", "MNLI"))
@@ -133,21 +144,21 @@ def test_a_table_of_made_up_tasks_alone_has_no_column_of_differences_and_the_mea
     )
     assert (mean[5].scale.low, mean[5].scale.high, mean[5].scale.majority) == (40.0, 60.0, None)
     assert invented.rows[-1][4].scale.paper is None
-    both = record("RTE", "accuracy", "50.0", "rte")
+    both = record("RTE", "accuracy", 50.0, "rte")
     assert "§" in comparison.comparison([records[0], both], ["MNLI-m"], "").rows[0][3].text
 
 
 def test_a_claim_has_its_interval_in_a_column_of_its_own():
     one = {
         "statement": "It rises",
-        "made_up": "1",
+        "made_up": True,
         "where": "section 5",
         "verdict": "confirmed",
         "published": "-1.1",
         "unit": "points",
-        "ours": "-2.0",
-        "low": "-3.0",
-        "high": "-1.0",
+        "score": -2.0,
+        "low": -3.0,
+        "high": -1.0,
         "detail": "from -9.0 to -11.0",
         "basis": "8 tasks",
     }
@@ -157,9 +168,9 @@ def test_a_claim_has_its_interval_in_a_column_of_its_own():
             one
             | {
                 "unit": "sets that rise",
-                "ours": "3",
-                "low": "2",
-                "high": "4",
+                "score": 3.0,
+                "low": 2.0,
+                "high": 4.0,
                 "detail": "of 4",
             },
         ],
@@ -254,17 +265,20 @@ def test_pictures_keep_their_names_apart_and_lose_what_could_run(tmp_path):
     assert "#000000" in str(pictures.inline(tmp_path / "one.svg", "x", recoloured=False))
 
 
-def test_markdown_becomes_a_section_and_html_in_it_stays_text(tmp_path):
-    (tmp_path / "page.md").write_text(
-        "# Title\n\n## Part\n\n- a <b>bold</b> word\n\n|   | n |\n| --- | --: |\n| **row** | 1 |\n"
-    )
-    text = str(markdown.html(tmp_path / "page.md", {}, "Above"))
+def test_a_report_becomes_a_section_and_html_in_it_stays_text(tmp_path):
+    report = [
+        Heading(1, "Title"),
+        Heading(2, "Part"),
+        Bullets(("a <b>bold</b> word",)),
+        Grid(("", "n"), (("**row**", "1"),)),
+    ]
+    text = str(html.html(report, tmp_path, {}, "Above"))
     assert "Title" not in text
     assert "<h3>Part</h3>" in text
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert '<th scope="row"><strong>row</strong></th>' in text
     ElementTree.fromstring(f"<all>{text}</all>")  # every tag is closed in order
-    assert "<table>" not in markdown.html(tmp_path / "page.md", {}, "Above", with_tables=False)
+    assert "<table>" not in html.html(report, tmp_path, {}, "Above", with_tables=False)
 
 
 def test_a_source_s_checksum_is_what_sha256sum_tells(tmp_path, monkeypatch):
@@ -311,15 +325,15 @@ def test_what_was_found_and_left_out_in_words():
             "score": score,
             "at_chance": at_chance,
             "compared_with": compared,
-            "low": score and str(float(score) - 2),
-            "high": score and str(float(score) + 2),
-            "flagged_seeds": "",
+            "low": score and score - 2,
+            "high": score and score + 2,
+            "flagged_seeds": [],
         }
 
     records = [
-        record("SNLI", "95.0", "0", "89.9"),
-        record("RTE", "56.5", "1", "56.0"),
-        record("QNLI", "", "", "88.1"),
+        record("SNLI", 95.0, False, 89.9),
+        record("RTE", 56.5, True, 56.0),
+        record("QNLI", None, None, 88.1),
     ]
     assert (
         found.table_sentence(2, records, [])
@@ -327,11 +341,11 @@ def test_what_was_found_and_left_out_in_words():
         " with every seed; beside the paper 1 above, 1 with an interval that holds its number, 0"
         " below."
     )
-    alone = [one | {"seeds": "1"} for one in records]
+    alone = [one | {"seeds": 1} for one in records]
     assert found.table_sentence(2, alone, []).endswith("0 below, by intervals of one seed.")
     assert "beside" not in found.table_sentence(2, records, ["SNLI", "RTE"])
     assert (
-        found.table_sentence(2, [records[0] | {"flagged_seeds": "1"}], ["SNLI"])
+        found.table_sentence(2, [records[0] | {"flagged_seeds": [1]}], ["SNLI"])
         == "Table 2: 1 of 1 score measured, single seeds at chance on SNLI."
     )
     assert (
@@ -347,7 +361,9 @@ def test_what_was_found_and_left_out_in_words():
         "Of 2 claims of the paper, 1 confirmed, 0 not confirmed"
     )
     assert found.left_out(
-        {"Table 2": "text\n- Left out: SNLI.\n- x"}, claims, ["check", "encode@rte", "encode@cola"]
+        {"Table 2": list(left_out([Bullets(("x", "Left out: SNLI."))]))},
+        claims,
+        ["check", "encode@rte", "encode@cola"],
     ) == [
         ("Stages without results", "check; encode (rte, cola)"),
         ("Table 2", "SNLI."),
@@ -369,19 +385,37 @@ def test_headline_numbers_a_file_each_and_a_difference_only_where_the_table_has_
         1024,
         {"attention": 1},
     )
-    header = "row,column,task,metric,score,low,high,difference\n"
-    table, claims = (Path("data/report", name, f"{name}.csv") for name in ("table2", "claims"))
-    for path in (table, claims):
-        path.parent.mkdir(parents=True)
-    table.write_text(
-        f"{header}paper's"
-        " model,RTE,,accuracy,56.0,,,\nours,RTE,rte,accuracy,66.0,58.9343,73.0657,10.0\n"
-        "ours,SNLI,snli,accuracy,66.0,60.0,71.0,\nours,QNLI,qnli,accuracy,,,,\n"
-    )
-    claims.write_text(
-        "claim,ours,low,high,verdict\nlstm_below,8.0,6.0,10.0,confirmed\nlstm_size,8.0,6.0,10.0,not"
-        " confirmed\nother,,,,not measured\n"
-    )
+    table = [
+        {"row": "paper's model", "column": "RTE", "metric": "accuracy", "score": 56.0},
+        {
+            "row": "ours",
+            "column": "RTE",
+            "metric": "accuracy",
+            "score": 66.0,
+            "low": 58.9343,
+            "high": 73.0657,
+            "difference": 10.0,
+        },
+        {
+            "row": "ours",
+            "column": "SNLI",
+            "metric": "accuracy",
+            "score": 66.0,
+            "low": 60.0,
+            "high": 71.0,
+        },
+        {"row": "ours", "column": "QNLI", "metric": "accuracy"},
+    ]
+    effect = {"score": 8.0, "low": 6.0, "high": 10.0}
+    claims = [
+        {"claim": "lstm_below", "verdict": "confirmed", **effect},
+        {"claim": "lstm_size", "verdict": "not confirmed", **effect},
+        {"claim": "other", "verdict": "not measured"},
+    ]
+    for name, rows in (("table2", table), ("claims", claims)):
+        folder = Path("data/report", name)
+        folder.mkdir(parents=True)
+        write_scores(folder, rows)
     scores_stage.main()
     found = {
         path.relative_to("data/report/scores").as_posix(): json.loads(path.read_text())

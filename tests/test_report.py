@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.results.formats import escaped, latex, markdown
+from gpt1.results.document import markdown
+from gpt1.results.formats import escaped, latex
 from gpt1.results.paper import TABLES
 from gpt1.results.picture import svg
 from gpt1.results.scores import Cell, Measured, glue_cells, our_glue_mean, table_cells
@@ -73,7 +74,7 @@ def test_caption_tells_a_small_run_from_the_papers():
     Path("params.yaml").write_text(json.dumps(values))
     made_results.simple("rte", 90, 100)
     made_results.write_task("snli", {"dev": [0, 1]}, {0: {"dev/last": [0, 1], "dev/best": [0, 1]}})
-    for text in (markdown(laid_out("table2")), latex(laid_out("table2"))):
+    for text in (markdown(laid_out("table2").document), latex(laid_out("table2"))):
         for fact in (
             "own books: 86 books, 12.3 M words, 15.1 M tokens",
             "4 layers of width 256, 4.6 M parameters",
@@ -85,7 +86,7 @@ def test_caption_tells_a_small_run_from_the_papers():
         ):
             assert fact in text
         assert "made_up" in text.replace(r"\_", "_")
-    assert "all rows of every task" in markdown(laid_out("table3"))
+    assert "all rows of every task" in markdown(laid_out("table3").document)
 
 
 def test_the_stage_writes_its_files_twice_the_same():
@@ -97,6 +98,7 @@ def test_the_stage_writes_its_files_twice_the_same():
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert sorted(before) == [
         "metrics.json",
+        "page.json",
         "predictions.parquet",
         "scores.parquet",
         "table4.csv",
@@ -271,14 +273,14 @@ def test_a_picture_shows_every_column_and_the_paper_only_where_it_compares():
 def test_a_made_up_table_is_compared_with_nothing():
     made_results.simple("qnli", 90, 100)
     made_results.write_params(["qnli"], [0])
-    real = markdown(laid_out("table2"))
+    real = markdown(laid_out("table2").document)
     made_results.write_params(
         ["qnli"],
         [0],
         world={"town": {"seed": 0, "books": 1, "pages": 1}},
         sources={"qnli": {"group": "tasks", "folder": "world/town"}},
     )
-    invented = markdown(laid_out("table2"))
+    invented = markdown(laid_out("table2").document)
     for words in ("ours less the paper's", "¶", "QNLI v2"):
         assert words in real
         assert words not in invented

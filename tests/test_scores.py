@@ -15,7 +15,8 @@ import pytest
 from gpt1.params.schema import read_params
 from gpt1.results.ablations import ablation
 from gpt1.results.answers import read_answers
-from gpt1.results.formats import CSV_COLUMNS, as_csv, markdown, metrics
+from gpt1.results.document import markdown
+from gpt1.results.formats import CSV_COLUMNS, as_csv, metrics
 from gpt1.results.formats import rows as records_of
 from gpt1.results.paper import TABLES
 from gpt1.results.scores import glue_cells, our_glue_mean, table_cells
@@ -85,7 +86,7 @@ def test_one_seed_has_no_deviation():
     measured = cells("table2")["RTE", "accuracy"].measured
     assert (measured.mean, measured.deviation, measured.flagged) == (90.0, None, ())
     assert measured.standard_error == pytest.approx(3.0)  # sqrt(.9 * .1 / 100)
-    assert re.search(r"\| +\*\*90\.0\*\* \|", markdown(laid_out("table2")))
+    assert re.search(r"\| +\*\*90\.0\*\* \|", markdown(laid_out("table2").document))
 
 
 def test_mnli_and_race_parts_are_scored_on_their_own_rows():
@@ -166,7 +167,7 @@ def test_chance_and_one_class_are_flagged_by_seed():
     measured = cells("table2")["RTE", "accuracy"].measured
     assert measured.scores == {0: 95.0, 1: 50.0, 2: 50.0}
     assert (measured.one_class, measured.flagged, measured.at_chance) == ((1,), (1, 2), False)
-    text = markdown(laid_out("table2"))
+    text = markdown(laid_out("table2").document)
     assert "65.0 ± 26.0†‡" in text
     assert re.search(
         r"^- † .*RTE acc, seeds 1, 2 of 3 \(mean of the others 95\.0\)", text, re.MULTILINE
@@ -184,7 +185,7 @@ def test_chance_and_one_class_are_flagged_by_seed():
 def test_no_legend_where_no_sign_stands():
     made_results.write_params(["rte"], [0])
     made_results.simple("rte", right=90, of=100)
-    assert "| split" in (text := markdown(laid_out("table2")))
+    assert "| split" in (text := markdown(laid_out("table2").document))
     assert "looks at no input." in text
     assert "- † " not in text
 
@@ -244,7 +245,9 @@ def test_intervals_are_the_same_in_every_table_and_cover_both_metrics_of_glue():
     assert metrics(TABLES["table4"], cells4, glue)["table4"]["glue_tasks_there"][
         "low"
     ] == pytest.approx(low, abs=1e-4)
-    assert f"[{low:.1f}, {high:.1f}]" in markdown(page(params, TABLES["table4"], cells4, glue))
+    assert f"[{low:.1f}, {high:.1f}]" in markdown(
+        page(params, TABLES["table4"], cells4, glue).document
+    )
 
 
 @pytest.mark.parametrize(("right", "flagged"), [(50, True), (59, True), (60, False), (40, True)])
@@ -277,7 +280,7 @@ def test_qnli_v2_is_compared_with_its_own_number():
             compared,
             pytest.approx(90.0 - compared),
         )
-        assert ("¶" in markdown(laid_out("table2"))) is marked
+        assert ("¶" in markdown(laid_out("table2").document)) is marked
 
 
 def write_glue(tasks: list[str], right: int) -> None:
@@ -295,7 +298,7 @@ def write_glue(tasks: list[str], right: int) -> None:
 
 def test_glue_is_not_given_where_tasks_are_missing():
     write_glue(["rte", "sst2"], right=80)
-    text = markdown(laid_out("table4"))
+    text = markdown(laid_out("table4").document)
     header, *rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][:10]
     ours = next(row for row in rows if "this run" in row[0])
     place = [name.strip() for name in header].index("GLUE")
@@ -310,7 +313,7 @@ def test_glue_is_not_given_where_tasks_are_missing():
 def test_a_flagged_run_in_the_glue_mean_is_named():
     write_glue(["rte", "sst2"], right=80)
     made_results.simple("rte", right=50, of=100)
-    text = markdown(laid_out("table4"))
+    text = markdown(laid_out("table4").document)
     assert "**65.0†**" in text
     assert "are in it, of RTE." in text
 
@@ -318,7 +321,7 @@ def test_a_flagged_run_in_the_glue_mean_is_named():
 def test_no_glue_task_at_all():
     made_results.write_params(["snli"], [0])
     made_results.write_task("snli", {"dev": [0, 1]}, {0: {"dev/last": [0, 1], "dev/best": [0, 1]}})
-    assert "GLUE: none of its nine tasks is there" in markdown(laid_out("table4"))
+    assert "GLUE: none of its nine tasks is there" in markdown(laid_out("table4").document)
 
 
 def test_seeds_come_from_the_tasks_own_row():
@@ -351,7 +354,7 @@ def test_qqp_s_f1_on_dev_is_shown_and_compared_with_nothing():
     glue = our_glue_mean(glue_cells(params))
     assert glue.mean == pytest.approx((88.0 + 90.0) / 2)
     assert glue.published == pytest.approx((88.5 + 56.0) / 2)
-    text = markdown(laid_out("table4"))
+    text = markdown(laid_out("table4").document)
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "|" in line]
     header, lines = rows[0], {row[1]: row for row in rows}
     place = header.index("QQP (F1)")

@@ -24,7 +24,8 @@ from gpt1.results.ablations import ablation
 from gpt1.results.bootstrap import Sample, over_seeds, within_range
 from gpt1.results.claims import ablation_claims
 from gpt1.results.claims_page import row_of
-from gpt1.results.formats import as_csv, markdown
+from gpt1.results.document import markdown
+from gpt1.results.formats import as_csv
 from gpt1.results.paper import TABLE5
 from gpt1.results.verdict import UNDECIDED
 from gpt1.stages.report import main
@@ -78,7 +79,7 @@ def report():
     params = read_params()
     table = ablation(params)
     rows = list(csv.DictReader(as_csv(records(params, table, "caption"), CSV_COLUMNS).splitlines()))
-    return markdown(page(params, table)), metrics(table)["table5"], rows
+    return markdown(page(params, table).document), metrics(table)["table5"], rows
 
 
 def recomputed(system, task, seed):
@@ -369,6 +370,7 @@ def test_equal_results_give_equal_bytes_and_whole_latex(monkeypatch, capsys):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert sorted(before) == [
         "metrics.json",
+        "page.json",
         "predictions.parquet",
         "scores.parquet",
         "table5.csv",

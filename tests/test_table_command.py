@@ -15,12 +15,21 @@ import pytest
 from rich.console import Console
 
 from gpt1.base.errors import UserError
-from gpt1.results.formats import grid as written
-from gpt1.results.terminal import markdown
+from gpt1.base.terminal import plain
+from gpt1.results.document import (
+    Bullets,
+    Grid,
+    Heading,
+    Picture,
+    facts,
+    read_document,
+    write_document,
+)
+from gpt1.results.records import SCORES, read_records, write_scores
 from gpt1.results.terminal.compare import Difference, compare
 from gpt1.results.terminal.other import cache_folder, other_numbers
 from gpt1.results.terminal.page import print_page
-from gpt1.results.terminal.table import show_table
+from gpt1.results.terminal.table import show_brief, show_table
 
 ROOT = Path(__file__).parents[1]
 HEADER = ("", *(f"column {number}" for number in range(9)))
@@ -31,10 +40,14 @@ ROWS = [
     )
     for length in (10, 20)
 ]
-PAGE = (
-    "# Table 2 of the paper\n\n- **Profile**: tiny\n- a note with"
-    f" \x1b[31mcolour\x07\n\n{written(HEADER, ROWS)}\n\n![a picture](x.svg)\n\n- † chance\n"
-)
+PAGE = [
+    Heading(1, "Table 2 of the paper"),
+    facts((("Profile", "tiny with \x1b[31mcolour\x07"),)),
+    Grid(HEADER, tuple(ROWS)),
+    Bullets(("† chance",)),
+    Picture("x.svg", "a picture"),
+    Bullets(("a note",)),
+]
 CONFIG = "[core]\n    analytics = false\n"
 GRAPH = (
     "stages:\n  table2:\n    cmd: cp -r made data/report/table2\n    deps: [made]\n    outs:"
@@ -48,7 +61,8 @@ def numbers(mean: float) -> str:
 
 def make(folder: Path, mean: float) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "table2.md").write_text(PAGE)
+    write_document(folder, "table2", PAGE)
+    write_scores(folder, [{"table": "table2", "column": "RTE", "score": mean}])
     (folder / "table2.tex").write_text("\\begin{table}\n")
     (folder / "table2.csv").write_text(
         f"table,column,score,reason\ntable2,RTE,{mean},\ntable2,SNLI,,left out\n"
@@ -63,17 +77,32 @@ def here(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_a_page_that_was_written_is_read_back():
-    first, second, note, grid, last = markdown.blocks(PAGE)
-    assert first == markdown.Line("#", "Table 2 of the paper")
-    assert (second.mark, note.mark, last.text) == ("-", "-", "† chance")
-    assert grid == markdown.Grid(HEADER, tuple(ROWS))
-    assert markdown.cells(r"| a \| b | c |") == ("a | b", "c")
+def test_a_page_that_was_written_is_read_back(here):
+    folder = Path("data/report/table2")
+    assert read_document(folder) == PAGE
+    (folder / "page.json").write_text('[["grid", ["a"]]]')
+    with pytest.raises(UserError, match="make it anew: dvc repro -f -s table2"):
+        read_document(folder)
+
+
+def test_brief_has_scores_and_signs_and_no_notes(here, capsys):
+    show_brief(["table2", "table3"])  # the second has not been made
+    said = capsys.readouterr().out
+    for word in ("# Table 2 of the paper", "- † chance", *(cell for row in ROWS for cell in row)):
+        assert word in said
+    assert "a note" not in said
+    assert "tiny" not in said
+    with pytest.raises(UserError, match="data/report/table3"):
+        show_brief(["table3"])
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_a_wide_table_is_divided_and_no_number_is_cut(width, capsys):
-    print_page(Console(width=width, color_system=None, highlight=False), "table2", PAGE)
+def test_a_wide_table_is_divided_and_no_number_is_cut(here, width, capsys):
+    print_page(
+        Console(width=width, color_system=None, highlight=False),
+        "table2",
+        read_document(Path("data/report/table2"), plain),
+    )
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= width
     assert not {"\x1b", "\x07"} & set(said), "a file steers the terminal"
@@ -100,6 +129,14 @@ def test_formats_are_the_files_as_they_are(here, capsys):
     }
 
 
+def test_parquet_is_the_file_with_every_number_typed(here, capsysbinary):
+    show_table("table2", "parquet", None, [])
+    Path("piped").mkdir()
+    Path("piped", SCORES).write_bytes(capsysbinary.readouterr().out)
+    (one,) = read_records("table2", Path("piped"))
+    assert (one["column"], one["score"], one["low"]) == ("RTE", 70.0, None)
+
+
 def test_what_is_not_there_says_how_to_make_it(here):
     with pytest.raises(
         UserError,
@@ -113,7 +150,8 @@ def test_what_is_not_there_says_how_to_make_it(here):
         show_table("table3", "terminal", None, [])
     Path("data/report/table2/table2.tex").unlink()
     with pytest.raises(
-        UserError, match="table2 is not written as tex; expected one of csv, markdown, json"
+        UserError,
+        match="table2 is not written as latex; expected one of csv, markdown, parquet, json",
     ):
         show_table("table2", "latex", None, [])
     with pytest.raises(UserError, match="neither a folder nor a worktree nor a revision"):

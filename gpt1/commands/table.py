@@ -18,16 +18,18 @@ Examples:
     gpt1 table table2 --against HEAD~1    the run whose dvc.lock that commit has
 
     gpt1 table table5 --json | jq .metrics
+
+    gpt1 table --brief                    every table's scores and every verdict
 """
 
 
 def table(
     name: Annotated[
-        Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"],
+        Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"] | None,
         typer.Argument(help="Which: table2 … table5, figure2, claims, curves.", show_default=False),
-    ],
+    ] = None,
     format_: Annotated[
-        Literal["terminal", "markdown", "csv", "latex", "json"],
+        Literal["terminal", "markdown", "csv", "latex", "json", "parquet"],
         typer.Option("--format", help="How: for a terminal, or a file of the report as it is."),
     ] = "terminal",
     against: Annotated[
@@ -40,11 +42,27 @@ def table(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="For a program; as --format json.")] = False,
+    brief: Annotated[
+        bool,
+        typer.Option(
+            "--brief",
+            help="Scores and verdicts alone: of NAME, or of all tables and claims.",
+        ),
+    ] = False,
 ) -> None:
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
     """
     from gpt1.pipeline.status.made_with import changed_since
-    from gpt1.results.terminal.table import show_table
+    from gpt1.results.terminal.table import BRIEF, show_brief, show_table
 
+    if brief:
+        if name not in (*BRIEF, None) or format_ != "terminal" or json or against is not None:
+            raise typer.BadParameter(
+                f"--brief knows {', '.join(BRIEF)} or none of them, and no other option"
+            )
+        show_brief([name] if name else BRIEF)
+        return
+    if name is None:
+        raise typer.BadParameter("Missing argument 'name': table2, table3, …, or --brief for all")
     show_table(name, "json" if json else format_, against, changed_since(name))

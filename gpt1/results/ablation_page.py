@@ -20,6 +20,7 @@ from gpt1.results.ablations import (
 )
 from gpt1.results.answers import FULL
 from gpt1.results.bootstrap import Estimate
+from gpt1.results.document import LEFT_OUT, Grid
 from gpt1.results.notes import (
     CHANCE,
     FEW_SEEDS,
@@ -32,7 +33,7 @@ from gpt1.results.notes import (
 )
 from gpt1.results.paper import QNLI_V1_TRAIN_ROWS, QNLI_V2_SCORE, TABLE5
 from gpt1.results.scores import LAST_UPDATE
-from gpt1.results.tables import Grid, Page, between, facts
+from gpt1.results.tables import Page, between, facts
 from gpt1.results.words import NONE, alone, large, number, signed, spread
 from gpt1.sources.table import is_made_up
 
@@ -397,7 +398,7 @@ def _notes(params: Params, table: Ablation) -> list[str]:
         left = "; ".join(
             f"{', '.join(dict.fromkeys(cells))} ({reason})" for reason, cells in reasons.items()
         )
-        lines.append(f"Left out: {left}; gpt1 profile says how to get what is missing.")
+        lines.append(f"{LEFT_OUT}{left}; gpt1 profile says how to get what is missing.")
     if others := [system for system in table.systems if paper_row(system) is None]:
         lines.append(f"Not in the paper: {', '.join(others)}.")
     if "qqp" in params.tasks and not is_made_up(params.sources["qqp"].folder):

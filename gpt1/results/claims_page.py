@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from gpt1.base.files import write_json
 from gpt1.params.schema import Params
+from gpt1.results import document as documents
 from gpt1.results import drawing
 from gpt1.results.ablation_page import caption_facts
 from gpt1.results.ablations import ablation
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
 from gpt1.results.claims import POINTS, RANKS, ablation_claims, transfer_claims
-from gpt1.results.formats import as_csv, escaped, grid
+from gpt1.results.document import Block, Bullets, Grid, Heading, Paragraph, write_document
+from gpt1.results.formats import as_csv, escaped
 from gpt1.results.notes import FEW_SEEDS
 from gpt1.results.records import write_scores
 from gpt1.results.verdict import (
@@ -82,8 +84,7 @@ def write(params: Params, folder: Path) -> str:
     table = ablation(params)
     claims = [*ablation_claims(params, table), *transfer_claims(params), *zero_shot_claims(params)]
     facts = caption_facts(params, table)
-    text = markdown(facts, claims)
-    (folder / "claims.md").write_text(text, encoding="utf-8")
+    text = write_document(folder, "claims", document(facts, claims))
     (folder / "claims.tex").write_text(latex(facts, claims), encoding="utf-8")
     rows = records(params, claims)
     write_scores(folder, rows)
@@ -157,20 +158,15 @@ def notes(claims: Sequence[Claim]) -> list[str]:
     return lines
 
 
-def markdown(facts: Sequence[tuple[str, str]], claims: Sequence[Claim]) -> str:
-    """The claims as GitHub's markdown."""
-    return (
-        "\n\n".join(
-            [
-                f"# {HEADING}",
-                "\n".join(f"- **{name}**: {text}" for name, text in facts),
-                summary(claims),
-                grid(HEADER, [row_of(claim) for claim in claims]),
-                "\n".join(f"- {note}" for note in notes(claims)),
-            ]
-        )
-        + "\n"
-    )
+def document(facts: Sequence[tuple[str, str]], claims: Sequence[Claim]) -> list[Block]:
+    """The claims in the order in which they are read."""
+    return [
+        Heading(1, HEADING),
+        documents.facts(facts),
+        Paragraph(summary(claims)),
+        Grid(HEADER, tuple(map(row_of, claims))),
+        Bullets(tuple(notes(claims))),
+    ]
 
 
 def summary(claims: Sequence[Claim]) -> str:

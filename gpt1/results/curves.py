@@ -10,8 +10,17 @@ from typing import Any
 from gpt1.base.files import write_json
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Finetune, Params
+from gpt1.results.document import (
+    LEFT_OUT,
+    Block,
+    Bullets,
+    Grid,
+    Heading,
+    Paragraph,
+    Picture,
+    write_document,
+)
 from gpt1.results.drawing import NETWORK_TITLES, write_pictures
-from gpt1.results.formats import grid
 from gpt1.results.training import SMOOTHING, Trained, networks, read_training, smoothed
 from gpt1.results.training_pictures import (
     Rates,
@@ -51,9 +60,7 @@ def write(params: Params, folder: Path) -> str:
             for name, count in (*in_order(parts), ("total", parts["total"]))
         )
     write_json(folder / "metrics.json", {"curves": metrics(trained)})
-    text = page(params, trained, before, after)
-    (folder / "curves.md").write_text(text, encoding="utf-8")
-    return text
+    return write_document(folder, "curves", page(params, trained, before, after))
 
 
 def without_pretraining(params: Params, folder: Path) -> str:
@@ -63,21 +70,18 @@ def without_pretraining(params: Params, folder: Path) -> str:
         f" {100 * one.warmup:g} % of updates."
         for one in finetuning_rates(params)
     ]
-    text = (
-        "\n\n".join(
-            [
-                "# Learning rates, pre-training and parameters",
-                f"Profile {params.profile}: imported weights, so no pre-training and no curve of"
-                " one.",
-                "## Learning rate",
-                _bullets(rates),
-            ]
-        )
-        + "\n"
-    )
     write_json(folder / "metrics.json", {"curves": {}})
-    (folder / "curves.md").write_text(text, encoding="utf-8")
-    return text
+    told = f"Profile {params.profile}: imported weights, so no pre-training and no curve of one."
+    return write_document(
+        folder,
+        "curves",
+        [
+            Heading(1, "Learning rates, pre-training and parameters"),
+            Paragraph(told),
+            Heading(2, "Learning rate"),
+            Bullets(tuple(rates)),
+        ],
+    )
 
 
 def pretraining_rates(params: Params, updates: int) -> Rates:
@@ -129,8 +133,10 @@ def metrics(trained: Sequence[Trained]) -> dict[str, Any]:
     }
 
 
-def page(params: Params, trained: Sequence[Trained], before: Rates, after: Sequence[Rates]) -> str:
-    """Pictures, tables and notes as markdown."""
+def page(
+    params: Params, trained: Sequence[Trained], before: Rates, after: Sequence[Rates]
+) -> list[Block]:
+    """Pictures, tables and notes."""
     peak = max(1, params.pretrain.warmup_updates)
     rates = [
         f"Pre-training: {before.name}, {trained[0].updates:,} updates, warm-up"
@@ -156,31 +162,30 @@ def page(params: Params, trained: Sequence[Trained], before: Rates, after: Seque
         f"Gradient norm: global, before it is clipped at {params.pretrain.max_gradient_norm:g}.",
     ]
     if "lstm" not in networks(params):
-        drawn.append("Left out: the LSTM, which no variant of params.yaml asks for.")
-    parts = [
-        "# Learning rates, pre-training and parameters",
-        f"Profile {params.profile}; pre-trained on {params.clean.corpus_name}.",
-        "## Learning rate",
-        "![learning rates](learning-rate.svg)",
-        _bullets(rates),
-        "## Pre-training",
-        "![pre-training curves](pretraining.svg)",
+        drawn.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
+    return [
+        Heading(1, "Learning rates, pre-training and parameters"),
+        Paragraph(f"Profile {params.profile}; pre-trained on {params.clean.corpus_name}."),
+        Heading(2, "Learning rate"),
+        Picture("learning-rate.svg", "learning rates"),
+        Bullets(tuple(rates)),
+        Heading(2, "Pre-training"),
+        Picture("pretraining.svg", "pre-training curves"),
         _training_table(trained),
-        _bullets(drawn),
-        "## Parameters by component",
-        "![parameters by component](parameters.svg)",
+        Bullets(tuple(drawn)),
+        Heading(2, "Parameters by component"),
+        Picture("parameters.svg", "parameters by component"),
         _parameter_table({one.network: one.parameters for one in trained}),
-        _bullets(
-            [
+        Bullets(
+            (
                 "The output layer is the token embeddings again (tied), so it has no parameters of"
-                " its own; special symbols and the classifier come with fine-tuning."
-            ]
+                " its own; special symbols and the classifier come with fine-tuning.",
+            )
         ),
     ]
-    return "\n\n".join(parts) + "\n"
 
 
-def _training_table(trained: Sequence[Trained]) -> str:
+def _training_table(trained: Sequence[Trained]) -> Grid:
     header = (
         "",
         "updates",
@@ -190,9 +195,9 @@ def _training_table(trained: Sequence[Trained]) -> str:
         "perplexity a token",
         "perplexity a word",
     )
-    return grid(
+    return Grid(
         header,
-        [
+        tuple(
             (
                 NETWORK_TITLES[one.network],
                 f"{one.updates:,}",
@@ -203,19 +208,19 @@ def _training_table(trained: Sequence[Trained]) -> str:
                 f"{one.heldout_word_perplexity:.2f}",
             )
             for one in trained
-        ],
+        ),
     )
 
 
-def _parameter_table(counts: Mapping[str, Mapping[str, int]]) -> str:
+def _parameter_table(counts: Mapping[str, Mapping[str, int]]) -> Grid:
     """Components in rows, networks in columns with each share; the total last."""
     names = dict.fromkeys(name for parts in counts.values() for name, _ in in_order(parts))
-    header = [
+    header = (
         "component",
         *(text for network in counts for text in (NETWORK_TITLES[network], "share")),
-    ]
-    rows = [
-        [
+    )
+    rows = tuple(
+        (
             name.replace("_", " "),
             *(
                 text
@@ -226,11 +231,7 @@ def _parameter_table(counts: Mapping[str, Mapping[str, int]]) -> str:
                     else (NONE, NONE)
                 )
             ),
-        ]
+        )
         for name in (*names, "total")
-    ]
-    return grid(header, rows)
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+    )
+    return Grid(header, rows)

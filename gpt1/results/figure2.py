@@ -12,8 +12,18 @@ from gpt1.base.files import write_json
 from gpt1.params.schema import Params
 from gpt1.results import panels
 from gpt1.results.answers import transfer_answers
+from gpt1.results.document import (
+    LEFT_OUT,
+    Block,
+    Bullets,
+    Grid,
+    Heading,
+    Paragraph,
+    Picture,
+    write_document,
+)
 from gpt1.results.drawing import NETWORK_TITLES, write_pictures
-from gpt1.results.formats import as_csv, bounds_of, grid
+from gpt1.results.formats import as_csv, bounds_of
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
 from gpt1.results.records import write_predictions, write_scores
@@ -77,9 +87,7 @@ def write(params: Params, folder: Path) -> str:
     ):
         (folder / f"{name}.csv").write_text(as_csv(lines, columns), encoding="utf-8")
     write_json(folder / "metrics.json", {"figure2": metrics(curves, found)})
-    text = page(params, curves, found)
-    (folder / "figure2.md").write_text(text, encoding="utf-8")
-    return text
+    return write_document(folder, "figure2", page(params, curves, found))
 
 
 def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[dict[str, Any]]:
@@ -188,30 +196,29 @@ def metrics(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> dict[s
     return {"layers": layers, "zero_shot": zero_shot}
 
 
-def page(params: Params, curves: Sequence[Transferred], found: Sequence[Behaviour]) -> str:
-    """Captions, pictures, both tables and notes as markdown."""
+def page(params: Params, curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[Block]:
+    """Captions, pictures, both tables and notes."""
     model = params.model
     layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
     facts = (
         f"Profile {params.profile}; pre-trained on {params.clean.corpus_name}; {layers} of width"
         f" {model.width}."
     )
-    parts = [
-        "# Figure 2 of the paper: layer transfer and zero-shot behaviours",
-        facts,
-        "## Left: the effect of transferring more layers",
-        "![layers transferred](figure2-left.svg)",
+    return [
+        Heading(1, "Figure 2 of the paper: layer transfer and zero-shot behaviours"),
+        Paragraph(facts),
+        Heading(2, "Left: the effect of transferring more layers"),
+        Picture("figure2-left.svg", "layers transferred"),
         _layer_table(curves),
-        _bullets(_layer_notes(params, curves)),
-        "## Right: zero-shot behaviours over pre-training",
-        "![zero-shot behaviours](figure2-right.svg)",
+        Bullets(tuple(_layer_notes(params, curves))),
+        Heading(2, "Right: zero-shot behaviours over pre-training"),
+        Picture("figure2-right.svg", "zero-shot behaviours"),
         *(
             _zero_shot_table([one for one in found if one.network == network])
             for network in PLOTTED_NETWORKS
         ),
-        _bullets(_zero_shot_notes(params, found)),
+        Bullets(tuple(_zero_shot_notes(params, found))),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _rise(curve: Transferred) -> float:
@@ -220,21 +227,21 @@ def _rise(curve: Transferred) -> float:
     return means[-1] - means[0]
 
 
-def _layer_table(curves: Sequence[Transferred]) -> str:
+def _layer_table(curves: Sequence[Transferred]) -> Grid:
     """Mean with its interval by layers, a row a number of layers; then the rise."""
     if not curves:
-        return ""
-    header = [
+        return Grid((), ())
+    header = (
         "layers transferred",
         *(
             f"{curve.title} {curve.measured.split} ({METRIC_WORDS[curve.metric]}), "
             f"{counted(len(curve.seeds), 'seed')}"
             for curve in curves
         ),
-    ]
+    )
     counts = sorted({count for curve in curves for count in curve.points})
     rows = [
-        [
+        (
             str(count),
             *(
                 (
@@ -244,16 +251,16 @@ def _layer_table(curves: Sequence[Transferred]) -> str:
                 )
                 for curve in curves
             ),
-        ]
+        )
         for count in counts
     ]
-    return grid(
+    return Grid(
         header,
-        [
+        (
             *rows,
-            ["most less fewest", *(signed(_rise(curve)) for curve in curves)],
-            ["majority class", *(number(curve.measured.majority) for curve in curves)],
-        ],
+            ("most less fewest", *(signed(_rise(curve)) for curve in curves)),
+            ("majority class", *(number(curve.measured.majority) for curve in curves)),
+        ),
     )
 
 
@@ -295,24 +302,24 @@ def _layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
         )
     if missing := [TASKS[task].title for task in FIGURE2_LAYERS if task not in params.transfer]:
         lines.append(
-            f"Left out: {' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
+            f"{LEFT_OUT}{' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
             " row in transfer of params.yaml."
         )
     return lines
 
 
-def _zero_shot_table(found: Sequence[Behaviour]) -> str:
+def _zero_shot_table(found: Sequence[Behaviour]) -> Grid:
     """One network: relative performance and, in brackets, the score x 100, a row a snapshot."""
     if not found:
-        return ""
-    header = [
+        return Grid((), ())
+    header = (
         f"{NETWORK_TITLES[found[0].network]}, update",
         *(f"{one.scale.title} ({METRIC_WORDS[one.metric]})" for one in found),
-    ]
+    )
     points = [{point.update: point for point in one.points} for one in found]
     updates = sorted({update for by_update in points for update in by_update})
     rows = [
-        [
+        (
             f"{update:,}",
             *(
                 (
@@ -323,7 +330,7 @@ def _zero_shot_table(found: Sequence[Behaviour]) -> str:
                 )
                 for one, by_update in zip(found, points, strict=True)
             ),
-        ]
+        )
         for update in updates
     ]
     errors = [
@@ -332,7 +339,7 @@ def _zero_shot_table(found: Sequence[Behaviour]) -> str:
         for one in found
         for each in [[point.standard_error for point in one.points]]
     ]
-    return grid(header, [*rows, ["one SE, mean", *errors]])
+    return Grid(header, (*rows, ("one SE, mean", *errors)))
 
 
 def _zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
@@ -378,11 +385,11 @@ def _zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
         scale.title for name, scale in ZERO_SHOT.items() if name not in params.zero_shot
     ]:
         lines.append(
-            f"Left out: {', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
+            f"{LEFT_OUT}{', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
             " in zero_shot of params.yaml."
         )
     if found and "lstm" not in networks(params):
-        lines.append("Left out: the LSTM, which no variant of params.yaml asks for.")
+        lines.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
     return lines
 
 
@@ -418,7 +425,3 @@ def _right_plot(found: Sequence[Behaviour]) -> tuple[list[str], list[dict[str, A
     return ["update", "log10_update", *names], [rows[update] for update in sorted(rows)] or [
         {"update": 1, "log10_update": 0.0}
     ]
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""A page as markdown and LaTeX; cells as a long CSV and as nested numbers for DVC's metrics."""
+"""A page as LaTeX; cells as a long CSV and as nested numbers for DVC's metrics."""
 
 import csv
 import io
@@ -64,41 +64,6 @@ CSV_COLUMNS = (
     "corpus",
     "caption",
 )
-
-
-def markdown(page: Page) -> str:
-    """The page as GitHub's markdown, its columns padded so that the text reads well as it is."""
-    bold = tuple(f"**{value}**" if value != "-" else value for value in page.our_rows[0])
-    rows = [*page.paper_rows, bold, *page.our_rows[1:]]
-    parts = [
-        f"# {page.heading}",
-        "\n".join(f"- **{name}**: {text}" for name, text in page.facts),
-        grid(page.header, rows),
-        _bullets(page.legend),
-        *(grid(more.header, more.rows) for more in page.more),
-        _bullets(page.notes),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A markdown table, its first column to the left and the others to the right."""
-    widths = [
-        max(3, *(len(row[column]) for row in (header, *rows))) for column in range(len(header))
-    ]
-
-    def line(values: Sequence[str]) -> str:
-        padded = [value.rjust(width) for value, width in zip(values, widths, strict=True)]
-        return f"| {' | '.join([values[0].ljust(widths[0]), *padded[1:]])} |"
-
-    rule = [
-        f"{'-' * (width - 1)}:" if column else "-" * width for column, width in enumerate(widths)
-    ]
-    return "\n".join([line(header), line(rule), *(line(row) for row in rows)])
 
 
 def latex(page: Page) -> str:

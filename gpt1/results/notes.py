@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gpt1.params.schema import Params
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
+from gpt1.results.document import LEFT_OUT
 from gpt1.results.paper import (
     GLUE_ROW,
     GLUE_SCORE,
@@ -148,7 +149,7 @@ def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | 
         cell.title for cell in cells if cell.first and not cell.measured and not cell.lacking
     ]:
         lines.append(
-            f"Left out: {', '.join(out)}, not among the tasks of params.yaml (gpt1 profile says how"
+            f"{LEFT_OUT}{', '.join(out)}, not among the tasks of params.yaml (gpt1 profile says how"
             " to get them)."
         )
     if table.name == "table4":

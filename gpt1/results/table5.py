@@ -19,7 +19,8 @@ from gpt1.results.ablations import (
     tasks_there,
 )
 from gpt1.results.bootstrap import COVERAGE, Estimate
-from gpt1.results.formats import as_csv, caption, latex, markdown
+from gpt1.results.document import write_document
+from gpt1.results.formats import as_csv, caption, latex
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.paper import TABLE5
 from gpt1.results.records import write_predictions, write_scores
@@ -49,8 +50,8 @@ def write(params: Params, folder: Path) -> str:
     params.yaml names is missing or broken.
     """
     table = ablation(params)
-    text = markdown(laid_out := page(params, table))
-    (folder / "table5.md").write_text(text, encoding="utf-8")
+    laid_out = page(params, table)
+    text = write_document(folder, "table5", laid_out.document)
     (folder / "table5.tex").write_text(latex(laid_out), encoding="utf-8")
     rows = records(params, table, caption(laid_out))
     write_scores(folder, rows)

@@ -12,7 +12,9 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params
+from gpt1.results import document
 from gpt1.results.bootstrap import COVERAGE, Estimate
+from gpt1.results.document import Block, Bullets, Grid, Heading
 from gpt1.results.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, notes
 from gpt1.results.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table
 from gpt1.results.scores import Cell, GlueMean
@@ -36,14 +38,6 @@ DETAILS = (
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A header and rows under it, all of the same width."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
 class Page:
     """A table ready to print: facts for the caption, a header, rows (system first), a legend of
     their signs, further tables, notes.
@@ -58,6 +52,20 @@ class Page:
     legend: tuple[str, ...]
     more: tuple[Grid, ...]
     notes: tuple[str, ...]
+
+    @property
+    def document(self) -> list[Block]:
+        """The page in the order in which it is read, our first row in bold."""
+        first, *others = self.our_rows
+        bold = tuple(f"**{value}**" if value != NONE else value for value in first)
+        return [
+            Heading(1, self.heading),
+            document.facts(self.facts),
+            Grid(self.header, (*self.paper_rows, bold, *others)),
+            Bullets(self.legend),
+            *self.more,
+            Bullets(self.notes),
+        ]
 
 
 def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> Page:

@@ -9,7 +9,8 @@ from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.params.schema import Params, read_params
 from gpt1.results import claims_page, curves, figure2, table5
 from gpt1.results.answers import read_answers
-from gpt1.results.formats import CSV_COLUMNS, as_csv, caption, latex, markdown, metrics, rows
+from gpt1.results.document import write_document
+from gpt1.results.formats import CSV_COLUMNS, as_csv, caption, latex, metrics, rows
 from gpt1.results.paper import TABLES, Table
 from gpt1.results.picture import svg
 from gpt1.results.records import write_predictions, write_scores
@@ -50,8 +51,8 @@ def write_table(params: Params, table: Table, folder: Path) -> str:
     """
     cells = table_cells(params, table.name)
     glue = our_glue_mean(glue_cells(params, cells)) if table.name == "table4" else None
-    text = markdown(laid_out := page(params, table, cells, glue))
-    (folder / f"{table.name}.md").write_text(text, encoding="utf-8")
+    laid_out = page(params, table, cells, glue)
+    text = write_document(folder, table.name, laid_out.document)
     (folder / f"{table.name}.tex").write_text(latex(laid_out), encoding="utf-8")
     records = rows(params, table, cells, glue, caption(laid_out))
     write_scores(folder, records)

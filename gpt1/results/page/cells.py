@@ -2,17 +2,15 @@
 between others.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from gpt1.results import words
+from gpt1.results.records import Record
 
 NONE = words.NONE
 Tone = Literal["", "good", "bad", "even", "quiet"]
-Record = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -58,24 +56,6 @@ class Sheet:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def read_records(path: Path) -> list[Record]:
-    """The rows of a CSV file that a report wrote; [] where it is not there."""
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def value(record: Record, name: str) -> float | None:
-    """A number of a record; None for an empty field."""
-    return float(record[name]) if record.get(name) else None
-
-
-def whole(record: Record, name: str) -> int:
-    """A count of a record; 0 for an empty field."""
-    return int(value(record, name) or 0)
-
-
 def signed(number: float | None) -> str:
     """A difference in points."""
     return NONE if number is None else words.signed(number)
@@ -88,10 +68,10 @@ def plain(number: float | None) -> str:
 
 def interval(record: Record, form: str = ".1f") -> str:
     """A record's interval as words, with a word where it is of one seed; NONE without one."""
-    low, high = value(record, "low"), value(record, "high")
+    low, high = record.get("low"), record.get("high")
     if low is None or high is None:
         return NONE
-    return words.bounds(low, high, form) + words.alone(whole(record, "seeds"))
+    return words.bounds(low, high, form) + words.alone(record.get("seeds") or 0)
 
 
 def listed(words: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.claims import POINTS, RANKS
-from gpt1.results.page.cells import Cell, Record, Sheet, Tone, interval, value
+from gpt1.results.page.cells import Cell, Sheet, Tone, interval
+from gpt1.results.records import Record
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
@@ -43,10 +44,12 @@ def claims(records: Sequence[Record], caption: str) -> Sheet:
 
 def _row(one: Record) -> tuple[Cell, ...]:
     tone, mark = VERDICTS[one["verdict"]]
-    ours = value(one, "ours")
+    ours = one.get("score")
     form = FORMS.get(one["unit"], ".0f")
     of, detail = (
-        (f" {one['detail']}", "") if one["detail"].startswith("of ") else ("", minus(one["detail"]))
+        (f" {one['detail']}", "")
+        if (one["detail"] or "").startswith("of ")
+        else ("", minus(one["detail"] or ""))
     )  # 3 of 4
     told = (
         Cell()
@@ -54,7 +57,7 @@ def _row(one: Record) -> tuple[Cell, ...]:
         else Cell(number(ours, form) + of, "\n".join(filter(None, (one["unit"], detail))))
     )
     return (
-        Cell(one["statement"] + ("§" if one["made_up"] == "1" else ""), one["where"]),
+        Cell(one["statement"] + ("§" if one["made_up"] else ""), one["where"]),
         Cell(one["verdict"], "", tone, mark),
         Cell(minus(one["published"])),
         told,

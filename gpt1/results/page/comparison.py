@@ -7,18 +7,8 @@ from collections.abc import Collection, Sequence
 from gpt1.params.schema import Params
 from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.notes import CHANCE, METRIC_WORDS, ONE_CLASS
-from gpt1.results.page.cells import (
-    NONE,
-    Cell,
-    Record,
-    Scale,
-    Sheet,
-    interval,
-    plain,
-    signed,
-    value,
-    whole,
-)
+from gpt1.results.page.cells import NONE, Cell, Scale, Sheet, interval, plain, signed
+from gpt1.results.records import Record
 from gpt1.results.tables import made_up
 from gpt1.results.words import counted, spread
 from gpt1.tasks.table import TASKS
@@ -65,14 +55,14 @@ def against(text: str, low: float | None, high: float | None, other: float, note
 
 
 def comparison(records: Sequence[Record], made_up: Collection[str], caption: str) -> Sheet:
-    """Table 2, 3 or 4 from its CSV; `made_up` are the titles of tasks and columns whose scores
+    """Table 2, 3 or 4 from its records; `made_up` are the titles of tasks and columns whose scores
     compare with nothing of the paper.
 
     Where that is so of all that is measured, the caption says it and there is no column of
     differences.
     """
     published = {
-        (one["column"], one["metric"]): value(one, "score")
+        (one["column"], one["metric"]): one.get("score")
         for one in records
         if one["row"] == "paper's model"
     }
@@ -86,7 +76,9 @@ def comparison(records: Sequence[Record], made_up: Collection[str], caption: str
         if one["row"] == "ours"
     ]
     there = [
-        one for one in records if one["row"] == "ours" and one["score"] and one["metric"] != "mean"
+        one
+        for one in records
+        if one["row"] == "ours" and one["score"] is not None and one["metric"] != "mean"
     ]
     if there and all(one["column"] in made_up for one in there):
         place = HEADER.index(DIFFERENCE)
@@ -100,12 +92,12 @@ def comparison(records: Sequence[Record], made_up: Collection[str], caption: str
 def _row(
     one: Record, published: dict[tuple[str, str], float | None], invented: bool
 ) -> tuple[Cell, ...]:
-    mean, compared = value(one, "score"), value(one, "compared_with")
+    mean, compared = one.get("score"), one.get("compared_with")
     name = Cell(one["column"], METRIC_WORDS[one["metric"]])
     paper = Cell(plain(published.get((one["column"], one["metric"]), compared)))
     if mean is None:
         return name, paper, Cell(NONE, one["reason"], "quiet"), Cell(), Cell(), Cell(), Cell()
-    majority, low, high = value(one, "majority") or 0.0, value(one, "low"), value(one, "high")
+    majority, low, high = one.get("majority") or 0.0, one.get("low"), one.get("high")
     difference = (
         MADE_UP
         if invented
@@ -127,7 +119,7 @@ def _row(
     )
     chance = (
         Cell(signed(mean - majority), "chance level", "bad", "†", "no better than chance")
-        if one["at_chance"] == "1"
+        if one["at_chance"]
         else (
             Cell(signed(mean - majority), "some seeds at chance", "even", "†", "seeds at chance")
             if one["flagged_seeds"]
@@ -142,14 +134,14 @@ def _row(
     return (
         name,
         paper,
-        Cell(spread(mean, value(one, "sd")), interval(one)),
+        Cell(spread(mean, one.get("sd")), interval(one)),
         difference,
         chance,
         scale,
         Cell(
             one["split"].replace("_mismatched", ""),
-            f"{counted(whole(one, 'examples'), 'example')}, "
-            f"{counted(whole(one, 'seeds'), 'seed')}; {one['weights']}",
+            f"{counted((one.get('examples') or 0), 'example')}, "
+            f"{counted((one.get('seeds') or 0), 'seed')}; {one['weights']}",
         ),
     )
 
@@ -157,16 +149,16 @@ def _row(
 def _mean_row(one: Record, made_up: Collection[str]) -> tuple[Cell, ...]:
     """GLUE's mean."""
     mean, compared, low, high = (
-        value(one, name) for name in ("score", "compared_with", "low", "high")
+        one.get(name) for name in ("score", "compared_with", "low", "high")
     )
     tasks = one["task"].split()
     difference = (
         MADE_UP
         if set(tasks) & set(made_up)
         else (
-            Cell(signed(value(one, "difference")))
+            Cell(signed(one.get("difference")))
             if compared is None
-            else against(signed(value(one, "difference")), low, high, compared)
+            else against(signed(one.get("difference")), low, high, compared)
         )
     )
     scale = (
@@ -182,7 +174,7 @@ def _mean_row(one: Record, made_up: Collection[str]) -> tuple[Cell, ...]:
     return (
         Cell("GLUE" if one["column"] == "GLUE" else f"{len(tasks)} of GLUE's 9", "mean"),
         Cell(plain(compared), "" if one["column"] == "GLUE" else "over the same"),
-        Cell(spread(mean or 0.0, value(one, "sd")), interval(one)),
+        Cell(spread(mean or 0.0, one.get("sd")), interval(one)),
         difference,
         Cell(),
         scale,
@@ -195,19 +187,17 @@ def systems(records: Sequence[Record]) -> dict[str, str]:
     return {
         one["variant"]: one["system"]
         for one in records
-        if one["row"] == "ours" and one["value"] == "score" and one["score"]
+        if one["row"] == "ours" and one["value"] == "score" and one["score"] is not None
     }
 
 
 def ablation_scores(records: Sequence[Record], made_up: Collection[str], caption: str) -> Sheet:
-    """Table 5's scores from its CSV: a column of the paper a row, a system a column, the paper's
-    number under ours.
+    """Table 5's scores: a column of the paper a row, a system a column, the paper's number under
+    ours.
     """
     rows, names, ours = [], systems(records), _by_place(records, "score")
     paper = {
-        (one["system"], one["column"]): value(one, "score")
-        for one in records
-        if one["row"] == "paper"
+        (one["system"], one["column"]): one.get("score") for one in records if one["row"] == "paper"
     }
     for title, metric in _columns(records):
         cells = [Cell(title, METRIC_WORDS.get(metric, metric))]
@@ -218,15 +208,17 @@ def ablation_scores(records: Sequence[Record], made_up: Collection[str], caption
                 if told is not None and _compares(one, title, made_up)
                 else ""
             )
-            told_ours = "\n".join(filter(None, (interval(one) if one and one["low"] else "", note)))
-            cells.append(Cell(plain(value(one, "score")) + _signs(one) if one else NONE, told_ours))
+            told_ours = "\n".join(
+                filter(None, (interval(one) if one and one["low"] is not None else "", note))
+            )
+            cells.append(Cell(plain(one.get("score")) + _signs(one) if one else NONE, told_ours))
         rows.append(tuple(cells))
     return Sheet(caption, ("column", *names.values()), tuple(rows))
 
 
 def _signs(one: Record) -> str:
     """The signs behind a score of Table 5, as its own page has them."""
-    return (CHANCE if one.get("at_chance") == "1" or one.get("flagged_seeds") else "") + (
+    return (CHANCE if one.get("at_chance") or one.get("flagged_seeds") else "") + (
         ONE_CLASS if one.get("one_class_seeds") else ""
     )
 
@@ -242,9 +234,7 @@ def ablation_losses(
         _by_place(records, "full less variant"),
     )
     paper = {
-        (one["system"], one["column"]): value(one, "score")
-        for one in records
-        if one["row"] == "paper"
+        (one["system"], one["column"]): one.get("score") for one in records if one["row"] == "paper"
     }
     full = next((one["system"] for one in records if one["row"] == "paper"), "")
     rows = []
@@ -261,10 +251,10 @@ def ablation_losses(
                 if mine is not None and other is not None and _compares(one, title, made_up)
                 else ""
             )
-            low, high = (value(one, "low"), value(one, "high")) if one else (None, None)
+            low, high = (one.get("low"), one.get("high")) if one else (None, None)
             cells.append(
                 against(
-                    signed(value(one, "score")),
+                    signed(one.get("score")),
                     low,
                     high,
                     0.0,
@@ -286,7 +276,7 @@ def _by_place(records: Sequence[Record], what: str) -> dict[tuple[str, str], Rec
     return {
         (one["variant"], one["column"]): one
         for one in records
-        if one["row"] == "ours" and one["value"] == what and one["score"]
+        if one["row"] == "ours" and one["value"] == what and one["score"] is not None
     }
 
 

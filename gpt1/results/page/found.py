@@ -7,9 +7,10 @@ from typing import Any
 
 from gpt1.pipeline.schedule import group
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.page.cells import Record, interval, listed, signed, value
+from gpt1.results.page.cells import interval, listed, signed
 from gpt1.results.page.claims import counts
 from gpt1.results.page.comparison import FULL
+from gpt1.results.records import Record
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
@@ -19,7 +20,6 @@ from gpt1.results.verdict import (
 )
 from gpt1.results.words import ONE_SEED, counted
 
-LEFT_OUT = "- Left out: "
 LOSSES = {
     "no_pretraining": "Pre-training is worth",
     "no_aux_lm": "The auxiliary language model is worth",
@@ -43,15 +43,15 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
     records.
     """
     ours = [one for one in records if one["row"] == "ours" and one["metric"] != "mean"]
-    there = [one for one in ours if one["score"]]
+    there = [one for one in ours if one["score"] is not None]
     if not ours:
         return ""
     if not there:
         return f"Table {number}: none of its columns is measured."
-    low = list(dict.fromkeys(one["column"] for one in there if one["at_chance"] == "1"))
+    low = list(dict.fromkeys(one["column"] for one in there if one["at_chance"]))
     doubtful = list(
         dict.fromkeys(
-            one["column"] for one in there if one["flagged_seeds"] and one["at_chance"] != "1"
+            one["column"] for one in there if one["flagged_seeds"] and not one["at_chance"]
         )
     )
     chance = [f"the mean at chance on {listed(low)}"] if low else []
@@ -64,12 +64,14 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
         f"Table {number}: {len(there)} of {counted(len(ours), 'score')} measured,"
         f" {', '.join(chance)}"
     )
-    compared = [one for one in there if one["column"] not in made_up and one["compared_with"]]
+    compared = [
+        one for one in there if one["column"] not in made_up and one["compared_with"] is not None
+    ]
     if compared:
         spans = [
             (
-                (value(one, "low") or 0.0, value(one, "high") or 0.0),
-                value(one, "compared_with") or 0.0,
+                (one.get("low") or 0.0, one.get("high") or 0.0),
+                one.get("compared_with") or 0.0,
             )
             for one in compared
         ]
@@ -81,7 +83,7 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
             f"; beside the paper {above} above, {len(spans) - above - below} with an interval that"
             f" holds its number, {below} below"
         )
-        if any(one.get("seeds") == "1" for one in compared):
+        if any(one.get("seeds") == 1 for one in compared):
             told += f", by intervals of {ONE_SEED}"
     return f"{told}."
 
@@ -98,7 +100,7 @@ def ablation_sentences(records: Sequence[Record], made_up: bool) -> list[str]:
         words = LOSSES.get(variant, f"The whole model is ahead of {one['system']} by")
         paper = "" if made_up else _paper_loss(records, one["system"])
         told.append(
-            f"{words} {signed(value(one, 'score'))} points on average"
+            f"{words} {signed(one.get('score'))} points on average"
             f" ({interval(one, '+.1f')}{paper}), over"
             f" {counted(len(one['task'].split()), 'task')}."
         )
@@ -107,7 +109,7 @@ def ablation_sentences(records: Sequence[Record], made_up: bool) -> list[str]:
 
 def _paper_loss(records: Sequence[Record], system: str) -> str:
     means = {
-        one["system"]: value(one, "score")
+        one["system"]: one.get("score")
         for one in records
         if one["row"] == "paper" and one["column"] == "Avg"
     }
@@ -134,10 +136,10 @@ def claims_sentence(records: Sequence[Record]) -> str:
 
 
 def left_out(
-    pages: Mapping[str, str], claims: Sequence[Record], missing: Sequence[str]
+    lacks: Mapping[str, Sequence[str]], claims: Sequence[Record], missing: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """What is not on the page and why, as heading and words; `pages` are the reports' markdown by
-    title, `missing` unfinished stages.
+    """What is not on the page and why, as heading and words; `lacks` is what each report
+    leaves out, by title, `missing` unfinished stages.
     """
     groups: dict[str, list[str]] = {}
     for name in missing:
@@ -155,12 +157,7 @@ def left_out(
         if missing
         else []
     )
-    for title, text in pages.items():
-        told += [
-            (title, line.removeprefix(LEFT_OUT))
-            for line in text.splitlines()
-            if line.startswith(LEFT_OUT)
-        ]
+    told += [(title, what) for title, those in lacks.items() for what in those]
     reasons: dict[str, list[str]] = {}
     for one in claims:
         if one["verdict"] == NOT_MEASURED:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.files import stage_folder, write_json
+from gpt1.base.files import write_json
 from gpt1.params.schema import Params
-from gpt1.results.page.cells import Record, read_records, value
 from gpt1.results.page.comparison import FULL
 from gpt1.results.paper import TABLE5, TABLES
+from gpt1.results.records import Record, read_records
 from gpt1.results.training import Trained, networks, read_training, smoothed, thinned
 from gpt1.results.verdict import CONFIRMED, NOT_CONFIRMED
 
@@ -23,22 +23,22 @@ def headline() -> Scores:
     """Numbers by `table2/MNLI-m`: score x 100 with its interval, and where it compares the
     difference from the paper's.
     """
-    report, scores = stage_folder("report"), Scores()
+    scores = Scores()
     for name in TABLES:
-        for one in read_records(report / name / f"{name}.csv"):
-            if one["row"] == "ours" and one["score"]:
+        for one in read_records(name):
+            if one["row"] == "ours" and one["score"] is not None:
                 scores[f"{name}/{place(one)}"] = of_score(one)
-    for one in read_records(report / TABLE5.name / f"{TABLE5.name}.csv"):
+    for one in read_records(TABLE5.name):
         if (
             one["row"] == "ours"
             and one["column"] == "Avg"
-            and one["score"]
+            and one["score"] is not None
             and (one["value"] != "score" or one["variant"] == FULL)
         ):
             variant = one["variant"] if one["variant"] == FULL else f"full_less_{one['variant']}"
-            scores[f"{TABLE5.name}/{variant}"] = numbers(one, "score")
-    for one in read_records(report / "claims" / "claims.csv"):
-        if one["ours"]:
+            scores[f"{TABLE5.name}/{variant}"] = numbers(one)
+    for one in read_records("claims"):
+        if one["score"] is not None:
             verdict = (
                 1.0
                 if one["verdict"] == CONFIRMED
@@ -46,7 +46,7 @@ def headline() -> Scores:
                 if one["verdict"] == NOT_CONFIRMED
                 else 0.0
             )
-            scores[f"claims/{one['claim']}"] = numbers(one, "ours") | {"confirmed": verdict}
+            scores[f"claims/{one['claim']}"] = numbers(one) | {"confirmed": verdict}
     return scores
 
 
@@ -62,13 +62,13 @@ def of_score(one: Record) -> dict[str, float]:
     return {
         name: round(number, 2)
         for name in ("score", "low", "high", "difference")
-        if (number := value(one, name)) is not None
+        if (number := one.get(name)) is not None
     }
 
 
-def numbers(one: Record, name: str) -> dict[str, float]:
+def numbers(one: Record) -> dict[str, float]:
     """A record's number with its interval, rounded."""
-    given = {"score": value(one, name), "low": value(one, "low"), "high": value(one, "high")}
+    given = {"score": one.get("score"), "low": one.get("low"), "high": one.get("high")}
     return {key: round(number, 2) for key, number in given.items() if number is not None}
 
 

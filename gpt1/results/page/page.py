@@ -16,12 +16,14 @@ from gpt1.params.schema import Params, read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.status.made_with import changed_parameters
+from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
 from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples
-from gpt1.results.page.cells import Sheet, read_records
-from gpt1.results.page.markdown import html
+from gpt1.results.page.cells import Sheet
+from gpt1.results.page.html import html
 from gpt1.results.page.pictures import figure
 from gpt1.results.paper import TABLE5, TABLES
+from gpt1.results.records import Record, read_records
 from gpt1.results.tables import facts, made_up
 from gpt1.sources.table import is_made_up
 
@@ -69,6 +71,7 @@ class Part:
     sheets: tuple[Sheet, ...] = ()
     picture: str = ""
     text: str = ""
+    left_out: tuple[str, ...] = ()
     missing: str = ""
 
     @property
@@ -122,9 +125,8 @@ def rendered(told: Mapping[str, Any]) -> str:
 
 def gathered(params: Params, price: float | None) -> dict[str, Any]:
     """Everything on the page, from the files under data/."""
-    report = stage_folder("report")
-    tables = {name: read_records(report / name / f"{name}.csv") for name in (*TABLES, TABLE5.name)}
-    verdicts = read_records(report / "claims" / "claims.csv")
+    tables = {name: read_records(name) for name in (*TABLES, TABLE5.name)}
+    verdicts = read_records("claims")
     invented = made_up(params, list(params.tasks))
     columns = comparison.invented_titles(params)
     intervals = f"{INTERVALS.removeprefix('[low, high]: ')} {FEW_SEEDS}"
@@ -168,9 +170,6 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     }
     generated = read_json(SAMPLES) if SAMPLES.is_file() else None
     shared = read_json(CONTAMINATION) if CONTAMINATION.is_file() else None
-    pages = {
-        part.label: _text(part.name) for part in (*shown, *others.values()) if not part.missing
-    }
     return {
         "profile": params.profile,
         "changed": list(map(str, changed_parameters(stages, values))),
@@ -210,7 +209,9 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
             if shared
             else None
         ),
-        "left_out": found.left_out(pages, verdicts, missing),
+        "left_out": found.left_out(
+            {part.label: part.left_out for part in (*shown, *others.values())}, verdicts, missing
+        ),
         "stages_missing": missing,
         "stages": len(taken),
         "time": cost.by_stage(taken, plan, "Time by stage"),
@@ -228,18 +229,20 @@ def part_of(name: str, title: str, sheets: tuple[Sheet, ...], picture: str = "")
     there.
     """
     folder = stage_folder("report", name)
-    if not (folder / f"{name}.md").is_file():
+    if not (folder / DOCUMENT).is_file():
         return Part(name, title, missing=f"gpt1 run {name}")
+    document = read_document(folder)
     return Part(
         name,
         title,
         sheets,
         figure(folder / f"{name}.svg", picture) if picture else "",
-        html(folder / f"{name}.md", PICTURES, title, with_tables=name != "claims"),
+        html(document, folder, PICTURES, title, with_tables=name != "claims"),
+        tuple(left_out(document)),
     )
 
 
-def _ablations(records: list[dict[str, str]], invented: set[str]) -> tuple[Sheet, ...]:
+def _ablations(records: list[Record], invented: set[str]) -> tuple[Sheet, ...]:
     losses = comparison.ablation_losses(
         records, invented, "Table 5, what the whole model has over each variant, in points"
     )
@@ -255,7 +258,3 @@ def _facts(params: Params) -> list[tuple[str, str]]:
         return [fact for fact in facts(params, list(params.tasks), "") if fact[0] != "Beside it"]
     except UserError as error:
         return [("Profile", params.profile), ("Not there yet", str(error))]
-
-
-def _text(name: str) -> str:
-    return stage_folder("report", name, f"{name}.md").read_text(encoding="utf-8")

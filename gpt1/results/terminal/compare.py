@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from gpt1.base.terminal import plain
-from gpt1.results.terminal.markdown import Grid
+from gpt1.results.document import Grid
 from gpt1.results.terminal.page import print_grid
 
 TOLERANCE = 5e-5  # numbers are written with four decimals

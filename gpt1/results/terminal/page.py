@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpt1.base.terminal import plain
-from gpt1.results.terminal.markdown import Grid, Line, blocks
+from gpt1.results.document import Bullets, Document, Grid, Heading, Paragraph, Picture
 
 LABEL, LABEL_LEAST = (
     30,
@@ -27,24 +26,23 @@ KEPT = {
 }  # what of a page is worth a terminal's width
 
 
-def print_page(screen: Console, name: str, text: str) -> None:
-    """A page as a person reads it on a terminal: heads, facts, tables, notes."""
-    before: str | None = None
-    for block in blocks(plain(text)):
-        mark = block.mark if isinstance(block, Line) else "|"
-        if before is not None and (mark != before or mark == "|"):
+def print_page(screen: Console, name: str, document: Document) -> None:
+    """A report as a person reads it on a terminal: headings, facts, tables, notes; no pictures."""
+    for number, block in enumerate(one for one in document if not isinstance(one, Picture)):
+        if number:
             screen.print()
-        before = mark
-        if isinstance(block, Grid):
-            print_grid(screen, kept(block, KEPT.get(name, ())))
-        elif block.mark.startswith("#"):
-            screen.print(Text(block.text, style="bold"))
-        elif block.mark == "-":
-            bullet = Table.grid(padding=(0, 1, 0, 0))
-            bullet.add_row("-", marked(block.text))
-            screen.print(bullet)
-        else:
-            screen.print(marked(block.text))
+        match block:
+            case Grid():
+                print_grid(screen, kept(block, KEPT.get(name, ())))
+            case Heading(_, text):
+                screen.print(Text(text, style="bold"))
+            case Paragraph(text):
+                screen.print(marked(text))
+            case Bullets(lines):
+                for line in lines:
+                    bullet = Table.grid(padding=(0, 1, 0, 0))
+                    bullet.add_row("-", marked(line))
+                    screen.print(bullet)
 
 
 def kept(grid: Grid, names: Sequence[str]) -> Grid:

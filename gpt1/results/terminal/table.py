@@ -12,14 +12,28 @@ from typing import Any, Literal
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
 from gpt1.base.terminal import console, plain, print_json
+from gpt1.results.claims_page import MADE_UP
+from gpt1.results.document import (
+    DOCUMENT,
+    Block,
+    Bullets,
+    Document,
+    Grid,
+    Paragraph,
+    markdown,
+    read_document,
+)
+from gpt1.results.notes import LEGEND
+from gpt1.results.records import SCORES
 from gpt1.results.terminal.compare import compare, print_differences
 from gpt1.results.terminal.other import other_numbers, read_numbers
 from gpt1.results.terminal.page import print_page
 
 Name = Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"]
-Format = Literal["terminal", "markdown", "csv", "latex", "json"]
+Format = Literal["terminal", "markdown", "csv", "latex", "json", "parquet"]
 CHANGED_SHOWN = 4  # a person who wants all asks for JSON
-SUFFIXES = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}
+SIGNS = tuple(LEGEND)
+BRIEF = ("table2", "table3", "table4", "table5", "claims")
 
 
 def show_table(name: str, format_: Format, against: str | None, changed: Sequence[str]) -> None:
@@ -59,55 +73,114 @@ def show_table(name: str, format_: Format, against: str | None, changed: Sequenc
             print_differences(console(), name, against, differences)
         return
     if format_ == "json":
-        print_json(as_json(name, folder) | {"params_changed": list(changed)})
+        print_json(as_json(name) | {"params_changed": list(changed)})
         return
-    text = (
-        read(folder / f"{name}{SUFFIXES.get(format_, '.md')}", name)
-        if format_ != "csv"
-        else read(records_of(name, folder), name)
-    )
     if format_ == "terminal":
-        print_page(console(), name, text)
-    else:
-        sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
+        print_page(console(), name, document_of(name))
+        return
+    if format_ == "parquet" and sys.stdout.isatty():
+        raise UserError(f"parquet is no text for a terminal: add > {name}.parquet")
+    content = read(name, format_)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(
+        plain(content.decode(errors="replace")).encode() if sys.stdout.isatty() else content
+    )
 
 
-def read(path: Path, name: str) -> str:
-    """The text of a file of a page. Raises UserError where it is not there."""
+def show_brief(names: Sequence[str]) -> None:
+    """Print the scores of tables and the verdicts on claims, without details and notes; of several,
+    those that have been made. Raises UserError where none has.
+    """
+    there = [name for name in names if (stage_folder("report", name) / DOCUMENT).is_file()]
+    for name in there or names[:1]:
+        document = document_of(name)
+        print(verdicts(document) if name == "claims" else scores(document))
+
+
+def scores(document: Document) -> str:
+    """A page's title, its first grid, and what the signs in it mean."""
+    place = next(at for at, block in enumerate(document) if isinstance(block, Grid))
+    blocks = [document[0], document[place]]
+    after = document[place + 1] if place + 1 < len(document) else None
+    if isinstance(after, Bullets):
+        blocks.append(Bullets(tuple(line for line in after.lines if line.startswith(SIGNS))))
+    return markdown(blocks)
+
+
+def verdicts(document: Document) -> str:
+    """How many claims have which verdict, then each: verdict, ours, statement."""
+    summary = next(block.text for block in document if isinstance(block, Paragraph))
+    grid = next(block for block in document if isinstance(block, Grid))
+    places = [grid.header.index(name) for name in ("verdict", "this run", "claim")]
+    rows = [[row[place] for place in places] for row in (grid.header, *grid.rows)]
+    lines = [f"{verdict:22}  {ours:31}  {claim}" for verdict, ours, claim in rows]
+    if any(claim.endswith(MADE_UP) for *_, claim in rows):
+        lines += [
+            "",
+            f"{MADE_UP} on made-up tasks: the effect is there or not, its size does not compare"
+            " with the paper's",
+        ]
+    return "\n".join([summary, "", *lines])
+
+
+def document_of(name: str) -> list[Block]:
+    """A page of the report. Raises UserError where it has not been made."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_document(stage_folder("report", name), plain)
     except FileNotFoundError:
-        there = sorted(
-            other
-            for other, suffix in SUFFIXES.items()
-            if (path.parent / f"{name}{suffix}").is_file()
-        )
-        if there:
-            raise UserError(
-                f"{name} is not written as {path.suffix[1:]}; expected one of"
-                f" {', '.join([*there, 'json'])}"
-            ) from None
-        if not Path("dvc.yaml").is_file():
-            raise UserError(
-                f"{Path.cwd()} is no checkout, and holds no {path.parent}: call gpt1 table in the"
-                " root of one"
-            ) from None
-        raise UserError(
-            f"{path.parent} is not there: gpt1 run {name} makes it, gpt1 status {name} says what"
-            " that needs"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
+        raise missing(name, "terminal") from None
+
+
+def file_of(name: str, format_: str) -> Path:
+    """The file of a page in a format; as CSV the one that holds every number."""
+    files = {
+        "terminal": DOCUMENT,
+        "markdown": f"{name}.md",
+        "csv": "parameters.csv" if name == "curves" else f"{name}.csv",
+        "latex": f"{name}.tex",
+        "parquet": SCORES,
+    }
+    return stage_folder("report", name) / files[format_]
+
+
+def read(name: str, format_: str) -> bytes:
+    """A file of a page. Raises UserError where it is not there."""
+    path = file_of(name, format_)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise missing(name, format_) from None
+    except OSError as error:
         raise UserError(
             f"{path} cannot be read ({error}); make it anew: dvc repro -f -s {name}"
         ) from None
 
 
-def records_of(name: str, folder: Path) -> Path:
-    """The file that holds every number of a page, a record a line."""
-    return folder / ("parameters.csv" if name == "curves" else f"{name}.csv")
+def missing(name: str, format_: str) -> UserError:
+    """Why a page is not there in a format, and what to do."""
+    folder = stage_folder("report", name)
+    formats = ("csv", "latex", "markdown", "parquet")
+    there = [other for other in formats if file_of(name, other).is_file()]
+    if there and format_ == "terminal":
+        return UserError(
+            f"{folder / DOCUMENT} is not there, since an earlier version made {name}: gpt1 run"
+            f" {name} makes it anew"
+        )
+    if there:
+        return UserError(
+            f"{name} is not written as {format_}; expected one of {', '.join([*there, 'json'])}"
+        )
+    if not Path("dvc.yaml").is_file():
+        return UserError(
+            f"{Path.cwd()} is no checkout, and holds no {folder}: call gpt1 table in the root of"
+            " one"
+        )
+    return UserError(
+        f"{folder} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that needs"
+    )
 
 
-def as_json(name: str, folder: Path) -> dict[str, Any]:
+def as_json(name: str) -> dict[str, Any]:
     """Every record of a page, and its numbers as DVC's metrics have them. Raises UserError."""
     number: Callable[[str], Any] = json.loads
 
@@ -117,11 +190,11 @@ def as_json(name: str, folder: Path) -> dict[str, Any]:
         except ValueError:
             return text
 
-    records = csv.DictReader(read(records_of(name, folder), name).splitlines())
+    records = csv.DictReader(read(name, "csv").decode().splitlines())
     return {
         "table": name,
         "records": [
             {key: value(text) for key, text in record.items() if text} for record in records
         ],
-        "metrics": read_numbers(folder, name),
+        "metrics": read_numbers(stage_folder("report", name), name),
     }
