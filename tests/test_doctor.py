@@ -21,7 +21,6 @@ from rich.console import Console
 from gpt1.pipeline.doctor import checkout, machine, packages, services
 from gpt1.pipeline.doctor.doctor import plain_values, print_findings
 from gpt1.pipeline.doctor.finding import Finding, size
-from gpt1.pipeline.doctor.names import unknown_settings
 from gpt1.pipeline.status.activity import RUN_LOCK
 from gpt1.tasks.table import all_sources
 
@@ -190,7 +189,7 @@ def test_mlflow_database_absent_broken_locked_and_well():
 def test_settings_that_nothing_reads_and_those_that_make_no_sense(monkeypatch):
     monkeypatch.setenv("GPT1_DEVICE", "cpu")
     Path(".env").write_text("GPT1_THREAD=2\nOTHER=1\n")
-    assert [(finding.found, finding.what_to_do) for finding in unknown_settings()] == [
+    assert [(finding.found, finding.what_to_do) for finding in machine.unknown_settings()] == [
         ("GPT1_THREAD in .env is nothing that gpt1 knows", "did you mean GPT1_THREADS?")
     ]
     Path(".env").write_text("GPT1_MICRO_BATCH=many\n")

@@ -23,12 +23,13 @@ from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.plan import after, benchmark, estimate, facts, formulas, machines, measure, table
 from gpt1.pipeline.plan.formulas import Network
-from gpt1.pipeline.plan.plan import Plan, Planned
+from gpt1.pipeline.plan.plan import Plan, Planned, pays_to_compile
 from gpt1.pipeline.plan.show import read_prices
 from gpt1.pipeline.plan.work import Work, evaluations_of, work_of
 from gpt1.pipeline.schedule import Share, Slots, Stage, shares
 from gpt1.pipeline.walltime import wall_seconds
 from gpt1.tasks.table import TASKS
+from gpt1.train import launch
 
 ROOT = Path(__file__).parents[1]
 TINY = (
@@ -306,7 +307,7 @@ def planned(work: Work, memory: float) -> Planned:
     )
 
 
-def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9) -> Plan:
+def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bool = False) -> Plan:
     network = network_of("paper")
     work = Work(
         "pretrain@transformer",
@@ -335,7 +336,18 @@ def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9) -> Plan:
         "a processor",
         machines.Room(8e9, 0.0, 1e11, 2),
         1e9,
+        uncompiled,
     )
+
+
+def test_a_compiler_that_lacks_is_told() -> None:
+    assert not any("SPEED" in line for line in table.lines_of(plan_of("small"), {}))
+    (line,) = table.problems(plan_of("small", uncompiled=True))
+    assert line.startswith("SPEED: no C++ compiler is there")
+    assert "install g++" in line
+    params = params_of("official")
+    imported = work_of(Stage("pretrain@transformer", frozenset()), params, ())
+    assert not pays_to_compile(imported, params, launch.read_machine())
 
 
 def test_the_table_keeps_measured_and_estimated_apart() -> None:

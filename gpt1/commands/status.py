@@ -30,7 +30,7 @@ def status(
     """Say what is current, what would run and why, what runs now and how far it is, what failed.
     Runs nothing.
     """
-    from gpt1.pipeline.doctor.moments import in_the_way
+    from gpt1.pipeline.doctor.doctor import in_the_way
     from gpt1.pipeline.status.show import status_and_show
 
     status_and_show(

@@ -1,6 +1,5 @@
 """One run at a time in a checkout, and how it takes note of being asked to end."""
 
-import fcntl
 import os
 import signal
 import threading
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.base.errors import UserError
+from gpt1.base.locks import locked
 from gpt1.pipeline.news import News, Watch
 
 DVC = Path(".dvc")
@@ -23,18 +23,11 @@ def alone_here(who: str, watch: Watch) -> Iterator[int]:
     """
     if not DVC.is_dir():
         raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
-    (DVC / "tmp").mkdir(exist_ok=True)
-    with (DVC / "tmp" / "gpt1-run.lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            watch(
-                News(
-                    f"{file.read().strip() or 'another run'} is at work here; waiting for it to end"
-                )
-            )
-            fcntl.flock(file, fcntl.LOCK_EX)
+
+    def tell(other: str) -> None:
+        watch(News(f"{other or 'another run'} is at work here; waiting for it to end"))
+
+    with locked(DVC / "tmp" / "gpt1-run.lock", on_wait=tell) as file:
         file.truncate(0)
         file.write(f"{who} (process {os.getpid()})\n")
         file.flush()

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from filelock import FileLock, Timeout
+from gpt1.base.locks import locked
 
 TEMPORARY = Path(".dvc/tmp")
 RUN_LOCK = TEMPORARY / "gpt1-run.lock"  # gpt1.pipeline.alone holds it for a whole run
@@ -25,9 +25,7 @@ def this_checkout() -> str:
     whichever machine it is seen.
     """
     path = TEMPORARY / "gpt1-checkout"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(path) as file:
         file.seek(0)
         digits, _, inode = file.read().partition(" ")
         if inode != str(os.fstat(file.fileno()).st_ino):  # new, or copied with the checkout
@@ -101,11 +99,9 @@ def lent_devices(
         with ExitStack() as held:
             got: list[str] = []
             for device in devices:
-                with suppress(Timeout):
+                with suppress(TimeoutError):
                     if len(got) < count:
-                        held.enter_context(
-                            FileLock(folder / f"{device.replace('/', '-')}.lock", timeout=0)
-                        )
+                        held.enter_context(locked(folder / f"{device.replace('/', '-')}.lock", 0))
                         got.append(device)
             if len(got) == count:
                 yield tuple(got)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import RAW, fingerprint
+from gpt1.base.locks import locked
 from gpt1.params.profile import compose_run, in_words, link_folder, write_params
 from gpt1.params.schema import PARAMS
 from gpt1.pipeline.alone import alone_here
@@ -91,14 +92,10 @@ def alone() -> Iterator[None]:
     """One process at a time opens or removes worktrees of this checkout; others wait. Raises
     UserError after minutes.
     """
-    from filelock import FileLock, Timeout
-
-    lock = DVC / "tmp" / "gpt1-worktrees.lock"
-    lock.parent.mkdir(exist_ok=True)
     try:
-        with FileLock(lock.absolute(), timeout=LOCK_SECONDS):
+        with locked(DVC / "tmp" / "gpt1-worktrees.lock", LOCK_SECONDS):
             yield
-    except Timeout:
+    except TimeoutError:
         raise UserError(
             f"another process is busy with the worktrees since {LOCK_SECONDS:.0f} s or more; try"
             " again later"

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 from dotenv import dotenv_values
-from filelock import FileLock
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import write_json
+from gpt1.base.locks import locked
 from gpt1.sources.addresses import Checksum, Remote
 
 CHUNK_BYTES = 1 << 20
@@ -84,7 +84,7 @@ def record(cache: Path, source: str, remote: Remote, path: Path, address: str) -
     """Write down the sha256 of a file that came whole, unless it was written down before; for one
     run at a time.
     """
-    with FileLock(cache / f".{LEDGER}.lock"):
+    with locked(cache / f".{LEDGER}.lock"):
         ledger = read_ledger(cache)
         if f"{source}/{remote.name}" not in ledger:
             row: dict[str, object] = {

@@ -5,16 +5,14 @@ checked before they count as there.
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
-from filelock import FileLock, Timeout
-
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.base.files import sync_folder
+from gpt1.base.locks import locked
 from gpt1.sources.addresses import Remote
 from gpt1.sources.cache import difference, expected, record
 from gpt1.sources.partial import Partial
@@ -54,11 +52,8 @@ def fetch(source: str, remote: Remote, terms: Terms) -> Path:
             f"the cache {folder} cannot be made ({error.strerror}); set GPT1_CACHE to a folder of"
             " yours"
         ) from None
-    with alone(
-        folder / f".{remote.name}.lock",
-        f"{remote.name}: another run downloads it; waiting",
-        terms.tell,
-    ):
+    waiting = f"{remote.name}: another run downloads it; waiting"
+    with locked(folder / f".{remote.name}.lock", on_wait=lambda _: terms.tell(waiting)):
         wanted = expected(terms.cache, source, remote)
         if target.is_file():
             wrong = difference(target, remote, wanted)
@@ -170,21 +165,6 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
             terms.tell(f"{remote.name}: {fault}; again in {pause:g} s")
         sleep(pause)
         wait = min(2 * wait, patience.longest_wait_seconds)
-
-
-@contextmanager
-def alone(lock: Path, line: str, tell: Tell) -> Iterator[None]:
-    """Hold a lock of the cache, waiting for whoever has it, whom `line` tells of."""
-    held = FileLock(lock)
-    try:
-        held.acquire(timeout=0)
-    except Timeout:
-        tell(line)
-        held.acquire()
-    try:
-        yield
-    finally:
-        held.release()
 
 
 def sync_file(path: Path) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, parse_json
+from gpt1.base.locks import is_locked
 from gpt1.pipeline.doctor.finding import Finding
 from gpt1.pipeline.graph import CLAIMS, LOCK_FILE
-from gpt1.pipeline.status.activity import at_work, is_locked
+from gpt1.pipeline.status.activity import at_work
 from gpt1.sources.table import is_made_up
 
 DVC_LOCK = Path(".dvc/tmp/lock")  # DVC's processes hold it for moments only

@@ -33,6 +33,7 @@ EXAMINATIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
     ("MLflow", services.mlflow_database),
     ("data", checkout.data),
 )
+ANY_RUN = ("packages", "disk", "DVC")  # what any run would trip over, and moments tell
 
 
 def examine() -> list[Finding]:
@@ -66,6 +67,12 @@ def examine() -> list[Finding]:
         for finding in findings
         if not any(finding is not one and finding.found == one.found for one in unsound)
     ]
+
+
+def in_the_way() -> list[Finding]:
+    """What must be done about packages, disk or DVC's lock before anything runs."""
+    looked = [examination() for name, examination in EXAMINATIONS if name in ANY_RUN]
+    return [finding for findings in looked for finding in findings if finding.state == "do"]
 
 
 def doctor_and_show(as_json: bool) -> bool:

@@ -1,6 +1,8 @@
 """The machine: cores, memory, bf16, GPU, DeepSpeed, compiler, disk."""
 
+import difflib
 import errno
+import os
 import shutil
 import tempfile
 from contextlib import suppress
@@ -10,6 +12,7 @@ from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, LOGS, read_json
 from gpt1.pipeline.doctor.finding import GB, Finding, size
+from gpt1.pipeline.settings import INTERNAL, KNOWN
 
 LEAST_DISK = 1.0 * GB  # the made-up town's run takes 0.6 GB
 PROBE_BYTES = 1 << 20
@@ -21,7 +24,6 @@ ROOM = (
 
 def settings() -> list[Finding]:
     """Cores, and whether the GPT1_… settings make sense together."""
-    from gpt1.pipeline.doctor.names import unknown_settings
     from gpt1.train.launch import read_machine
 
     try:
@@ -42,6 +44,30 @@ def settings() -> list[Finding]:
         ),
         *unknown_settings(),
     ]
+
+
+def unknown_settings() -> list[Finding]:
+    """Settings of the environment or .env that begin as ours do and that nothing reads."""
+    from dotenv import dotenv_values
+
+    given = dict.fromkeys(os.environ, "the environment") | dict.fromkeys(
+        dotenv_values(".env"), ".env"
+    )
+    findings = []
+    for name, place in given.items():
+        if name.startswith("GPT1_") and name not in KNOWN + INTERNAL:
+            near = difflib.get_close_matches(name, KNOWN, 1)
+            findings.append(
+                Finding(
+                    "settings",
+                    "do",
+                    f"{name} in {place} is nothing that gpt1 knows",
+                    f"did you mean {near[0]}?"
+                    if near
+                    else "take it out; docs/parameters.md lists the settings",
+                )
+            )
+    return findings
 
 
 def memory() -> list[Finding]:

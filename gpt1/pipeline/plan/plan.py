@@ -10,12 +10,12 @@ from gpt1.base.cores import cores, cpu_name
 from gpt1.base.errors import UserError
 from gpt1.params.schema import Params
 from gpt1.pipeline.graph import expand, read_graph
-from gpt1.pipeline.plan import benchmark, estimate, knobs, machines
+from gpt1.pipeline.plan import benchmark, estimate, formulas, knobs, machines
 from gpt1.pipeline.plan.work import Work, work_of
 from gpt1.pipeline.schedule import Slots, Stage, concerned, shares
 from gpt1.pipeline.slots import find_slots, memory_bytes, training_bytes
 from gpt1.pipeline.walltime import wall_seconds
-from gpt1.train import launch
+from gpt1.train import launch, speed
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Planned:
 class Plan:
     """A whole plan. wall_seconds: end to end by machine, "" this one; left_seconds: of what is out
     of date; watts: None if unknown; beside: trainings side by side here; elsewhere_bytes: the most
-    memory that a device takes.
+    memory that a device takes; uncompiled: pre-training would be compiled, were there a compiler.
     """
 
     profile: str
@@ -49,6 +49,7 @@ class Plan:
     device: str
     room: machines.Room
     elsewhere_bytes: float
+    uncompiled: bool
 
 
 def make_plan(values: Mapping[str, Any], params: Params, active: bool, measure: bool) -> Plan:
@@ -108,7 +109,17 @@ def make_plan(values: Mapping[str, Any], params: Params, active: bool, measure: 
         f"{devices} x GPU" if devices else cpu_name(),
         room,
         max(estimate.process_bytes(work, params, "cuda", None, 1) for work in works.values()),
+        speed.compiler() is None
+        and pays_to_compile(works["pretrain@transformer"], params, machine),
     )
+
+
+def pays_to_compile(work: Work, params: Params, machine: launch.Machine) -> bool:
+    """Whether a pre-training is long enough here; imported weights are none."""
+    if work.network is None:
+        return False
+    parameters = formulas.parameters(work.network)
+    return speed.worth_compiling(params.pretrain, machine, parameters, round(work.tokens)) != "no"
 
 
 def fresh_stages(stages: Mapping[str, Stage]) -> set[str]:

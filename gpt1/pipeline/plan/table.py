@@ -9,6 +9,7 @@ from gpt1.pipeline.plan import formulas, knobs
 from gpt1.pipeline.plan.machines import NAMED, Hardware
 from gpt1.pipeline.plan.plan import Plan, Planned
 from gpt1.pipeline.schedule import group
+from gpt1.train.speed import NO_COMPILER
 
 # Radford's announcement (openai.com, June 2018): a month on eight GPUs; 8 x 30 days x 12 TFLOP/s x
 # 0.33 of the peak = 0.96 petaflop-days.
@@ -156,6 +157,8 @@ def problems(plan: Plan) -> list[str]:
             " room, or keep fewer snapshots (pretrain.snapshots_per_decade) and seeds"
             " (finetune.seeds)"
         )
+    if plan.uncompiled:
+        found.append(f"SPEED: {NO_COMPILER}")
     return found + [
         f"MEMORY: {one.name} has {in_bytes(one.memory_bytes)} on a device, a stage needs"
         f" {in_bytes(plan.elsewhere_bytes)}: set GPT1_MICRO_BATCH lower there"

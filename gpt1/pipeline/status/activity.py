@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.files import CHECKPOINTS, LOGS, parse_json
+from gpt1.base.locks import is_locked
 from gpt1.pipeline.graph import CLAIMS
 from gpt1.pipeline.job import EXITED, log_of, signal_of, why_it_failed
 from gpt1.pipeline.progress import progress_in, tail
@@ -58,18 +59,6 @@ def at_work() -> str:
         return ""
     found = re.search(r"\(process (\d+)\)$", who)
     return who if found and pid_exists(int(found[1])) and is_locked(RUN_LOCK) else ""
-
-
-def is_locked(path: Path) -> bool:
-    """Whether another process holds the lock of a file; asks without waiting."""
-    import fcntl
-
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def read_claims() -> dict[str, dict[str, Any]]:
