@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
@@ -18,24 +17,9 @@ from gpt1.base.files import sync_folder
 from gpt1.sources.addresses import Remote
 from gpt1.sources.cache import difference, expected, record
 from gpt1.sources.partial import Partial
-from gpt1.sources.transfer import FaultError, Patience, connected, transfer
+from gpt1.sources.transfer import FaultError, Terms, connected, transfer
 
 ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
-
-Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How to download: the cache, the most bytes of one file, whether the network may be asked, how
-    long to wait, whom to tell lines.
-    """
-
-    cache: Path
-    max_bytes: int
-    offline: bool
-    patience: Patience
-    tell: Tell
 
 
 def fetch(source: str, remote: Remote, terms: Terms) -> Path:
@@ -138,16 +122,7 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
                     f"{remote.name}: from {address}"
                     + (f", on from byte {before:,}" if before else "")
                 )
-                transfer(
-                    session,
-                    address,
-                    partial,
-                    remote.bytes_,
-                    bool(wanted),
-                    terms.max_bytes,
-                    patience,
-                    terms.tell,
-                )
+                transfer(session, address, partial, remote.bytes_, bool(wanted), terms)
             if not (wrong := difference(partial.path, remote, wanted)):
                 return
             partial.drop()
@@ -173,7 +148,7 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
 
 
 @contextmanager
-def alone(lock: Path, line: str, tell: Tell) -> Iterator[None]:
+def alone(lock: Path, line: str, tell: Callable[[str], None]) -> Iterator[None]:
     """Hold a lock of the cache, waiting for whoever has it, whom `line` tells of."""
     held = FileLock(lock)
     try:
