@@ -9,7 +9,16 @@ from typing import Any
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import RAW
-from gpt1.params.schema import PARAMS, Params, Task, Variant, ablation, read_params, validate
+from gpt1.params.schema import (
+    PARAMS,
+    Params,
+    Task,
+    Variant,
+    ablation,
+    imported_sources,
+    read_params,
+    validate,
+)
 from gpt1.params.strict import nearest_key, validated
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import DOWNLOADS
@@ -160,12 +169,9 @@ def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def imported_sources(values: dict[str, Any]) -> dict[str, bool]:
+def imported(values: dict[str, Any]) -> dict[str, bool]:
     """Whether a run needs each of the sources that not every run needs."""
-    return {
-        "openai_bpe": values["bpe"]["source"] == "authors",
-        "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"]),
-    }
+    return imported_sources(values["bpe"]["source"], values["pretrain"]["source"])
 
 
 def with_downloads(
@@ -176,8 +182,8 @@ def with_downloads(
 
     Raises UserError for a name that is none of theirs, or that no program may download.
     """
-    imported = imported_sources(values)
-    wanted = {name: row for name, row in values["sources"].items() if imported.get(name, True)}
+    needed = imported(values)
+    wanted = {name: row for name, row in values["sources"].items() if needed.get(name, True)}
     brought = chosen(names, wanted, present, all_sources())
     sources = {
         name: row | {"folder": "download"} if name in brought else row
@@ -193,10 +199,10 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     """The values less the tasks and sources that are absent. Raises UserError where no run is
     possible without one.
     """
-    imported = imported_sources(values)
+    needed = imported(values)
     refuse_absent(
         values,
-        ["books", *(name for name in imported if imported[name])],
+        ["books", *(name for name in needed if needed[name])],
         present,
         f"profile {values['profile']}",
     )
@@ -205,7 +211,7 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
         {
             name
             for name, row in values["sources"].items()
-            if (name in present or row["folder"] != "raw") and imported.get(name, True)
+            if (name in present or row["folder"] != "raw") and needed.get(name, True)
         },
     )
 
