@@ -16,8 +16,8 @@ from misbehaving_server import Answer, File, Server, hang_up, page, redirect, se
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.sources.addresses import Checksum, Remote
 from gpt1.sources.cache import LEDGER, read_ledger
-from gpt1.sources.download import Terms, fetch
-from gpt1.sources.transfer import Patience, progress
+from gpt1.sources.download import fetch
+from gpt1.sources.transfer import Patience, Terms, progress
 
 BODY = b"PK\x03\x04" + bytes(range(256)) * 40
 OTHER = b"PK\x03\x04" + bytes(reversed(range(256))) * 40

@@ -28,7 +28,8 @@ from gpt1.base.errors import UserError, run_stage
 from gpt1.cli import app
 from gpt1.corpus.bpe import AUTHORS_FILES
 from gpt1.exchange import authors
-from gpt1.params.profile import compose, compose_profile, with_downloads
+from gpt1.params.data import compose_profile
+from gpt1.params.profile import compose, with_downloads
 from gpt1.params.schema import read_params
 from gpt1.pipeline.schedule import Slots, Stage, shares, startable
 from gpt1.sources.acquire import locate

@@ -68,7 +68,7 @@ def profile(
     ] = False,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
-    from gpt1.params.profile import compose_profile
+    from gpt1.params.data import compose_profile
 
     def names(text: str | None) -> list[str] | None:
         return None if text is None else text.replace(",", " ").split()

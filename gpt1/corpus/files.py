@@ -122,21 +122,13 @@ def blocks(file: CorpusFile, start: int, stop: int | None) -> Iterator[tuple[byt
                 if kept:
                     read, told = raw.tell() - told, raw.tell()
                     yield kept, read
-    except FileNotFoundError as error:
-        raise UserError(
-            f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
-            " it out"
-        ) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(
-            f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
-        ) from None
-    except OSError as error:  # also what pyarrow raises for a broken .zst
-        if error.errno is not None:
+    except (EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
             raise UserError(
                 f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
                 " it out"
             ) from None
+        # BadGzipFile, and what pyarrow raises for a broken .zst, are errors without a number
         raise UserError(
             f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
         ) from None

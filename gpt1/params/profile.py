@@ -1,26 +1,29 @@
-"""`gpt1 profile`: conf/<name>.yaml and overrides become params.yaml; what a person brings is linked
-under data/raw.
+"""conf/<name>.yaml and overrides become the values of params.yaml, less what follows from data that
+are not there.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from gpt1.base.errors import UserError, perhaps
-from gpt1.base.files import DATA, RAW
-from gpt1.params.schema import PARAMS, Params, Task, Variant, ablation, read_params, validate
+from gpt1.base.files import RAW
+from gpt1.params.schema import (
+    PARAMS,
+    Params,
+    Task,
+    Variant,
+    ablation,
+    imported_sources,
+    read_params,
+    validate,
+)
 from gpt1.params.strict import nearest_key, validated
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import DOWNLOADS
-from gpt1.sources.cache import cache_folder, offline
-from gpt1.sources.find import find_sources
-from gpt1.sources.offered import chosen, lacking, offer
-from gpt1.tasks.table import ABLATED, TASKS, all_sources
+from gpt1.sources.offered import chosen
+from gpt1.tasks.table import ABLATED, all_sources
 
 CONF = Path("conf")
 
@@ -118,26 +121,6 @@ def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
     return {str(key): value for key, value in values.items()}
 
 
-def link_sources(folder: Path) -> None:
-    """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known or a
-    real folder stands in the way.
-    """
-    if not folder.is_dir():
-        raise UserError(
-            f"--data {folder} is not a folder; expected one laid out as data/README.md says"
-        )
-    found = {
-        name: path for name, path in find_sources(folder, all_sources().values()).items() if path
-    }
-    if not found:
-        raise UserError(
-            f"--data {folder} holds no folder of a known name (books, SNLI, RACE, …);"
-            " data/README.md lists them"
-        )
-    for name, path in found.items():
-        link_folder(RAW / name, path)
-
-
 def link_folder(link: Path, folder: Path) -> None:
     """Make `link` a link to a folder. Raises UserError where what is no link stands in the way."""
     if link.exists() and not link.is_symlink():
@@ -178,22 +161,17 @@ def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         raise UserError(f"no task is named; expected some of {', '.join(known)}")
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
             raise UserError(
-                f"no task {name!r} here{f'; did you mean {near[0]}?' if near else ''} (expected"
-                f" some of {', '.join(known)})"
+                f"no task {name!r} here{perhaps(name, known)} (expected some of {', '.join(known)})"
             )
     return with_sources(
         values, {*names, *(name for name in values["sources"] if name not in known)}
     )
 
 
-def imported_sources(values: dict[str, Any]) -> dict[str, bool]:
+def imported(values: dict[str, Any]) -> dict[str, bool]:
     """Whether a run needs each of the sources that not every run needs."""
-    return {
-        "openai_bpe": values["bpe"]["source"] == "authors",
-        "official": "official" in (values["bpe"]["source"], values["pretrain"]["source"]),
-    }
+    return imported_sources(values["bpe"]["source"], values["pretrain"]["source"])
 
 
 def with_downloads(
@@ -204,8 +182,8 @@ def with_downloads(
 
     Raises UserError for a name that is none of theirs, or that no program may download.
     """
-    imported = imported_sources(values)
-    wanted = {name: row for name, row in values["sources"].items() if imported.get(name, True)}
+    needed = imported(values)
+    wanted = {name: row for name, row in values["sources"].items() if needed.get(name, True)}
     brought = chosen(names, wanted, present, all_sources())
     sources = {
         name: row | {"folder": "download"} if name in brought else row
@@ -221,10 +199,10 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
     """The values less the tasks and sources that are absent. Raises UserError where no run is
     possible without one.
     """
-    imported = imported_sources(values)
+    needed = imported(values)
     refuse_absent(
         values,
-        ["books", *(name for name in imported if imported[name])],
+        ["books", *(name for name in needed if needed[name])],
         present,
         f"profile {values['profile']}",
     )
@@ -233,7 +211,7 @@ def without_absent(values: dict[str, Any], present: set[str]) -> dict[str, Any]:
         {
             name
             for name, row in values["sources"].items()
-            if (name in present or row["folder"] != "raw") and imported.get(name, True)
+            if (name in present or row["folder"] != "raw") and needed.get(name, True)
         },
     )
 
@@ -272,63 +250,6 @@ def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
         for task, row in tasks.items()
     }
     return values | {"ablate": rows}
-
-
-def show_downloads(names: Collection[str]) -> None:
-    """Say what a run will download: what, how large, from where, checked by what, under which
-    licence.
-    """
-    table = Table(
-        "to download",
-        "files",
-        "size",
-        "from",
-        "checked by",
-        "licence",
-        title_justify="left",
-        pad_edge=False,
-    )
-    for name in names:
-        table.add_row(*offer(all_sources()[name], cache_folder()))
-    Console(highlight=False).print(table)
-
-
-def refuse_lacking(names: Collection[str]) -> None:
-    """Raises UserError where a file that a run would download is not in the cache, so that the run
-    would need the network.
-    """
-    if missing := [str(path) for name in names for path in lacking(name, cache_folder())]:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise UserError(
-            "without the network nothing can be downloaded, and the cache lacks"
-            f" {missing[0]}{more}; put the official files there by hand, where they are checked, or"
-            " take --offline (GPT1_OFFLINE) away"
-        )
-
-
-def show(params: Params, left_out: list[str]) -> None:
-    """Say what will run and what is left out, with how to get it."""
-    console = Console(highlight=False)
-    corpus = (DATA / params.sources["books"].folder / "books").resolve()
-    console.print(
-        f"{PARAMS}: profile [bold]{params.profile}[/], corpus from {corpus}, "
-        f"{len(params.tasks)} tasks: {', '.join(params.tasks) or 'none'}"
-    )
-    if left_out:
-        table = Table("left out", "how to get it", title_justify="left", pad_edge=False)
-        for name in left_out:
-            table.add_row(
-                TASKS[name].title if name in TASKS else f"{name.upper()} (zero-shot)",
-                all_sources()[name].how_to_get,
-            )
-        console.print(table)
-        if offered := [name for name in left_out if name in DOWNLOADS]:
-            console.print(
-                f"--download {','.join(offered)} (or --download all) brings these from where"
-                " they lie",
-                markup=False,
-            )
-    console.print("next: gpt1 run")
 
 
 def requested(
@@ -395,30 +316,3 @@ def write_params(path: Path, values: dict[str, Any], composed_by: str) -> None:
         beside.unlink()
     else:
         beside.replace(path)
-
-
-def compose_profile(
-    name: str,
-    overrides: Sequence[str],
-    data: Path | None,
-    tasks: Sequence[str] | None,
-    downloads: Sequence[str] | None,
-    from_cache: bool,
-) -> None:
-    """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be
-    downloaded.
-
-    from_cache: the cache has to have all that is to be downloaded. Raises UserError and leaves
-    params.yaml as it was.
-    """
-    if data is not None:
-        requested(name, overrides, tasks)  # so that a refused profile links nothing
-        link_sources(data.expanduser())
-    values, left_out = compose_run(name, overrides, tasks, downloads)
-    params = validate(values)
-    if from_cache or offline():
-        refuse_lacking(params.download)
-    write_params(PARAMS, values, f"gpt1 profile {in_words(name, overrides, tasks, downloads)}")
-    if params.download:
-        show_downloads(params.download)
-    show(params, left_out)

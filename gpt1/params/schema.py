@@ -50,6 +50,7 @@ __all__ = [
     "Task",
     "Variant",
     "ablation",
+    "imported_sources",
     "read_params",
     "validate",
 ]
@@ -92,16 +93,9 @@ class Params(Section):
                 f"finetune.transfer must be all, none or 0..{self.model.layers} (model.layers), "
                 f"found {self.finetune.transfer}"
             )
-        imported = {
-            "openai_bpe": self.bpe.source == "authors",
-            "official": "official" in (self.bpe.source, self.pretrain.source),
-        }
-        wanted = [
-            name
-            for name in ("books", *self.tasks, *(name for name in imported if imported[name]))
-            if name not in self.sources
-        ]
-        if wanted:
+        imported = imported_sources(self.bpe.source, self.pretrain.source)
+        needed = ["books", *self.tasks, *(name for name in imported if imported[name])]
+        if wanted := [name for name in needed if name not in self.sources]:
             raise ValueError(
                 f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1"
                 " profile"
@@ -127,13 +121,13 @@ class Params(Section):
                 "variants.full: full is the ordinary fine-tuning in Table 5, expected another name"
             )
         for name, row in self.ablate.items():
-            known = row.variant in self.variants and row.task in self.tasks
-            wanted = (
-                ablation(row.variant, self.variants[row.variant], row.task, self.tasks[row.task])
-                if known
-                else None
-            )
-            if name != f"{row.variant}-{row.task}" or row != wanted:
+            if (
+                name != f"{row.variant}-{row.task}"
+                or row.variant not in self.variants
+                or row.task not in self.tasks
+                or row
+                != ablation(row.variant, self.variants[row.variant], row.task, self.tasks[row.task])
+            ):
                 raise ValueError(
                     f"ablate.{name}: expected VARIANT-TASK, a variant among"
                     f" {', '.join(self.variants) or 'none'}, a task of tasks, their group and"
@@ -165,6 +159,13 @@ class Params(Section):
                 " with gpt1 profile"
             )
         return self
+
+
+def imported_sources(bpe: str, pretrain: str) -> dict[str, bool]:
+    """Whether a run with bpe.source and pretrain.source needs each of the sources that not every
+    run needs.
+    """
+    return {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
 
 
 def ablation(name: str, variant: Variant, task: str, row: Task) -> Ablation:

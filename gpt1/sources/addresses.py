@@ -74,39 +74,53 @@ RELEASED: dict[str, str] = {
 }
 
 
+def _remote(
+    name: str,
+    addresses: tuple[str, ...],
+    bytes_: int | None,
+    kind: Kind,
+    value: str,
+    publisher: str,
+) -> Remote:
+    return Remote(name, addresses, bytes_, Checksum(kind, value, publisher))
+
+
 def _glue(file: str, bytes_: int, sha256: str) -> Remote:
     """A file of GLUE."""
-    return Remote(
-        file, (GLUE.format(file),), bytes_, Checksum("sha256", sha256, DATASETS.format("glue"))
-    )
+    publisher = DATASETS.format("glue")
+    return _remote(file, (GLUE.format(file),), bytes_, "sha256", sha256, publisher)
 
 
 def _released(*names: str) -> tuple[Remote, ...]:
     """Files that the authors released."""
     return tuple(
-        Remote(
-            name,
-            tuple(address.format(name) for address in AUTHORS),
-            None,
-            Checksum("git", RELEASED[name], GIT),
-        )
+        _remote(name, tuple(one.format(name) for one in AUTHORS), None, "git", RELEASED[name], GIT)
         for name in names
     )
+
+
+def _mrpc(file: str, bytes_: int, sha256: str) -> Remote:
+    publisher = TFDS.format("glue")
+    return _remote(file, (SENTEVAL.format(file),), bytes_, "sha256", sha256, publisher)
+
+
+def _pronouns(file: str, bytes_: int, sha256: str) -> Remote:
+    publisher = TFDS.format("definite_pronoun_resolution")
+    addresses = tuple(address.format(file) for address in PRONOUNS)
+    return _remote(file, addresses, bytes_, "sha256", sha256, publisher)
 
 
 DOWNLOADS: dict[str, tuple[Remote, ...]] = {
     "openai_bpe": _released("encoder_bpe_40000.json", "vocab_40000.bpe"),
     "official": _released(*RELEASED),
     "snli": (
-        Remote(
+        _remote(
             "snli_1.0.zip",
             ("https://nlp.stanford.edu/projects/snli/snli_1.0.zip",),
             94550081,
-            Checksum(
-                "sha256",
-                "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
-                TFDS.format("snli"),
-            ),
+            "sha256",
+            "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
+            TFDS.format("snli"),
         ),
     ),
     "mnli": (
@@ -135,37 +149,25 @@ DOWNLOADS: dict[str, tuple[Remote, ...]] = {
         ),
     ),
     "scitail": (
-        Remote(
+        _remote(
             "SciTailV1.1.zip",
             SCITAIL,
             14174621,
-            Checksum(
-                "sha256",
-                "3fccd37350a94ca280b75998568df85fc2fc62843a3198d644fcbf858e6943d5",
-                DATASETS.format("scitail"),
-            ),
+            "sha256",
+            "3fccd37350a94ca280b75998568df85fc2fc62843a3198d644fcbf858e6943d5",
+            DATASETS.format("scitail"),
         ),
     ),
     "mrpc": (
-        Remote(
+        _mrpc(
             "msr_paraphrase_train.txt",
-            (SENTEVAL.format("msr_paraphrase_train.txt"),),
             1047044,
-            Checksum(
-                "sha256",
-                "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
-                TFDS.format("glue"),
-            ),
+            "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
         ),
-        Remote(
+        _mrpc(
             "msr_paraphrase_test.txt",
-            (SENTEVAL.format("msr_paraphrase_test.txt"),),
             441275,
-            Checksum(
-                "sha256",
-                "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
-                TFDS.format("glue"),
-            ),
+            "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
         ),
     ),
     "qqp": (
@@ -176,11 +178,13 @@ DOWNLOADS: dict[str, tuple[Remote, ...]] = {
         ),
     ),
     "stsb": (
-        Remote(
+        _remote(
             "Stsbenchmark.tar.gz",
             (STS, f"https://web.archive.org/web/20220101000000id_/{STS.replace('.eus/', '.es/')}"),
             None,
-            Checksum("md5", "4eb0065aba063ef77873d3a9c8088811", TORCHTEXT.format("stsb")),
+            "md5",
+            "4eb0065aba063ef77873d3a9c8088811",
+            TORCHTEXT.format("stsb"),
         ),
     ),
     "sst2": (
@@ -193,24 +197,14 @@ DOWNLOADS: dict[str, tuple[Remote, ...]] = {
             "CoLA.zip", 376971, "f212fcd832b8f7b435fb991f101abf89f96b933ab400603bf198960dfc32cbff"
         ),
     ),
-    "dprd": tuple(
-        Remote(
-            name,
-            tuple(address.format(name) for address in PRONOUNS),
-            bytes_,
-            Checksum("sha256", sha256, TFDS.format("definite_pronoun_resolution")),
-        )
-        for name, bytes_, sha256 in (
-            (
-                "test.c.txt",
-                67044,
-                "cf1cf025e1d59a5b363e6dcfbd5a13aae8a9830831ac16fd7f865aca7a1559d8",
-            ),
-            (
-                "train.c.txt",
-                160408,
-                "c310158d0cbac1a556e3284e6c167f4478271d8d50b0b9d15dfe428c905a0867",
-            ),
-        )
+    "dprd": (
+        _pronouns(
+            "test.c.txt", 67044, "cf1cf025e1d59a5b363e6dcfbd5a13aae8a9830831ac16fd7f865aca7a1559d8"
+        ),
+        _pronouns(
+            "train.c.txt",
+            160408,
+            "c310158d0cbac1a556e3284e6c167f4478271d8d50b0b9d15dfe428c905a0867",
+        ),
     ),
 }

@@ -5,8 +5,6 @@ checked before they count as there.
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
@@ -16,24 +14,9 @@ from gpt1.base.locks import locked
 from gpt1.sources.addresses import Remote
 from gpt1.sources.cache import difference, expected, record
 from gpt1.sources.partial import Partial
-from gpt1.sources.transfer import FaultError, Patience, connected, transfer
+from gpt1.sources.transfer import FaultError, Terms, connected, transfer
 
 ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
-
-Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How to download: the cache, the most bytes of one file, whether the network may be asked, how
-    long to wait, whom to tell lines.
-    """
-
-    cache: Path
-    max_bytes: int
-    offline: bool
-    patience: Patience
-    tell: Tell
 
 
 def fetch(source: str, remote: Remote, terms: Terms) -> Path:
@@ -133,16 +116,7 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
                     f"{remote.name}: from {address}"
                     + (f", on from byte {before:,}" if before else "")
                 )
-                transfer(
-                    session,
-                    address,
-                    partial,
-                    remote.bytes_,
-                    bool(wanted),
-                    terms.max_bytes,
-                    patience,
-                    terms.tell,
-                )
+                transfer(session, address, partial, remote.bytes_, bool(wanted), terms)
             if not (wrong := difference(partial.path, remote, wanted)):
                 return
             partial.drop()

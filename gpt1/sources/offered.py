@@ -2,13 +2,12 @@
 under which licence.
 """
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, perhaps
 from gpt1.sources.addresses import DOWNLOADS, Remote
 from gpt1.sources.table import Source
 
@@ -49,11 +48,9 @@ def chosen(
         if name == ALL:
             continue
         if name not in sources or name not in rows:
-            near = difflib.get_close_matches(name, list(rows), 1)
             raise UserError(
-                f"--download {name}: this run wants no such"
-                f" source{f'; did you mean {near[0]}?' if near else ''} (expected {ALL}, or some of"
-                f" {', '.join(one for one in DOWNLOADS if one in rows)})"
+                f"--download {name}: this run wants no such source{perhaps(name, rows)} (expected"
+                f" {ALL}, or some of {', '.join(one for one in DOWNLOADS if one in rows)})"
             )
         if name not in DOWNLOADS:
             raise UserError(

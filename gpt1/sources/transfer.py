@@ -65,6 +65,19 @@ PATIENCE = Patience(
 )
 
 
+@dataclass(frozen=True)
+class Terms:
+    """How to download: the cache, the most bytes of one file, whether the network may be asked, how
+    long to wait, whom to tell lines.
+    """
+
+    cache: Path
+    max_bytes: int
+    offline: bool
+    patience: Patience
+    tell: Callable[[str], None]
+
+
 class FaultError(Exception):
     """What went wrong with one request. passing: may go well a little later; wait_seconds: what the
     server asked for; anew: from 0.
@@ -96,65 +109,55 @@ def transfer(
     partial: Partial,
     bytes_: int | None,
     checked: bool,
-    max_bytes: int,
-    patience: Patience,
-    tell: Callable[[str], None],
+    terms: Terms,
 ) -> None:
     """Bring a partial file to its end. bytes_: how many it must have, None where unknown; checked:
-    whether a checksum will be looked at; tell: takes a line on how far it is, once in a window of
-    `patience`, where there is no terminal for a bar.
+    whether a checksum will be looked at.
 
     Raises FaultError for what the network or the server did, UserError where the file cannot be
     written.
     """
-    import requests
-    import urllib3
+    from requests import RequestException
+    from urllib3.exceptions import HTTPError
 
     about = partial.remembered(address)
-    if not about or not (
-        about.get("mark") or checked
-    ):  # without a mark only a checksum tells two versions apart
+    mark = str(about.get("mark") or "")
+    if not about or not (mark or checked):  # without a mark only a checksum tells versions apart
         partial.drop()
     start = partial.size
-    asked = (
-        {
-            "Range": f"bytes={start}-",
-            **({"If-Range": str(about["mark"])} if about.get("mark") else {}),
-        }
-        if start
-        else {}
-    )
+    asked = {"Range": f"bytes={start}-"} if start else {}
+    if start and mark:
+        asked["If-Range"] = mark
     try:
-        with answered(session, address, asked, patience) as response:
+        with answered(session, address, asked, terms.patience) as response:
             start = accepted(response, start, about, partial)
-            total = announced(response, start, bytes_, max_bytes)
+            total = announced(response, start, bytes_, terms.max_bytes)
             if start == 0:
                 partial.drop()
                 partial.remember(address, mark_of(response), total)
-            receive(response, partial, start, total, max_bytes, patience, tell)
-    except requests.TooManyRedirects:
-        raise FaultError(f"more than {patience.redirects} redirections", passing=False) from None
-    except requests.exceptions.ProxyError:
-        raise FaultError(
-            "the proxy that the environment names does not let it through", passing=True
-        ) from None
-    except requests.exceptions.SSLError:
-        raise FaultError(
-            "the certificate of the server, or of a proxy before it, is not to be trusted",
-            passing=False,
-        ) from None
-    except (requests.Timeout, urllib3.exceptions.ReadTimeoutError):
-        what = (
-            f"nothing came for {patience.silence_seconds:g} s, at {partial.size:,} bytes"
-            if partial.size
-            else "no answer in time"
-        )
-        raise FaultError(what, passing=True) from None
-    except (requests.RequestException, urllib3.exceptions.HTTPError):
-        raise FaultError(
-            f"the connection broke at {partial.size:,} bytes" if partial.size else "no connection",
-            passing=True,
-        ) from None
+            receive(response, partial, start, total, terms)
+    except (RequestException, HTTPError) as error:
+        raise broken(error, partial.size, terms.patience) from None
+
+
+def broken(error: Exception, size: int, patience: Patience) -> FaultError:
+    """What an error of requests or urllib3 means, `size` bytes being there."""
+    import requests
+    import urllib3
+
+    if isinstance(error, requests.TooManyRedirects):
+        return FaultError(f"more than {patience.redirects} redirections", passing=False)
+    if isinstance(error, requests.exceptions.ProxyError):
+        what = "the proxy that the environment names does not let it through"
+    elif isinstance(error, requests.exceptions.SSLError):
+        what = "the certificate of the server, or of a proxy before it, is not to be trusted"
+        return FaultError(what, passing=False)
+    elif isinstance(error, (requests.Timeout, urllib3.exceptions.ReadTimeoutError)):
+        silence = f"nothing came for {patience.silence_seconds:g} s, at {size:,} bytes"
+        what = silence if size else "no answer in time"
+    else:
+        what = f"the connection broke at {size:,} bytes" if size else "no connection"
+    return FaultError(what, passing=True)
 
 
 def answered(
@@ -271,15 +274,14 @@ def receive(
     partial: Partial,
     start: int,
     total: int | None,
-    max_bytes: int,
-    patience: Patience,
-    tell: Callable[[str], None],
+    terms: Terms,
 ) -> None:
     """Append what comes to the partial file, with a bar on a terminal. Raises FaultError,
     UserError.
     """
     from tqdm import tqdm
 
+    patience = terms.patience
     name = partial.path.name.removeprefix(".").removesuffix(".partial")
     room = shutil.disk_usage(partial.path.parent).free
     if total is not None and total - start > room:
@@ -304,7 +306,7 @@ def receive(
         head = b"" if start == 0 else None
         while block := response.raw.read1(CHUNK_BYTES, decode_content=False):
             size += len(block)
-            if size > (max_bytes if total is None else total):
+            if size > (terms.max_bytes if total is None else total):
                 limit = (
                     "acquire.max_unpacked_bytes"
                     if total is None
@@ -319,7 +321,7 @@ def receive(
                         passing=True,
                     )
                 if bar.disable:
-                    tell(progress(name, size, total, (size - at_beginning) / lasted))
+                    terms.tell(progress(name, size, total, (size - at_beginning) / lasted))
                 began, at_beginning = time.monotonic(), size
             if head is not None:  # nothing is written before it is clear that it is no page
                 head += block

@@ -13,9 +13,9 @@ from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.params.schema import read_params
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.cache import cache_folder, offline
-from gpt1.sources.download import ABOUT, Terms, fetch, import_weights, row_of
+from gpt1.sources.download import ABOUT, fetch, import_weights, row_of
 from gpt1.sources.table import OFFICIAL
-from gpt1.sources.transfer import PATIENCE
+from gpt1.sources.transfer import PATIENCE, Terms
 from gpt1.tasks.table import all_sources
 
 

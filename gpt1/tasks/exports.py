@@ -4,6 +4,7 @@ integers checked by what they say.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from gpt1.tasks.rows import (
     UNLABELLED,
     BadRowError,
     Example,
-    Unreadable,
+    Rows,
     class_reader,
+    examples,
+    field,
     filled,
     json_object,
     numbered_lines,
@@ -40,8 +43,7 @@ NO_GOLD_LABELS = (None, "-", "-1", "")
 NO_LABEL = -1
 MAX_SCORE = 100.0  # beyond it no score is meant
 
-Rows = Iterator[Example | Unreadable]
-Records = Iterator[tuple[int, Mapping[str, Any] | BadRowError]]
+Records = Iterator[tuple[int, Mapping[str, Any] | bytes]]
 Opened = tuple[
     list[str], dict[str, Any], Callable[[list[str]], Records]
 ]  # column names, features, and the rows of some columns
@@ -57,65 +59,56 @@ def read_export(path: Path, format_: Export, task: Task) -> Rows:
     names, features, read = _lines(path) if path.suffix in (".jsonl", ".json") else _table(path)
     columns = _Columns(path, format_, names)
     label_of = _label_reader(path, task, features | _described(path), columns.label)
-    for number, record in read(columns.needed):
-        try:
-            if isinstance(record, BadRowError):
-                raise record
-            label = label_of(_field(record, columns.label)) if columns.label else UNLABELLED
-            yield columns.example(record, task, label)
-        except BadRowError as bad:
-            yield Unreadable(number, bad.reason, bad.detail)
+
+    def example(record: Mapping[str, Any] | bytes) -> Example:
+        fields = json_object(record) if isinstance(record, bytes) else record
+        label = label_of(field(fields, columns.label)) if columns.label else UNLABELLED
+        return columns.example(fields, task, label)
+
+    return examples(read(columns.needed), example)
 
 
 class _Columns:
     """Which column of a file is what, by the names that exports give them."""
 
     def __init__(self, path: Path, format_: Export, names: list[str]) -> None:
-        self.path, self.names, self.format = path, names, format_
-        self.lacking: list[str] = []
-        self.texts = [self._one(named) for named in format_.texts]
-        self.choices = [self._one(named) for named in format_.choices]
-        self.subset = self._one(format_.subset) if format_.subset else ""
+        self.joined, lacking = format_.joined, []
+
+        def one(named: Names) -> str:
+            found = next((name for name in named if name in names), "")
+            if not found:
+                lacking.append(" or ".join(named))
+            return found
+
+        self.texts = list(map(one, format_.texts))
+        self.choices = list(map(one, format_.choices))
+        self.subset = one(format_.subset) if format_.subset else ""
         self.label = next((name for name in format_.label if name in names), "")
         if not self.label and not format_.hidden:
-            self.lacking.append(" or ".join(format_.label))
-        self.needed = [
-            name for name in (*self.texts, *self.choices, self.subset, self.label) if name
-        ]
-        if self.lacking:
+            lacking.append(" or ".join(format_.label))
+        needed = (*self.texts, *self.choices, self.subset, self.label)
+        self.needed = list(filter(None, needed))
+        if lacking:
             raise UserError(
-                f"{path}: expected the columns {', '.join(self.lacking)}; found"
+                f"{path}: expected the columns {', '.join(lacking)}; found"
                 f" {', '.join(map(shown, names)) or 'none'}; put an export of this task there, with"
                 " its columns as they were"
             )
 
-    def _one(self, named: Names) -> str:
-        found = next((name for name in named if name in self.names), "")
-        if not found:
-            self.lacking.append(" or ".join(named))
-        return found
-
     def example(self, record: Mapping[str, Any], task: Task, label: float) -> Example:
         """A row as an example. Raises BadRowError."""
-        texts = [filled(name, _field(record, name)) for name in self.texts]
-        options = [_field(record, name) for name in self.choices]
-        if self.choices and len(self.choices) == 1:
+        texts = [filled(name, field(record, name)) for name in self.texts]
+        options = [field(record, name) for name in self.choices]
+        if len(options) == 1:
             options = options[0] if isinstance(options[0], list) else []
         if self.choices and len(options) != len(task.labels):
             raise BadRowError(f"not {len(task.labels)} options", self.choices[0])
-        choices = tuple(filled("option", option) for option in options)
         return Example(
-            (" ".join(texts),) if self.format.joined else tuple(texts),
-            choices,
+            (" ".join(texts),) if self.joined else tuple(texts),
+            tuple(filled("option", option) for option in options),
             label,
-            _subset(task, _field(record, self.subset)) if self.subset else 0,
+            _subset(task, field(record, self.subset)) if self.subset else 0,
         )
-
-
-def _field(record: Mapping[str, Any], name: str) -> Any:
-    if name not in record:
-        raise BadRowError("missing field", name)
-    return record[name]
 
 
 def _subset(task: Task, value: object) -> int:
@@ -209,19 +202,12 @@ def _described(path: Path) -> dict[str, Any]:
 def _lines(path: Path) -> Opened:
     """JSON lines; the columns are those of the first object."""
 
-    def rows(needed: list[str]) -> Records:
-        for number, line in numbered_lines(path):
-            try:
-                yield number, json_object(line)
-            except BadRowError as bad:
-                yield number, bad
-
-    first = next((record for _, record in rows([]) if not isinstance(record, BadRowError)), None)
-    if first is None:
-        raise UserError(
-            f"{path}: expected JSON objects, one a line, found none; put the export there as it was"
-        )
-    return list(first), {}, rows
+    for _, line in numbered_lines(path):
+        with suppress(BadRowError):
+            return list(json_object(line)), {}, lambda _: numbered_lines(path)
+    raise UserError(
+        f"{path}: expected JSON objects, one a line, found none; put the export there as it was"
+    )
 
 
 def _table(path: Path) -> Opened:

@@ -3,9 +3,8 @@ RACE, Story Cloze, DPRD; and Hugging Face exports of them (gpt1/tasks/exports.py
 """
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.tasks.exports import read_export
@@ -15,8 +14,11 @@ from gpt1.tasks.rows import (
     UNLABELLED,
     BadRowError,
     Example,
+    Rows,
     Unreadable,
     as_text,
+    examples,
+    field,
     filled,
     json_object,
     label_reader,
@@ -25,7 +27,6 @@ from gpt1.tasks.rows import (
 )
 from gpt1.tasks.table import Task
 
-Rows = Iterator[Example | Unreadable]
 STORY = ("InputSentence1", "InputSentence2", "InputSentence3", "InputSentence4")
 ENDINGS = ("RandomFifthSentenceQuiz1", "RandomFifthSentenceQuiz2")
 NO_GOLD_LABEL = "-"
@@ -40,15 +41,21 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
     label_of = label_reader(task)
     if isinstance(format_, Export):
         return read_export(path, format_, task)
+    if isinstance(format_, Blocks):
+        return read_blocks(path)
+    if isinstance(format_, Passages):
+        return _passages(path, format_, label_of, len(task.labels))
+    if not format_.label:
+        label_of = _unlabelled
     if isinstance(format_, Tsv):
         return _tsv(path, format_, label_of)
     if isinstance(format_, Jsonl):
         return _jsonl(path, format_, label_of)
-    if isinstance(format_, Passages):
-        return _passages(path, format_, label_of, len(task.labels))
-    if isinstance(format_, Blocks):
-        return read_blocks(path)
     return _stories(path, format_, label_of)
+
+
+def _unlabelled(_: object) -> float:
+    return UNLABELLED
 
 
 def _tsv(path: Path, format_: Tsv, label_of: Callable[[object], float]) -> Rows:
@@ -70,10 +77,10 @@ def _tsv(path: Path, format_: Tsv, label_of: Callable[[object], float]) -> Rows:
                 raise _wrong_width(len(cells), len(names))
             yield Example(
                 tuple(filled(name, cells[place[name]]) for name in format_.texts),
-                label=label_of(cells[place[format_.label]]) if format_.label else UNLABELLED,
+                label=label_of(cells[place[format_.label]] if format_.label else None),
             )
         except BadRowError as bad:
-            yield Unreadable(number, bad.reason, bad.detail)
+            yield bad.at(number)
 
 
 def _wrong_width(found: int, expected: int) -> BadRowError:
@@ -117,25 +124,15 @@ def _check_no_header(
 
 
 def _jsonl(path: Path, format_: Jsonl, label_of: Callable[[object], float]) -> Rows:
-    for number, line in numbered_lines(path):
-        try:
-            row = json_object(line)
-            label = _field(row, format_.label) if format_.label else None
-            if label == NO_GOLD_LABEL:
-                yield Unreadable(number, "no gold label", "no gold label", expected=True)
-                continue
-            yield Example(
-                tuple(filled(name, _field(row, name)) for name in format_.texts),
-                label=label_of(label) if format_.label else UNLABELLED,
-            )
-        except BadRowError as bad:
-            yield Unreadable(number, bad.reason, bad.detail)
+    def example(line: bytes) -> Example:
+        row = json_object(line)
+        label = field(row, format_.label) if format_.label else None
+        if label == NO_GOLD_LABEL:
+            raise BadRowError("no gold label", expected=True)
+        texts = tuple(filled(name, field(row, name)) for name in format_.texts)
+        return Example(texts, label=label_of(label))
 
-
-def _field(row: dict[str, Any], name: str) -> Any:
-    if name not in row:
-        raise BadRowError("missing field", name)
-    return row[name]
+    return examples(numbered_lines(path), example)
 
 
 def _passages(
@@ -150,14 +147,14 @@ def _passages(
             where = str(row.get("file", ""))
             if "unreadable" in row:
                 raise BadRowError(str(row["unreadable"]), where)
-            article = filled("article", _field(row, "article"))
-            columns = [_field(row, name) for name in ("questions", "options", format_.label)]
+            article = filled("article", field(row, "article"))
+            columns = [field(row, name) for name in ("questions", "options", format_.label)]
             if not all(
                 isinstance(column, list) and len(column) == len(columns[0]) for column in columns
             ):
                 raise BadRowError("unequal numbers of questions, options and answers", where)
         except BadRowError as bad:
-            yield Unreadable(number, bad.reason, bad.detail)
+            yield bad.at(number)
             continue
         for question, options, answer in zip(*columns, strict=True):
             try:
@@ -190,10 +187,10 @@ def _stories(path: Path, format_: Stories, label_of: Callable[[object], float]) 
                         raise BadRowError(
                             "line break in a sentence", "look for an unbalanced quote"
                         )
-                    label = label_of(cells[place[format_.label]]) if format_.label else UNLABELLED
+                    label = label_of(cells[place[format_.label]] if format_.label else None)
                     yield Example((" ".join(texts[:4]),), tuple(texts[4:]), label)
                 except BadRowError as bad:
-                    yield Unreadable(number, bad.reason, bad.detail)
+                    yield bad.at(number)
     except csv.Error as error:
         raise UserError(
             f"{path}: no CSV after row {number} ({error}); look there for an unbalanced quote, or"

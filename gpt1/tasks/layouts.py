@@ -138,17 +138,21 @@ def release_of(
     return found[0] if len(found) == 1 else None
 
 
+def _files(reading: Format, required: bool = True, **files: str) -> Layout:
+    """Splits of one file each, by name, that are read alike."""
+    return tuple(Split(name, (file,), reading, required) for name, file in files.items())
+
+
 def _trio(pattern: str, reading: Format) -> Layout:
     """Train, dev and a labelled test split, one file each."""
-    return tuple(Split(name, (pattern.format(name),), reading) for name in SPLITS)
+    return _files(reading, **{name: pattern.format(name) for name in SPLITS})
 
 
-def _glue(texts: tuple[str, ...], label: str) -> Layout:
+def _glue(reading: Tsv) -> Layout:
     """GLUE's train.tsv and dev.tsv, and test.tsv without labels."""
     return (
-        Split("train", ("train.tsv",), Tsv(texts, label)),
-        Split("dev", ("dev.tsv",), Tsv(texts, label)),
-        Split("test", ("test.tsv",), Tsv(texts), required=False),
+        *_files(reading, train="train.tsv", dev="dev.tsv"),
+        *_files(Tsv(reading.texts), False, test="test.tsv"),
     )
 
 
@@ -158,9 +162,16 @@ def _exported(reading: Export, *, test: bool, folder: str = "") -> Layout:
     """
     hidden = reading if test else replace(reading, hidden=True)
     return (
-        Split("train", (f"{folder}train",), reading),
-        Split("dev", (f"{folder}validation",), reading),
-        Split("test", (f"{folder}test",), hidden, required=test),
+        *_files(reading, train=f"{folder}train", dev=f"{folder}validation"),
+        *_files(hidden, test, test=f"{folder}test"),
+    )
+
+
+def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
+    """Train and dev as shares of one file: `heldout` of its `of` rows are dev."""
+    return (
+        Split("train", (file,), reading, share=Share("train", heldout, of)),
+        Split("dev", (file,), reading, share=Share("heldout", heldout, of)),
     )
 
 
@@ -176,40 +187,56 @@ GLUE_EXPORT = Export((("sentence1",), ("sentence2",)), ("label",))
 SNLI = (_trio("snli_1.0_{}.jsonl", NLI_ROWS), _exported(NLI_EXPORT, test=True))
 
 MNLI_ROWS = Tsv(PAIR, "gold_label")
-DIAGNOSTIC = Split(
-    "diagnostic", ("diagnostic.tsv",), Tsv(PAIR), required=False
-)  # GLUE's AX, scored by the server alone
+# GLUE's AX, scored by the server alone
+DIAGNOSTIC = _files(Tsv(PAIR), False, diagnostic="diagnostic.tsv")
 NO_LABELS = Export((FIRST, SECOND), ("label",), hidden=True)
 MNLI = (
     (
-        Split("train", ("train.tsv",), MNLI_ROWS),
-        Split("dev", ("dev_matched.tsv",), MNLI_ROWS),
-        Split("dev_mismatched", ("dev_mismatched.tsv",), MNLI_ROWS),
-        Split("test_matched", ("test_matched.tsv",), Tsv(PAIR), required=False),
-        Split("test_mismatched", ("test_mismatched.tsv",), Tsv(PAIR), required=False),
-        DIAGNOSTIC,
+        *_files(
+            MNLI_ROWS,
+            train="train.tsv",
+            dev="dev_matched.tsv",
+            dev_mismatched="dev_mismatched.tsv",
+        ),
+        *_files(
+            Tsv(PAIR),
+            False,
+            test_matched="test_matched.tsv",
+            test_mismatched="test_mismatched.tsv",
+        ),
+        *DIAGNOSTIC,
     ),
     (
-        Split("train", ("multinli_1.0_train.jsonl",), NLI_ROWS),
-        Split("dev", ("multinli_1.0_dev_matched.jsonl",), NLI_ROWS),
-        Split("dev_mismatched", ("multinli_1.0_dev_mismatched.jsonl",), NLI_ROWS),
-        DIAGNOSTIC,
+        *_files(
+            NLI_ROWS,
+            train="multinli_1.0_train.jsonl",
+            dev="multinli_1.0_dev_matched.jsonl",
+            dev_mismatched="multinli_1.0_dev_mismatched.jsonl",
+        ),
+        *DIAGNOSTIC,
     ),
     (
-        Split("train", ("train",), NLI_EXPORT),
-        Split("dev", ("validation_matched",), NLI_EXPORT),
-        Split("dev_mismatched", ("validation_mismatched",), NLI_EXPORT),
-        Split("test_matched", ("test_matched",), NO_LABELS, required=False),
-        Split("test_mismatched", ("test_mismatched",), NO_LABELS, required=False),
-        Split("diagnostic", ("ax/test",), NO_LABELS, required=False),
+        *_files(
+            NLI_EXPORT,
+            train="train",
+            dev="validation_matched",
+            dev_mismatched="validation_mismatched",
+        ),
+        *_files(
+            NO_LABELS,
+            False,
+            test_matched="test_matched",
+            test_mismatched="test_mismatched",
+            diagnostic="ax/test",
+        ),
     ),
 )
 
 QNLI = (
-    _glue(("question", "sentence"), "label"),
+    _glue(Tsv(("question", "sentence"), "label")),
     _exported(Export((("question",), ("sentence",)), ("label",)), test=False),
 )
-RTE = (_glue(PAIR, "label"), _exported(GLUE_EXPORT, test=False))
+RTE = (_glue(Tsv(PAIR, "label")), _exported(GLUE_EXPORT, test=False))
 
 SCITAIL_COLUMNS = ("premise", "hypothesis", "label")
 SCITAIL = (
@@ -275,11 +302,7 @@ def _stories(
     validation: str, test: str, reading: Format, testing: Format, required: bool = True
 ) -> Layout:
     """The authors train on the validation stories, less 374 of the 1,871."""
-    return (
-        Split("train", (validation,), reading, share=Share("train", 374, 1871)),
-        Split("dev", (validation,), reading, share=Share("heldout", 374, 1871)),
-        Split("test", (test,), testing, required),
-    )
+    return (*_shared(validation, reading, 374, 1871), *_files(testing, required, test=test))
 
 
 STORY_CLOZE = (
@@ -293,24 +316,15 @@ STORY_CLOZE = (
 
 MSR_ROWS = Tsv(("#1 String", "#2 String"), "Quality")
 MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
-MSR_TEST_SPLIT = Split("test", (MSR_TEST,), MSR_ROWS)
 MRPC = (
-    (
-        Split("train", ("train.tsv",), MSR_ROWS),
-        Split("dev", ("dev.tsv",), MSR_ROWS),
-        MSR_TEST_SPLIT,
-    ),
-    (
-        Split("train", (MSR_TRAIN,), MSR_ROWS, share=Share("train", 408, 4076)),
-        Split("dev", (MSR_TRAIN,), MSR_ROWS, share=Share("heldout", 408, 4076)),
-        MSR_TEST_SPLIT,
-    ),
-    _glue(("#1 String", "#2 String"), "Quality"),
+    _files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
+    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *_files(MSR_ROWS, test=MSR_TEST)),
+    _glue(MSR_ROWS),
     _exported(GLUE_EXPORT, test=False),
 )
 
 QQP = (
-    _glue(("question1", "question2"), "is_duplicate"),
+    _glue(Tsv(("question1", "question2"), "is_duplicate")),
     _exported(Export((("question1",), ("question2",)), ("label", "is_duplicate")), test=False),
 )
 
@@ -319,19 +333,18 @@ STSB_ROWS = Tsv(
 )
 STSB = (
     _trio("sts-{}.csv", STSB_ROWS),
-    _glue(PAIR, "score"),
+    _glue(Tsv(PAIR, "score")),
     _exported(Export((("sentence1",), ("sentence2",)), ("label", "score")), test=False),
 )
 
-SST2 = (_glue(("sentence",), "label"), _exported(Export((("sentence",),), ("label",)), test=False))
+SST2 = (
+    _glue(Tsv(("sentence",), "label")),
+    _exported(Export((("sentence",),), ("label",)), test=False),
+)
 
 COLA_ROWS = Tsv(("sentence",), "label", columns=("source", "label", "mark", "sentence"))
 COLA = (
-    (
-        Split("train", ("train.tsv",), COLA_ROWS),
-        Split("dev", ("dev.tsv",), COLA_ROWS),
-        Split("test", ("test.tsv",), Tsv(("sentence",)), required=False),
-    ),
+    _glue(COLA_ROWS),
     (
         Split("train", ("in_domain_train.tsv",), COLA_ROWS),
         Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS),

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from gpt1.sources.table import DPRD as SOURCE
 from gpt1.tasks.layouts import Blocks, Split
-from gpt1.tasks.rows import BadRowError, Example, Unreadable, as_text, filled, numbered_lines, shown
+from gpt1.tasks.rows import (
+    BadRowError,
+    Example,
+    Rows,
+    as_text,
+    examples,
+    filled,
+    numbered_lines,
+    shown,
+)
 from gpt1.tasks.table import Task
 
 PARTS = ("sentence", "pronoun", "candidates", "answer")
@@ -33,23 +42,14 @@ DPRD = Task(
 )
 
 
-def read_blocks(path: Path) -> Iterator[Example | Unreadable]:
+def read_blocks(path: Path) -> Rows:
     """Every block of an official file, in its order, or why it cannot be read. Raises UserError
     where the file cannot be read.
 
     An example's context is the text before the pronoun (often empty) and the text after it; its
     choices are the two candidates.
     """
-    for number, lines in _blocks(path):
-        try:
-            texts = [as_text(line) for line in lines]
-            if len(texts) != len(PARTS):
-                raise BadRowError("not four lines", f"{len(texts)} lines from {shown(texts[0])}")
-            yield _example(
-                *(filled(name, text).strip() for name, text in zip(PARTS, texts, strict=True))
-            )
-        except BadRowError as bad:
-            yield Unreadable(number, bad.reason, bad.detail)
+    return examples(_blocks(path), _example)
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
@@ -67,7 +67,13 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
         yield first, block
 
 
-def _example(sentence: str, pronoun: str, candidates: str, answer: str) -> Example:
+def _example(lines: list[bytes]) -> Example:
+    texts = [as_text(line) for line in lines]
+    if len(texts) != len(PARTS):
+        raise BadRowError("not four lines", f"{len(texts)} lines from {shown(texts[0])}")
+    sentence, pronoun, candidates, answer = (
+        filled(name, text).strip() for name, text in zip(PARTS, texts, strict=True)
+    )
     names = [name.strip() for name in candidates.split(",")]
     if len(names) != 2 or not all(names):
         raise BadRowError("not two candidates", shown(candidates))

@@ -3,10 +3,10 @@ the official files have them.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpt1.base.errors import UserError
 from gpt1.tasks.table import SCORE_CLASSES, Task
@@ -41,11 +41,38 @@ class Unreadable:
 
 
 class BadRowError(Exception):
-    """Why a row cannot be read: a reason to count by, and more to show of the first such row."""
+    """Why a row cannot be read: a reason to count by, and more to show of the first such row;
+    `expected`: the field leaves such rows out too.
+    """
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: str, detail: str = "", expected: bool = False) -> None:
         super().__init__(reason)
         self.reason, self.detail = reason, f"{reason} ({detail})" if detail else reason
+        self.expected = expected
+
+    def at(self, row: int) -> Unreadable:
+        """The row that is left out for it."""
+        return Unreadable(row, self.reason, self.detail, self.expected)
+
+
+Item = TypeVar("Item")
+Rows = Iterator[Example | Unreadable]
+
+
+def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example]) -> Rows:
+    """What `make` makes of each numbered item, or why it cannot (BadRowError)."""
+    for number, item in items:
+        try:
+            yield make(item)
+        except BadRowError as bad:
+            yield bad.at(number)
+
+
+def field(record: Mapping[str, Any], name: str) -> Any:
+    """A field of a row. Raises BadRowError where it is missing."""
+    if name not in record:
+        raise BadRowError("missing field", name)
+    return record[name]
 
 
 def shown(text: str) -> str:
