@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gpt1.base.errors import UserError
+from gpt1.commands.options import argument, option
 
 EXAMPLES = """
 Examples:
@@ -22,34 +23,28 @@ Examples:
 def export(
     folder: Annotated[
         Path,
-        typer.Argument(
-            help="A new folder, or one of an earlier export, which is replaced.", show_default=False
-        ),
+        argument("A new folder, or one of an earlier export, which is replaced."),
     ],
     weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path(
         "data/pretrain/transformer/weights.safetensors"
     ),
     vocabulary: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
-            "that of its own run.",
-            show_default=False,
+        option(
+            "The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
+            "that of its own run."
         ),
     ] = None,
     task: Annotated[
         Path | None,
-        typer.Option(
-            help="A fine-tuned task in place of the language model: its name, or its folder under "
-            "data/finetune.",
-            show_default=False,
+        option(
+            "A fine-tuned task in place of the language model: its name, or its folder under "
+            "data/finetune."
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Which seed of the task. Default: the best on validation.", show_default=False
-        ),
+        option("Which seed of the task. Default: the best on validation."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:

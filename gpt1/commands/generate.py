@@ -7,6 +7,7 @@ import typer
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA
+from gpt1.commands.options import option
 
 if TYPE_CHECKING:
     from gpt1.inference.loading import LanguageModel
@@ -32,13 +33,11 @@ WEIGHTS, VOCABULARY = Path("data/pretrain/transformer/weights.safetensors"), Pat
 def generate(
     prompt: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT", help="A text to go on with; once for each.", show_default=False
-        ),
+        option("A text to go on with; once for each.", metavar="TEXT"),
     ] = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(help="A file with a prompt a line; - for standard input.", show_default=False),
+        option("A file with a prompt a line; - for standard input."),
     ] = None,
     weights: Annotated[
         Path, typer.Option(help="A language model's weights: pre-trained, a snapshot, or imported.")
@@ -49,11 +48,10 @@ def generate(
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
     stop: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="End a text after this one, which stays in it; \\n: the end of a "
+        option(
+            "End a text after this one, which stays in it; \\n: the end of a "
             "line. May be given more than once.",
-            show_default=False,
+            metavar="TEXT",
         ),
     ] = None,
     beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
@@ -63,24 +61,15 @@ def generate(
     ] = 1.0,
     temperature: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            help="Draw each token, from logits / this. 0: the likeliest.",
-            show_default=False,
-        ),
+        option("Draw each token, from logits / this. 0: the likeliest.", min=0.0),
     ] = None,
     top_k: Annotated[
         int | None,
-        typer.Option(min=1, help="Draw among the so many likeliest.", show_default=False),
+        option("Draw among the so many likeliest.", min=1),
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(
-            min=1e-9,
-            max=1.0,
-            help="Draw among the likeliest that make up this share.",
-            show_default=False,
-        ),
+        option("Draw among the likeliest that make up this share.", min=1e-9, max=1.0),
     ] = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Texts for each prompt; of beam search the best.")
@@ -95,21 +84,15 @@ def generate(
     ] = 0,
     references: Annotated[
         Path | None,
-        typer.Option(
-            help="A file with a reference a line (several: tabs between): scores.",
-            show_default=False,
-        ),
+        option("A file with a reference a line (several: tabs between): scores."),
     ] = None,
     wordnet: Annotated[
         Path | None,
-        typer.Option(
-            help="WordNet's files, for METEOR with synonyms. Default: those of wordnet-base.",
-            show_default=False,
-        ),
+        option("WordNet's files, for METEOR with synonyms. Default: those of wordnet-base."),
     ] = None,
     perplexity: Annotated[
         Path | None,
-        typer.Option(help="A text file: how well the model foretells it.", show_default=False),
+        option("A text file: how well the model foretells it."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:

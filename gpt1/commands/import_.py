@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument, option
+
 EXAMPLES = """
 Examples:
 
@@ -22,12 +24,8 @@ Examples:
 def import_(
     folder: Annotated[
         Path,
-        typer.Argument(
-            help=(
-                "The authors' folder model (params_shapes.json, …) or a Hugging Face openai-gpt"
-                " folder."
-            ),
-            show_default=False,
+        argument(
+            "The authors' folder model (params_shapes.json, …) or a Hugging Face openai-gpt folder."
         ),
     ],
     to: Annotated[
@@ -36,10 +34,8 @@ def import_(
     ] = Path("data/raw/official"),
     heads: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Attention heads, which the authors' files do not say. Default: 64 units each.",
-            show_default=False,
+        option(
+            "Attention heads, which the authors' files do not say. Default: 64 units each.", min=1
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was imported as JSON.")] = False,

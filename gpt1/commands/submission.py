@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from gpt1.base.errors import UserError
+from gpt1.commands.options import argument
 
 EXAMPLES = """
 Examples:
@@ -24,15 +25,14 @@ Examples:
 def submission(
     action: Annotated[
         Literal["make", "check"],
-        typer.Argument(
-            help="make: write a zip of the run's answers to GLUE's test files. check: "
-            "name what the server would refuse.",
-            show_default=False,
+        argument(
+            "make: write a zip of the run's answers to GLUE's test files. check: "
+            "name what the server would refuse."
         ),
     ],
     file: Annotated[
         Path,
-        typer.Argument(help="The zip; for check, a folder of its files too.", show_default=False),
+        argument("The zip; for check, a folder of its files too."),
     ],
     fill: Annotated[
         bool,

@@ -13,6 +13,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json
 from gpt1.exchange.submission.board import DECIMALS, HIGHEST, LOWEST, BoardFile
 from gpt1.exchange.submission.places import places_of
+from gpt1.inference.finished import read_finished
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.table import SCORE_CLASSES, TASKS
 
@@ -42,30 +43,23 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
             f"expected one folder {data}/finetune/GROUP/{file.task}, found {len(summaries)}"
             f" ({summaries[0].parent}, {summaries[1].parent}); delete those of earlier groups"
         )
-    folder = summaries[0].parent
-    encoded = data / "encode" / folder.parent.name / file.task
-    about, again = (
-        _object(encoded / "task.json", f"run gpt1 run encode@{file.task}"),
-        f"run gpt1 run finetune@{file.task}",
-    )
-    seeds = _object(summaries[0], again).get("seeds", {})
-    try:
-        best = max(seeds, key=lambda one: (float(seeds[one]["best_dev_score"]), -int(one)))
-        dev_score, splits = float(seeds[best]["best_dev_score"]), dict(about["splits"])
-        examples, chosen_of, rows = (
-            _counts(splits[file.split]) if file.split in splits else (0, 0, 0)
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(
-            f"{folder} and {encoded}: expected the seeds in summary.json and the splits in"
-            f" task.json, found something else; {again}"
-        ) from None
+    done = read_finished(summaries[0].parent)
+    best, again = done.best(), f"run gpt1 run finetune@{file.task}"
+    path = data / "encode" / done.folder.parent.name / file.task / "task.json"
     labels = list(TASKS[file.task].labels)
-    if about.get("labels", labels) != labels:
+    try:
+        about = read_json(path)
+        splits = dict(about["splits"])
+        split = splits.get(file.split, {"examples": 0})
+        examples = int(split["examples"])
+        chosen_of = int(split.get("available", examples))
+        rows = int(split.get("rows_read", examples))
+        if about.get("labels", labels) != labels:
+            raise ValueError(f"labels other than {', '.join(labels)}")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{encoded / 'task.json'}: expected the labels {', '.join(labels)} in this order, found"
-            f" others; {again}"
-        )
+            f"{path}: expected the splits and labels of the task, found others ({error}); {again}"
+        ) from None
     if file.split not in splits:
         return (
             f"{file.task} was run without {file.split}: GLUE's file was not there, or eval_rows"
@@ -76,34 +70,15 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
             f"{file.task} has {examples if examples != chosen_of else rows} rows of {file.split},"
             f" not {file.rows}"
         )
-    answers = _answers(file, folder / f"seed-{best}" / "logits.npz", examples, again)
+    answers = _answers(file, done.weights(best).with_name("logits.npz"), examples, again)
     places = places_of(file, data / "acquire" / "tasks" / file.task, examples)
     by_place = dict(zip(places, answers, strict=True))
     return Predicted(
         [by_place.get(place, file.constant) for place in range(file.rows)],
-        int(best),
-        dev_score,
+        best,
+        done.dev_scores[best],
         tuple(place for place in range(file.rows) if place not in by_place),
     )
-
-
-def _counts(split: dict[str, Any]) -> tuple[int, int, int]:
-    """Of a split: its examples, those that they were chosen from, and the rows of its file."""
-    examples = int(split["examples"])
-    return examples, int(split.get("available", examples)), int(split.get("rows_read", examples))
-
-
-def _object(path: Path, what_to_do: str) -> dict[str, Any]:
-    """A JSON object that a stage wrote. Raises UserError."""
-    try:
-        value = read_json(path)
-    except (OSError, ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise UserError(
-            f"{path}: expected a JSON object, found none that can be read; {what_to_do}"
-        )
-    return value
 
 
 def _answers(file: BoardFile, path: Path, examples: int, again: str) -> list[str]:
