@@ -1,6 +1,5 @@
 """`gpt1 export`: a language model or a fine-tuned task model as a Hugging Face folder."""
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +50,7 @@ def export(
     """Export a model for `transformers`: weights, config, tokenizer, preprocessing, checksums and a
     model card.
     """
+    from gpt1.base.terminal import print_json
     from gpt1.exchange.chosen import chosen_task
     from gpt1.exchange.outgoing import export_language_model, export_task_model, read_outgoing
 
@@ -67,11 +67,7 @@ def export(
         model = read_outgoing(chosen.weights, vocabulary or chosen.vocabulary)
         files = export_task_model(model, chosen.about, chosen.seed, target)
     if json:
-        typer.echo(
-            json_module.dumps(
-                {"folder": str(folder), "kind": model.description.kind, "files": files}, indent=1
-            )
-        )
+        print_json({"folder": str(folder), "kind": model.description.kind, "files": files})
     else:
         what = f"{model.description.kind}{f', seed {chosen.seed}' if task else ''}"
         typer.echo(

@@ -1,16 +1,13 @@
 """`gpt1 generate`: a pre-trained model goes on with texts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA
 from gpt1.commands.options import option
-
-if TYPE_CHECKING:
-    from gpt1.inference.loading import LanguageModel
 
 EXAMPLES = """
 Examples:
@@ -103,7 +100,9 @@ def generate(
     or several --samples ask to draw. Texts are lower case, words with blanks between, as the model
     reads and writes them. Past the context its window slides in steps of half of it.
     """
+    from gpt1.inference.loading import load_language_model
     from gpt1.inference.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
+    from gpt1.train import launch
 
     refuse_absent(weights, vocabulary)
     texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
@@ -121,7 +120,9 @@ def generate(
     )
     own = read_lines(references, read_text(references), len(texts)) if references else []
     measured = read_text(perplexity) if perplexity else None
-    model = load(weights, vocabulary)
+    machine = launch.read_machine()
+    launch.prepare(machine)
+    model = load_language_model(weights, vocabulary, machine.device)
     found: dict[str, Any] = {"prompts": go_on(model, texts, way)}
     if references:
         found |= scored(model, found["prompts"], own, wordnet)
@@ -134,8 +135,6 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
     """Raises UserError where the folder is no checkout, or nothing has been trained in it yet, and
     no other weights are named.
     """
-    if weights != WEIGHTS and vocabulary != VOCABULARY:
-        return
     own = [
         path
         for path, usual in ((weights, WEIGHTS), (vocabulary, VOCABULARY))
@@ -154,16 +153,6 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
         )
 
 
-def load(weights: Path, vocabulary: Path) -> "LanguageModel":
-    """The model on the best device of this machine."""
-    from gpt1.inference.loading import load_language_model
-    from gpt1.train import launch
-
-    machine = launch.read_machine()
-    launch.prepare(machine)
-    return load_language_model(weights, vocabulary, machine.device)
-
-
 def read_text(path: Path) -> str:
     """A file's text, or standard input's. Raises UserError where it cannot be read, or is no
     UTF-8.
@@ -172,24 +161,18 @@ def read_text(path: Path) -> str:
 
     try:
         return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); expected a text file") from None
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: expected text in UTF-8, found other bytes at {error.start}; convert it with"
-            " iconv"
-        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); expected a text file in UTF-8") from None
 
 
 def show(found: dict[str, Any], as_json: bool) -> None:
     """Print the texts, scores and perplexity, as JSON or for a person."""
+    import json
     import sys
 
     from gpt1.base.terminal import plain
 
     if as_json:
-        import json
-
         print(json.dumps(found, ensure_ascii=sys.stdout.isatty()))
         return
     for number, answer in enumerate(found["prompts"]):
@@ -201,9 +184,9 @@ def show(found: dict[str, Any], as_json: bool) -> None:
         typer.echo(f"{name} {value:.2f}  ({signature})")
     for note in found.get("notes", []):
         typer.echo(note, err=True)
-    if told := found.get("perplexity"):
-        typer.echo(
-            f"perplexity {told['per_token']:.2f} for each token, {told['per_word']:.2f} for each"
-            f" word; loss {told['loss']:.4f} nats a token ({told['tokens']:,} tokens foretold,"
-            f" {told['words']:,} words)"
+    if "perplexity" in found:
+        line = (
+            "perplexity {per_token:.2f} for each token, {per_word:.2f} for each word; loss"
+            " {loss:.4f} nats a token ({tokens:,} tokens foretold, {words:,} words)"
         )
+        typer.echo(line.format(**found["perplexity"]))

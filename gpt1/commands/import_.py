@@ -2,7 +2,6 @@
 folder, into our own files.
 """
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
@@ -43,13 +42,14 @@ def import_(
     """Import a pre-trained GPT-1: checked by names, shapes, finite values and, for the released
     files, checksums.
     """
+    from gpt1.base.terminal import print_json
     from gpt1.exchange.incoming import write_import
     from gpt1.exchange.read import read_model
 
     found = read_model(folder.expanduser(), heads)
     about = write_import(found, to.expanduser())
     if json:
-        typer.echo(json_module.dumps(about | {"folder": str(to)}, indent=1, sort_keys=True))
+        print_json(dict(sorted((about | {"folder": str(to)}).items())))
         return
     sizes = found.sizes
     typer.echo(

@@ -9,7 +9,7 @@ import typer
 from gpt1.commands.options import Seed, Task, option
 
 if TYPE_CHECKING:
-    from gpt1.inference.answer import Answer
+    from gpt1.inference.saved import Answer
 
 EXAMPLES = """
 Examples:

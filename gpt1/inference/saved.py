@@ -1,9 +1,12 @@
-"""A fine-tuned model that answers examples of its task, from its weights and vocabulary."""
+"""A fine-tuned model that answers examples of its task: a class, a score (Tai et al. 2015, as in
+the authors' code) or the chosen ending, with probabilities.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +14,62 @@ import torch
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
-from gpt1.inference.answer import Answer, answer
 from gpt1.inference.cache import padded
 from gpt1.inference.loading import read_saved
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
+from gpt1.tasks.metrics import predictions
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
 
 KIND = "transformer for "  # and the task's name: what stage finetune writes into the weights
+
+
+Logits = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: `label` (a class or a choice) or `score`; the chosen text; the probability of each
+    label, or of each whole score.
+    """
+
+    probabilities: dict[str, float]
+    label: str | None = None
+    score: float | None = None
+    choice: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The answer as plain values, without what it does not have."""
+        values = {
+            "label": self.label,
+            "score": self.score,
+            "choice": self.choice,
+            "probabilities": self.probabilities,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def softmax(logits_o: Logits) -> npt.NDArray[np.float64]:
+    """Probabilities [outputs] that sum to 1, in float64."""
+    weights = np.exp(logits_o.astype(np.float64) - logits_o.max())
+    return np.asarray(weights / weights.sum())
+
+
+def answer(task: Task, logits_o: Logits, choices: tuple[str, ...] = ()) -> Answer:
+    """The answer that logits [outputs] of one example give."""
+    probabilities = softmax(logits_o).tolist()
+    found = predictions(logits_o[None], task.target)[0]
+    if task.target == "score":
+        return Answer(
+            {str(score): value for score, value in enumerate(probabilities)}, score=float(found)
+        )
+    named = dict(zip(task.labels, probabilities, strict=True))
+    return Answer(
+        named, label=task.labels[int(found)], choice=choices[int(found)] if choices else None
+    )
 
 
 class TaskModel:
