@@ -91,10 +91,6 @@ class Commands(TyperGroup):
                 formatter.write_dl(
                     [(name.ljust(widest), first_sentence(load(name).help)) for name in names]
                 )
-        self.format_own_options(ctx, formatter)
-
-    def format_own_options(self, ctx: Any, formatter: Any) -> None:
-        """For help: what concerns no command."""
         with formatter.section("Options"):
             formatter.write_dl(
                 [record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))]

@@ -207,7 +207,7 @@ def read_results() -> None:
 
 
 def read_record() -> None:
-    from gpt1.exchange.facts import facts_about
+    from gpt1.exchange.card import facts_about
     from gpt1.params.schema import read_params
     from gpt1.tracking.results import finished_groups, finished_results
 
@@ -262,7 +262,7 @@ def write_finished() -> None:
 
 def read_finished() -> None:
     from gpt1.exchange.chosen import chosen_task
-    from gpt1.inference.saved import finished
+    from gpt1.inference.finished import finished
     from gpt1.params.schema import read_params
 
     assert task_rows()

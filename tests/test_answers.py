@@ -20,11 +20,11 @@ from gpt1.base.errors import UserError
 from gpt1.commands.evaluate import evaluate
 from gpt1.commands.predict import predict, printable
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.answer import answer
 from gpt1.inference.fields import example_from_line, example_from_record, make_example
+from gpt1.inference.finished import finished
 from gpt1.inference.official import read_official
 from gpt1.inference.registered import ROOMS
-from gpt1.inference.saved import finished, load_model
+from gpt1.inference.saved import answer, load_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
@@ -154,7 +154,7 @@ def test_what_is_not_there_is_one_line(here, tmp_path):
     weights = finished(read_params(), "rte").weights(None)
     with pytest.raises(
         UserError,
-        match=r"expected weights trained with the vocabulary in .*; run gpt1 run finetune@rte",
+        match=r"expected weights trained with the vocabulary in .*; name the folder of their own",
     ):
         load_model(weights, tmp_path / "bpe")
     model = load("cola").classifier
@@ -164,7 +164,7 @@ def test_what_is_not_there_is_one_line(here, tmp_path):
     with pytest.raises(
         UserError,
         match=(
-            r"expected weights of a fine-tuned transformer for one of the tasks, found"
+            r"expected weights of a fine-tuned transformer for one of the tasks.* found"
             r" 'transformer'"
         ),
     ):

@@ -11,7 +11,7 @@ from made_models import SIZES, paragraphs, saved_model, shipped, vocabulary
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
-from gpt1.exchange import facts
+from gpt1.exchange.card import MADE_UP as ORIGIN
 from gpt1.exchange.incoming import write_import
 from gpt1.exchange.layout import our_shapes, to_ours, to_theirs
 from gpt1.exchange.outgoing import export_language_model, read_outgoing
@@ -216,7 +216,7 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
     ):
         assert fact in card, f"no {fact!r} in\n{card}"
     assert "MRPC" not in card
-    assert MADE_UP == facts.MADE_UP, "what acquire writes"
+    assert MADE_UP == ORIGIN, "what acquire writes"
     assert "\x1b" not in card
 
 
@@ -250,8 +250,8 @@ def change(folder: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "line"),
     [
-        ("lstm", "expected a Transformer, found 'lstm'"),
-        ("vocabulary", "expected the vocabulary of .*, found another"),
+        ("lstm", "expected weights of a Transformer.* found 'lstm'"),
+        ("vocabulary", "trained with the vocabulary in .*, found"),
         ("inner", r"expected model\.feed_forward 4 x model\.width"),
         ("nan", r"finite numbers in tensor blocks\.1\.qkv\.weight, found 1 that"),
     ],

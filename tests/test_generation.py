@@ -10,8 +10,7 @@ import torch
 
 from gpt1.inference.beam import Beam, beam_search
 from gpt1.inference.cache import read, window_start
-from gpt1.inference.decode import Draw, Limits, greedy, sampled
-from gpt1.inference.filters import draws, filtered, pick
+from gpt1.inference.decode import Draw, Limits, draws, filtered, greedy, pick, sampled
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm

@@ -184,7 +184,7 @@ def test_the_stages_perplexity_is_that_of_plain_forwards(checkout, ids):
 
 def test_what_the_stage_refuses(checkout):
     change(prompts=["the", " \n"])
-    assert "generate.prompts: expected texts" in refused(stage.main)
+    assert "generate.prompts in params.yaml, number 2: expected some text" in refused(stage.main)
     change(prompts=[], heldout_prompts=0)
     stage.main()
     assert read_json(Path("data/generate/samples.json"))["prompts"] == []
@@ -249,7 +249,7 @@ def test_what_the_command_refuses(checkout):
         generate, prompt=["a"], weights=Path("no.safetensors")
     )
     Vocabulary("ab", []).save(Path("other"), {})
-    assert "expected weights over the vocabulary in other (6 entries" in refused(
+    assert "expected weights trained with the vocabulary in other (6 entries" in refused(
         generate, prompt=["a"], vocabulary=Path("other")
     )
     assert "--top-p: expected a number that is finite" in refused(

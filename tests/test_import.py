@@ -355,7 +355,7 @@ BAD_FOLDERS = {
     ),
     "no size": (
         rewrite("config.json", lambda config: without(config, "n_head")),
-        "found no n_head",
+        "expected n_head to be a whole number above 0, found None",
     ),
     "a size that is none": (
         rewrite("config.json", lambda config: config | {"n_layer": "3"}),

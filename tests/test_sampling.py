@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from gpt1.inference.filters import draws, filtered, pick, top_k, top_p, without
+from gpt1.inference.decode import draws, filtered, pick, top_k, top_p, without
 
 LOGITS = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625]).log()[
     None

@@ -27,8 +27,7 @@ from gpt1.commands.submission import submission
 from gpt1.exchange.submission.board import BY_NAME, FILES
 from gpt1.exchange.submission.check import wrong_with
 from gpt1.exchange.submission.make import make
-from gpt1.exchange.submission.places import places_of
-from gpt1.exchange.submission.predictions import Predicted, predicted
+from gpt1.exchange.submission.predictions import Predicted, places_of, predicted
 from gpt1.exchange.submission.rows import wrong_in
 from gpt1.tasks.table import TASKS
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import Seed, Task, argument, option
+
 EXAMPLES = """
 Examples:
 
@@ -17,29 +19,17 @@ Examples:
 
 
 def evaluate(
-    task: Annotated[
-        str, typer.Argument(help="A task of params.yaml that is fine-tuned.", show_default=False)
-    ],
+    task: Task,
     file: Annotated[
         Path,
-        typer.Argument(
-            help="A file in one of the task's official formats, with labels or without.",
-            show_default=False,
-        ),
+        argument("A file in one of the task's official formats, with labels or without."),
     ],
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="The seed whose model answers. Default: the best on the development split.",
-            show_default=False,
-        ),
-    ] = None,
+    seed: Seed = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the predictions here. Default: nowhere, or, for a file without labels, "
-            "FILE's name with .predictions.tsv in this folder.",
-            show_default=False,
+        option(
+            "Write the predictions here. Default: nowhere, or, for a file without labels, "
+            "FILE's name with .predictions.tsv in this folder."
         ),
     ] = None,
     as_json: Annotated[
@@ -56,8 +46,9 @@ def evaluate(
     import sys
 
     from gpt1.base.files import stage_folder
+    from gpt1.inference.finished import finished
     from gpt1.inference.official import read_official
-    from gpt1.inference.saved import finished, load_model
+    from gpt1.inference.saved import load_model
     from gpt1.inference.scoring import answer_all, record, scores, write_predictions
     from gpt1.params.schema import read_params
 

@@ -1,12 +1,12 @@
 """`gpt1 export`: a language model or a fine-tuned task model as a Hugging Face folder."""
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gpt1.base.errors import UserError
+from gpt1.commands.options import argument, option
 
 EXAMPLES = """
 Examples:
@@ -22,40 +22,35 @@ Examples:
 def export(
     folder: Annotated[
         Path,
-        typer.Argument(
-            help="A new folder, or one of an earlier export, which is replaced.", show_default=False
-        ),
+        argument("A new folder, or one of an earlier export, which is replaced."),
     ],
     weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path(
         "data/pretrain/transformer/weights.safetensors"
     ),
     vocabulary: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
-            "that of its own run.",
-            show_default=False,
+        option(
+            "The folder of its vocab.json and merges.txt. Default: data/bpe; for a task, "
+            "that of its own run."
         ),
     ] = None,
     task: Annotated[
         Path | None,
-        typer.Option(
-            help="A fine-tuned task in place of the language model: its name, or its folder under "
-            "data/finetune.",
-            show_default=False,
+        option(
+            "A fine-tuned task in place of the language model: its name, or its folder under "
+            "data/finetune."
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Which seed of the task. Default: the best on validation.", show_default=False
-        ),
+        option("Which seed of the task. Default: the best on validation."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:
     """Export a model for `transformers`: weights, config, tokenizer, preprocessing, checksums and a
     model card.
     """
+    from gpt1.base.terminal import print_json
     from gpt1.exchange.chosen import chosen_task
     from gpt1.exchange.outgoing import export_language_model, export_task_model, read_outgoing
 
@@ -72,11 +67,7 @@ def export(
         model = read_outgoing(chosen.weights, vocabulary or chosen.vocabulary)
         files = export_task_model(model, chosen.about, chosen.seed, target)
     if json:
-        typer.echo(
-            json_module.dumps(
-                {"folder": str(folder), "kind": model.description.kind, "files": files}, indent=1
-            )
-        )
+        print_json({"folder": str(folder), "kind": model.description.kind, "files": files})
     else:
         what = f"{model.description.kind}{f', seed {chosen.seed}' if task else ''}"
         typer.echo(

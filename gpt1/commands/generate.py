@@ -1,15 +1,13 @@
 """`gpt1 generate`: a pre-trained model goes on with texts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA
-
-if TYPE_CHECKING:
-    from gpt1.inference.loading import LanguageModel
+from gpt1.commands.options import option
 
 EXAMPLES = """
 Examples:
@@ -32,13 +30,11 @@ WEIGHTS, VOCABULARY = Path("data/pretrain/transformer/weights.safetensors"), Pat
 def generate(
     prompt: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT", help="A text to go on with; once for each.", show_default=False
-        ),
+        option("A text to go on with; once for each.", metavar="TEXT"),
     ] = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(help="A file with a prompt a line; - for standard input.", show_default=False),
+        option("A file with a prompt a line; - for standard input."),
     ] = None,
     weights: Annotated[
         Path, typer.Option(help="A language model's weights: pre-trained, a snapshot, or imported.")
@@ -49,11 +45,10 @@ def generate(
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
     stop: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="End a text after this one, which stays in it; \\n: the end of a "
+        option(
+            "End a text after this one, which stays in it; \\n: the end of a "
             "line. May be given more than once.",
-            show_default=False,
+            metavar="TEXT",
         ),
     ] = None,
     beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
@@ -63,24 +58,15 @@ def generate(
     ] = 1.0,
     temperature: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            help="Draw each token, from logits / this. 0: the likeliest.",
-            show_default=False,
-        ),
+        option("Draw each token, from logits / this. 0: the likeliest.", min=0.0),
     ] = None,
     top_k: Annotated[
         int | None,
-        typer.Option(min=1, help="Draw among the so many likeliest.", show_default=False),
+        option("Draw among the so many likeliest.", min=1),
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(
-            min=1e-9,
-            max=1.0,
-            help="Draw among the likeliest that make up this share.",
-            show_default=False,
-        ),
+        option("Draw among the likeliest that make up this share.", min=1e-9, max=1.0),
     ] = None,
     samples: Annotated[
         int, typer.Option(min=1, help="Texts for each prompt; of beam search the best.")
@@ -95,21 +81,15 @@ def generate(
     ] = 0,
     references: Annotated[
         Path | None,
-        typer.Option(
-            help="A file with a reference a line (several: tabs between): scores.",
-            show_default=False,
-        ),
+        option("A file with a reference a line (several: tabs between): scores."),
     ] = None,
     wordnet: Annotated[
         Path | None,
-        typer.Option(
-            help="WordNet's files, for METEOR with synonyms. Default: those of wordnet-base.",
-            show_default=False,
-        ),
+        option("WordNet's files, for METEOR with synonyms. Default: those of wordnet-base."),
     ] = None,
     perplexity: Annotated[
         Path | None,
-        typer.Option(help="A text file: how well the model foretells it.", show_default=False),
+        option("A text file: how well the model foretells it."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
@@ -120,7 +100,9 @@ def generate(
     or several --samples ask to draw. Texts are lower case, words with blanks between, as the model
     reads and writes them. Past the context its window slides in steps of half of it.
     """
+    from gpt1.inference.loading import load_language_model
     from gpt1.inference.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
+    from gpt1.train import launch
 
     refuse_absent(weights, vocabulary)
     texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
@@ -138,7 +120,9 @@ def generate(
     )
     own = read_lines(references, read_text(references), len(texts)) if references else []
     measured = read_text(perplexity) if perplexity else None
-    model = load(weights, vocabulary)
+    machine = launch.read_machine()
+    launch.prepare(machine)
+    model = load_language_model(weights, vocabulary, machine.device)
     found: dict[str, Any] = {"prompts": go_on(model, texts, way)}
     if references:
         found |= scored(model, found["prompts"], own, wordnet)
@@ -151,8 +135,6 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
     """Raises UserError where the folder is no checkout, or nothing has been trained in it yet, and
     no other weights are named.
     """
-    if weights != WEIGHTS and vocabulary != VOCABULARY:
-        return
     own = [
         path
         for path, usual in ((weights, WEIGHTS), (vocabulary, VOCABULARY))
@@ -171,16 +153,6 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
         )
 
 
-def load(weights: Path, vocabulary: Path) -> "LanguageModel":
-    """The model on the best device of this machine."""
-    from gpt1.inference.loading import load_language_model
-    from gpt1.train import launch
-
-    machine = launch.read_machine()
-    launch.prepare(machine)
-    return load_language_model(weights, vocabulary, machine.device)
-
-
 def read_text(path: Path) -> str:
     """A file's text, or standard input's. Raises UserError where it cannot be read, or is no
     UTF-8.
@@ -189,24 +161,18 @@ def read_text(path: Path) -> str:
 
     try:
         return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); expected a text file") from None
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: expected text in UTF-8, found other bytes at {error.start}; convert it with"
-            " iconv"
-        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); expected a text file in UTF-8") from None
 
 
 def show(found: dict[str, Any], as_json: bool) -> None:
     """Print the texts, scores and perplexity, as JSON or for a person."""
+    import json
     import sys
 
     from gpt1.base.terminal import plain
 
     if as_json:
-        import json
-
         print(json.dumps(found, ensure_ascii=sys.stdout.isatty()))
         return
     for number, answer in enumerate(found["prompts"]):
@@ -218,9 +184,9 @@ def show(found: dict[str, Any], as_json: bool) -> None:
         typer.echo(f"{name} {value:.2f}  ({signature})")
     for note in found.get("notes", []):
         typer.echo(note, err=True)
-    if told := found.get("perplexity"):
-        typer.echo(
-            f"perplexity {told['per_token']:.2f} for each token, {told['per_word']:.2f} for each"
-            f" word; loss {told['loss']:.4f} nats a token ({told['tokens']:,} tokens foretold,"
-            f" {told['words']:,} words)"
+    if "perplexity" in found:
+        line = (
+            "perplexity {per_token:.2f} for each token, {per_word:.2f} for each word; loss"
+            " {loss:.4f} nats a token ({tokens:,} tokens foretold, {words:,} words)"
         )
+        typer.echo(line.format(**found["perplexity"]))

@@ -2,11 +2,12 @@
 folder, into our own files.
 """
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from gpt1.commands.options import argument, option
 
 EXAMPLES = """
 Examples:
@@ -22,12 +23,8 @@ Examples:
 def import_(
     folder: Annotated[
         Path,
-        typer.Argument(
-            help=(
-                "The authors' folder model (params_shapes.json, …) or a Hugging Face openai-gpt"
-                " folder."
-            ),
-            show_default=False,
+        argument(
+            "The authors' folder model (params_shapes.json, …) or a Hugging Face openai-gpt folder."
         ),
     ],
     to: Annotated[
@@ -36,10 +33,8 @@ def import_(
     ] = Path("data/raw/official"),
     heads: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Attention heads, which the authors' files do not say. Default: 64 units each.",
-            show_default=False,
+        option(
+            "Attention heads, which the authors' files do not say. Default: 64 units each.", min=1
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was imported as JSON.")] = False,
@@ -47,13 +42,14 @@ def import_(
     """Import a pre-trained GPT-1: checked by names, shapes, finite values and, for the released
     files, checksums.
     """
+    from gpt1.base.terminal import print_json
     from gpt1.exchange.incoming import write_import
     from gpt1.exchange.read import read_model
 
     found = read_model(folder.expanduser(), heads)
     about = write_import(found, to.expanduser())
     if json:
-        typer.echo(json_module.dumps(about | {"folder": str(to)}, indent=1, sort_keys=True))
+        print_json(dict(sorted((about | {"folder": str(to)}).items())))
         return
     sizes = found.sizes
     typer.echo(

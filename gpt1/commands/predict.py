@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpt1.commands.options import Seed, Task, option
+
 if TYPE_CHECKING:
-    from gpt1.inference.answer import Answer
+    from gpt1.inference.saved import Answer
 
 EXAMPLES = """
 Examples:
@@ -25,35 +27,20 @@ Examples:
 
 
 def predict(
-    task: Annotated[
-        str, typer.Argument(help="A task of params.yaml that is fine-tuned.", show_default=False)
-    ],
+    task: Task,
     first: Annotated[
         str | None,
-        typer.Option(
-            help="The text; of a pair the first (premise, question, passage, story).",
-            show_default=False,
-        ),
+        option("The text; of a pair the first (premise, question, passage, story)."),
     ] = None,
     second: Annotated[
         str | None,
-        typer.Option(
-            help="The second text of a pair (hypothesis); RACE: the question.", show_default=False
-        ),
+        option("The second text of a pair (hypothesis); RACE: the question."),
     ] = None,
     choice: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A choice, once for each, in order (RACE, Story Cloze).", show_default=False
-        ),
+        option("A choice, once for each, in order (RACE, Story Cloze)."),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="The seed whose model answers. Default: the best on the development split.",
-            show_default=False,
-        ),
-    ] = None,
+    seed: Seed = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line, as a served model gives it.")
     ] = False,
@@ -70,7 +57,8 @@ def predict(
 
     from gpt1.base.files import stage_folder
     from gpt1.inference.fields import example_from_line, make_example
-    from gpt1.inference.saved import finished, load_model
+    from gpt1.inference.finished import finished
+    from gpt1.inference.saved import load_model
     from gpt1.params.schema import read_params
 
     done = finished(read_params(), task)

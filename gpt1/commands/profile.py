@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument, option
+
 EXAMPLES = """
 Examples:
 
@@ -29,37 +31,27 @@ Examples:
 def profile(
     name: Annotated[
         str,
-        typer.Argument(
-            help="A profile in conf/: demo, small, paper or official.", show_default=False
-        ),
+        argument("A profile in conf/: demo, small, paper or official."),
     ],
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False),
+        argument("What differs, as key=value with dotted keys."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            help=(
-                "A folder with books and task files (layout: data/README.md); linked under"
-                " data/raw."
-            ),
-            show_default=False,
+        option(
+            "A folder with books and task files (layout: data/README.md); linked under data/raw."
         ),
     ] = None,
     tasks: Annotated[
         str | None,
-        typer.Option(
-            help="These tasks only, with commas between. Default: all whose data are there.",
-            show_default=False,
-        ),
+        option("These tasks only, with commas between. Default: all whose data are there."),
     ] = None,
     download: Annotated[
         str | None,
-        typer.Option(
-            help="Sources that gpt1 run is to download, with commas between; all: what is not in "
-            "data/raw.",
-            show_default=False,
+        option(
+            "Sources that gpt1 run is to download, with commas between; all: what is not in "
+            "data/raw."
         ),
     ] = None,
     offline: Annotated[

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument
+
 EXAMPLES = """
 Examples:
 
@@ -18,9 +20,7 @@ Examples:
 def register(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Tasks; all that are finished where none is named.", show_default=False
-        ),
+        argument("Tasks; all that are finished where none is named."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The registered models as JSON.")] = False,
 ) -> None:

@@ -1,12 +1,12 @@
 """`gpt1 submission`: the files of GLUE's leaderboard."""
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from gpt1.base.errors import UserError
+from gpt1.commands.options import argument
 
 EXAMPLES = """
 Examples:
@@ -24,15 +24,14 @@ Examples:
 def submission(
     action: Annotated[
         Literal["make", "check"],
-        typer.Argument(
-            help="make: write a zip of the run's answers to GLUE's test files. check: "
-            "name what the server would refuse.",
-            show_default=False,
+        argument(
+            "make: write a zip of the run's answers to GLUE's test files. check: "
+            "name what the server would refuse."
         ),
     ],
     file: Annotated[
         Path,
-        typer.Argument(help="The zip; for check, a folder of its files too.", show_default=False),
+        argument("The zip; for check, a folder of its files too."),
     ],
     fill: Annotated[
         bool,
@@ -51,35 +50,25 @@ def submission(
     path = file.expanduser()
     if action == "make":
         _make(path, data.expanduser(), fill, json)
+    elif fill:
+        raise UserError(
+            "--fill is for gpt1 submission make; check changes nothing, leave --fill out"
+        )
     else:
-        if fill:
-            raise UserError(
-                "--fill is for gpt1 submission make; check changes nothing, leave --fill out"
-            )
         _check(path, json)
 
 
 def _make(path: Path, data: Path, fill: bool, json: bool) -> None:
+    from gpt1.base.terminal import print_json
     from gpt1.exchange.submission.make import make
 
     made = make(path, data, fill)
     if json:
-        typer.echo(
-            json_module.dumps(
-                {
-                    "file": str(path),
-                    "files": {
-                        one.file.name: {
-                            "rows": one.file.rows,
-                            "constant": one.constant,
-                            "source": one.source,
-                        }
-                        for one in made
-                    },
-                },
-                indent=1,
-            )
-        )
+        files = {
+            one.file.name: {"rows": one.file.rows, "constant": one.constant, "source": one.source}
+            for one in made
+        }
+        print_json({"file": str(path), "files": files})
         return
     for one in made:
         typer.echo(f"{one.file.name:<12} {one.file.rows:>7} rows  {one.source}")
@@ -90,17 +79,15 @@ def _make(path: Path, data: Path, fill: bool, json: bool) -> None:
 
 
 def _check(path: Path, json: bool) -> None:
+    from gpt1.base.terminal import print_json
     from gpt1.exchange.submission.board import FILES
     from gpt1.exchange.submission.check import wrong_with
 
     wrong = wrong_with(path)
     if json:
-        typer.echo(
-            json_module.dumps({"file": str(path), "wrong": wrong}, indent=1, ensure_ascii=False)
-        )
+        print_json({"file": str(path), "wrong": wrong})
     else:
-        for line in wrong:
-            typer.echo(line)
+        typer.echo("\n".join(wrong), nl=bool(wrong))
     if wrong:
         raise UserError(
             f"{path}: expected what GLUE's server takes, found {len(wrong)}"

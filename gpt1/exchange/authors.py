@@ -115,14 +115,12 @@ def sizes_of(shapes: list[tuple[int, ...]], heads: int | None, path: Path) -> Mo
         heads=heads or width // HEAD_WIDTH,
         feed_forward=shapes[8][-1],
     )
-    for place, (found, (name, wanted)) in enumerate(
-        zip(shapes, their_shapes(sizes, rows).items(), strict=True)
-    ):
-        convolution = place > 1 and len(wanted) == 2
-        if found != ((1, *wanted) if convolution else wanted):
+    for place, (name, wanted) in enumerate(their_shapes(sizes, rows).items()):
+        expected = (1, *wanted) if place > 1 and len(wanted) == 2 else wanted  # a convolution
+        if shapes[place] != expected:
             raise UserError(
-                f"{path}: expected shape {[1] * convolution + list(wanted)} in place {place}"
-                f" ({name}), found {list(found)}; {WHAT_TO_DO}"
+                f"{path}: expected shape {list(expected)} in place {place} ({name}), found"
+                f" {list(shapes[place])}; {WHAT_TO_DO}"
             )
     return sizes
 
@@ -136,14 +134,10 @@ def joined(paths: list[Path], expected: int) -> Any:
         try:
             with path.open("rb") as file:
                 array = read_array(file, path.stat().st_size)
-        except OSError as error:
-            raise UserError(
-                f"{path} cannot be read ({error.strerror or error}); {WHAT_TO_DO}"
-            ) from None
-        except ValueError:
+        except (OSError, ValueError) as error:
             raise UserError(
                 f"{path}: expected an array of numbers as numpy writes it, whole, found something"
-                f" else; {WHAT_TO_DO}"
+                f" else ({error}); {WHAT_TO_DO}"
             ) from None
         if array.ndim != 1 or array.dtype.kind != "f":
             raise UserError(

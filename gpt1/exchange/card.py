@@ -1,43 +1,35 @@
-"""The model card, README.md of an exported folder: from a template and what the run's files say."""
+"""The model card, README.md of an exported folder: a template, filled with what the files of the
+weights' run say. A file that is not there says nothing.
+"""
 
+import csv
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from gpt1.exchange.facts import Facts, facts_about
+from gpt1.base.errors import UserError
+from gpt1.exchange.incoming import IMPORTED
 from gpt1.model.weights import Description
+from gpt1.pipeline.git import git
 
 TEMPLATES = Path(__file__).parent / "templates"
+MADE_UP = "made up by gpt1.demo"  # the origin that `acquire` notes for a made-up world's files
+RESULT_TABLES = ("table2", "table3", "table4")
+COMPOSED_BY = "# Composed by:"  # how params.yaml begins
 
 
-def language_model(weights: Path, description: Description, tensors: Mapping[str, Tensor]) -> str:
-    """The card of a language model."""
-    return _rendered("language_model.md.jinja", facts_about(weights), description, tensors, {})
-
-
-def task_model(
+def model_card(
     weights: Path,
     description: Description,
     tensors: Mapping[str, Tensor],
-    task: Mapping[str, Any],
-    seed: int,
+    task: Mapping[str, Any] | None = None,
 ) -> str:
-    """The card of a task's model; `task` is the task.json that is exported with it."""
-    facts = facts_about(weights, str(task["task"]), seed)
-    return _rendered(
-        "task_model.md.jinja", facts, description, tensors, {"task": task, "seed": seed}
-    )
-
-
-def _rendered(
-    template: str,
-    facts: Facts,
-    description: Description,
-    tensors: Mapping[str, Tensor],
-    more: dict[str, Any],
-) -> str:
+    """The card of a language model, or of a task's model with the task.json that is exported with
+    it. Raises UserError where a result of the run is damaged.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -49,23 +41,142 @@ def _rendered(
         autoescape=False,
     )
     environment.filters["large"] = _large
-    sizes = description.config
+    template = "task_model.md.jinja" if task else "language_model.md.jinja"
     return environment.get_template(template).render(
-        facts=facts,
-        sizes=sizes,
+        facts=facts_about(weights, *((str(task["task"]), int(task["seed"])) if task else ())),
+        sizes=description.config,
         vocabulary_size=description.vocabulary_size,
         fingerprint=description.vocabulary_fingerprint,
         parameters=sum(tensor.numel() for tensor in tensors.values()),
-        **more,
+        **({"task": task, "seed": task["seed"]} if task else {}),
     )
 
 
 def _large(number: float) -> str:
     """A count that a reader can take in."""
-    return (
-        f"{number / 1e9:.2f} G"
-        if number >= 1e9
-        else f"{number / 1e6:.1f} M"
-        if number >= 1e6
-        else f"{number:,}"
+    for unit, name in ((1e9, "G"), (1e6, "M")):
+        if number >= unit:
+            return f"{number / unit:.2f} G" if name == "G" else f"{number / unit:.1f} M"
+    return f"{number:,}"
+
+
+def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[str, Any]:
+    """What the run says that weights at data/pretrain/transformer or
+    data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, seed, licences,
+    results, composed_by, commit, each empty where its files are not there.
+
+    For a task: its own results and licence alone. Weights that lie elsewhere have none but those of
+    the import beside them. Raises UserError where a result of the run is damaged.
+    """
+    parents = weights.resolve().parents
+    names = ("corpus", "training", "seed", "licences", "results", "composed_by", "commit")
+    facts: dict[str, Any] = {name: {} for name in names}
+    facts["imported"] = _json(parents[0] / IMPORTED)
+    up = 4 if task else 2
+    if len(parents) <= up or parents[up - 1].name != ("finetune" if task else "pretrain"):
+        return facts
+    data = parents[up]
+    try:
+        index = _json(data / "shard" / "index.json")
+        train = index.get("splits", {}).get("train", {})
+        training = _json(data / "pretrain" / "transformer" / "summary.json")
+        if training.get("source") == "official":
+            facts["imported"] = _json(data / "acquire" / "weights" / "official" / IMPORTED)
+        elif train.get("tokens"):
+            facts["corpus"] = {"name": plain(index["corpus_name"]), "books": len(train["books"])}
+            facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
+        seeds = _json(parents[1] / "summary.json").get("seeds", {}) if task else {}
+        return facts | {
+            "training": training,
+            "seed": seeds.get(str(seed), {}),
+            "licences": licences(data, task),
+            "results": results(data, task),
+            "composed_by": composed_by(data.parent / "params.yaml"),
+            "commit": commit_of(data.parent),
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
+        raise UserError(
+            f"{data}: a result that the model card tells of cannot be read"
+            f" ({type(error).__name__}: {error}); make it again with dvc repro, or export a copy of"
+            " the weights that lies elsewhere"
+        ) from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def plain(text: object) -> str:
+    """Text without control characters, in one line, for a page and a terminal."""
+    return " ".join(
+        "".join(character if character.isprintable() else " " for character in str(text)).split()
     )
+
+
+def licences(data: Path, task: str) -> list[list[str]]:
+    """Source, origin and licence of the corpus and the byte pairs, and of the named task, from what
+    `acquire` wrote down.
+    """
+    wanted = ("corpus/*", "bpe/*", "weights/*", *([f"tasks/{task}"] if task else []))
+    found = (
+        _json(path)
+        for folder in wanted
+        for path in sorted((data / "acquire").glob(f"{folder}/manifest.json"))
+    )
+    return [
+        [plain(one.get(name)) for name in ("source", "origin", "licence")] for one in found if one
+    ]
+
+
+def results(data: Path, task: str) -> list[dict[str, Any]]:
+    """Our scores (x 100) in Tables 2 to 4, of all tasks or of the named one, beside the paper's."""
+    found = []
+    for table in RESULT_TABLES:
+        path = data / "report" / table / f"{table}.csv"
+        if not path.is_file():
+            continue
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row.get("row") == "ours" and row.get("score") and row.get("examples"):
+                    found.append(_result(data, row))
+    return [one for one in found if task in ("", one["task"])]
+
+
+def _result(data: Path, row: dict[str, str]) -> dict[str, Any]:
+    """A row of a table's CSV, its numbers as such; what is not there is None."""
+    manifest = _json(data / "acquire" / "tasks" / row["task"] / "manifest.json")
+    made_up = manifest.get("origin") == MADE_UP
+    numbers = {
+        name: float(text) if (text := row[column] or "") else None
+        for name, column in (
+            ("score", "score"),
+            ("low", "low"),
+            ("high", "high"),
+            ("deviation", "sd"),
+            ("paper", "compared_with"),
+        )
+    }
+    return row | numbers | {"made_up": made_up} | ({"paper": None} if made_up else {})
+
+
+def composed_by(path: Path) -> str:
+    """The command that composed params.yaml, from its first line; empty where it does not say."""
+    try:
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+    except (OSError, ValueError):
+        return ""
+    return plain(first.removeprefix(COMPOSED_BY)) if first.startswith(COMPOSED_BY) else ""
+
+
+def commit_of(checkout: Path) -> str:
+    """The checkout's commit, with a word where files differ from it; empty where there is none."""
+    try:
+        commit = git("rev-parse", "HEAD", folder=checkout)
+        changed = git("status", "--porcelain", "--", ":(exclude)dvc.lock", folder=checkout)
+    except (UserError, OSError):
+        return ""
+    return commit + (" with uncommitted changes" if changed else "")

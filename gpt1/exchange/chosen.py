@@ -1,5 +1,5 @@
-"""Which files an export is made of: the language model's, or those of a fine-tuned task and the
-seed that is best on validation.
+"""Which files an export of a fine-tuned task is made of: those of the seed that is best on
+validation, unless another is named.
 """
 
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, stage_folder
 from gpt1.exchange.incoming import read_json_file
+from gpt1.inference.finished import read_finished
 
 
 class ChosenTask(NamedTuple):
@@ -39,28 +40,11 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
     """What to export of a task; `seed` None: the one with the best score on validation. Raises
     UserError where it is not there.
     """
-    what_to_do = "run dvc repro"
-    folder = task_folder(name)
-    try:
-        seeds = dict(read_json_file(folder / "summary.json", what_to_do)["seeds"])
-        scores = {
-            str(name): (float(found["best_dev_score"]), -int(name)) for name, found in seeds.items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise UserError(
-            f"{folder / 'summary.json'}: expected the seeds and their scores, found something else"
-            f" ({error}); {what_to_do}"
-        ) from None
-    best = max(scores, key=lambda name: scores[name], default=None) if seed is None else str(seed)
-    if best is None or best not in scores:
-        raise UserError(
-            f"{folder}: expected one of the seeds {', '.join(scores)}, found {best}; name one of"
-            " them by --seed"
-        )
-    weights = folder / f"seed-{best}" / "weights.safetensors"
-    parents = folder.resolve().parents
+    done = read_finished(task_folder(name))
+    weights = done.weights(seed)
+    parents = done.folder.resolve().parents
     data = parents[2] if len(parents) > 2 and parents[1].name == "finetune" else DATA
     about = read_json_file(
-        data / "encode" / parents[0].name / folder.resolve().name / "task.json", what_to_do
+        data / "encode" / parents[0].name / done.task.name / "task.json", "run dvc repro"
     )
-    return ChosenTask(weights, data / "bpe", about, int(best))
+    return ChosenTask(weights, data / "bpe", about, done.best() if seed is None else seed)

@@ -39,6 +39,7 @@ BUFFERS = (
     "position_ids",
 )  # causal masks and counters that older versions wrote among the weights
 OURS = "gpt1"  # key of config.json under which our export keeps what theirs has no place for
+DEVIATIONS = ("embedding_deviation", "weight_deviation")
 WHAT_TO_DO = (
     "bring a folder as transformers writes it, save_pretrained of an OpenAIGPTLMHeadModel and its"
     " tokenizer"
@@ -93,31 +94,20 @@ def sizes_of(config: Any, path: Path) -> Model:
             " GPT-1"
         )
     names = {"context": "n_positions", "width": "n_embd", "layers": "n_layer", "heads": "n_head"}
-    if absent := [theirs for theirs in names.values() if theirs not in config]:
-        raise UserError(
-            f"{path}: expected the sizes {', '.join(names.values())}, found no"
-            f" {', no '.join(absent)}; {WHAT_TO_DO}"
-        )
-    if wrong := [
-        theirs for theirs in names.values() if type(config[theirs]) is not int or config[theirs] < 1
-    ]:
-        raise UserError(
-            f"{path}: expected {wrong[0]} to be a whole number above 0, found {config[wrong[0]]!r};"
-            f" {WHAT_TO_DO}"
-        )
-    values = {ours: config[theirs] for ours, theirs in names.items()}
+    values = {ours: config.get(theirs) for ours, theirs in names.items()}
+    for ours, theirs in names.items():
+        if type(values[ours]) is not int or values[ours] < 1:
+            raise UserError(
+                f"{path}: expected {theirs} to be a whole number above 0, found"
+                f" {values[ours]!r}; {WHAT_TO_DO}"
+            )
     own = config.get(OURS)
-    deviations = (
-        {name: own[name] for name in ("embedding_deviation", "weight_deviation") if name in own}
-        if isinstance(own, dict)
-        else {}
-    )
     return sizes_from(
         path,
         **values,
         feed_forward=4 * values["width"],
         layer_norm_epsilon=config.get("layer_norm_epsilon", EPSILON),
-        **deviations,
+        **{name: own[name] for name in DEVIATIONS if isinstance(own, dict) and name in own},
     )
 
 
@@ -134,28 +124,23 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
             f" {WHAT_TO_DO}"
         )
     model = read_json_file(folder / TOKENIZER, WHAT_TO_DO)
-    model = model.get("model") if isinstance(model, dict) else None
-    if (
-        not isinstance(model, dict)
-        or not isinstance(model.get("vocab"), dict)
-        or not isinstance(model.get("merges"), list)
-    ):
+    try:
+        pieces, pairs = dict(model["model"]["vocab"]), list(model["model"]["merges"])
+    except (KeyError, TypeError, ValueError):
         raise UserError(
             f"{folder / TOKENIZER}: expected byte pairs, vocab and merges under model, found none;"
             f" {WHAT_TO_DO}"
-        )
+        ) from None
     with TemporaryDirectory() as spare:  # the one reader of vocabularies reads files
         merges = [
-            " ".join(map(str, merge)) if isinstance(merge, list) else str(merge)
-            for merge in model["merges"]
+            " ".join(map(str, merge)) if isinstance(merge, list) else str(merge) for merge in pairs
         ]
-        write_json(Path(spare, "vocab.json"), model["vocab"])
-        with writing(Path(spare, "merges.txt")) as file:
+        paths = [Path(spare, path.name) for path in paths]
+        write_json(paths[0], pieces)
+        with writing(paths[1]) as file:
             file.write("\n".join((VERSION_LINE, *merges)) + "\n")
         try:
-            return read_vocabulary(
-                Path(spare, "vocab.json"), Path(spare, "merges.txt"), WHAT_TO_DO
-            ), [folder / TOKENIZER]
+            return read_vocabulary(paths[0], paths[1], WHAT_TO_DO), [folder / TOKENIZER]
         except UserError as error:
             raise UserError(str(error).replace(f"{spare}/", f"{folder / TOKENIZER}: ")) from None
 
@@ -184,14 +169,12 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
             f"{path}: expected tensors and nothing else, found a damaged file or one that would run"
             f" code ({type(error).__name__}); bring {SAFETENSORS} in its place"
         ) from None
-    if not isinstance(found, Mapping) or not all(
-        isinstance(tensor, Tensor) for tensor in found.values()
-    ):
-        raise UserError(
-            f"{path}: expected tensors by name and nothing else, found other things; bring"
-            f" {SAFETENSORS} in its place"
-        )
-    return {str(name): tensor for name, tensor in found.items()}
+    if isinstance(found, Mapping) and all(isinstance(one, Tensor) for one in found.values()):
+        return {str(name): tensor for name, tensor in found.items()}
+    raise UserError(
+        f"{path}: expected tensors by name and nothing else, found other things; bring"
+        f" {SAFETENSORS} in its place"
+    )
 
 
 def plain_names(tensors: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:

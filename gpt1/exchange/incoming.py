@@ -3,7 +3,7 @@ nothing is taken on trust.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,17 +111,6 @@ def check_tensors(
         )
 
 
-def check_rows(rows: int, vocabulary: Vocabulary, path: Path) -> None:
-    """Raise UserError unless there is an embedding for every piece of the vocabulary, and none
-    more.
-    """
-    if rows != vocabulary.size:
-        raise UserError(
-            f"{path}: expected {vocabulary.size:,} token embeddings, one for each entry of the"
-            f" vocabulary beside it, found {rows:,}; bring weights and vocabulary of the same model"
-        )
-
-
 def refuse_other_folder(folder: Path, marker: str, what: str) -> None:
     """Raise UserError unless `folder` is absent, empty, or of an earlier such command, which leaves
     `marker` in it.
@@ -148,6 +137,14 @@ def refuse_losses(folder: Path, new: Path) -> None:
         )
 
 
+def checksums(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """The size and sha256 of files, by name."""
+    return {
+        path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
+        for path in sorted(paths)
+    }
+
+
 def write_import(found: Incoming, target: Path) -> dict[str, Any]:
     """Write weights.safetensors, the vocabulary and import.json as a whole; returns what
     import.json says.
@@ -155,10 +152,14 @@ def write_import(found: Incoming, target: Path) -> dict[str, Any]:
     Raises UserError where `target` holds something else.
     """
     refuse_other_folder(target, IMPORTED, "the import")
-    check_rows(len(found.tensors["tokens"]), found.vocabulary, found.files[0].parent)
-    check_tensors(
-        found.tensors, our_shapes(found.sizes, found.vocabulary.size), found.files[0].parent
-    )
+    source, rows = found.files[0].parent, len(found.tensors["tokens"])
+    if rows != found.vocabulary.size:
+        raise UserError(
+            f"{source}: expected {found.vocabulary.size:,} token embeddings, one for each entry of"
+            f" the vocabulary beside it, found {rows:,}; bring weights and vocabulary of the same"
+            " model"
+        )
+    check_tensors(found.tensors, our_shapes(found.sizes, rows), source)
     description = Description(
         "transformer", found.sizes.model_dump(), found.vocabulary.size, found.vocabulary.fingerprint
     )
@@ -168,10 +169,7 @@ def write_import(found: Incoming, target: Path) -> dict[str, Any]:
         "model": found.sizes.model_dump(),
         "vocabulary_size": found.vocabulary.size,
         "vocabulary_fingerprint": found.vocabulary.fingerprint,
-        "files": {
-            path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
-            for path in found.files
-        },
+        "files": checksums(found.files),
         **found.facts,
     }
     with writing_folder(target) as folder:

@@ -15,19 +15,20 @@ import gpt1.tasks.shapes
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file, write_json, writing_folder
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
-from gpt1.exchange import card, shipped
+from gpt1.exchange import shipped
+from gpt1.exchange.card import model_card
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
 from gpt1.exchange.incoming import (
     check_tensors,
+    checksums,
     refuse_losses,
-    refuse_other_depth,
     refuse_other_folder,
 )
 from gpt1.exchange.layout import our_shapes, to_theirs
 from gpt1.exchange.tokenizer import write_tokenizer
-from gpt1.model.weights import Description, read_weights, save_tensors
+from gpt1.inference.loading import read_saved
+from gpt1.model.weights import Description, save_tensors
 from gpt1.params.schema import Model
-from gpt1.params.strict import validated
 
 MANIFEST = (  # sha256 of every other file; a folder that has it may be exported into again
     "export.json"
@@ -59,20 +60,13 @@ def read_outgoing(weights: Path, vocabulary_folder: Path) -> Outgoing:
     """Weights and vocabulary to be exported. Raises UserError where they are no Transformer, do not
     fit, or openai-gpt cannot hold them.
     """
-    description, found = read_weights(weights)
-    if not description.kind.startswith("transformer"):
-        raise UserError(
-            f"{weights}: expected a Transformer, found {description.kind!r}; transformers has no"
-            " such model as the LSTM"
-        )
-    vocabulary = Vocabulary.load(vocabulary_folder)
-    if vocabulary.fingerprint != description.vocabulary_fingerprint:
-        raise UserError(
-            f"{vocabulary_folder}: expected the vocabulary of {weights}"
-            f" ({description.vocabulary_fingerprint}), found another ({vocabulary.fingerprint});"
-            " name the folder with its vocab.json and merges.txt by --vocabulary"
-        )
-    sizes = validated(Model, description.config, "", str(weights))
+    saved = read_saved(
+        weights,
+        vocabulary_folder,
+        "transformer( for .*)?",
+        "a Transformer, for transformers has no such model as the LSTM",
+    )
+    found, sizes = saved.tensors, saved.sizes()
     if sizes.feed_forward != 4 * sizes.width:
         raise UserError(
             f"{weights}: expected model.feed_forward 4 x model.width, all that transformers'"
@@ -87,8 +81,7 @@ def read_outgoing(weights: Path, vocabulary_folder: Path) -> Outgoing:
         for name, tensor in found.items()
         if not name.startswith(HEAD)
     }
-    refuse_other_depth(tensors, sizes.layers, weights)
-    outgoing = Outgoing(weights, description, sizes, tensors, head, vocabulary)
+    outgoing = Outgoing(weights, saved.description, sizes, tensors, head, saved.vocabulary)
     check_tensors(tensors, our_shapes(sizes, outgoing.rows), weights)
     return outgoing
 
@@ -120,58 +113,17 @@ def their_config(model: Outgoing) -> dict[str, Any]:
     }
 
 
-def write_common(folder: Path, model: Outgoing) -> None:
-    """Config, weights, tokenizer, and the very file that turns raw text into words."""
-    tensors = {
-        f"{PREFIX}{name}": tensor
-        for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()
-    }
-    tensors |= {f"head.{name}": tensor for name, tensor in model.head.items()}
-    save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants that word
-    write_json(folder / CONFIG, their_config(model))
-    write_tokenizer(folder, model.vocabulary, model.sizes.context, special=bool(model.head))
-    shutil.copyfile(str(gpt1.corpus.clean.__file__), folder / "preprocessing.py")
-
-
-def write_manifest(folder: Path, model: Outgoing, facts: dict[str, Any]) -> None:
-    """The sha256 of every file and what the weights are, written last."""
-    files = {
-        path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
-        for path in sorted(folder.iterdir())
-    }
-    write_json(
-        folder / MANIFEST,
-        {
-            "kind": model.description.kind,
-            "weights_sha256": sha256_file(model.weights),
-            "files": files,
-            **facts,
-        },
-    )
-
-
 def export_language_model(model: Outgoing, target: Path) -> list[str]:
     """Write a language model as a Hugging Face folder; the names of its files. Raises UserError
     where `target` holds something else.
     """
-    refuse_other_folder(target, MANIFEST, "the export")
     if model.head:
         raise UserError(
             f"{model.weights}: expected a language model, found the model of a task; export it with"
             " --task FOLDER"
         )
-    with writing_folder(target) as folder:
-        write_common(folder, model)
-        write_json(
-            folder / "generation_config.json",
-            {"do_sample": False, "max_length": model.sizes.context},
-        )
-        (folder / "README.md").write_text(
-            card.language_model(model.weights, model.description, model.tensors), encoding="utf-8"
-        )
-        write_manifest(folder, model, {})
-        refuse_losses(target, folder)
-        return sorted(path.name for path in folder.iterdir())
+    generation = {"do_sample": False, "max_length": model.sizes.context}
+    return _write(model, target, {"generation_config.json": generation}, {}, None)
 
 
 def export_task_model(
@@ -180,24 +132,53 @@ def export_task_model(
     """Write a task's model with a loader that needs nothing of ours; `about` is task.json. Raises
     UserError as export_language_model.
     """
-    refuse_other_folder(target, MANIFEST, "the export")
     wanted = {
         "weight": (1 if about["combine"] == "choose" else about["outputs"], model.sizes.width)
     }
     check_tensors(model.head, wanted | {"bias": wanted["weight"][:1]}, model.weights)
-    task = {
-        name: about[name]
-        for name in ("task", "kind", "combine", "outputs", "target", "labels", "metric")
+    names = ("task", "kind", "combine", "outputs", "target", "labels", "metric")
+    task = {name: about[name] for name in names} | {"seed": seed}
+    code = {
+        "shapes.py": Path(str(gpt1.tasks.shapes.__file__)),
+        "task_model.py": Path(shipped.__path__[0]) / "task_model.py",
     }
+    return _write(model, target, {"task.json": task | {"context": model.sizes.context}}, code, task)
+
+
+def _write(
+    model: Outgoing,
+    target: Path,
+    values: dict[str, Any],
+    code: dict[str, Path],
+    task: Mapping[str, Any] | None,
+) -> list[str]:
+    """Write the folder of a model as a whole: config, weights, tokenizer, the very file that turns
+    raw text into words, these files, card, and at last what all of it is; the names.
+    """
+    refuse_other_folder(target, MANIFEST, "the export")
+    tensors = {
+        f"{PREFIX}{name}": tensor
+        for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()
+    }
+    tensors |= {f"head.{name}": tensor for name, tensor in model.head.items()}
+    code |= {"preprocessing.py": Path(str(gpt1.corpus.clean.__file__))}
     with writing_folder(target) as folder:
-        write_common(folder, model)
-        write_json(folder / "task.json", task | {"seed": seed, "context": model.sizes.context})
-        shutil.copyfile(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
-        shutil.copyfile(Path(shipped.__path__[0]) / "task_model.py", folder / "task_model.py")
-        (folder / "README.md").write_text(
-            card.task_model(model.weights, model.description, model.tensors, task, seed),
-            encoding="utf-8",
+        save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants the word
+        write_tokenizer(folder, model.vocabulary, model.sizes.context, special=bool(model.head))
+        for name, value in (values | {CONFIG: their_config(model)}).items():
+            write_json(folder / name, value)
+        for name, path in code.items():
+            shutil.copyfile(path, folder / name)
+        card = model_card(model.weights, model.description, model.tensors, task)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        about = {
+            "kind": model.description.kind,
+            "weights_sha256": sha256_file(model.weights),
+            "files": checksums(folder.iterdir()),
+        }
+        write_json(
+            folder / MANIFEST,
+            about | ({name: task[name] for name in ("task", "seed")} if task else {}),
         )
-        write_manifest(folder, model, {"task": about["task"], "seed": seed})
         refuse_losses(target, folder)
         return sorted(path.name for path in folder.iterdir())

@@ -5,7 +5,7 @@ Shape letters as in gpt.py, and p prompts, k beams of each, m candidates.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,11 +13,14 @@ import torch
 from gpt1.inference.cache import Reading, Texts
 from gpt1.inference.decode import (
     ROWS_AT_ONCE,
+    Draw,
     Limits,
     Sample,
     by_length,
+    greedy,
     next_log_probabilities,
     read_prompts,
+    sampled,
 )
 from gpt1.model.lstm import Network
 
@@ -62,12 +65,8 @@ class Search:
         False), the search is over when k have ended and none of them is worse than the best beam's
         log-probability / its present length ^ length_penalty.
         """
-        length, origins, going_on, scores = (
-            len(self.new[0]) + 1,
-            list[int](),
-            list[list[int]](),
-            list[float](),
-        )
+        length = len(self.new[0]) + 1
+        origins, going_on, scores = list[int](), list[list[int]](), list[float]()
         for rank, (log_probability, origin, token) in enumerate(candidates):
             ids = [*self.new[origin], token]
             stopped = self.limits.ended(ids)
@@ -83,14 +82,11 @@ class Search:
                 scores.append(log_probability)
         self.ended = sorted(self.ended, key=lambda one: -one.score)[: self.beam.beams]
         full = len(self.ended) == self.beam.beams
-        missing = (
-            self.beam.beams - len(origins) if origins else 0
-        )  # where stops leave hardly a token
-        origins, going_on, scores = (
-            origins + origins[:1] * missing,
-            going_on + going_on[:1] * missing,
-            scores + [-math.inf] * missing,
-        )
+        # where stops leave hardly a token
+        missing = self.beam.beams - len(origins) if origins else 0
+        origins += origins[:1] * missing
+        going_on += going_on[:1] * missing
+        scores += [-math.inf] * missing
         if not scores or (
             full and scores[0] / length**self.beam.length_penalty <= self.ended[-1].score
         ):
@@ -103,23 +99,15 @@ class Search:
 def beam_search(network: Network, prompts: Texts, limits: Limits, beam: Beam) -> list[list[Sample]]:
     """For each prompt (one token or more) the best texts of a beam search, best first."""
     found: list[list[Sample]] = [[] for _ in prompts]
-    for own in _groups(by_length(prompts), max(1, ROWS_AT_ONCE // beam.beams)):
+    numbers, at_once = by_length(prompts), max(1, ROWS_AT_ONCE // beam.beams)
+    for start in range(0, len(numbers), at_once):
+        own = numbers[start : start + at_once]
         searches = [Search(beam, limits) for _ in own]
-        _search(
-            network,
-            read_prompts(network, [prompts[prompt] for prompt in own], limits),
-            limits,
-            beam,
-            searches,
-        )
+        reading = read_prompts(network, [prompts[prompt] for prompt in own], limits)
+        _search(network, reading, limits, beam, searches)
         for prompt, search in zip(own, searches, strict=True):
             found[prompt] = [hypothesis.sample for hypothesis in search.ended[: beam.samples]]
     return found
-
-
-def _groups(numbers: Sequence[int], size: int) -> Iterator[list[int]]:
-    for start in range(0, len(numbers), size):
-        yield list(numbers[start : start + size])
 
 
 def _search(
@@ -127,18 +115,13 @@ def _search(
 ) -> None:
     """Advance the searches, one for each text of `reading`, together until all are over."""
     k, v = beam.beams, limits.vocabulary_size
-    most = min(
-        max(2, 1 + len(limits.stops)) * k, k * v
-    )  # so that k go on even where every stop ends every beam
+    # so that k go on even where every stop ends every beam
+    most = min(max(2, 1 + len(limits.stops)) * k, k * v)
     reading.keep([row for row in range(len(searches)) for _ in range(k)])
     while searches:
         sums_bv = next_log_probabilities(network, reading, limits)
-        sums_bv = (
-            sums_bv
-            + torch.tensor(
-                [score for search in searches for score in search.scores], device=sums_bv.device
-            )[:, None]
-        )
+        scores = [score for search in searches for score in search.scores]
+        sums_bv = sums_bv + torch.tensor(scores, device=sums_bv.device)[:, None]
         best_pm, place_pm = sums_bv.view(len(searches), k * v).topk(most, dim=1)
         going_on, kept, tokens = list[Search](), list[int](), list[int]()
         for number, search in enumerate(searches):
@@ -152,3 +135,14 @@ def _search(
             reading.keep(kept)
             reading.append(torch.tensor(tokens, device=sums_bv.device))
         searches = going_on
+
+
+def go_on(
+    network: Network, prompts: Texts, limits: Limits, how: Draw | Beam | None
+) -> list[list[Sample]]:
+    """For each prompt (one token or more) its samples: drawn, by beam search, or the likeliest."""
+    if isinstance(how, Draw):
+        return sampled(network, prompts, limits, how)
+    if isinstance(how, Beam):
+        return beam_search(network, prompts, limits, how)
+    return [[sample] for sample in greedy(network, prompts, limits)]

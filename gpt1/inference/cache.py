@@ -36,85 +36,98 @@ def padded(texts: Texts, device: torch.device) -> tuple[Tensor, Tensor]:
     return torch.tensor(rows, device=device), torch.tensor([len(text) for text in texts])
 
 
-class CachedDecoder:
-    """Texts that a Transformer reads on, and the keys and values of their windows; `hidden_bd` is
-    its state after each one's last token.
-    """
+class Reading:
+    """Texts that a network reads on; `hidden_bd` is its state after each one's last token."""
 
-    def __init__(self, decoder: Decoder, texts: Texts, longest: int) -> None:
-        self.decoder, self.texts = decoder, [list(text) for text in texts]
-        shape = (
-            len(texts),
-            decoder.heads,
-            min(longest, decoder.context),
-            decoder.tokens.shape[1] // decoder.heads,
-        )
-        self._keys_lbhcd = [decoder.tokens.new_zeros(shape) for _ in decoder.blocks]
-        self._values_lbhcd = [decoder.tokens.new_zeros(shape) for _ in decoder.blocks]
-        self.hidden_bd = self._read(range(len(texts)))
+    hidden_bd: Tensor
+
+    def __init__(self, texts: Texts) -> None:
+        self.texts = [list(text) for text in texts]
 
     def append(self, tokens_b: Tensor) -> None:
         """One more token of each text."""
         for text, token in zip(self.texts, tokens_b.tolist(), strict=True):
             text.append(token)
-        context = self.decoder.context
-        starts = [window_start(len(text), context) for text in self.texts]
+        self._advance(tokens_b)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """These texts in this order, some perhaps more than once, others gone."""
+        if list(rows) != list(range(len(self.texts))):
+            self.texts = [list(self.texts[row]) for row in rows]
+            index_r = torch.tensor(rows, device=self.hidden_bd.device)
+            self.hidden_bd = self.hidden_bd.index_select(0, index_r)
+            self._select(index_r)
+
+    def _advance(self, tokens_b: Tensor) -> None:
+        raise NotImplementedError
+
+    def _select(self, index_r: Tensor) -> None:
+        raise NotImplementedError
+
+
+class CachedDecoder(Reading):
+    """Texts that a Transformer reads on, and the keys and values [b, h, c, d] of their windows,
+    layer by layer.
+    """
+
+    def __init__(self, decoder: Decoder, texts: Texts, longest: int) -> None:
+        super().__init__(texts)
+        self.decoder = decoder
+        width, places = decoder.tokens.shape[1], min(longest, decoder.context)
+        shape = (len(texts), decoder.heads, places, width // decoder.heads)
+        self._layers = [
+            (decoder.tokens.new_zeros(shape), decoder.tokens.new_zeros(shape))
+            for _ in decoder.blocks
+        ]
+        self.hidden_bd = self._read(range(len(texts)))
+
+    def _advance(self, tokens_b: Tensor) -> None:
+        context, lengths = self.decoder.context, [len(text) for text in self.texts]
+        starts = [window_start(length, context) for length in lengths]
         moved = [
             row
-            for row, text in enumerate(self.texts)
-            if starts[row] != window_start(len(text) - 1, context)
+            for row, length in enumerate(lengths)
+            if starts[row] != window_start(length - 1, context)
         ]
         if len(moved) == len(self.texts):
             self.hidden_bd = self._read(moved)
             return
         # those that moved take the step too, at a place of no matter, before they are read again
-        self.hidden_bd = self._step(
-            tokens_b,
-            [
-                0 if row in moved else len(text) - 1 - starts[row]
-                for row, text in enumerate(self.texts)
-            ],
-        )
+        places = [
+            0 if row in moved else length - 1 - starts[row] for row, length in enumerate(lengths)
+        ]
+        self.hidden_bd = self._step(tokens_b, places)
         if moved:
             self.hidden_bd[moved] = self._read(moved)
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """These texts in this order, some perhaps more than once, others gone."""
-        if list(rows) == list(range(len(self.texts))):
-            return
-        self.texts = [list(self.texts[row]) for row in rows]
-        index_r = torch.tensor(rows, device=self.hidden_bd.device)
-        self.hidden_bd = self.hidden_bd.index_select(0, index_r)
-        for held_lbhcd in (self._keys_lbhcd, self._values_lbhcd):
-            for layer, held_bhcd in enumerate(held_lbhcd):
-                held_lbhcd[layer] = held_bhcd.index_select(0, index_r)
+    def _select(self, index_r: Tensor) -> None:
+        self._layers = [
+            (keys.index_select(0, index_r), values.index_select(0, index_r))
+            for keys, values in self._layers
+        ]
 
     def _read(self, rows_r: Sequence[int]) -> Tensor:
         """Read the windows of these rows, from position 0 on; the hidden state [r, d] after the
         last token of each.
         """
+        device, context = self.decoder.tokens.device, self.decoder.context
         texts = [self.texts[row] for row in rows_r]
-        device, index_r = (
-            self.decoder.tokens.device,
-            torch.tensor(list(rows_r), device=self.decoder.tokens.device),
-        )
+        index_r = torch.tensor(list(rows_r), device=device)
         tokens_rt, lengths_r = padded(
-            [text[window_start(len(text), self.decoder.context) :] for text in texts], device
+            [text[window_start(len(text), context) :] for text in texts], device
         )
         t = tokens_rt.shape[1]
 
-        def kept(layer: int) -> KeyValueCache:
+        def cache(layer: tuple[Tensor, Tensor]) -> KeyValueCache:
             def keep_all(key_rhtd: Tensor, value_rhtd: Tensor) -> tuple[Tensor, Tensor]:
-                self._keys_lbhcd[layer][index_r, :, :t] = key_rhtd
-                self._values_lbhcd[layer][index_r, :, :t] = value_rhtd
+                for cached_bhcd, new_rhtd in zip(layer, (key_rhtd, value_rhtd), strict=True):
+                    cached_bhcd[index_r, :, :t] = new_rhtd
                 return key_rhtd, value_rhtd
 
             return keep_all
 
         # Padding comes last: nobody sees it.
-        read: Hidden = self.decoder(
-            tokens_rt, NO_DROPOUT, caches=[kept(layer) for layer in range(len(self._keys_lbhcd))]
-        )
+        read: Hidden = self.decoder(tokens_rt, NO_DROPOUT, caches=list(map(cache, self._layers)))
         return read.hidden_btd[torch.arange(len(texts), device=device), lengths_r.to(device) - 1]
 
     def _step(self, tokens_b: Tensor, places: list[int]) -> Tensor:
@@ -122,60 +135,41 @@ class CachedDecoder:
         and sees what stands up to there.
         """
         device, reach = tokens_b.device, max(places) + 1
-        rows_b, places_b = (
-            torch.arange(len(places), device=device),
-            torch.tensor(places, device=device),
-        )
+        rows_b = torch.arange(len(places), device=device)
+        places_b = torch.tensor(places, device=device)
         seen_b1c = torch.arange(reach, device=device) <= places_b[:, None, None]
 
-        def kept(layer: int) -> KeyValueCache:
-            keys_bhcd, values_bhcd = self._keys_lbhcd[layer], self._values_lbhcd[layer]
-
+        def cache(layer: tuple[Tensor, Tensor]) -> KeyValueCache:
             def keep_one(key_bh1d: Tensor, value_bh1d: Tensor) -> tuple[Tensor, Tensor]:
-                keys_bhcd[rows_b, :, places_b] = key_bh1d[:, :, 0]
-                values_bhcd[rows_b, :, places_b] = value_bh1d[:, :, 0]
-                return keys_bhcd[:, :, :reach], values_bhcd[:, :, :reach]
+                for cached_bhcd, new_bh1d in zip(layer, (key_bh1d, value_bh1d), strict=True):
+                    cached_bhcd[rows_b, :, places_b] = new_bh1d[:, :, 0]
+                return layer[0][:, :, :reach], layer[1][:, :, :reach]
 
             return keep_one
 
-        stepped: Hidden = self.decoder(
-            tokens_b[:, None],
-            NO_DROPOUT,
-            tree=Tree(seen_b1c, places_b[:, None]),
-            caches=[kept(layer) for layer in range(len(self._keys_lbhcd))],
-        )
+        tree, caches = Tree(seen_b1c, places_b[:, None]), list(map(cache, self._layers))
+        stepped: Hidden = self.decoder(tokens_b[:, None], NO_DROPOUT, tree=tree, caches=caches)
         return stepped.hidden_btd[:, 0]
 
 
-class CachedLstm:
+class CachedLstm(Reading):
     """Texts that an LSTM reads on, and its state after each; `hidden_bd` is what its softmax
     reads.
     """
 
     def __init__(self, lstm: Lstm, texts: Texts) -> None:
-        self.lstm, self.texts = lstm, [list(text) for text in texts]
+        super().__init__(texts)
+        self.lstm = lstm
         tokens_bt, lengths_b = padded(texts, lstm.tokens.device)
         hidden_btd, self._state = lstm.state_after(tokens_bt, lengths_b)
         self.hidden_bd = hidden_btd[torch.arange(len(texts)), lengths_b - 1]
 
-    def append(self, tokens_b: Tensor) -> None:
-        """One more token of each text."""
-        for text, token in zip(self.texts, tokens_b.tolist(), strict=True):
-            text.append(token)
+    def _advance(self, tokens_b: Tensor) -> None:
         hidden, self._state = self.lstm.resume(tokens_b[:, None], self._state)
         self.hidden_bd = hidden.hidden_btd[:, 0]
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """These texts in this order, some perhaps more than once, others gone."""
-        index_r = torch.tensor(rows, device=self.hidden_bd.device)
-        self.texts = [list(self.texts[row]) for row in rows]
-        self.hidden_bd, self._state = (
-            self.hidden_bd.index_select(0, index_r),
-            State(*(part_bu.index_select(0, index_r) for part_bu in self._state)),
-        )
-
-
-Reading = CachedDecoder | CachedLstm
+    def _select(self, index_r: Tensor) -> None:
+        self._state = State(*(part_bu.index_select(0, index_r) for part_bu in self._state))
 
 
 def read(network: Network, texts: Texts, longest: int) -> Reading:
@@ -187,8 +181,6 @@ def read(network: Network, texts: Texts, longest: int) -> Reading:
             "expected texts of one token or more, found an empty one: a network says what comes"
             " after something"
         )
-    return (
-        CachedLstm(network, texts)
-        if isinstance(network, Lstm)
-        else CachedDecoder(network, texts, longest)
-    )
+    if isinstance(network, Lstm):
+        return CachedLstm(network, texts)
+    return CachedDecoder(network, texts, longest)

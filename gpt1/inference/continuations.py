@@ -16,13 +16,13 @@ from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
+from gpt1.inference.cache import PADDING
+from gpt1.inference.perplexity import target_log_probabilities
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder, Hidden, Tree
 from gpt1.model.lstm import Lstm, Network, State
 
-SOFTMAX_LOGITS = 1 << 22  # computed at once: 16 MB
 SHARING = 4  # prompts that one row may hold: attention grows with the square of its length
-PADDING = 0  # any id will do
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -76,32 +76,24 @@ def read_prompts(path: Path, continuations: int) -> Prompts:
     """
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "uncounted", "labels"))
-        prompts = Prompts(
-            arrays["tokens"], arrays["offsets"], arrays["uncounted"], arrays["labels"]
-        )
+        prompts = Prompts(*arrays.values())
+        n = len(prompts.labels_n)
         if (
             prompts.tokens.ndim != 1
-            or prompts.labels_n.ndim != 1
             or any(array.dtype.kind not in "iu" for array in prompts[:3])
+            or prompts.offsets.shape != (n * (continuations + 1) + 1,)
+            or prompts.uncounted_nk.shape != (n, continuations)
+            or prompts.labels_n.shape != (n,)
+            or prompts.offsets[0]
+            or prompts.offsets[-1] != len(prompts.tokens)
+            or (np.diff(prompts.offsets.astype(np.int64)) < 0).any()
         ):
-            raise ValueError("arrays of another kind")
-    except (OSError, KeyError, ValueError) as error:
+            raise ValueError("they do not fit together")
+    except (OSError, KeyError, ValueError, TypeError) as error:
         raise UserError(
-            f"{path}: expected arrays tokens, offsets, uncounted and labels, found none ({error});"
-            " run dvc repro"
+            f"{path}: expected arrays tokens, offsets, uncounted and labels of {continuations}"
+            f" continuations a prompt, found none ({error}); run dvc repro"
         ) from None
-    n = len(prompts.labels_n)
-    if (
-        prompts.offsets.shape != (n * (continuations + 1) + 1,)
-        or prompts.uncounted_nk.shape != (n, continuations)
-        or prompts.offsets[0]
-        or prompts.offsets[-1] != len(prompts.tokens)
-        or (np.diff(prompts.offsets.astype(np.int64)) < 0).any()
-    ):
-        raise UserError(
-            f"{path}: expected a prefix and {continuations} continuations for each of {n} labels,"
-            f" found {len(prompts.offsets) - 1} parts; run dvc repro"
-        )
     return prompts
 
 
@@ -243,27 +235,15 @@ def log_probabilities(
     `batches` are the prompts packed. In float32 whatever the network was trained in; the network
     must be on `device`.
     """
-    embedding_vd, at_once = (
-        network.tokens[:vocabulary_size],
-        max(1, SOFTMAX_LOGITS // vocabulary_size),
-    )
+    embedding_vd = network.tokens[:vocabulary_size]
+    states = _lstm_states if isinstance(network, Lstm) else _decoder_states
     sums = np.zeros(prompts.uncounted_nk.size)
     for batch in (batch.to(device) for batch in batches):
-        hidden_bqd = (
-            _lstm_states(network, batch)
-            if isinstance(network, Lstm)
-            else _decoder_states(network, batch)
+        states_ud = states(network, batch).flatten(0, 1)[batch.predictors_u]  # type: ignore[arg-type]  # of its own network
+        found_s = target_log_probabilities(
+            states_ud, embedding_vd, batch.targets_s, batch.predictor_s
         )
-        states_ud = hidden_bqd.flatten(0, 1)[batch.predictors_u]
-        normaliser_u = torch.cat(
-            [
-                (states_ud[start : start + at_once] @ embedding_vd.T).logsumexp(dim=1)
-                for start in range(0, len(states_ud), at_once)
-            ]
-        )
-        logits_s = (states_ud[batch.predictor_s] * embedding_vd[batch.targets_s]).sum(dim=1)
-        found_s = (logits_s - normaliser_u[batch.predictor_s]).double().cpu().numpy()
-        np.add.at(sums, batch.owner_s.cpu().numpy(), found_s)
+        np.add.at(sums, batch.owner_s.cpu().numpy(), found_s.double().cpu().numpy())
     return sums.reshape(prompts.uncounted_nk.shape)
 
 

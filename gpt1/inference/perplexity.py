@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from gpt1.inference.cache import PADDING, window_start
+from gpt1.inference.cache import padded, window_start
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Lstm, Network
 
@@ -52,59 +51,46 @@ def log_probabilities(
     The Transformer sees them through sliding windows, the same as in generation; `rows_at_once` of
     these go through it together.
     """
-    tokens_t = torch.tensor(list(ids), device=network.tokens.device)
     if len(ids) < 2:
         return np.zeros(0)
-    if isinstance(network, Lstm):
-        return _scores(
-            network,
-            network(tokens_t[None, :-1], NO_DROPOUT).hidden_btd[0],
-            tokens_t[1:],
-            vocabulary_size,
-        )
-    cut, found = windows(len(ids), network.context), list[Floats]()
+    embedding_vd = network.tokens[:vocabulary_size]
+    targets_t = torch.tensor(list(ids), device=embedding_vd.device)
+    whole = Window(0, len(ids) - 1, 1)
+    cut = [whole] if isinstance(network, Lstm) else windows(len(ids), network.context)
+    found = list[Tensor]()
     for start in range(0, len(cut), rows_at_once):
         rows = cut[start : start + rows_at_once]
-        longest = max(window.stop - window.start for window in rows)
-        tokens_bt = torch.stack(
-            [
-                F.pad(
-                    tokens_t[one.start : one.stop],
-                    (0, longest - one.stop + one.start),
-                    value=PADDING,
-                )
-                for one in rows
-            ]
-        )
+        tokens_bt, _ = padded([ids[one.start : one.stop] for one in rows], embedding_vd.device)
         hidden_btd = network(tokens_bt, NO_DROPOUT).hidden_btd
         found += [
-            _scores(
-                network,
+            target_log_probabilities(
                 hidden_td[one.first - 1 - one.start : one.stop - one.start],
-                tokens_t[one.first : one.stop + 1],
-                vocabulary_size,
+                embedding_vd,
+                targets_t[one.first : one.stop + 1],
             )
             for hidden_td, one in zip(hidden_btd, rows, strict=True)
         ]
-    return np.concatenate(found)
-
-
-def _scores(network: Network, hidden_td: Tensor, targets_t: Tensor, vocabulary_size: int) -> Floats:
-    """The log-probability of each target after the state before it."""
-    at_once, embedding_vd = (
-        max(1, SOFTMAX_LOGITS // vocabulary_size),
-        network.tokens[:vocabulary_size],
-    )
-    found_t = [
-        (hidden_td[start : start + at_once] @ embedding_vd.T)
-        .float()
-        .log_softmax(dim=1)
-        .gather(1, targets_t[start : start + at_once, None])
-        .squeeze(1)
-        for start in range(0, len(hidden_td), at_once)
-    ]
-    scores: Floats = torch.cat(found_t).double().cpu().numpy()
+    scores: Floats = torch.cat(found).double().cpu().numpy()
     return scores
+
+
+def target_log_probabilities(
+    hidden_ud: Tensor, embedding_vd: Tensor, targets_s: Tensor, state_s: Tensor | None = None
+) -> Tensor:
+    """The log-probability [s] of each target after a hidden state: that of number state_s, or its
+    own; the softmax over all rows of `embedding_vd` is computed for some states at a time.
+    """
+    at_once = max(1, SOFTMAX_LOGITS // len(embedding_vd))
+    if state_s is None:
+        state_s = torch.arange(len(hidden_ud), device=hidden_ud.device)
+    found_s = torch.empty(len(targets_s), device=hidden_ud.device)
+    for start in range(0, len(hidden_ud), at_once):
+        logits_bv = (hidden_ud[start : start + at_once] @ embedding_vd.T).float()
+        inside_s = (state_s >= start) & (state_s < start + at_once)
+        found_s[inside_s] = logits_bv.log_softmax(dim=1)[
+            state_s[inside_s] - start, targets_s[inside_s]
+        ]
+    return found_s
 
 
 class Foretold(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, read_json, sha256_file, stage_folder
 from gpt1.inference.fields import choices_of, texts_of
-from gpt1.inference.saved import Finished, finished
+from gpt1.inference.finished import Finished, finished
 from gpt1.params.schema import Params
 from gpt1.tasks.table import Task
 from gpt1.tracking.address import prepare_mlflow, problem, shown, switched_off, tracking_uri

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.clean import NEWLINE, Cleaner
-from gpt1.inference.beam import Beam, beam_search
-from gpt1.inference.decode import Draw, Limits, greedy, sampled
+from gpt1.inference import beam
+from gpt1.inference.beam import Beam
+from gpt1.inference.decode import Draw, Limits
 from gpt1.inference.loading import LanguageModel
 from gpt1.inference.perplexity import foretold, log_probabilities
 from gpt1.inference.scores import NO_WORDNET, find_wordnet, score
@@ -43,21 +44,11 @@ def choose_way(
 
     Raises UserError for what does not go together.
     """
-    if strange := [
-        name
-        for name, value in (
-            ("length-penalty", length_penalty),
-            ("temperature", temperature),
-            ("top-p", top_p),
-        )
-        if value is not None and not math.isfinite(value)
-    ]:
-        raise UserError(f"--{strange[0]}: expected a number that is finite, found another")
-    asked_to_draw = [
-        name
-        for name, value in (("temperature", temperature), ("top-k", top_k), ("top-p", top_p))
-        if value is not None
-    ]
+    drawn = {"temperature": temperature, "top-k": top_k, "top-p": top_p}
+    for name, value in ({"length-penalty": length_penalty} | drawn).items():
+        if value is not None and not math.isfinite(value):
+            raise UserError(f"--{name}: expected a number that is finite, found another")
+    asked_to_draw = [name for name, value in drawn.items() if value is not None]
     if beams > 1:
         if asked_to_draw:
             raise UserError(
@@ -104,12 +95,14 @@ def read_lines(path: Path, text: str, wanted: int | None = None) -> list[str]:
     return lines
 
 
-def encode_prompts(model: LanguageModel, prompts: Sequence[str]) -> list[list[int]]:
+def encode_prompts(
+    model: LanguageModel, prompts: Sequence[str], name: str = "prompt"
+) -> list[list[int]]:
     """Ids of each prompt. Raises UserError for one of which cleaning leaves nothing."""
     found = [model.vocabulary.encode(prompt) for prompt in prompts]
     if empty := [number for number, ids in enumerate(found, start=1) if not ids]:
         raise UserError(
-            f"prompt {empty[0]}: expected some text, found {prompts[empty[0] - 1]!r}: the model"
+            f"{name} {empty[0]}: expected some text, found {prompts[empty[0] - 1]!r}: the model"
             " goes on with something"
         )
     return found
@@ -128,12 +121,7 @@ def go_on(model: LanguageModel, prompts: Sequence[str], way: Way) -> list[dict[s
     limits = Limits(
         way.tokens, tuple(stops.values()), never_generated(model.vocabulary), model.vocabulary.size
     )
-    if isinstance(way.how, Draw):
-        samples = sampled(model.network, ids, limits, way.how)
-    elif isinstance(way.how, Beam):
-        samples = beam_search(model.network, ids, limits, way.how)
-    else:
-        samples = [[sample] for sample in greedy(model.network, ids, limits)]
+    samples = beam.go_on(model.network, ids, limits, way.how)
     if not all(found and math.isfinite(found[0].log_probability) for found in samples):
         raise UserError(
             "the weights give no finite probabilities: pre-training has diverged; take those of an"

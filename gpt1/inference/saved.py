@@ -1,88 +1,75 @@
-"""A fine-tuned model from its files: weights that say what they are, and the vocabulary they were
-trained with.
+"""A fine-tuned model that answers examples of its task: a class, a score (Tai et al. 2015, as in
+the authors' code) or the chosen ending, with probabilities.
 """
 
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import ValidationError
 
-from gpt1.base.errors import UserError, perhaps
-from gpt1.base.files import read_json, stage_folder
+from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
-from gpt1.inference.answer import Answer, answer
+from gpt1.inference.cache import padded
+from gpt1.inference.loading import read_saved
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
-from gpt1.model.weights import read_weights, refuse_smaller
-from gpt1.params.schema import Model, Params
+from gpt1.tasks.metrics import predictions
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
 
-WEIGHTS = "weights.safetensors"
 KIND = "transformer for "  # and the task's name: what stage finetune writes into the weights
 
 
+Logits = npt.NDArray[np.floating]
+
+
 @dataclass(frozen=True)
-class Finished:
-    """The finished fine-tuning of a task: its folder, the seeds and their scores on the development
-    split (0..1, correlations -1..1).
+class Answer:
+    """An answer: `label` (a class or a choice) or `score`; the chosen text; the probability of each
+    label, or of each whole score.
     """
 
-    task: Task
-    folder: Path
-    dev_scores: dict[int, float]
+    probabilities: dict[str, float]
+    label: str | None = None
+    score: float | None = None
+    choice: str | None = None
 
-    def best(self) -> int:
-        """The seed that is best on the development split; of equals the first."""
-        return max(self.dev_scores, key=lambda seed: (self.dev_scores[seed], -seed))
-
-    def weights(self, seed: int | None) -> Path:
-        """The weights of a seed, best by validation; None: of the best seed. Raises UserError where
-        there is no such seed.
-        """
-        chosen = self.best() if seed is None else seed
-        if chosen not in self.dev_scores:
-            raise UserError(
-                f"{self.folder}: expected one of the seeds"
-                f" {', '.join(map(str, sorted(self.dev_scores)))}, found {chosen}; choose one of"
-                " them with --seed, or add it to finetune.seeds in params.yaml and run gpt1 run"
-            )
-        return self.folder / f"seed-{chosen}" / WEIGHTS
+    def record(self) -> dict[str, Any]:
+        """The answer as plain values, without what it does not have."""
+        values = {
+            "label": self.label,
+            "score": self.score,
+            "choice": self.choice,
+            "probabilities": self.probabilities,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
 
-def finished(params: Params, name: str) -> Finished:
-    """The finished fine-tuning of a task of params.yaml. Raises UserError where there is no such
-    task, or it is not finished.
-    """
-    if name not in params.tasks or name not in TASKS:
-        raise UserError(
-            f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
-            f" {name}{perhaps(name, params.tasks)}"
+def softmax(logits_o: Logits) -> npt.NDArray[np.float64]:
+    """Probabilities [outputs] that sum to 1, in float64."""
+    weights = np.exp(logits_o.astype(np.float64) - logits_o.max())
+    return np.asarray(weights / weights.sum())
+
+
+def answer(task: Task, logits_o: Logits, choices: tuple[str, ...] = ()) -> Answer:
+    """The answer that logits [outputs] of one example give."""
+    probabilities = softmax(logits_o).tolist()
+    found = predictions(logits_o[None], task.target)[0]
+    if task.target == "score":
+        return Answer(
+            {str(score): value for score, value in enumerate(probabilities)}, score=float(found)
         )
-    folder = stage_folder("finetune", params.tasks[name].group, name)
-    try:
-        seeds = read_json(folder / "summary.json")["seeds"]
-        scores = {int(seed): float(row["best_dev_score"]) for seed, row in seeds.items()}
-        if not scores:
-            raise ValueError("it names no seed")
-        return Finished(TASKS[name], folder, scores)
-    except FileNotFoundError:
-        raise UserError(
-            f"{folder}/summary.json is not there: {name} is not fine-tuned; run gpt1 run"
-            f" finetune@{name}"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise UserError(
-            f"{folder}/summary.json cannot be read ({error}); run dvc repro -f finetune@{name}"
-        ) from None
+    named = dict(zip(task.labels, probabilities, strict=True))
+    return Answer(
+        named, label=task.labels[int(found)], choice=choices[int(found)] if choices else None
+    )
 
 
 class TaskModel:
@@ -111,12 +98,8 @@ class TaskModel:
     @torch.inference_mode()
     def logits(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
         """Logits [outputs] of one example from its sequences' ids."""
-        tokens_1kt = torch.zeros(1, len(sequences), max(map(len, sequences)), dtype=torch.int64)
-        for place, ids in enumerate(sequences):
-            tokens_1kt[0, place, : len(ids)] = torch.tensor(ids)
-        logits_1o: torch.Tensor = self.classifier(
-            tokens_1kt.to(self.device), NO_DROPOUT, 0.0
-        ).logits_bo
+        tokens_kt, _ = padded(sequences, self.device)
+        logits_1o: torch.Tensor = self.classifier(tokens_kt[None], NO_DROPOUT, 0.0).logits_bo
         return np.asarray(logits_1o[0].float().cpu().numpy())
 
     def answer(self, example: Example) -> Answer:
@@ -135,39 +118,26 @@ def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
     Raises UserError where files are absent or damaged, the weights are no task's, or the vocabulary
     is another one.
     """
-    about, tensors = read_weights(weights)
-    vocabulary = Vocabulary.load(vocabulary_folder)
-    task = TASKS.get(about.kind.removeprefix(KIND)) if about.kind.startswith(KIND) else None
-    if task is None:
-        raise UserError(
-            f"{weights}: expected weights of a fine-tuned {KIND}one of the tasks, found"
-            f" {about.kind!r}; they lie in data/finetune/<group>/<task>/seed-<number>/"
-        )
-    if about.vocabulary_fingerprint != vocabulary.fingerprint:
-        raise UserError(
-            f"{weights}: expected weights trained with the vocabulary in {vocabulary_folder}"
-            f" ({vocabulary.fingerprint}), found {about.vocabulary_fingerprint}; run gpt1 run"
-            f" finetune@{task.name}, which brings both up to date"
-        )
-    generator = torch.Generator().manual_seed(0)
-    try:
-        sizes = Model(**{name: about.config[name] for name in Model.model_fields})
-        refuse_smaller(weights, tensors, sizes.model_dump(), 0)
-        network = Decoder(sizes, vocabulary.size + len(SPECIAL_SYMBOLS), generator)
-        head = Head(
+    saved = read_saved(
+        weights,
+        vocabulary_folder,
+        f"{KIND}({'|'.join(TASKS)})",
+        f"a fine-tuned {KIND}one of the tasks, which lie in"
+        " data/finetune/<group>/<task>/seed-<number>/",
+    )
+    task, vocabulary = TASKS[saved.description.kind.removeprefix(KIND)], saved.vocabulary
+    sizes, generator = saved.sizes(), torch.Generator().manual_seed(0)
+    classifier = Classifier(
+        Decoder(sizes, vocabulary.size + len(SPECIAL_SYMBOLS), generator),
+        Head(
             sizes.width,
             task.outputs,
             cast(Combine, task.combine),
             sizes.weight_deviation,
             generator,
-        )
-        classifier = Classifier(network, head)
-        classifier.load_state_dict(tensors)
-    except (KeyError, ValidationError, RuntimeError) as error:
-        raise UserError(
-            f"{weights}: expected weights that fit the sizes they name, found others ({error}); "
-            f"run dvc repro -f finetune@{task.name}"
-        ) from None
+        ),
+    )
+    saved.fill(classifier)
     return TaskModel(task, classifier, vocabulary, sizes.context, device())
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from tqdm import tqdm
 
 from gpt1.base.files import writing
-from gpt1.inference.answer import Answer
 from gpt1.inference.official import OfficialFile
-from gpt1.inference.saved import TaskModel
+from gpt1.inference.saved import Answer, TaskModel
 from gpt1.tasks.metrics import majority_score, score, standard_error
 from gpt1.tasks.table import Task
 

@@ -1,0 +1,110 @@
+"""What a pre-trained network answers to the zero-shot sets (paper, section 5, Figure 2 right)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
+from gpt1.inference.continuations import (
+    Floats,
+    Integers,
+    Packed,
+    Prompts,
+    log_probabilities,
+    pack,
+    read_prompts,
+)
+from gpt1.model.lstm import Network
+from gpt1.tasks.zero_shot import (
+    SETS,
+    ZeroShotSet,
+    answers,
+    best_threshold,
+    continuation_scores,
+    score_answers,
+)
+
+Answers = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class PromptSet:
+    """One set as stage `prompt` writes it: set.json, its rule, and the prompts of each split with
+    the same in batches.
+    """
+
+    about: dict[str, Any]
+    set_: ZeroShotSet
+    splits: dict[str, tuple[Prompts, list[Packed]]]
+
+    @property
+    def labels_n(self) -> Integers:
+        """The labels of the split that is scored."""
+        return self.splits[self.about["scored_split"]][0].labels_n
+
+    def scores(self, network: Network, split: str, device: torch.device) -> Floats:
+        """The score [n, k] of each continuation. Raises UserError where it is no number."""
+        prompts, batches = self.splits[split]
+        vocabulary_size = self.about["vocabulary_size"]
+        sums_nk = log_probabilities(network, prompts, batches, vocabulary_size, device)
+        if not np.isfinite(sums_nk).all():
+            raise UserError(
+                f"expected finite log-probabilities on {self.about['set']}, found others:"
+                " pre-training has diverged; lower pretrain.learning_rate in params.yaml"
+            )
+        return continuation_scores(self.set_.each, sums_nk, prompts.counted())
+
+    def answers(self, network: Network, device: torch.device) -> Answers:
+        """A network's answers [n]; a threshold is the best on the train split for this very
+        network.
+        """
+        threshold = np.nan
+        if self.set_.rule == "threshold":
+            scores_n = self.scores(network, "train", device)[:, 0]
+            threshold = best_threshold(scores_n, self.splits["train"][0].labels_n)
+        scores_nk = self.scores(network, self.about["scored_split"], device)
+        return answers(self.set_.rule, scores_nk, threshold)
+
+    def score(self, answers_n: Answers) -> float:
+        """The set's metric of some answers."""
+        return score_answers(self.set_, self.labels_n, answers_n)
+
+    def record(self) -> dict[str, Any]:
+        """What a reader of scores wants to know of the set."""
+        return {key: self.about[key] for key in ("title", "metric", "random", "notes")} | {
+            "examples": len(self.labels_n),
+            "split": self.about["scored_split"],
+        }
+
+
+def read_set(folder: Path, batch_tokens: int) -> PromptSet:
+    """Read what stage `prompt` wrote. Raises UserError where it is absent or damaged."""
+    try:
+        about, set_ = read_json(folder / "set.json"), SETS[folder.name]
+    except (OSError, ValueError, KeyError):
+        raise UserError(
+            f"{folder / 'set.json'} is not there, or cannot be read; run dvc repro"
+        ) from None
+    splits = {}
+    for split in {about["scored_split"], *(["train"] if set_.rule == "threshold" else [])}:
+        prompts = read_prompts(folder / f"{split}.npz", about["continuations"])
+        splits[split] = (prompts, pack(prompts, batch_tokens))
+    return PromptSet(about, set_, splits)
+
+
+def one_vocabulary(sets: dict[str, PromptSet]) -> tuple[int, str]:
+    """Size and fingerprint of the vocabulary of all sets. Raises UserError where they differ."""
+    found = {
+        name: (int(one.about["vocabulary_size"]), str(one.about["vocabulary_fingerprint"]))
+        for name, one in sets.items()
+    }
+    if len(set(found.values())) > 1:
+        raise UserError(
+            f"data/prompt: expected sets of one vocabulary, found {found}; run dvc repro"
+        )
+    return next(iter(found.values()))
