@@ -96,18 +96,11 @@ def link_mlflow() -> None:
     with shown_or_not("the way to MLflow"):
         found = read_json(RUNS)
         base = os.environ.get("GPT1_MLFLOW_URL") or os.environ.get("MLFLOW_TRACKING_URI", "")
-        runs = {"all of it": found["all"], **found["runs"]}
-        if base.startswith("http"):
-            lines = [
-                f"- [{name}]({base.rstrip('/')}/#/experiments/{found['experiment']}/runs/{run})"
-                for name, run in runs.items()
-            ]
-        else:
-            lines = [
-                "`make serve` shows these runs on MLflow's pages.",
-                "",
-                *(f"- {name}: `{run}`" for name, run in runs.items()),
-            ]
+        there = base.startswith("http")
+        pages = f"{base.rstrip('/')}/#/experiments/{found['experiment']}/runs"
+        lines = [] if there else ["`make serve` shows these runs on MLflow's pages.", ""]
+        for name, run in {"all of it": found["all"], **found["runs"]}.items():
+            lines.append(f"- [{name}]({pages}/{run})" if there else f"- {name}: `{run}`")
         create_markdown_artifact(
             key="mlflow",
             markdown="\n".join(["# Runs in MLflow", "", *lines]),

@@ -6,7 +6,6 @@ What is left to us is the machine: a task that is ready waits for its lanes or G
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -23,6 +22,7 @@ from gpt1.pipeline.news import Watch
 from gpt1.pipeline.process_group import process_group
 from gpt1.pipeline.run import supervise
 from gpt1.pipeline.run_state import Plan, RunState
+from gpt1.pipeline.schedule import Stage
 
 
 def task_runner() -> Any:
@@ -49,7 +49,7 @@ class AfterLanes(PrefectConcurrentFuture[Any]):
 
 
 def run_graph(
-    plan: Plan, send: Callable[[Any], Send | None], watch: Watch, lock: int
+    plan: Plan, send: Callable[[Stage], Send | None], watch: Watch, lock: int
 ) -> dict[str, float]:
     """Have Prefect run the stages of a plan, in a flow; what is left of them, should this process
     die, holds `lock` until it has ended. Returns seconds by name of each stage that changed, and
@@ -63,10 +63,14 @@ def run_graph(
 
         def settle(name: str, future: PrefectFuture[Any]) -> None:
             """See to it that Prefect and the run's state agree on how a task ended."""
-            with suppress(BaseException):
+            try:
                 future.wait()
-            if not future.state.is_completed():
-                reason = f"Prefect ended its task as {future.state.name} ({future.state.message})"
+                how, why = future.state.name, future.state.message
+                completed = future.state.is_completed()
+            except BaseException as error:  # the task's engine itself
+                how, why, completed = "Crashed", str(error), False
+            if not completed:
+                reason = f"Prefect ended its task as {how} ({why})"
                 state.refuse(name, Ended("failed", f"{name}: {reason}"))
             unfinished.discard(name)
 
@@ -74,7 +78,8 @@ def run_graph(
         for name in order.static_order():
             needs = [futures[need] for need in sorted(plan.stages[name].needs)]
             needs[-1:] = [AfterLanes(need, partial(state.turn, name)) for need in needs[-1:]]
-            future = run_stage.submit(name, quote(work), wait_for=needs)  # type: ignore[call-overload]
+            task = run_stage.with_options(name=name)  # what Prefect calls it while it is pending
+            future = task.submit(name, quote(work), wait_for=needs)  # type: ignore[call-overload]
             futures[name] = future
             future.add_done_callback(partial(settle, name))
         try:

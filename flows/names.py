@@ -149,18 +149,23 @@ async def deployments(client: Any) -> list[str]:
 
 async def warn_of_other_version(client: Any) -> None:
     """One line where the server is of another version than this Prefect."""
-    import prefect
     from prefect.client.base import ServerType
 
-    if client.server_type is ServerType.CLOUD:  # it is compatible with any
-        return
-    theirs = await client.api_version()
-    if theirs != prefect.__version__:
+    if client.server_type is not ServerType.CLOUD:  # it is compatible with any
+        warn_of_version(await client.api_version(), address(client))
+
+
+def warn_of_version(theirs: str | None, where: str) -> None:
+    """One line where a server's version is another than that of this Prefect."""
+    import prefect
+
+    if theirs not in (None, prefect.__version__):
         print(
-            f"warning: the Prefect server at {address(client)} is of version {theirs}, this is"
+            f"warning: the Prefect server at {where} is of version {theirs}, this is"
             f" {prefect.__version__}: where one of them does not know what the other wants, install"
             " the same on both",
             file=sys.stderr,
+            flush=True,
         )
 
 

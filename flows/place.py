@@ -4,24 +4,31 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from gpt1.pipeline.worktrees import open_worktree
 from gpt1.tracking.address import tracking_uri
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def in_folder(place: Path) -> None:
-    """Work in a checkout or worktree from here on, with its code, and with the MLflow of the
-    checkout.
+def enter(
+    profile: str | None,
+    overrides: Sequence[str],
+    seeds: Sequence[int] | None,
+    tasks: Sequence[str] | None,
+) -> Path:
+    """Work in the checkout from here on, or where anything differs from it in a worktree, with its
+    code, and with the MLflow of the checkout. Raises UserError as open_worktree does.
     """
-    os.environ["MLFLOW_TRACKING_URI"] = (
-        tracking_uri()
-    )  # of the checkout, where this process still stands
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        filter(None, (str(place), os.environ.get("PYTHONPATH")))
-    )
+    changed = profile or overrides or seeds is not None or tasks is not None
+    place = open_worktree(profile, overrides, seeds, tasks) if changed else Path.cwd()
+    path = filter(None, (str(place), os.environ.get("PYTHONPATH")))
+    # the MLflow of the checkout, where this process still stands
+    os.environ |= {"MLFLOW_TRACKING_URI": tracking_uri(), "PYTHONPATH": os.pathsep.join(path)}
     os.chdir(place)
+    return place
 
 
 def end_with_worker() -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from prefect import flow, get_client, get_run_logger
 from prefect.client.schemas.objects import FlowRun, State, WorkQueueStatus
@@ -21,10 +21,10 @@ from prefect.exceptions import ObjectNotFound, TerminationSignal
 from prefect.states import Cancelling, Completed, Failed
 
 from flows.graph import run_graph, task_runner
-from flows.place import ROOT, end_with_worker, in_folder
+from flows.place import ROOT, end_with_worker, enter
 from flows.stage import Send
 from gpt1.base.cores import cores
-from gpt1.base.errors import UserError
+from gpt1.base.errors import TemporaryError, UserError
 from gpt1.pipeline import lent, shared
 from gpt1.pipeline.alone import signals_noted
 from gpt1.pipeline.news import News
@@ -32,10 +32,9 @@ from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.schedule import Share, Slots, Stage, group
 from gpt1.pipeline.settings import DECIDE_BITS, setting
 from gpt1.pipeline.slots import find_slots
-from gpt1.pipeline.worktrees import open_worktree
 
 DEPLOYMENT, POOL = "run-stage/stage", "gpt1"
-POLL_SECONDS, PATIENCE_SECONDS, FURTHER_ATTEMPTS = 1.0, 120.0, 1
+POLL_SECONDS, PATIENCE_SECONDS = 1.0, 120.0
 
 
 @flow(
@@ -64,10 +63,7 @@ def run_stage(
     try:
         with signals_noted() as signals:  # one that comes while this waits, or talks to the remote
             with lent.lent_to(checkout, logger.info, lambda: not signals) as lock:
-                if profile or overrides or seeds is not None or tasks is not None:
-                    in_folder(open_worktree(profile, overrides, seeds, tasks))
-                else:
-                    in_folder(ROOT)
+                enter(profile, overrides, seeds, tasks)
                 os.environ.update(variables)
                 how = run_here(
                     stage,
@@ -79,8 +75,9 @@ def run_stage(
             if signals:
                 raise KeyboardInterrupt("interrupted: nothing finished was lost")
     except UserError as error:
-        logger.error(str(error))
-        return Failed(message=str(error))
+        reason = next(iter(getattr(error, "__notes__", [str(error)]))).splitlines()[0]
+        logger.error(reason)
+        return Failed(message=reason)
     except KeyboardInterrupt as interrupt:
         logger.warning(str(interrupt))
         raise TerminationSignal(15) from None
@@ -108,15 +105,9 @@ def run_here(
         if shared.restore(name):
             return "found finished"
     stage, threads = shared.find_stage(name), int(os.environ.get("GPT1_THREADS") or cores())
-    slots, _ = find_slots(None, stage.trains)
-    count = (
-        0
-        if not stage.trains
-        else len(slots.devices)
-        if group(name) == "pretrain"
-        else min(1, len(slots.devices))
-    )
-    with lent.lent_devices(slots.devices, count, wanted) as devices:
+    devices = find_slots(None, stage.trains)[0].devices if stage.trains else ()
+    count = len(devices) if group(name) == "pretrain" else min(1, len(devices))
+    with lent.lent_devices(devices, count, wanted) as devices:
         share = Share(0 if devices else 1, threads, len(devices))
         plan = Plan({name: stage}, [name], {name}, Slots(1, devices), {name: share}, {name: 0.0})
         run_graph(plan, lambda _: None, say, lock)
@@ -193,17 +184,10 @@ class Away:
                 "variables": passed(given),
                 **self.choice,
             }
-        for attempt in range(1 + FURTHER_ATTEMPTS):
-            state = self.follow(stage, asked, ending)
-            if state.is_completed() or not state.is_crashed() or ending():
-                break
-            get_run_logger().warning(
-                "%s was lost with its worker%s",
-                stage.name,
-                "; once more" if attempt < FURTHER_ATTEMPTS else "",
-            )
-        if not state.is_completed():
-            raise UserError(f"{stage.name}, on another machine: {state.message or state.name}")
+        state = self.follow(stage, asked, ending)
+        if not state.is_completed():  # a task that lost its worker is tried again, by Prefect
+            error = TemporaryError if state.is_crashed() else UserError
+            raise error(f"{stage.name}, on another machine: {state.message or state.name}")
         with self.one_at_a_time:
             if shared.is_current(stage.name):  # a worker in this very folder
                 if remote:
@@ -243,13 +227,16 @@ class Away:
         while True:
             time.sleep(POLL_SECONDS)
             try:
-                state = look(run.id)
-                heard = time.monotonic()
-                if state.is_final():
-                    return state
-                if ending() and not cancelled:
-                    cancel(run.id)
-                    cancelled = True
+                with get_client(sync_client=True) as client:
+                    state = client.read_flow_run(run.id).state
+                    assert state is not None
+                    heard = time.monotonic()
+                    if state.is_final():
+                        return state
+                    if ending() and not cancelled:
+                        why: State[Any] = Cancelling(message="the flow that sent it is to end")
+                        client.set_flow_run_state(run.id, why)
+                        cancelled = True
             except Exception as error:  # a server that is being started again
                 if time.monotonic() - heard > PATIENCE_SECONDS:
                     raise UserError(
@@ -267,39 +254,17 @@ def passed(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def look(run: UUID) -> State[Any]:
-    """The state of a flow run, as the server has it."""
-    with get_client(sync_client=True) as client:
-        state = client.read_flow_run(run).state
-    assert state is not None
-    return state
-
-
-def cancel(run: UUID) -> None:
-    """Ask for the end of a flow run."""
-    with get_client(sync_client=True) as client:
-        client.set_flow_run_state(run, Cancelling(message="the flow that sent it is to end"))
-
-
 def queue_for(stage: Stage) -> str:
-    """`gpu` for a stage that trains, where a worker asks for such work; else `cpu`. Raises
-    UserError where none does.
+    """`gpu` for a stage that trains, where a worker asks for such work within a minute; else `cpu`.
+    Raises UserError where none does.
     """
-    asked_for = {queue for queue in ("gpu", "cpu") if is_asked_for(queue)}
-    if stage.trains and "gpu" in asked_for:
-        return "gpu"
-    if "cpu" in asked_for:
-        return "cpu"
+    with get_client(sync_client=True) as client:
+        queues = client.read_work_queues(work_pool_name=POOL)
+    asked_for = {each.name for each in queues if each.status == WorkQueueStatus.READY}
+    for queue in ("gpu", "cpu") if stage.trains else ("cpu",):
+        if queue in asked_for:
+            return queue
     raise UserError(
         f"no worker asks for stages in the work queues cpu and gpu of pool {POOL}: start one, on"
         " any machine: make worker"
     )
-
-
-def is_asked_for(queue: str) -> bool:
-    """Whether a worker has asked for work of a queue within the last minute."""
-    with get_client(sync_client=True) as client:
-        return any(
-            each.name == queue and each.status == WorkQueueStatus.READY
-            for each in client.read_work_queues(work_pool_name=POOL)
-        )

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
@@ -24,7 +23,7 @@ from pydantic import Field
 
 from flows.artifacts import Progress, link_mlflow
 from flows.graph import run_graph, task_runner
-from flows.place import ROOT, end_with_worker, in_folder
+from flows.place import ROOT, end_with_worker, enter
 from flows.remote import sender
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
@@ -34,7 +33,6 @@ from gpt1.pipeline.news import News
 from gpt1.pipeline.run import make_plan
 from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.shared import can_travel, remote_name
-from gpt1.pipeline.worktrees import open_worktree
 from gpt1.tracking.log import FLOW_RUN_URL, RUNS, checkout
 
 MEND = "Mend it, then run the same again: what is finished is kept."
@@ -119,9 +117,7 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
         send = sender(profile, overrides, seeds, tasks) if spread else lambda stage: None
         try:
             with alone_here(f"the flow run {flow_run.get_name()!r}", watch) as lock:
-                changed = profile or overrides or seeds is not None or tasks is not None
-                place = open_worktree(profile, overrides, seeds, tasks) if changed else ROOT
-                in_folder(place)
+                place = enter(profile, overrides, seeds, tasks)
                 if spread:
                     remote_name()  # one that cannot be used is told before anything runs
                 tag_run(
@@ -221,17 +217,12 @@ reproduce_all = reproduction(
 )
 
 if __name__ == "__main__":
-    by_name: dict[str, Callable[..., Any]] = {
-        "table2": reproduce_table2,
-        "table3": reproduce_table3,
-        "table4": reproduce_table4,
-        "table5": reproduce_table5,
-        "figure2": reproduce_figure2,
-        "all": reproduce_all,
+    by_name: dict[str, Any] = {
+        name.removeprefix("reproduce_"): found
+        for name, found in globals().items()
+        if isinstance(found, Flow)
     }
     if sys.argv[1:2] == [] or sys.argv[1] not in by_name:
-        sys.exit(
-            f"error: expected one of {', '.join(by_name)}; found"
-            f" {' '.join(sys.argv[1:]) or 'nothing'}"
-        )
+        expected = f"expected one of {', '.join(by_name)}"
+        sys.exit(f"error: {expected}; found {' '.join(sys.argv[1:]) or 'nothing'}")
     sys.exit(0 if by_name[sys.argv[1]](return_state=True).is_completed() else 1)

@@ -148,22 +148,12 @@ def servers(addresses: Addresses, version: str | None) -> list[Part]:
         )
     if addresses.mlflow_port is not None:
         refuse_taken(addresses.mlflow_port, f"GPT1_MLFLOW_PORT={addresses.mlflow_port + 1}")
-        command = module(
-            "mlflow",
-            "server",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(addresses.mlflow_port),
-            "--workers",
-            "1",
-            "--backend-store-uri",
-            addresses.mlflow_store,
-        )
+        where = ["--host", "127.0.0.1", "--port", str(addresses.mlflow_port), "--workers", "1"]
+        store = ["--backend-store-uri", addresses.mlflow_store]
         parts.append(
             Part(
                 "mlflow",
-                command,
+                module("mlflow", "server", *where, *store),
                 {"MLFLOW_DISABLE_TELEMETRY": "true"},
                 lambda: answers(f"{addresses.mlflow}/health"),
             )
@@ -181,23 +171,10 @@ def workers(variables: Mapping[str, str], worker_only: bool) -> list[Part]:
     since = datetime.now(UTC)
 
     def worker(part: str, queues: list[str], *limit: str) -> Part:
-        name, chosen = (
-            worker_name(ROOT, part),
-            [word for queue in queues for word in ("--work-queue", queue)],
-        )
-        command = module(
-            "prefect",
-            "worker",
-            "start",
-            "--pool",
-            POOL,
-            "--name",
-            name,
-            "--type",
-            "process",
-            *chosen,
-            *limit,
-        )
+        name = worker_name(ROOT, part)
+        chosen = [word for queue in queues for word in ("--work-queue", queue)]
+        kind = ["--pool", POOL, "--name", name, "--type", "process"]
+        command = module("prefect", "worker", "start", *kind, *chosen, *limit)
         return Part(part, command, variables, lambda: worker_since(name, since))
 
     for_stages = worker("worker-of-stages", stage_queues(), "--limit", str(stage_slots()))
@@ -208,7 +185,7 @@ def bring_up(
     service: Service, addresses: Addresses, version: str | None, worker_only: bool
 ) -> None:
     """Start what is wanted, in its order. Raises UserError, or Ended."""
-    from flows.service.lost_runs import remove_former_automation, watch_runs
+    from flows.service.lost_runs import watch_runs
     from flows.service.pool import all_deployed, deployed_mark, prepare_pool, worker_name
 
     if not worker_only:
@@ -219,12 +196,10 @@ def bring_up(
     parts = workers({"GPT1_MLFLOW_URL": addresses.mlflow} if addresses.mlflow else {}, worker_only)
     own = [worker_name(ROOT, part.name) for part in parts]
     record, mark = HOME / "deployed.json", deployed_mark(ROOT, addresses.prefect)
-    if not worker_only:
-        remove_former_automation()
-        if not record.exists() or read_json(record) != mark or not all_deployed(ROOT):
-            parts.append(
-                Part("deployments", module("prefect", "--no-prompt", "deploy", "--all"), {}, None)
-            )
+    current = record.exists() and read_json(record) == mark and all_deployed(ROOT)
+    if not worker_only and not current:
+        deploy = module("prefect", "--no-prompt", "deploy", "--all")
+        parts.append(Part("deployments", deploy, {}, None))
     service.start(*parts)
     if not worker_only:
         write_json(record, mark)
@@ -246,40 +221,17 @@ def prepare_environment() -> None:
     )
 
 
-def warn_of(version: str | None) -> None:
-    """One line where the server is of another version."""
-    import prefect
-
-    if version not in (None, prefect.__version__):
-        print(
-            f"warning: the Prefect server there is of version {version}, this is"
-            f" {prefect.__version__}; install the same on both",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
 def serve(worker_only: bool) -> None:
     """Start everything and stay until a signal asks for the end. Raises UserError where something
     is in the way.
     """
     prepare_environment()
-    from flows.names import ADDRESS
+    from flows.names import ADDRESS, warn_of_version
 
     addresses = read_addresses()
-    what = (
-        f"a worker of {addresses.pages}"
-        if worker_only
-        else ", ".join(
-            filter(
-                None,
-                (
-                    f"Prefect at {addresses.pages}",
-                    addresses.mlflow and f"MLflow at {addresses.mlflow}",
-                ),
-            )
-        )
-    )
+    mlflow = f", MLflow at {addresses.mlflow}" if addresses.mlflow else ""
+    what = f"Prefect at {addresses.pages}{mlflow}"
+    what = f"a worker of {addresses.pages}" if worker_only else what
     with alone(what) as lock, signals_noted() as signals:
         if addresses.prefect != ADDRESS:
             say(f"Prefect's address is {addresses.prefect}, by {named_by()}")
@@ -289,7 +241,7 @@ def serve(worker_only: bool) -> None:
                 f"no Prefect server answers at {addresses.prefect}: set PREFECT_API_URL in .env to"
                 " where one runs, or start everything on this machine with make serve"
             )
-        warn_of(version)
+        warn_of_version(version, addresses.prefect)
         service = Service(f"{os.getpid()}-{fingerprint([str(ROOT), time.time()])}", signals)
         with guarded(service.name, lock, signals):
             try:

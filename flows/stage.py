@@ -16,7 +16,7 @@ from prefect.states import Cancelled, Completed
 from prefect.tasks import Task
 
 from flows.artifacts import Progress, publish
-from gpt1.base.errors import UserError
+from gpt1.base.errors import TemporaryError, UserError
 from gpt1.pipeline.job import Ended, StageProcess, log_of
 from gpt1.pipeline.run_state import RunState
 from gpt1.pipeline.schedule import Stage
@@ -121,7 +121,7 @@ def attempt(name: str, work: Work, variables: Mapping[str, str]) -> Ended:
             send(stage, variables, lambda: state.ending)
         except UserError as error:
             log_of(name).write_text(f"error: {error}\n", encoding="utf-8")
-            return Ended("failed", str(error))
+            return Ended("failed", str(error), lost=isinstance(error, TemporaryError))
     process = StageProcess(stage, variables, work.group)  # which finds unchanged what was sent
     follower = Follower(name)
     while (ended := process.ended(state.ending)) is None:

@@ -8,12 +8,13 @@ close.
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from gpt1.pipeline.guard import guarded_by, living, stand_guard, tell
 
 VARIABLE = "GPT1_SERVICE"  # NAME of the service, a slash, the part's name
 WORKER, ENGINE = ["-m", "prefect", "worker"], ["-m", "flows.engine"]
@@ -26,27 +27,12 @@ POLL_SECONDS = 0.1
 
 def processes(service: str, part: str = "") -> list[Any]:
     """What lives of a service, or of one of its parts, as psutil's processes; not the caller."""
-    import psutil
-
-    found = []
-    for process in psutil.process_iter():
-        with suppress(OSError, psutil.Error):
-            whose = process.environ().get(VARIABLE, "")
-            if (
-                whose.startswith(f"{service}/{part}")
-                and process.status() != psutil.STATUS_ZOMBIE
-                and process.pid != os.getpid()
-            ):
-                found.append(process)
-    return found
-
-
-def tell(process: Any, number: int) -> None:
-    """Send a signal to a process that may have ended."""
-    import psutil
-
-    with suppress(psutil.Error):
-        process.send_signal(number)
+    return living(
+        lambda process: (
+            process.environ().get(VARIABLE, "").startswith(f"{service}/{part}")
+            and process.pid != os.getpid()
+        )
+    )
 
 
 def runs(process: Any, command: list[str]) -> bool:
@@ -109,42 +95,32 @@ def guarded(service: str, held_file: int, signals: list[int]) -> Iterator[None]:
 
     A signal that comes while the block is being ended, noted in `signals`, ends everything at once.
     """
+    module = "flows.service.ending"
     environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
-    guard = subprocess.Popen(
-        [sys.executable, "-m", "flows.service.ending", service],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=(held_file,),
-        start_new_session=True,
-        env=environment,
-    )
-    assert guard.stdin is not None
-    assert guard.stdout is not None
-    try:
-        guard.stdout.read(1)  # from here on it takes no notice of signals
-        yield
-    finally:
-        guard.stdin.close()
-        began = time.monotonic()
-        while guard.poll() is None:
-            if time.monotonic() - began < INSIST_SECONDS:
-                signals.clear()
-            elif signals:
-                end_at_once(service)
-            time.sleep(POLL_SECONDS)
-        if guard.returncode:  # it was killed
-            end(service)
-        guard.stdout.close()
+    with guarded_by(
+        module, service, held_file=held_file, new_session=True, environment=environment
+    ) as guard:
+        try:
+            yield
+        finally:
+            assert guard.stdin is not None
+            guard.stdin.close()
+            began = time.monotonic()
+            while guard.poll() is None:
+                if time.monotonic() - began < INSIST_SECONDS:
+                    signals.clear()
+                elif signals:
+                    end_at_once(service)
+                time.sleep(POLL_SECONDS)
+            if guard.returncode:  # it was killed
+                end(service)
 
 
 def main() -> None:
     """The guard: wait until the pipe at stdin closes, then end the service named on the command
     line.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    os.write(1, b".")
-    sys.stdin.buffer.read()
+    stand_guard()
     end(sys.argv[1])
 
 

@@ -19,7 +19,6 @@ from flows.service.ending import ENGINE, WORKER, runs
 AT_WORK = ("PENDING", "RUNNING", "CANCELLING")
 LOOK_SECONDS, LOOKS = 5.0, 8  # a worker that is being started again, or reached again, has so long
 MESSAGE = "its process has died. Run the same again: what is finished is kept."
-FORMER_AUTOMATION = "gpt1: runs without a sign of life have crashed"  # it took finished ones too
 
 
 def watch_runs(own: Collection[str]) -> None:
@@ -98,12 +97,3 @@ def mark(client: Any, run: Any) -> None:
         run.id,
         Cancelled(message=MESSAGE) if run.state.is_cancelling() else Crashed(message=MESSAGE),
     )
-
-
-def remove_former_automation() -> None:
-    """Take from the server what earlier versions of `make serve` put there against lost runs."""
-    from prefect.client.orchestration import get_client
-
-    with get_client(sync_client=True) as client:
-        for found in client.read_automations_by_name(FORMER_AUTOMATION):
-            client.delete_automation(found.id)

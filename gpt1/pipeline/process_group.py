@@ -7,12 +7,12 @@ valid, and holds the files it was given, a lock, for as long as anything of the 
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from gpt1.pipeline.guard import guarded_by, living, stand_guard, tell
 
 DVC = ["-m", "dvc"]  # what follows the interpreter on its command lines
 GRACE_SECONDS = 30.0  # a micro-batch of the paper's size on a CPU, and a checkpoint
@@ -23,34 +23,13 @@ def process_group(held_file: int) -> Iterator[int]:
     """The id of a new process group (for Popen and killpg); it holds `held_file`, a descriptor, and
     ends at the end of the block.
     """
-    guard = subprocess.Popen(
-        [sys.executable, "-m", "gpt1.pipeline.process_group"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=(held_file,),
-        process_group=0,
-    )
-    assert guard.stdin is not None
-    assert guard.stdout is not None
-    try:
-        guard.stdout.read(1)  # from here on it takes no notice of signals to the group
+    with guarded_by("gpt1.pipeline.process_group", held_file=held_file) as guard:
         yield guard.pid
-    finally:
-        guard.stdin.close()
-        guard.wait()
-        guard.stdout.close()
 
 
 def members(group: int) -> list[Any]:
     """What lives in a process group, as psutil's processes."""
-    import psutil
-
-    found = []
-    for process in psutil.process_iter():
-        with suppress(OSError, psutil.Error):
-            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+    return living(lambda process: os.getpgid(process.pid) == group)
 
 
 def end_group(group: int, insistence: int, asked: set[tuple[int, int]]) -> None:
@@ -102,14 +81,11 @@ def stages_in(group: int) -> tuple[list[Any], list[Any]]:
 
 
 def _tell(processes: list[Any], insistence: int, asked: set[tuple[int, int]]) -> None:
-    import psutil
-
     for process in processes:
         if (process.pid, insistence) not in asked:
             asked.add((process.pid, insistence))
-            for told in [process, *_descendants(process)]:
-                with suppress(psutil.Error):
-                    told.send_signal(signal.SIGINT if insistence == 1 else signal.SIGKILL)
+            for one in [process, *_descendants(process)]:
+                tell(one, signal.SIGINT if insistence == 1 else signal.SIGKILL)
 
 
 def _descendants(process: Any) -> list[Any]:
@@ -124,10 +100,7 @@ def guard() -> None:
     """Wait until the pipe at stdin closes, then end the group: by SIGINT, so that a training saves
     a checkpoint; in the end by SIGKILL.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    os.write(1, b".")
-    sys.stdin.buffer.read()
+    stand_guard()
     began, asked = time.monotonic(), set[tuple[int, int]]()
     while any(process.pid != os.getpid() for process in members(os.getpgrp())):
         end_group(os.getpgrp(), 1 + int((time.monotonic() - began) // GRACE_SECONDS), asked)
