@@ -70,6 +70,8 @@ def defined(node: ast.stmt) -> set[str]:
         return {node.name}
     if isinstance(node, ast.AnnAssign):
         return {ast.unparse(node.target)}
+    if isinstance(node, ast.ImportFrom):  # what a package passes on: import name as name
+        return {alias.name for alias in node.names if alias.asname == alias.name}
     return (
         {ast.unparse(target) for target in node.targets} if isinstance(node, ast.Assign) else set()
     )

@@ -17,7 +17,7 @@ from gpt1.results.ablations import ablation
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
 from gpt1.results.claims import POINTS, RANKS, ablation_claims, transfer_claims
 from gpt1.results.document import Block, Bullets, Grid, Heading, Paragraph, write_document
-from gpt1.results.formats import as_csv, escaped
+from gpt1.results.formats import as_csv, floating, tabular
 from gpt1.results.notes import FEW_SEEDS
 from gpt1.results.records import write_scores
 from gpt1.results.verdict import (
@@ -180,32 +180,10 @@ def summary(claims: Sequence[Claim]) -> str:
 
 def latex(facts: Sequence[tuple[str, str]], claims: Sequence[Claim]) -> str:
     r"""The claims as one LaTeX table; it needs \usepackage{booktabs} and nothing else."""
-    rows = [
-        " & ".join(escaped(value) for value in row[:-1]) + r" \\" for row in map(row_of, claims)
-    ]
-    caption = escaped(f"{HEADING}. {'. '.join(f'{name}: {text}' for name, text in facts)}.")
+    caption = f"{HEADING}. {'. '.join(f'{name}: {text}' for name, text in facts)}."
     widths = "p{4.2cm}p{2.2cm}p{2.0cm}p{2.4cm}p{2.2cm}p{2.0cm}p{2.2cm}"
-    return "\n".join(
-        [
-            r"\begin{table}[t]",
-            r"\centering",
-            r"\scriptsize",
-            rf"\caption{{{caption}}}",
-            r"\label{tab:claims}",
-            rf"\begin{{tabular}}{{{widths}}}",
-            r"\toprule",
-            " & ".join(escaped(name) for name in HEADER[:-1]) + r" \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\begin{flushleft}\footnotesize",
-            *(f"{escaped(note)}\\\\" for note in notes(claims)),
-            r"\end{flushleft}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    body = tabular(widths, HEADER[:-1], [row_of(claim)[:-1] for claim in claims])
+    return floating("claims", r"\scriptsize", caption, body, notes(claims))
 
 
 def records(params: Params, claims: Sequence[Claim]) -> list[dict[str, Any]]:

@@ -68,56 +68,56 @@ CSV_COLUMNS = (
 
 def latex(page: Page) -> str:
     r"""The page as one LaTeX table; it needs \usepackage{booktabs} and nothing else."""
-
-    def line(values: Sequence[str], bold: bool = False) -> str:
-        cells = [escaped(value) for value in values]
-        return (
-            " & ".join(rf"\textbf{{{cell}}}" if bold and cell else cell for cell in cells) + r" \\"
-        )
-
-    def tabular(header: Sequence[str], *blocks: Sequence[str]) -> list[str]:
-        parts = [part for block in blocks for part in (r"\midrule", *block)]
-        return [
-            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
-            r"\toprule",
-            line(header),
-            *parts,
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-
-    scores = tabular(
-        page.header,
-        [line(row) for row in page.paper_rows],
-        [line(page.our_rows[0], bold=True), *(line(row) for row in page.our_rows[1:])],
-    )
-    legend = (
-        ["", r"\smallskip", *(rf"{{\footnotesize {escaped(line)}\par}}" for line in page.legend)]
-        if page.legend
-        else []
-    )
+    first, *others = ([escaped(cell) for cell in row] for row in page.our_rows)
+    bold = [rf"\textbf{{{cell}}}" if cell else cell for cell in first]
+    legend = [rf"{{\footnotesize {escaped(line)}\par}}" for line in page.legend]
     further = [
-        text
+        line
         for more in page.more
-        for text in ("", r"\medskip", *tabular(more.header, [line(row) for row in more.rows]))
+        for line in ("", r"\medskip", *tabular(_right(more.header), more.header, more.rows))
     ]
+    scores = tabular(_right(page.header), page.header, page.paper_rows)
+    ours = [r"\midrule", *(" & ".join(row) + r" \\" for row in (bold, *others))]
+    scores[-2:-2] = ours  # above the rule at the foot
+    body = [*scores, *(["", r"\smallskip", *legend] if legend else []), *further]
+    return floating(page.name, r"\small", caption(page), body, page.notes)
+
+
+def floating(name: str, size: str, text: str, body: Sequence[str], notes: Sequence[str]) -> str:
+    """Lines of LaTeX as a table that floats, with its caption and notes."""
     return "\n".join(
         [
             r"\begin{table}[t]",
             r"\centering",
-            r"\small",
-            rf"\caption{{{escaped(caption(page))}}}",
-            rf"\label{{tab:{page.name}}}",
-            *scores,
-            *legend,
-            *further,
+            size,
+            rf"\caption{{{escaped(text)}}}",
+            rf"\label{{tab:{name}}}",
+            *body,
             r"\begin{flushleft}\footnotesize",
-            *(f"{escaped(note)}\\\\" for note in page.notes),
+            *(f"{escaped(note)}\\\\" for note in notes),
             r"\end{flushleft}",
             r"\end{table}",
             "",
         ]
     )
+
+
+def tabular(columns: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a LaTeX table of texts."""
+    first, *others = (" & ".join(map(escaped, row)) + r" \\" for row in (header, *rows))
+    return [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        first,
+        r"\midrule",
+        *others,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def _right(header: Sequence[str]) -> str:
+    return "l" + "r" * (len(header) - 1)
 
 
 def escaped(text: str) -> str:

@@ -2,13 +2,13 @@
 prints a row each, and CSV files.
 """
 
-import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import write_json
 from gpt1.params.schema import Params
+from gpt1.results.formats import as_csv
 from gpt1.results.page.comparison import FULL
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
@@ -99,28 +99,12 @@ def write(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
     for name, numbers_of in found.items():
         write_json(scores_folder / f"{name}.json", numbers_of)
     for kind in ("training", "heldout"):
-        _write_csv(
-            plots_folder / f"{kind}.csv",
-            ("update", "transformer", "lstm"),
-            curves(trained, heldout=kind == "heldout"),
-        )
-    _write_csv(
-        plots_folder / "scores.csv",
-        ("column", "score"),
-        [
-            {"column": name.partition("/")[2], "score": one["score"]}
-            for name, one in found.items()
-            if name.partition("/")[0] in TABLES
-        ],
-    )
+        losses = as_csv(curves(trained, kind == "heldout"), ("update", "transformer", "lstm"))
+        (plots_folder / f"{kind}.csv").write_text(losses, encoding="utf-8")
+    rows = [
+        {"column": name.partition("/")[2], "score": one["score"]}
+        for name, one in found.items()
+        if name.partition("/")[0] in TABLES
+    ]
+    (plots_folder / "scores.csv").write_text(as_csv(rows, ("column", "score")), encoding="utf-8")
     return found
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {key: f"{one:.4f}" if isinstance(one, float) else one for key, one in row.items()}
-            for row in rows
-        )
