@@ -163,25 +163,6 @@ def test_parameters_that_make_no_graph_are_one_line() -> None:
         expand({name: value for name, value in values.items() if name != "tasks"})
 
 
-def chain(**seconds: float) -> dict[str, Stage]:
-    return {name: Stage(name, frozenset({"a"} if name != "a" else ())) for name in seconds}
-
-
-def test_time_side_by_side() -> None:
-    seconds = {"a": 1.0, "b": 4.0, "c": 3.0, "d": 2.0}
-    stages = chain(**seconds)
-    share = dict.fromkeys(stages, Share(1, 1))
-    assert wall_seconds(stages, seconds, Slots(1), share) == 10
-    assert wall_seconds(stages, seconds, Slots(2), share) == 1 + 5, "b beside c and then d"
-    assert wall_seconds(stages, seconds, Slots(9), share) == 1 + 4
-    whole = share | {"b": Share(2, 2)}
-    assert wall_seconds(stages, seconds, Slots(2), whole) == 1 + 4 + 3, (
-        "b has both lanes for itself"
-    )
-    on_gpus = {name: Share(0, 1, devices=1) for name in stages}
-    assert wall_seconds(stages, seconds, Slots(1, ("0", "1")), on_gpus) == 1 + 5
-
-
 def test_work_of_the_demo_by_hand() -> None:
     params = params_of("demo")
     stages = expand(compose("demo", ()))

@@ -2,6 +2,11 @@
 dvc.yaml in small.
 """
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from gpt1.base.cores import quota_cores
@@ -17,6 +22,7 @@ from gpt1.pipeline.schedule import (
     startable,
     urgencies,
 )
+from gpt1.pipeline.walltime import wall_seconds
 
 NEEDS = {
     "check": "",
@@ -162,3 +168,41 @@ def test_what_needs_a_stage_be_it_through_others() -> None:
     assert after(stages, "encode@cola", stages) == {"finetune@cola", "table4"}
     assert after(stages, "finetune@rte", {"table4"}) == set()
     assert after(stages, "check", stages) == {*NEEDS} - {"check"}
+
+
+def chain(**seconds: float) -> dict[str, Stage]:
+    return {name: Stage(name, frozenset({"a"} if name != "a" else ())) for name in seconds}
+
+
+def test_time_side_by_side() -> None:
+    seconds = {"a": 1.0, "b": 4.0, "c": 3.0, "d": 2.0}
+    stages = chain(**seconds)
+    share = dict.fromkeys(stages, Share(1, 1))
+    assert wall_seconds(stages, seconds, Slots(1), share) == 10
+    assert wall_seconds(stages, seconds, Slots(2), share) == 1 + 5, "b beside c and then d"
+    assert wall_seconds(stages, seconds, Slots(9), share) == 1 + 4
+    whole = share | {"b": Share(2, 2)}
+    assert wall_seconds(stages, seconds, Slots(2), whole) == 1 + 4 + 3, (
+        "b has both lanes for itself"
+    )
+    on_gpus = {name: Share(0, 1, devices=1) for name in stages}
+    assert wall_seconds(stages, seconds, Slots(1, ("0", "1")), on_gpus) == 1 + 5
+
+
+def test_equally_urgent_stages_start_in_the_graphs_order_in_every_process() -> None:
+    code = (
+        "from gpt1.pipeline.schedule import Share, Slots, Stage\n"
+        "from gpt1.pipeline.walltime import wall_seconds\n"
+        "share = {'wide': Share(2, 2), 'one': Share(1, 1), 'two': Share(1, 1)}\n"
+        "stages = {name: Stage(name, frozenset()) for name in share}\n"
+        "print(wall_seconds(stages, dict.fromkeys(stages, 1.0), Slots(2), share))"
+    )
+    for seed in "0123":  # of Python's order of sets
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        }
+        command = [sys.executable, "-c", code]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert float(said.stdout) == 2.0, "the wide one, then both others"
