@@ -5,8 +5,6 @@ checked before they count as there.
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
 
@@ -37,11 +35,8 @@ def fetch(source: str, remote: Remote, terms: Terms) -> Path:
             f"the cache {folder} cannot be made ({error.strerror}); set GPT1_CACHE to a folder of"
             " yours"
         ) from None
-    with alone(
-        folder / f".{remote.name}.lock",
-        f"{remote.name}: another run downloads it; waiting",
-        terms.tell,
-    ):
+    waiting = f"{remote.name}: another run downloads it; waiting"
+    with locked(folder / f".{remote.name}.lock", on_wait=lambda _: terms.tell(waiting)):
         wanted = expected(terms.cache, source, remote)
         if target.is_file():
             wrong = difference(target, remote, wanted)
@@ -144,13 +139,6 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
             terms.tell(f"{remote.name}: {fault}; again in {pause:g} s")
         sleep(pause)
         wait = min(2 * wait, patience.longest_wait_seconds)
-
-
-@contextmanager
-def alone(lock: Path, line: str, tell: Tell) -> Iterator[None]:
-    """Hold a lock of the cache, waiting for whoever has it, whom `line` tells of."""
-    with locked(lock, on_wait=lambda _: tell(line)):
-        yield
 
 
 def sync_file(path: Path) -> None:

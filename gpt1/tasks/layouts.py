@@ -138,14 +138,14 @@ def release_of(
     return found[0] if len(found) == 1 else None
 
 
-def _files(reading: Format, required: bool = True, **files: str) -> Layout:
+def _files(reading: Format, required: bool = True, /, **files: str) -> Layout:
     """Splits of one file each, by name, that are read alike."""
     return tuple(Split(name, (file,), reading, required) for name, file in files.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
     """Train, dev and a labelled test split, one file each."""
-    return _files(reading, **{name: pattern.format(name) for name in SPLITS})
+    return _files(reading, True, **{name: pattern.format(name) for name in SPLITS})
 
 
 def _glue(reading: Tsv) -> Layout:
