@@ -47,8 +47,9 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import Finetune, Model, read_params, validate
 from gpt1.train import finetuning, launch
 from gpt1.train.batches import Batch, Examples, pad, updates_in_epoch
-from gpt1.train.finetuning import FinetuningRun, Task, finetune_seed
+from gpt1.train.finetuning import FinetuningRun, finetune_seed
 from gpt1.train.launch import Machine
+from gpt1.train.task_inputs import Task
 
 SEED, LOGITS_OF = 0, 32
 VOCABULARY = {"paper": 40_478, "small": 5_202, "demo": 2_622}

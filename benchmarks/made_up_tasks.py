@@ -10,8 +10,8 @@ from gpt1.model.heads import Classifier, Head
 from gpt1.model.networks import make_network
 from gpt1.params.schema import Finetune, Params
 from gpt1.train.batches import Examples
-from gpt1.train.finetuning import Logits, Task
 from gpt1.train.loop import seed_for
+from gpt1.train.task_inputs import Logits, Task
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
 TELLING_SHARE, TELLING_IDS, TRUTH = (

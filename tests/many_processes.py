@@ -23,10 +23,11 @@ from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.batches import Examples, shares
 from gpt1.train.engine import make_engine, total_floats
-from gpt1.train.finetuning import FinetuningRun, Task, finetune_seed
+from gpt1.train.finetuning import FinetuningRun, finetune_seed
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
 from gpt1.train.speed import speed_up
+from gpt1.train.task_inputs import Task
 
 MODEL = Model(
     context=16,

@@ -389,7 +389,8 @@ def test_an_interrupted_finetuning_repeats_only_the_seed_it_was_in(with_weights,
     process = command("finetune", "cola")
     returned, said = interrupt(process, "data/checkpoints/*/seed-1.jsonl")
     assert returned == 130
-    assert said.count("\n") == 1
+    *progress, said = said.splitlines()  # a busy machine takes more than ten seconds
+    assert all("tokens/s" in line for line in progress)
     assert "of finetune cola/seed-1: finished seeds are kept; run the same command again" in said
     kept = next(Path().glob("data/checkpoints/*/seed-0/weights.safetensors"))
     inode, written = kept.stat().st_ino, kept.stat().st_mtime_ns

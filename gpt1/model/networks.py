@@ -1,6 +1,6 @@
 """The two networks by name: how to make one of a run's sizes, and what its parameters are."""
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -9,7 +9,6 @@ from gpt1.model.lstm import Lstm, Network
 from gpt1.model.weights import Description
 from gpt1.params.schema import Params
 
-NetworkName = Literal["transformer", "lstm"]
 COMPONENTS = {  # by the parameter's module: what people call it
     "tokens": "token_embeddings",
     "positions": "position_embeddings",

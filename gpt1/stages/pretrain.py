@@ -3,6 +3,7 @@ pretrain NETWORK`.
 """
 
 import shutil
+from typing import get_args
 
 import torch
 
@@ -10,13 +11,11 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, sha256_file, stage_folder, write_json
 from gpt1.corpus.shards import Shards
 from gpt1.model.networks import describe, make_network
-from gpt1.params.schema import read_params
+from gpt1.params.schema import NetworkName, read_params
 from gpt1.tracking import live
 from gpt1.train import checkpoint, launch, pretraining_data
 from gpt1.train.loop import seed_for, tracked
 from gpt1.train.pretraining import PretrainingRun, pretrain
-
-NETWORKS = ("transformer", "lstm")
 
 
 def main(name: str) -> None:
@@ -25,8 +24,10 @@ def main(name: str) -> None:
     """
     # read
     params, machine = read_params(), launch.read_machine(over_hosts=True)
-    if name not in NETWORKS:
-        raise UserError(f"expected one of the networks {', '.join(NETWORKS)}; found {name}")
+    if name not in get_args(NetworkName):
+        raise UserError(
+            f"expected one of the networks {', '.join(get_args(NetworkName))}; found {name}"
+        )
     shards, recipe = Shards.open(stage_folder("shard")), params.pretrain
     out, rows = stage_folder("pretrain", name), int(shards.index["vocabulary_size"])
     description = describe(name, params, rows, shards.index["vocabulary_fingerprint"])

@@ -62,29 +62,25 @@ def read_examples(path: Path, sequences: int) -> Examples:
     """
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
-        if any(array.ndim != 1 for array in arrays.values()) or any(
-            arrays[name].dtype.kind not in "iu" for name in ("tokens", "offsets")
-        ):
+        tokens, offsets, labels = arrays.values()
+        if {tokens.ndim, offsets.ndim, labels.ndim} != {1} or not {
+            tokens.dtype.kind,
+            offsets.dtype.kind,
+        } <= {"i", "u"}:
             raise ValueError("arrays of another kind")
-        examples = Examples(
-            arrays["tokens"], arrays["offsets"].astype(np.int64), arrays["labels"], sequences
-        )
+        offsets = offsets.astype(np.int64)
+        if (
+            len(offsets) != len(labels) * sequences + 1
+            or (offsets[0], offsets[-1]) != (0, len(tokens))
+            or (np.diff(offsets) < 0).any()
+        ):
+            raise ValueError(f"they are not {sequences} sequences for each label")
     except (OSError, KeyError, ValueError) as error:
         raise UserError(
             f"{path}: expected arrays tokens, offsets and labels, found none ({error}); run dvc"
             " repro"
         ) from None
-    if (
-        len(examples.offsets) != len(examples) * sequences + 1
-        or examples.offsets[0]
-        or examples.offsets[-1] != len(examples.tokens)
-        or (np.diff(examples.offsets) < 0).any()
-    ):
-        raise UserError(
-            f"{path}: expected {sequences} sequences for each of {len(examples)} labels, found"
-            f" {len(examples.offsets) - 1} sequences; run dvc repro"
-        )
-    return examples
+    return Examples(tokens, offsets, labels, sequences)
 
 
 @lru_cache(maxsize=1)

@@ -275,6 +275,11 @@ def total_floats(engine: Engine, values: Sequence[float]) -> list[float]:
     ]
 
 
+def on_any(engine: Engine, flag: bool) -> bool:
+    """Whether a flag is raised in any process; all must ask."""
+    return total_floats(engine, [float(flag)])[0] > 0 if engine.processes > 1 else flag
+
+
 def finite(values: dict[str, float], update: int, place: str) -> dict[str, float]:
     """The values as they are. Raises UserError naming the update where one is not a finite
     number.

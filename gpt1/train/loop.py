@@ -20,7 +20,7 @@ from gpt1.base.errors import INTERRUPTED_STATUS
 from gpt1.base.files import LOGS
 from gpt1.model.dropout import Dropout
 from gpt1.train.batches import Integers
-from gpt1.train.engine import Engine, total_floats
+from gpt1.train.engine import Engine, on_any, total_floats
 from gpt1.train.machine_log import MachineLog
 from gpt1.train.optim import Rates
 
@@ -106,11 +106,7 @@ class Stop:
         """
         own = iter(items)
         for _ in range(most):
-            if (
-                total_floats(engine, [float(self.signal)])[0]
-                if engine.processes > 1
-                else self.signal
-            ):
+            if on_any(engine, bool(self.signal)):
                 raise Interrupted
             yield from islice(own, 1)
 

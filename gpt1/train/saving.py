@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gpt1.train import checkpoint
 from gpt1.train.checkpoint import Position
-from gpt1.train.engine import Engine, total_floats
+from gpt1.train.engine import Engine, on_any
 
 BACKGROUND_NICENESS = 10  # of the thread that writes: training comes first
 
@@ -69,10 +69,8 @@ class Saver:
                 f"the checkpoint due at update {position.update} waits: that of update"
                 f" {self.writing[0].update} is still being written"
             )
-        due = late and not self.writing
-        if self.engine.processes > 1:  # all take part in giving the state
-            due = total_floats(self.engine, [float(due)])[0] > 0
-        if due:
+        # all take part in giving the state
+        if on_any(self.engine, late and not self.writing):
             self._begin(position)
 
     def finish(self, position: Position) -> str:
@@ -80,10 +78,7 @@ class Saver:
         Returns in words what there is.
         """
         self._collect()
-        wanted = self.main and position.update > self.saved
-        if self.engine.processes > 1:
-            wanted = total_floats(self.engine, [float(wanted)])[0] > 0
-        if wanted:
+        if on_any(self.engine, self.main and position.update > self.saved):
             weights, moments = self.engine.state()
             if self.main:
                 if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
@@ -93,16 +88,11 @@ class Saver:
                     )
                 try:
                     self._write_records()
-                    self._write(
-                        position,
-                        *(
-                            {
-                                name: tensor.detach().cpu().contiguous()
-                                for name, tensor in tensors.items()
-                            }
-                            for tensors in (weights, moments)
-                        ),
-                    )
+                    host = [
+                        {name: value.detach().cpu().contiguous() for name, value in state.items()}
+                        for state in (weights, moments)
+                    ]
+                    self._write(position, *host)
                     self.saved = position.update
                 except OSError as error:
                     return (
