@@ -215,7 +215,7 @@ precision.native_bf16 = lambda: True
 recipe = validate(read_yaml(Path(sys.argv[1]))).pretrain.model_copy(update={"precision": "bf16"})
 machine = Machine("cpu", 1, 0, 0, 1, None, False, False)
 windows_bt, losses = torch.randint(0, 40, (4, 13), generator=seeded(2)), []
-for engine_of in (lambda o: PlainEngine(o, recipe), lambda o: DeepSpeedEngine(o, recipe, machine, 1)):
+for engine_of in (lambda o: PlainEngine(o, recipe), lambda o: DeepSpeedEngine(o, recipe, machine)):
     network = Decoder(SIZES, 40, seeded(0))
     speed.speed_up(network, recipe, machine, 1000)
     engine = engine_of(Pretraining(network, recipe.precision))
