@@ -8,6 +8,7 @@ window. Shape letters as in gpt.py, and r some of the b rows, l layers, c places
 values.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -36,7 +37,7 @@ def padded(texts: Texts, device: torch.device) -> tuple[Tensor, Tensor]:
     return torch.tensor(rows, device=device), torch.tensor([len(text) for text in texts])
 
 
-class Reading:
+class Reading(ABC):
     """Texts that a network reads on; `hidden_bd` is its state after each one's last token."""
 
     hidden_bd: Tensor
@@ -58,11 +59,11 @@ class Reading:
             self.hidden_bd = self.hidden_bd.index_select(0, index_r)
             self._select(index_r)
 
-    def _advance(self, tokens_b: Tensor) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _advance(self, tokens_b: Tensor) -> None: ...
 
-    def _select(self, index_r: Tensor) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _select(self, index_r: Tensor) -> None: ...
 
 
 class CachedDecoder(Reading):
