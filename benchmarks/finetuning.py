@@ -47,9 +47,8 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import Finetune, Model, read_params, validate
 from gpt1.train import finetuning, launch
 from gpt1.train.batches import Batch, Examples, pad, updates_in_epoch
-from gpt1.train.finetuning import FinetuningRun, finetune_seed
+from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
 from gpt1.train.launch import Machine
-from gpt1.train.task_inputs import Task
 
 SEED, LOGITS_OF = 0, 32
 VOCABULARY = {"paper": 40_478, "small": 5_202, "demo": 2_622}
@@ -61,7 +60,7 @@ class Work(NamedTuple):
     start from, the score of logits.
     """
 
-    task: Task
+    task: EncodedTask
     sizes: Model
     recipe: Finetune
     start: Callable[[], Classifier]
@@ -92,7 +91,7 @@ def of_run(name: str, epochs: int, precision: str, train_rows: int | None) -> Wo
     from gpt1.base.files import stage_folder
     from gpt1.model.networks import describe
     from gpt1.tasks import metrics
-    from gpt1.train.task_inputs import make_classifier, read_task
+    from gpt1.train.finetuning_data import make_classifier, read_task
 
     params = read_params()
     about, task = read_task(stage_folder("encode", params.tasks[name].group, name), params)

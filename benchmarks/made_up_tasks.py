@@ -10,8 +10,8 @@ from gpt1.model.heads import Classifier, Head
 from gpt1.model.networks import make_network
 from gpt1.params.schema import Finetune, Params
 from gpt1.train.batches import Examples
+from gpt1.train.finetuning import EncodedTask, Logits
 from gpt1.train.loop import seed_for
-from gpt1.train.task_inputs import Logits, Task
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
 TELLING_SHARE, TELLING_IDS, TRUTH = (
@@ -69,14 +69,14 @@ def accuracy(logits: Logits, labels: np.ndarray) -> float:
     return float((logits.argmax(axis=1) == labels).mean())
 
 
-def made_up_task(name: str, rows_share: float, context: int, vocabulary: int) -> Task:
+def made_up_task(name: str, rows_share: float, context: int, vocabulary: int) -> EncodedTask:
     """The task of that name with this share of its rows."""
     shape = SHAPES[name]
     train, dev = (
         examples(shape, max(64, round(rows * rows_share)), context, vocabulary, seed)
         for seed, rows in ((1, shape.train), (2, shape.dev))
     )
-    return Task(
+    return EncodedTask(
         name, {"train": train, "dev": dev}, "dev", lambda logits: accuracy(logits, dev.labels)
     )
 

@@ -22,11 +22,10 @@ from pathlib import Path
 
 ROOMS = (
     "gpt1/model",
-    "gpt1/train/losses.py",
     "gpt1/train/objectives.py",
     "gpt1/train/optim.py",
     "gpt1/train/schedules.py",
-    "gpt1/train/softmax.py",
+    "gpt1/train/losses.py",
     "gpt1/train/batches.py",
     "gpt1/tasks/metrics.py",
     "gpt1/tasks/shapes.py",

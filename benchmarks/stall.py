@@ -31,13 +31,12 @@ from gpt1.base.files import write_json
 from gpt1.model.weights import Description
 from gpt1.train import optim
 from gpt1.train.batches import shares
-from gpt1.train.checkpoint import Position
+from gpt1.train.checkpoint import Position, Saver
 from gpt1.train.engine import make_engine
 from gpt1.train.launch import Machine, prepare, read_machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
-from gpt1.train.saving import Saver
 
 NEVER = 1_000_000
 POLL_SECONDS = 0.005

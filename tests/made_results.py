@@ -57,7 +57,7 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def begin(fingerprint: str = "f1") -> live.Tracker:
     """The tracker of a pre-training."""
-    return live.start("pretrain", "transformer", read_params(), fingerprint)
+    return live.Tracker("pretrain", "transformer", read_params(), fingerprint, silent=False)
 
 
 def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:

@@ -127,7 +127,7 @@ def write_checkpoint() -> None:
 def read_checkpoint() -> None:
     from gpt1.model.weights import read_tensors
     from gpt1.train.checkpoint import newest_checkpoint
-    from gpt1.train.finished_seeds import finished_seed
+    from gpt1.train.finetuning_data import finished_seed
 
     if found := newest_checkpoint(Path("state"), {"gpt1/a.py": "0" * 64}, accept=False):
         read_tensors(found.folder / "weights.safetensors")

@@ -23,11 +23,10 @@ from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.batches import Examples, shares
 from gpt1.train.engine import make_engine, total_floats
-from gpt1.train.finetuning import FinetuningRun, finetune_seed
+from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
 from gpt1.train.speed import speed_up
-from gpt1.train.task_inputs import Task
 
 MODEL = Model(
     context=16,
@@ -113,7 +112,7 @@ def alive_after_seeds(machine, folder):
     examples = Examples(
         tokens.flatten(), np.arange(9) * MODEL.context, draw.integers(0, 2, 8), sequences=1
     )
-    task = Task("made", {"train": examples, "dev": examples}, "dev", lambda logits: 0.0)
+    task = EncodedTask("made", {"train": examples, "dev": examples}, "dev", lambda logits: 0.0)
     for seed in range(3):
         generator = torch.Generator().manual_seed(seed)
         classifier = Classifier(

@@ -16,11 +16,11 @@ from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import checkpoint, optim
 from gpt1.train.checkpoint import Position
-from gpt1.train.curve import Curve
 from gpt1.train.engine import PlainEngine
 from gpt1.train.launch import Machine, read_machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
+from gpt1.train.outputs import Curve
 
 TINY = Model(
     context=24,

@@ -19,6 +19,7 @@ from gpt1.base.errors import UserError
 from gpt1.pipeline.settings import DECIDE_BITS, DEVICES
 from gpt1.pipeline.slots import find_slots
 from gpt1.train import launch
+from gpt1.train.finetuning_data import finetune_job
 from gpt1.train.launch import decide
 from gpt1.train.launchers import first_host, read_hostfile, tasks_by_node, torch_variables
 
@@ -248,7 +249,7 @@ def test_which_stage_asks_for_the_hosts(tmp_path, monkeypatch, stage):
     module = importlib.import_module(f"gpt1.stages.{stage}")
     monkeypatch.setattr(module, "read_params", lambda: None)
     with pytest.raises(KeyboardInterrupt):
-        module.run(None, None) if stage == "finetune" else module.main("transformer")
+        finetune_job(None, None, None) if stage == "finetune" else module.main("transformer")
     assert asked == [stage == "pretrain"]
 
 
@@ -423,14 +424,14 @@ def test_deepspeed_starts_the_processes_of_a_hostfile(tmp_path):
 
 LAUNCHER = """
 import os, sys
-from gpt1.train.launched import run_together
+from gpt1.train.supervisor import run_together
 run_together([sys.executable, "-c", sys.argv[1]], [{**os.environ, "RANK": str(rank)} for rank in range(3)], float(sys.argv[2]))
 print("all well")
 """
 WORKER = """
 import os, signal, sys, time
 from pathlib import Path
-from gpt1.train.launched import join
+from gpt1.train.supervisor import join
 join()
 rank = int(os.environ["RANK"])
 def there():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.train import losses, softmax
+from gpt1.train import losses
 
 
 def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
@@ -41,8 +41,8 @@ def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
 
 @pytest.mark.parametrize(("rows", "elements"), [(2, 20), (5, 7), (1024, 1 << 19)])
 def test_the_softmax_in_blocks_is_torchs_with_its_gradients(rows, elements, monkeypatch):
-    monkeypatch.setattr(softmax, "ROWS", rows)
-    monkeypatch.setattr(softmax, "CACHED_ELEMENTS", elements)
+    monkeypatch.setattr(losses, "ROWS", rows)
+    monkeypatch.setattr(losses, "CACHED_ELEMENTS", elements)
     generator = torch.Generator().manual_seed(0)
     hidden, embeddings = (
         torch.randn(count, 4, generator=generator, requires_grad=True) for count in (11, 7)
@@ -51,7 +51,7 @@ def test_the_softmax_in_blocks_is_torchs_with_its_gradients(rows, elements, monk
         torch.randint(0, 7, (11,), generator=generator),
         torch.rand(11, generator=generator),
     )
-    total, found = softmax.tied_softmax(hidden, embeddings, targets, weights)
+    total, found = losses.tied_softmax(hidden, embeddings, targets, weights)
     expected = torch.nn.functional.cross_entropy(hidden @ embeddings.T, targets, reduction="none")
     torch.testing.assert_close(found, expected.detach())
     torch.testing.assert_close(total, (expected * weights).sum())

@@ -19,12 +19,11 @@ from safetensors.numpy import load_file
 from gpt1.base.errors import UserError, run_stage
 from gpt1.model.gpt import Decoder
 from gpt1.train import checkpoint, optim
-from gpt1.train.checkpoint import Position
-from gpt1.train.curve import Curve
+from gpt1.train.checkpoint import Position, Saver
 from gpt1.train.engine import PlainEngine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
-from gpt1.train.saving import Saver
+from gpt1.train.outputs import Curve
 
 SLOW_SECONDS = 0.2
 

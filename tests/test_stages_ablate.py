@@ -16,11 +16,12 @@ from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import read_weights, save_weights
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import read_params
+from gpt1.train import finetuning_data
 from gpt1.train.engine import PlainEngine
 from gpt1.train.finetuning import logits_of
+from gpt1.train.finetuning_data import make_classifier, read_task
 from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning
-from gpt1.train.task_inputs import make_classifier, read_task
 
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 READS = {
@@ -197,8 +198,7 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
 def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
     """A transfer that fails in its second part keeps the first."""
     write_task("cola")
-    module = importlib.import_module("gpt1.stages.finetune")
-    real, calls = module.finetune_seed, []
+    real, calls = finetuning_data.finetune_seed, []
 
     def failing(*arguments):
         calls.append(arguments[0].what)
@@ -206,7 +206,7 @@ def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
             raise KeyboardInterrupt("stopped")
         return real(*arguments)
 
-    monkeypatch.setattr(module, "finetune_seed", failing)
+    monkeypatch.setattr(finetuning_data, "finetune_seed", failing)
     with pytest.raises(SystemExit):
         run_here("transfer", "cola")
     assert not Path("data/transfer/cola").exists()

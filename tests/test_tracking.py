@@ -299,7 +299,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     program = (
         "import time, json, sys; from gpt1.params.schema import read_params;"
         " from gpt1.tracking import live\nlive.LIVE_AFTER_SECONDS = 0.0; tracker ="
-        " live.start('pretrain', 'transformer', read_params(), 'f1')\nfor line in"
+        " live.Tracker('pretrain', 'transformer', read_params(), 'f1', False)\nfor line in"
         " json.loads(sys.argv[1]): tracker.log(line.pop('update'), line)\nprint('logged',"
         " flush=True); time.sleep(60)\n"
     )
@@ -316,7 +316,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     tracker = begin()
     for line in lines[1:]:
         tracker.log(line["update"], {key: value for key, value in line.items() if key != "update"})
-    tracker.close()
+    tracker.close("finished")
     assert runs()["1 pretrain transformer"].info.status == "FINISHED"
     assert tracking.sync(read_params()) == 1
     run = runs()["1 pretrain transformer"]
@@ -367,7 +367,7 @@ def test_a_log_of_another_curve_is_not_mixed_in(fresh):
     made_results.write_pretraining(points=2)
     tracker = begin("of other parameters")
     tracker.log(10, {"loss": 4.25})
-    tracker.close()
+    tracker.close("finished")
     tracking.sync(read_params())
     run = runs()["1 pretrain transformer"]
     assert run.data.tags["gpt1.fingerprint"] != "of other parameters"

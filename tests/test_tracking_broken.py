@@ -47,7 +47,7 @@ def train_live(monkeypatch, close_seconds: float) -> float:
     for update in range(1000):
         tracker.log(update, {"loss": 1.0})
     assert time.monotonic() - began < 2
-    tracker.close()
+    tracker.close("finished")
     assert len(read_log(CURVE)[1]) == 1000
     return time.monotonic() - began
 

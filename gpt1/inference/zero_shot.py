@@ -1,5 +1,6 @@
 """What a pre-trained network answers to the zero-shot sets (paper, section 5, Figure 2 right)."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from tqdm import tqdm
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
@@ -20,6 +22,7 @@ from gpt1.inference.continuations import (
     read_prompts,
 )
 from gpt1.model.lstm import Network
+from gpt1.model.weights import Description, load_weights
 from gpt1.tasks.zero_shot import (
     SETS,
     ZeroShotSet,
@@ -108,3 +111,40 @@ def one_vocabulary(sets: dict[str, PromptSet]) -> tuple[int, str]:
             f"data/prompt: expected sets of one vocabulary, found {found}; run dvc repro"
         )
     return next(iter(found.values()))
+
+
+def answer_sets(
+    sets: Mapping[str, PromptSet],
+    files: Mapping[int, Path],
+    network: Network,
+    wanted: Description,
+    update_tokens: int,
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """What a network answers to every set with the weights of each of the files by update: the
+    scores, for scores.json, and the arrays of answers and labels.
+    """
+    arrays: dict[str, npt.NDArray[Any]] = {f"{one}/labels": sets[one].labels_n for one in sets}
+    snapshots, kind, device = [], wanted.kind, network.tokens.device
+    network.eval()
+    for update, path in tqdm(
+        files.items(), desc=f"zero-shot {kind}", unit="snapshot", disable=None
+    ):
+        load_weights(path, wanted, network)
+        scores = {}
+        for one, set_ in sets.items():
+            arrays[f"{one}/{update}"] = answers_n = set_.answers(network, device)
+            scores[one] = set_.score(answers_n)
+        tokens = update * update_tokens
+        snapshots.append({"update": update, "tokens": tokens, "scores": scores})
+    records = {one: set_.record() for one, set_ in sets.items()}
+    return {"network": kind, "snapshots": snapshots, "sets": records}, arrays
+
+
+def in_words(about: dict[str, Any]) -> Iterator[str]:
+    """A line a set: its score by the first snapshot and by the last."""
+    for name, set_ in about["sets"].items():
+        first, last = about["snapshots"][0], about["snapshots"][-1]
+        yield (
+            f"{name}: {set_['metric']} {first['scores'][name]:.3f} at update {first['update']},"
+            f" {last['scores'][name]:.3f} at update {last['update']} (guessing {set_['random']})"
+        )

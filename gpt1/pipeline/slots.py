@@ -14,7 +14,7 @@ from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 
 # Python with torch and its libraries, what an evaluation holds, and what glibc does not give back
 PROCESS_BYTES = 2e9
-LOGITS_A_BLOCK = 1024  # rows whose logits stand in memory together (gpt1/train/softmax.py)
+LOGITS_A_BLOCK = 1024  # rows whose logits stand in memory together (gpt1/train/losses.py)
 BYTES_A_PARAMETER = (
     100  # parameter, gradient, Adam's averages, bf16 copy, a checkpoint in the making
 )

@@ -4,18 +4,16 @@ Figure 2 right): scores.json, answers.npz.
 
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
-from gpt1.inference.zero_shot import one_vocabulary, read_set
-from gpt1.model.networks import describe, make_network
-from gpt1.model.weights import load_weights
-from gpt1.params.schema import NetworkName, Params, read_params
+from gpt1.inference.zero_shot import answer_sets, in_words, one_vocabulary, read_set
+from gpt1.model.networks import check_name, describe, make_network
+from gpt1.params.schema import Params, read_params
 from gpt1.train import launch
 from gpt1.train.schedules import snapshot_updates
 
@@ -43,39 +41,20 @@ def snapshots_of(name: str, params: Params) -> dict[int, Path]:
 def main(name: str) -> None:
     """Read sets and snapshots, let every snapshot answer every set, write answers and scores."""
     params, machine = read_params(), launch.read_machine()
-    if name not in get_args(NetworkName):
-        raise UserError(
-            f"expected one of the networks {', '.join(get_args(NetworkName))}; found {name}"
-        )
+    check_name(name)
     launch.prepare(machine)
     device, context = torch.device(machine.device), params.model.context
     batch_tokens = machine.micro_batch_for(context) * context
     sets = {one: read_set(stage_folder("prompt", one), batch_tokens) for one in params.zero_shot}
-    snapshots: list[dict[str, Any]] = []
-    arrays: dict[str, Any] = {f"{one}/labels": set_.labels_n for one, set_ in sets.items()}
+    about: dict[str, Any] = {"network": name, "snapshots": [], "sets": {}}
+    arrays: dict[str, Any] = {}
     if sets:
         wanted = describe(name, params, *one_vocabulary(sets))
-        network = make_network(name, params, wanted.vocabulary_size, torch.Generator())
-        network.to(device).eval()
-        files = snapshots_of(name, params).items()
-        for update, path in tqdm(files, desc=f"zero-shot {name}", unit="snapshot", disable=None):
-            load_weights(path, wanted, network)
-            scores = {}
-            for one, set_ in sets.items():
-                arrays[f"{one}/{update}"] = answers_n = set_.answers(network, device)
-                scores[one] = set_.score(answers_n)
-            tokens = update * params.pretrain.batch_size * context
-            snapshots.append({"update": update, "tokens": tokens, "scores": scores})
+        network = make_network(name, params, wanted.vocabulary_size, torch.Generator()).to(device)
+        tokens = params.pretrain.batch_size * context
+        about, arrays = answer_sets(sets, snapshots_of(name, params), network, wanted, tokens)
     with writing_folder(stage_folder("zero_shot", name)) as folder:
         np.savez(folder / "answers.npz", allow_pickle=False, **arrays)
-        records = {one: set_.record() for one, set_ in sets.items()}
-        about = {"network": name, "snapshots": snapshots, "sets": records}
         write_json(folder / "scores.json", about)
-    for one, set_ in sets.items():
-        first, last = snapshots[0], snapshots[-1]
-        print(
-            f"{one}: {set_.about['metric']} {first['scores'][one]:.3f} at update"
-            f" {first['update']}, {last['scores'][one]:.3f} at update {last['update']}"
-            f" (guessing {set_.about['random']})",
-            file=sys.stderr,
-        )
+    for line in in_words(about):
+        print(line, file=sys.stderr)

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from gpt1.params.schema import Params
@@ -18,11 +19,20 @@ LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `sync`
 CLOSE_SECONDS = 10.0
 
 
-def start(stage: str, name: str, params: Params, fingerprint: str) -> "Tracker":
-    """Begin, or go on with, the log of a run; `fingerprint` stands for its parameters and inputs.
-    Only rank 0 writes.
+@contextmanager
+def tracked(
+    stage: str, name: str, params: Params, fingerprint: str
+) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
+    """Begin, or go on with, the log of a run; gives the function that reports points, and notes how
+    the block ended. `fingerprint` stands for the run's parameters and inputs; only rank 0 writes.
     """
-    return Tracker(stage, name, params, fingerprint, silent=os.environ.get("RANK", "0") != "0")
+    tracker = Tracker(stage, name, params, fingerprint, os.environ.get("RANK", "0") != "0")
+    try:
+        yield tracker.log
+    except BaseException as error:
+        tracker.close("failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    tracker.close("finished")
 
 
 class Tracker:
@@ -79,7 +89,7 @@ class Tracker:
                 " later"
             )
 
-    def close(self, status: str = "finished") -> None:
+    def close(self, status: str) -> None:
         """Say how the run ended: finished, failed or interrupted."""
         if self.run_log is not None:
             try:

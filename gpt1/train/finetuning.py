@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from gpt1.model.heads import Classifier
@@ -26,10 +27,22 @@ from gpt1.train.batches import (
 )
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Report, Stop, stoppable
+from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable
 from gpt1.train.objectives import Finetuning
-from gpt1.train.task_inputs import Logits, Task
-from gpt1.train.trainer import Trainer
+from gpt1.train.speed import speed_up
+
+Logits = npt.NDArray[np.float32]
+
+
+class EncodedTask(NamedTuple):
+    """A task as tensors can be made of it: its splits, which of them selects the model, and how
+    logits on that one are scored.
+    """
+
+    name: str
+    splits: Mapping[str, Examples]
+    selection_split: str
+    score: Callable[[Logits], float]
 
 
 @dataclass(frozen=True)
@@ -40,14 +53,14 @@ class FinetuningRun:
 
     classifier: Classifier
     recipe: Finetune
-    task: Task
+    task: EncodedTask
     seed: int
     machine: Machine
     curve: Path
     what: str
 
 
-class Outcome(NamedTuple):
+class FinetunedSeed(NamedTuple):
     """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they
     were, how many updates took no step, and how fast it went.
     """
@@ -92,7 +105,7 @@ def logits_of(
     return engine.total(logits_no).cpu().numpy()
 
 
-def finetune_seed(run: FinetuningRun, report: Report) -> Outcome:
+def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     """Fine-tune for all epochs; evaluates after each, and in the first also at
     recipe.evaluation_updates, as the authors do.
 
@@ -108,9 +121,9 @@ def finetune_seed(run: FinetuningRun, report: Report) -> Outcome:
     objective = Finetuning(
         classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
     )
+    network, draw = classifier.decoder, partial(_batch, train, recipe.batch_size, seed)
     trainer = Trainer(
         run.what,
-        classifier.decoder,
         objective,
         recipe,
         run.machine,
@@ -118,8 +131,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> Outcome:
         updates=updates,
         warmup=recipe.warmup_fraction,
         row_tokens=row_tokens,
-        run_tokens=0,
-        members=partial(_batch, train, recipe.batch_size, seed),
+        choices=speed_up(network, recipe, run.machine, 0),
         curve=run.curve,
         report=report,
     )
@@ -144,14 +156,13 @@ def finetune_seed(run: FinetuningRun, report: Report) -> Outcome:
         try:
             for update in range(1, updates + 1):
                 # draw the batch and take the step
-                batch = _batch(train, recipe.batch_size, seed, update)
+                batch = draw(update)
                 values = trainer.take_update(update, batch, partial(_padded, train))
                 # log
                 trainer.log(update, int(train.lengths(batch).sum()), values)
                 if trainer.guard.hopeless():
-                    raise trainer.guard.stop(
-                        run.curve.with_suffix(".not-finite.json"), "finished seeds are kept"
-                    )
+                    path = run.curve.with_suffix(".not-finite.json")
+                    raise trainer.guard.stop(path, "finished seeds are kept", draw)
                 # evaluate, and keep the best
                 if update in evaluate_at:
                     dev_logits = evaluate(dev)
@@ -172,7 +183,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> Outcome:
                 " kept; run the same command again to go on (this seed starts anew)"
             )
     trainer.curve.write()
-    return Outcome(
+    return FinetunedSeed(
         {f"{split}/last": logits for split, logits in of_last.items()}
         | {f"{split}/best": logits for split, logits in of_best.items()},
         best.weights,

@@ -39,17 +39,13 @@ class Guard:
     the run stops after five in a row.
 
     The authors have no such guard. A skipped update is as though its batch had not been: weights,
-    running averages and Adam's count of steps stay; the schedule and the data go on. `members`
-    gives the rows of an update's global batch, as places in its data.
+    running averages and Adam's count of steps stay; the schedule and the data go on.
     """
 
-    def __init__(
-        self, what: str, skipped: int, members: Callable[[int], Integers], show: bool
-    ) -> None:
-        self.what, self.skipped, self.members, self.show = what, skipped, members, show
-        self.row: list[
-            tuple[int, dict[str, float]]
-        ] = []  # the updates just skipped, one after another
+    def __init__(self, what: str, skipped: int, show: bool) -> None:
+        self.what, self.skipped, self.show = what, skipped, show
+        # the updates just skipped, one after another
+        self.row: list[tuple[int, dict[str, float]]] = []
         self.losses: deque[float] = deque(maxlen=SPIKE_UPDATES)
         self.spoken = -math.inf
 
@@ -81,25 +77,22 @@ class Guard:
         """Whether so many updates were skipped in a row that the next would be too."""
         return len(self.row) >= MOST_SKIPPED_IN_A_ROW
 
-    def stop(self, path: Path, saved: str) -> UserError:
-        """Write down in `path` which batches they were; the error to raise. `saved` says which
-        checkpoint there is.
+    def stop(self, path: Path, saved: str, members: Callable[[int], Integers]) -> UserError:
+        """Write down in `path` which batches they were, of `members`, the rows of an update's
+        global batch as places in its data; the error to raise. `saved` says which checkpoint there
+        is.
         """
+        updates = [
+            {
+                "update": update,
+                "not_finite": {name: str(value) for name, value in strange.items()},
+                "batch": members(update).tolist(),
+            }
+            for update, strange in self.row
+        ]
         if self.show:
             with suppress(OSError):
-                write_json(
-                    path,
-                    {
-                        "updates": [
-                            {
-                                "update": update,
-                                "not_finite": {name: str(value) for name, value in strange.items()},
-                                "batch": self.members(update).tolist(),
-                            }
-                            for update, strange in self.row
-                        ]
-                    },
-                )
+                write_json(path, {"updates": updates})
         first, (last, strange) = self.row[0][0], self.row[-1]
         return UserError(
             f"{self.what}: updates {first} to {last} were skipped one after another, expected"

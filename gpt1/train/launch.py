@@ -22,8 +22,8 @@ from dotenv import dotenv_values
 
 from gpt1.base.cores import cores, cpu_name
 from gpt1.base.errors import UserError
-from gpt1.train.launched import join, run_together
 from gpt1.train.launchers import read_hostfile, torch_variables
+from gpt1.train.supervisor import join, run_together
 
 MICRO_BATCH_TOKENS = {
     "cpu": 4096,

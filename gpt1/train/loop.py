@@ -1,5 +1,5 @@
-"""One update after another: draw the batch, losses and gradients of its micro-batches, step; with
-progress and a way to stop.
+"""One update after another, whatever is trained: losses and gradients of a batch's micro-batches,
+the step, the guard, the curve; with progress and a way to stop.
 """
 
 import math
@@ -9,22 +9,30 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from gpt1.base.errors import INTERRUPTED_STATUS
 from gpt1.base.files import LOGS
 from gpt1.model.dropout import Dropout
-from gpt1.train.batches import Integers
-from gpt1.train.engine import Engine, on_any, total_floats
-from gpt1.train.machine_log import MachineLog
+from gpt1.params.schema import Optimization
+from gpt1.train import checkpoint, optim
+from gpt1.train.batches import Integers, shares
+from gpt1.train.checkpoint import Checkpoint, Position
+from gpt1.train.engine import Engine, make_engine, on_any, total_floats
+from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
+from gpt1.train.launch import Machine
 from gpt1.train.optim import Rates
+from gpt1.train.outputs import Curve, MachineLog
 
 Report = Callable[[int, Mapping[str, float]], None]
+Select = Callable[[Integers, Integers], Any]  # (batch, places in it) -> what the objective takes
 Item = TypeVar("Item")
 QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
@@ -130,7 +138,7 @@ def stoppable(stop: Stop) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class Progress:
+class ProgressBar:
     """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
     seconds. `what`: `<stage> <name>`.
     """
@@ -180,22 +188,110 @@ class Progress:
         self.bar.close()
 
 
-class Tracker(Protocol):
-    """Where points of a curve are shown while a run goes on."""
+class Trainer:
+    """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
-    def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Take a point."""
+    `what`: `<stage> <name>`, for the screen; `warmup` is a share of the updates, `row_tokens` the
+    most tokens of a row, `choices` what `speed_up` has chosen for the network.
+    """
 
-    def close(self, status: str = "finished") -> None:
-        """The run is over."""
+    def __init__(
+        self,
+        what: str,
+        objective: nn.Module,
+        recipe: Optimization,
+        machine: Machine,
+        *,
+        seed: int,
+        updates: int,
+        warmup: float,
+        row_tokens: int,
+        choices: Mapping[str, str],
+        curve: Path,
+        report: Report,
+        state: Checkpoint | None = None,
+    ) -> None:
+        self.recipe, self.seed, self.updates, self.warmup = recipe, seed, updates, warmup
+        self.report, self.main, self.stop = report, machine.rank == 0, Stop()
+        self.micro_batch = MicroBatchSize(
+            min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes)
+        )
+        shares(np.arange(recipe.batch_size), 0, machine.processes, 1)  # or refuse before any work
+        # the engine, and in it the state to go on from
+        self.engine = make_engine(objective, recipe, machine)
+        self.choices = {**choices, "zero_stage": str(self.engine.stage)}
+        if state is not None:
+            checkpoint.restore(state, self.engine)
+        # what watches and tells
+        first = state.position if state else Position(0, 0, 0)
+        self.tokens = 0  # of all updates so far
+        self.curve = Curve(curve if self.main else None, first.curve_lines)
+        self.guard = Guard(what, first.skipped_updates, self.main)
+        self.progress = ProgressBar(what, updates, first.update, self.main)
 
+    def take_update(self, update: int, batch: Integers, select: Select) -> dict[str, float]:
+        """The function above on this process's share of a global batch, taken again from its start
+        with half the rows where memory runs out: the same sums.
 
-@contextmanager
-def tracked(tracker: Tracker) -> Iterator[Report]:
-    """Gives the function that reports points, and tells the tracker how the block ended."""
-    try:
-        yield tracker.log
-    except BaseException as error:
-        tracker.close("failed" if isinstance(error, Exception) else "interrupted")
-        raise
-    tracker.close("finished")
+        Raises UserError where one row is too much already, or where other processes are in the
+        midst of the same update.
+        """
+        rates = optim.rates(self.recipe, update, self.updates, self.warmup, self.guard.skipped)
+        while True:
+            places = shares(
+                np.arange(len(batch)),
+                self.engine.rank,
+                self.engine.processes,
+                self.micro_batch.rows,
+            )
+            try:
+                return take_update(
+                    self.engine,
+                    [
+                        MicroBatch(
+                            part, len(part) / len(batch), select(batch, part).to(self.engine.device)
+                        )
+                        for part in places
+                    ],
+                    self.recipe.dropout,
+                    self.seed,
+                    update,
+                    rates,
+                    self.stop,
+                )
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                self.micro_batch.halve(self.engine, update, error)
+            torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
+
+    def log(self, update: int, tokens: int, values: Mapping[str, float]) -> bool:
+        """Show and note an update on so many tokens; returns whether it took its step."""
+        self.tokens += tokens
+        self.progress.advance(update, tokens, values["loss"])
+        stepped = self.guard.passes(update, values)
+        if not stepped:
+            self.note(update, {"skipped_updates": self.guard.skipped})
+        elif update % self.recipe.log_updates == 0 or update == self.updates:
+            self.note(update, values)
+        return stepped
+
+    def note(self, update: int, values: Mapping[str, float]) -> None:
+        """Put a point on the curve and into the report."""
+        point = {"tokens": self.tokens, **values}
+        self.curve.add({"update": update, **point})
+        self.report(update, point)
+
+    def speed(self) -> dict[str, Any]:
+        """How fast it went and what was chosen, for a log."""
+        return {
+            **self.choices,
+            "micro_batch": str(self.micro_batch.rows),
+            "seconds": self.progress.seconds(),
+            "tokens_per_second": self.progress.tokens_per_second(),
+        }
+
+    def close(self) -> None:
+        """Leave the screen as it is, and the engine's memory to others."""
+        self.progress.close()
+        self.engine.close()

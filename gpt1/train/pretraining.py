@@ -20,28 +20,25 @@ from gpt1.model.weights import Description
 from gpt1.params.schema import Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
-from gpt1.train.checkpoint import Position
+from gpt1.train.checkpoint import Position, Saver
 from gpt1.train.engine import Engine, finite, total_floats
 from gpt1.train.launch import Machine, facts
-from gpt1.train.loop import Interrupted, Report, Stop, stoppable
+from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable
 from gpt1.train.objectives import Pretraining
-from gpt1.train.saving import Saver
+from gpt1.train.outputs import Snapshots
 from gpt1.train.schedules import snapshot_updates
-from gpt1.train.snapshots import Snapshots
-from gpt1.train.trainer import Trainer
+from gpt1.train.speed import speed_up
 
 
 class Corpus(NamedTuple):
     """What pre-training reads: windows [batch, context + 1] of an update, the held-out windows,
-    held-out words a token.
+    held-out words a token, and where an update's windows begin, to name those that failed.
     """
 
     windows: Callable[[int], Integers]
     heldout_windows: Integers
     heldout_words_per_token: float
-    starts: Callable[[int], Integers] | None = (
-        None  # where an update's windows begin in the corpus, to name those that failed
-    )
+    starts: Callable[[int], Integers] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class PretrainingRun:
     code: dict[str, str] = field(default_factory=dict)
 
 
-class Outcome(NamedTuple):
+class Pretrained(NamedTuple):
     """The last held-out perplexities, how many updates took no step, and how fast it went (for a
     log, not for an output).
     """
@@ -92,7 +89,7 @@ def heldout_values(
     }
 
 
-def pretrain(run: PretrainingRun, report: Report) -> Outcome:
+def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """Train; goes on from the newest checkpoint in the run's folder, whose curve and snapshots
     grow.
 
@@ -109,7 +106,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Outcome:
     tokens = recipe.batch_size * network.context  # of an update
     trainer = Trainer(
         what,
-        network,
         Pretraining(network, recipe.precision),
         recipe,
         run.machine,
@@ -117,8 +113,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Outcome:
         updates=updates,
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,
-        run_tokens=updates * tokens,
-        members=corpus.starts or (lambda _: np.arange(recipe.batch_size)),
+        choices=speed_up(network, recipe, run.machine, updates * tokens),
         curve=run.folder / "curve.jsonl",
         report=report,
         state=state,
@@ -126,6 +121,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Outcome:
     trainer.tokens = first * tokens
     if first and trainer.main:
         print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
+    starts = corpus.starts or (lambda _: np.arange(recipe.batch_size))
     snapshots = Snapshots(run.folder / "snapshots", run.description)
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     saver = Saver(
@@ -147,7 +143,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Outcome:
                     # log
                     stepped = trainer.log(update, tokens, values)
                     if trainer.guard.hopeless():
-                        raise trainer.guard.stop(run.folder / "not-finite.json", saver.finish(done))
+                        path = run.folder / "not-finite.json"
+                        raise trainer.guard.stop(path, saver.finish(done), starts)
                     # save
                     if update in snapshots_at and trainer.main:
                         snapshots.take(update, network)
@@ -170,7 +167,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Outcome:
             )
     trainer.curve.write()
     snapshots.write()
-    return Outcome(heldout, trainer.guard.skipped, trainer.speed())
+    return Pretrained(heldout, trainer.guard.skipped, trainer.speed())
 
 
 def _windows(windows_bt: Integers, places: Integers) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import write_json, writing_folder
+from gpt1.base.files import sha256_file, write_json, writing_folder
 from gpt1.corpus.shards import Shards
 from gpt1.model.lstm import Network
 from gpt1.model.networks import make_network, parameters_by_component
@@ -20,9 +20,9 @@ from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.engine import PlainEngine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Stop
+from gpt1.train.loop import Stop, seed_for
 from gpt1.train.objectives import Pretraining
-from gpt1.train.pretraining import Corpus, heldout_values
+from gpt1.train.pretraining import Corpus, Pretrained, PretrainingRun, heldout_values
 
 
 def corpus_of(shards: Shards, recipe: Pretrain, context: int) -> Corpus:
@@ -69,6 +69,28 @@ def number_of_updates(params: Params, shards: Shards) -> int:
     return updates
 
 
+def make_run(
+    params: Params, shards: Shards, description: Description, updates: int, machine: Machine
+) -> PretrainingRun:
+    """A freshly drawn network, and the folder of the checkpoints that its run may go on from."""
+    recipe, name, rows = params.pretrain, description.kind, description.vocabulary_size
+    what_matters = [
+        description.config,
+        recipe.model_dump(exclude={"checkpoint_minutes"}),
+        sha256_file(shards.folder / "index.json"),
+    ]
+    return PretrainingRun(
+        make_network(name, params, rows, torch.Generator().manual_seed(seed_for(recipe.seed))),
+        description,
+        recipe,
+        updates,
+        corpus_of(shards, recipe, params.model.context),
+        machine,
+        checkpoint.state_folder("pretrain", name, what_matters),
+        checkpoint.code_hashes("pretrain"),
+    )
+
+
 def summary_of(
     shards: Shards, description: Description, network: Network | None, **values: Any
 ) -> dict[str, Any]:
@@ -85,20 +107,22 @@ def summary_of(
     return summary
 
 
-def write_outputs(
-    out: Path,
-    folder: Path,
-    network: Network,
-    description: Description,
-    summary: dict[str, Any],
-) -> None:
-    """Put weights, summary, and the snapshots and the curve in `folder` under `out`, as a whole."""
+def write_outputs(out: Path, run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
+    """Put weights, summary, and the snapshots and the curve of a run under `out`, as a whole."""
+    summary = summary_of(
+        shards,
+        run.description,
+        run.network,
+        updates=run.updates,
+        tokens=run.updates * run.recipe.batch_size * run.network.context,
+        skipped_updates=trained.skipped_updates,
+        **trained.heldout,
+    )
     with writing_folder(out) as new:
-        save_weights(new / "weights.safetensors", network, description)
-        shutil.copytree(
-            folder / "snapshots", new / "snapshots", copy_function=checkpoint.link_or_copy
-        )
-        checkpoint.link_or_copy(str(folder / "curve.jsonl"), str(new / "curve.jsonl"))
+        save_weights(new / "weights.safetensors", run.network, run.description)
+        copy = checkpoint.link_or_copy
+        shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=copy)
+        copy(str(run.folder / "curve.jsonl"), str(new / "curve.jsonl"))
         write_json(new / "summary.json", summary)
 
 

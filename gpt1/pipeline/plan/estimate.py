@@ -12,7 +12,7 @@ from gpt1.pipeline.slots import PROCESS_BYTES
 from gpt1.train.launch import MICRO_BATCH_TOKENS
 
 SOFTMAX_ROWS = (
-    1024.0  # of logits that are stored at once: the softmax goes in blocks (gpt1/train/softmax.py)
+    1024.0  # of logits that are stored at once: the softmax goes in blocks (gpt1/train/losses.py)
 )
 
 

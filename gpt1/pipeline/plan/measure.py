@@ -23,10 +23,9 @@ from gpt1.model.networks import describe, make_network
 from gpt1.params.schema import Params, validate
 from gpt1.train import launch
 from gpt1.train.batches import Examples
-from gpt1.train.finetuning import FinetuningRun, finetune_seed
+from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
 from gpt1.train.precision import native_bf16
 from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
-from gpt1.train.task_inputs import Task
 
 STEADY_SECONDS = 3.0  # of updates after the first
 LEAST_UPDATES = 2  # the first has its own cost: memory, compilation
@@ -172,7 +171,7 @@ def time_finetuning(
     )
     train = made_examples(EVALUATE_AFTER * shape.rows, shape, rows, params.model.context)
     dev = made_examples(2 * shape.rows, shape, rows, params.model.context)
-    task = Task("made", {"train": train, "dev": dev}, "dev", lambda _: 0.0)
+    task = EncodedTask("made", {"train": train, "dev": dev}, "dev", lambda _: 0.0)
     return clocked(
         len(dev),
         lambda folder, report: finetune_seed(

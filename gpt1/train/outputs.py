@@ -1,0 +1,128 @@
+"""What a training writes as it goes on: its curve and its snapshots, which wait in memory where the
+disk has no room, and a log of how the machine does.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import torch
+from torch import Tensor
+
+from gpt1.base.errors import UserError
+from gpt1.model.lstm import Network
+from gpt1.model.weights import Description, save_state
+
+MACHINE_SECONDS = 60.0  # between lines of the machine's log
+
+
+class Curve:
+    """Appends one JSON object a line to a file; only the first `lines` of what is there already are
+    kept. Without a path it only counts.
+
+    Raises UserError where fewer than `lines` lines are there.
+    """
+
+    def __init__(self, path: Path | None, lines: int) -> None:
+        self.path, self.lines, self.waiting, self.bytes_ = path, lines, "", 0
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            there = path.read_bytes().splitlines(keepends=True)[:lines]
+            kept = [line for line in there if line.endswith(b"\n")]
+            if len(kept) < lines:
+                raise UserError(
+                    f"{path}: expected the {lines} lines up to the last checkpoint, found"
+                    f" {len(kept)}; delete the folder {path.parent} to start the run again"
+                )
+            self.bytes_ = sum(map(len, kept))
+            os.truncate(path, self.bytes_)
+
+    def add(self, point: dict[str, float]) -> None:
+        """Append one point."""
+        self.lines += 1
+        if self.path is not None:
+            already = self.waiting
+            self.waiting += json.dumps(point, allow_nan=False) + "\n"
+            try:
+                self.write()
+            except OSError as error:
+                if not already:
+                    _say(self.path, error, "its lines wait in memory")
+
+    def write(self) -> None:
+        """Put on disk what waits. Raises OSError where that cannot be; a part that went there is
+        cut off by the next try.
+        """
+        if self.waiting and self.path is not None:
+            with self.path.open("r+b") as file:
+                file.truncate(self.bytes_)
+                file.seek(self.bytes_)
+                written = file.write(self.waiting.encode())
+            self.bytes_, self.waiting = self.bytes_ + written, ""
+
+
+class Snapshots:
+    """Writes a network's weights along its pre-training (paper, Figure 2, right) under `folder`:
+    outputs, so none may be missing in the end.
+    """
+
+    def __init__(self, folder: Path, description: Description) -> None:
+        self.folder, self.description = folder, description
+        self.waiting: dict[Path, dict[str, Tensor]] = {}
+
+    def take(self, update: int, network: Network) -> None:
+        """Write the network's weights as they are after `update`."""
+        path = self.folder / f"{update:08d}.safetensors"
+        self.waiting[path] = weights = network.state_dict()
+        try:
+            self.write()
+        except OSError as error:
+            self.waiting[path] = {name: one.cpu().clone() for name, one in weights.items()}
+            _say(path, error, "it waits in memory")
+
+    def write(self) -> None:
+        """Put on disk what waits. Raises OSError where that cannot be."""
+        for path, weights in list(self.waiting.items()):
+            save_state(path, weights, self.description)
+            del self.waiting[path]
+
+
+def _say(path: Path, error: OSError, what_waits: str) -> None:
+    line = f"{path} cannot be written ({error.strerror}): {what_waits}, training goes on"
+    print(line, file=sys.stderr, flush=True)
+
+
+class MachineLog:
+    """Appends, once a minute, time, update, tokens a second since the line before, memory and free
+    disk; it never fails. Without a path it does nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.since, self.tokens = path, time.monotonic(), 0
+
+    def advance(self, update: int, tokens: int) -> None:
+        """Note that `update` is done, on `tokens` tokens."""
+        self.tokens += tokens
+        seconds = time.monotonic() - self.since
+        if self.path is None or seconds < MACHINE_SECONDS:
+            return
+        with suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            line = {
+                "time": round(time.time(), 1),
+                "update": update,
+                "tokens_per_second": round(self.tokens / seconds, 1),
+                "resident_bytes": psutil.Process().memory_info().rss,
+                "free_disk_bytes": shutil.disk_usage(self.path.parent).free,
+            }
+            if torch.cuda.is_available():
+                line["gpu_bytes"] = torch.cuda.memory_reserved()
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        self.since, self.tokens = time.monotonic(), 0
