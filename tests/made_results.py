@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
+from gpt1.base.locks import locked
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.tracking import live
@@ -68,7 +68,7 @@ def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:
     path = (
         temporary.getbasetemp().parent if worker else temporary.getbasetemp()
     ) / "empty-mlflow.db"
-    with FileLock(f"{path}.lock"):
+    with locked(Path(f"{path}.lock")):
         if not path.exists():
             prepare_mlflow()
             from mlflow import MlflowClient

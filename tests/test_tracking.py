@@ -223,9 +223,13 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
         "".join(json.dumps(line) + "\n" for line in machine)
     )
     Path("data/report/index.html").write_text("<!doctype html>")
-    Path("data/report/table2/table2.md").write_text(
-        "# Table 2: NLI\n\nWords.\n\n| | RTE |\n|---|---|\n| ours | 90.0 |\n\n| no | more |\n"
-    )
+    document = [
+        ["heading", 1, "Table 2: NLI"],
+        ["paragraph", "Words."],
+        ["grid", ["", "RTE"], [["ours", "90.0"]]],
+        ["grid", ["no"], [["more"]]],
+    ]
+    Path("data/report/table2/page.json").write_text(json.dumps(document))
     Path("dvc.lock").write_text("schema: '2.0'\n")
     monkeypatch.setenv("GPT1_FLOW_RUN_URL", "http://127.0.0.1:4200/runs/flow-run/1")
     tracking.sync(read_params())
@@ -272,7 +276,7 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     assert "`gpt1 run finetune@rte`" in found["2 rte seed 0"].data.tags["mlflow.note.content"]
     front = parent.data.tags["mlflow.note.content"]
     assert "(http://127.0.0.1:4200/runs/flow-run/1)" in front
-    assert front.endswith("### Table 2: NLI\n\n| | RTE |\n|---|---|\n| ours | 90.0 |")
+    assert front.endswith("### Table 2: NLI\n\n|  | RTE |\n| --- | ---: |\n| ours | 90.0 |")
     (html,) = (
         client().download_artifacts(parent.info.run_id, file.path)
         for file in client().list_artifacts(parent.info.run_id, "table2")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 
 from gpt1.base.errors import UserError
-from gpt1.tracking.address import shown, switched_off, tracking_uri
+from gpt1.tracking.address import switched_off, tracking_uri, without_password
 
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1"}
 MLFLOW_PORT = 5000
@@ -51,7 +51,7 @@ def read_addresses() -> Addresses:
     if switched_off():
         return Addresses(prefect, "", None, store)
     if store.startswith(("http://", "https://")):
-        return Addresses(prefect, shown(store), None, store)
+        return Addresses(prefect, without_password(store), None, store)
     port = (
         os.environ.get("GPT1_MLFLOW_PORT")
         or dotenv_values(".env").get("GPT1_MLFLOW_PORT")

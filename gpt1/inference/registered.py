@@ -21,7 +21,13 @@ from gpt1.inference.fields import choices_of, texts_of
 from gpt1.inference.finished import Finished, finished
 from gpt1.params.schema import Params
 from gpt1.tasks.table import Task
-from gpt1.tracking.address import prepare_mlflow, problem, shown, switched_off, tracking_uri
+from gpt1.tracking.address import (
+    prepare_mlflow,
+    problem,
+    switched_off,
+    tracking_uri,
+    without_password,
+)
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.sync import sync
 
@@ -38,7 +44,6 @@ NEEDED = (
     "tokenizers",
     "pydantic",
     "ruamel.yaml",
-    "filelock",
     "python-dotenv",
 )  # what the model's own copy of our code imports
 ROOMS = (
@@ -102,8 +107,9 @@ def all_finished(params: Params) -> list[Finished]:
 
 def serve_command(name: str) -> str:
     """The command that serves a registered model on this machine's own address."""
+    uri = shlex.quote(without_password(tracking_uri()))
     return (
-        f"MLFLOW_TRACKING_URI={shlex.quote(shown(tracking_uri()))} mlflow models serve -m"
+        f"MLFLOW_TRACKING_URI={uri} mlflow models serve -m"
         f" models:/{name}@{BEST} --env-manager local --host 127.0.0.1 --port {PORT}"
     )
 

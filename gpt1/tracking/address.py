@@ -42,7 +42,7 @@ def prepare_mlflow() -> None:
         os.environ.setdefault(key, value)
 
 
-def shown(uri: str) -> str:
+def without_password(uri: str) -> str:
     """An address without the name and password that it may hold."""
     parts = urlsplit(uri)
     return (
@@ -76,8 +76,8 @@ def problem(error: Exception) -> str:
         *(os.environ.get(f"MLFLOW_TRACKING_{key}") for key in ("PASSWORD", "TOKEN")),
     ):
         if secret:
-            reason = reason.replace(secret, shown(secret) if secret == uri else "***")
-    return f"MLflow at {shown(uri)} does not work ({reason[:200]})"
+            reason = reason.replace(secret, without_password(secret) if secret == uri else "***")
+    return f"MLflow at {without_password(uri)} does not work ({reason[:200]})"
 
 
 def warn(text: str) -> None:

@@ -7,12 +7,14 @@ in that one for each seed, and runs for pre-training, zero-shot scores, tables a
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
 
-from filelock import FileLock
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 
 from gpt1.base.files import LOGS, fingerprint
+from gpt1.base.locks import locked
 from gpt1.params.schema import Params
 from gpt1.tracking.address import tracking_uri
 from gpt1.tracking.log import Point, log_path, tags
@@ -34,9 +36,9 @@ class Connection:
         for name in ("alembic", "mlflow"):
             logging.getLogger(name).setLevel(logging.ERROR)
         self.params = params
-        LOGS.mkdir(parents=True, exist_ok=True)
-        self.lock = FileLock(LOGS / "mlflow.lock", timeout=LOCK_SECONDS)
-        with self.lock:  # a fresh sqlite opened by several processes at once can be broken for good
+        with (
+            self.locked()
+        ):  # a fresh sqlite opened by several processes at once can be broken for good
             self.client = MlflowClient(tracking_uri=tracking_uri())
             experiment = self.client.get_experiment_by_name(params.profile)
             self.experiment_id: str = (
@@ -46,6 +48,13 @@ class Connection:
             )
             self.parent_id = self._parent(began)
         self.parent: Run = self.client.get_run(self.parent_id)
+
+    @staticmethod
+    def locked() -> AbstractContextManager[Any]:
+        """A block for this process alone: two that tell of the same run at once can trip over one
+        another.
+        """
+        return locked(LOGS / "mlflow.lock", LOCK_SECONDS)
 
     def _parent(self, began: float | None) -> str:
         values = self.params.model_dump(mode="json")
@@ -87,38 +96,37 @@ class Connection:
 
     def run(self, stage: str, name: str, mark: str, digest: str, began: float | None = None) -> Run:
         """The run of a stage's fingerprint: the one whose results are `digest`, else an unfinished
-        one, else a new one.
+        one, else a new one. To be called in a block of `locked`.
         """
         identity = {"gpt1.stage": stage, "gpt1.name": name, "gpt1.fingerprint": mark}
-        with self.lock:
-            found = self.find(identity)
-            for complete in (digest, None):
-                for run in found:
-                    if run.data.tags.get(COMPLETE) == complete:
-                        return run
-            above, known = self.parent_id, tags(log_path(stage, name))
-            if task := group_of(stage, name):
-                above = self._find_or_create(
-                    run_name(stage, task),
-                    self.group(stage, task),
-                    {PARENT: self.parent_id}
-                    | _source(rerun(stage, task))
-                    | marks_of(self.params, stage, task),
-                    began,
-                    {},
-                )
-            if (commit := known.get("git_commit", "unknown")) != "unknown":
-                known["mlflow.source.git.commit"] = commit
-            return self._create(
-                run_name(stage, name),
-                identity
-                | {PARENT: above}
-                | marks_of(self.params, stage, name)
-                | known
-                | _source(rerun(stage, name)),
+        found = self.find(identity)
+        for complete in (digest, None):
+            for run in found:
+                if run.data.tags.get(COMPLETE) == complete:
+                    return run
+        above, known = self.parent_id, tags(log_path(stage, name))
+        if task := group_of(stage, name):
+            above = self._find_or_create(
+                run_name(stage, task),
+                self.group(stage, task),
+                {PARENT: self.parent_id}
+                | _source(rerun(stage, task))
+                | marks_of(self.params, stage, task),
                 began,
-                stage_params(self.params, stage, name),
+                {},
             )
+        if (commit := known.get("git_commit", "unknown")) != "unknown":
+            known["mlflow.source.git.commit"] = commit
+        return self._create(
+            run_name(stage, name),
+            identity
+            | {PARENT: above}
+            | marks_of(self.params, stage, name)
+            | known
+            | _source(rerun(stage, name)),
+            began,
+            stage_params(self.params, stage, name),
+        )
 
     def group(self, stage: str, task: str) -> dict[str, str]:
         """The tags by which the run of a task, above those of its seeds, is found."""

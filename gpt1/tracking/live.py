@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gpt1.params.schema import Params
-from gpt1.tracking.address import shown, switched_off, tracking_uri, warn
+from gpt1.tracking.address import switched_off, tracking_uri, warn, without_password
 from gpt1.tracking.log import RunLog, log_path
 
 LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `sync`
@@ -105,7 +105,6 @@ class Tracker:
             self.sender.kill()
             already_warned, _ = self.sender.communicate()
             if not already_warned:
-                warn(
-                    f"MLflow at {shown(tracking_uri())} is slow; gpt1 sync adds what it has not got"
-                )
+                uri = without_password(tracking_uri())
+                warn(f"MLflow at {uri} is slow; gpt1 sync adds what it has not got")
         self.sender = None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from gpt1.base.files import stage_folder
+from gpt1.base.files import read_json, stage_folder
 from gpt1.params.schema import Params
 from gpt1.tracking.log import Point
 from gpt1.tracking.names import rerun
@@ -46,6 +46,8 @@ STYLE = (
     " table{border-collapse:collapse} th,td{padding:4px 12px;border-bottom:1px solid"
     " #ccc;text-align:right} th:first-child,td:first-child{text-align:left}"
 )
+DOCUMENT = "page.json"  # a report as data: a list of [kind, field, ...]
+BOLD, BOLD_TAG = re.compile(r"\*\*(.*?)\*\*"), r"<b>\1</b>"
 PAGE_CHARACTERS = 4900  # MLflow keeps 5,000 of a tag
 
 
@@ -99,35 +101,38 @@ def parent_page(params: Params, flow_url: str | None) -> str:
         f" {escape(params.clean.corpus_name)}.\n\nAgain: `gpt1 run`, with params.yaml as on the tab"
         " of parameters. Tables and figures lie among the artifacts."
     )
-    for path in sorted(stage_folder("report").glob("table*/table*.md")):
-        heading, grid = excerpt(path)
-        section = f"\n\n### {heading}\n\n{grid}"
+    for path in sorted(stage_folder("report").glob(f"table*/{DOCUMENT}")):
+        heading, grid = first_grid(path)
+        rows = [grid[0], ["---", *["---:"] * (len(grid[0]) - 1)], *grid[1:]] if grid else []
+        lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        section = f"\n\n### {heading}\n\n{lines}"
         if len(page) + len(section) <= PAGE_CHARACTERS:
             page += section
     return page
 
 
-def excerpt(path: Path) -> tuple[str, str]:
-    """The heading of a report in markdown, and the lines of its first table, as they stand."""
-    text = path.read_text(encoding="utf-8")
-    heading = re.search(r"^#+ *(.*)", text, re.MULTILINE)
-    table = re.search(r"^\|.*(?:\n\|.*)*", text, re.MULTILINE)
-    return heading[1] if heading else path.stem, table[0] if table else ""
+def first_grid(path: Path) -> tuple[str, list[list[str]]]:
+    """The title of a report, and its first table, header first, from the report as data (as
+    gpt1/results/document.py writes it); empty where it has none.
+    """
+    blocks = read_json(path)
+    title = next((text for kind, *_, text in blocks if kind == "heading"), path.parent.name)
+    grids = ([header, *rows] for kind, header, *rest in blocks if kind == "grid" for rows in rest)
+    return title, next(grids, [])
 
 
 def table_page(path: Path) -> str:
     """That table as a page of HTML, which MLflow shows among the artifacts; empty where the report
     has none.
     """
-    heading, grid = excerpt(path)
-    rows = []
-    for line in grid.splitlines():
-        cells = re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", escape(line.strip("|"))).split("|")
-        rows.append([cell.strip() for cell in cells])
-    if not rows:
+    heading, grid = first_grid(path)
+    if not grid:
         return ""
-    header, _, *body = rows
-    tagged = [("th", header), *(("td", row) for row in body)]
+    tagged = [("th", grid[0]), *(("td", row) for row in grid[1:])]
+    rows = (
+        "".join(f"<{tag}>{BOLD.sub(BOLD_TAG, escape(cell))}</{tag}>" for cell in row)
+        for tag, row in tagged
+    )
     return "\n".join(
         (
             "<!doctype html>",
@@ -135,10 +140,7 @@ def table_page(path: Path) -> str:
             f"<style>{STYLE}</style>",
             f"<h1>{escape(heading)}</h1>",
             "<table>",
-            *(
-                "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in row) + "</tr>"
-                for tag, row in tagged
-            ),
+            *(f"<tr>{row}</tr>" for row in rows),
             "</table>",
         )
     )

@@ -38,7 +38,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Result:
+class FinishedRun:
     """One finished run. `final`: its last numbers, for MLflow draws bars of such; `headline`: the
     few to compare runs by; `time` and `began`: seconds since 1970.
     """
@@ -111,7 +111,7 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
     )
 
 
-def finished_results(params: Params) -> Iterator[Result]:
+def finished_results(params: Params) -> Iterator[FinishedRun]:
     """Every finished pre-training, fine-tuning and ablation (one for each seed), zero-shot curve,
     table and figure.
 
@@ -176,7 +176,7 @@ def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[
 
 def _trained(
     stage: str, name: str, folder: Path, numbers: Mapping[str, Any], headline: dict[str, float]
-) -> Result:
+) -> FinishedRun:
     """A run with a curve: with the times of its log where the log tells of this very curve."""
     curve, path = folder / "curve.jsonl", log_path(stage, name)
     values = [parse_json(line) for line in curve.read_text(encoding="utf-8").splitlines()]
@@ -199,7 +199,7 @@ def _trained(
     ]
     began = float(header["time"]) if header else None
     system = [] if began is None else machine_points(read_objects(machine_path(stage, name)), began)
-    return Result(
+    return FinishedRun(
         stage,
         name,
         header.get("fingerprint", digest),
@@ -214,7 +214,7 @@ def _trained(
     )
 
 
-def _zero_shot(path: Path) -> Result:
+def _zero_shot(path: Path) -> FinishedRun:
     """A network's zero-shot scores over its pre-training, as a curve."""
     scores, network, time = read_json(path), path.parent.name, path.stat().st_mtime
     points: list[Point] = [
@@ -222,7 +222,7 @@ def _zero_shot(path: Path) -> Result:
         for shot in scores["snapshots"]
     ]
     last = {name: points[-1][name] for name in scores["sets"]}
-    return Result(
+    return FinishedRun(
         "zero_shot",
         network,
         digest := fingerprint(scores),
@@ -236,7 +236,7 @@ def _zero_shot(path: Path) -> Result:
     )
 
 
-def _table(params: Params, metrics: Path) -> Result:
+def _table(params: Params, metrics: Path) -> FinishedRun:
     """A table or figure of the report: its numbers by dotted names, its files as artifacts."""
     folder = metrics.parent
     numbers = _numbers(read_json(metrics))
@@ -247,7 +247,7 @@ def _table(params: Params, metrics: Path) -> Result:
     )
     digest = fingerprint({path.name: sha256_file(path) for path in files})
     means = {key: value for key, value in numbers.items() if key.endswith(".mean")}
-    return Result(
+    return FinishedRun(
         "report",
         folder.name,
         fingerprint([params.model_dump(mode="json"), digest]),  # of one set of parameters

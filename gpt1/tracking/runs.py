@@ -9,8 +9,8 @@ from gpt1.tracking.connection import COMPLETE, Connection
 from gpt1.tracking.datasets import data_sets, source_fingerprints
 from gpt1.tracking.log import FLOW_RUN_URL, tokens_by_update
 from gpt1.tracking.names import group_of
-from gpt1.tracking.pages import group_page, parent_page, run_page, table_page
-from gpt1.tracking.results import Group, Result
+from gpt1.tracking.pages import DOCUMENT, group_page, parent_page, run_page, table_page
+from gpt1.tracking.results import FinishedRun, Group
 
 NOTE = "mlflow.note.content"
 MACHINE = {"cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty"}  # also on the parent
@@ -37,7 +37,7 @@ class MLflow(Connection):
         self.machines: dict[str, set[str]] = {}
         self.ended: dict[tuple[str, str | None], float] = {}
 
-    def project(self, result: Result) -> str:
+    def project(self, result: FinishedRun) -> str:
         """Bring the run of a finished result up to date, sending nothing where it already is;
         returns its id.
         """
@@ -80,13 +80,13 @@ class MLflow(Connection):
         self.headlines |= news
         return run_id
 
-    def _log_artifacts(self, run_id: str, result: Result) -> None:
+    def _log_artifacts(self, run_id: str, result: FinishedRun) -> None:
         """Files of a result; those of the report on the parent too, a table also as a page."""
         for path in result.artifacts:
             self.client.log_artifact(run_id, str(path))
             if result.stage == "report":
                 self.client.log_artifact(self.parent_id, str(path), result.name)
-                if path.name == f"{result.name}.md" and (page := table_page(path)):
+                if path.name == DOCUMENT and (page := table_page(path)):
                     self.client.log_text(self.parent_id, page, f"{result.name}/{result.name}.html")
 
     def project_group(self, group: Group) -> None:

@@ -79,13 +79,12 @@ def sync(params: Params) -> int:
     try:
         mlflow = open_mlflow(params, min(began, default=None))
         for result in results:
-            # one at a time: two that tell of the same run at once can trip over one another
-            with mlflow.lock:
+            with mlflow.locked():
                 runs[f"{result.stage} {result.name}"] = mlflow.project(result)
         for group in groups:
-            with mlflow.lock:
+            with mlflow.locked():
                 mlflow.project_group(group)
-        with mlflow.lock:
+        with mlflow.locked():
             mlflow.finish()
         write_json(
             RUNS, {"experiment": mlflow.experiment_id, "all": mlflow.parent_id, "runs": runs}
@@ -106,7 +105,7 @@ def follow() -> None:
     os.nice(10)
     pipe = os.fdopen(0, "rb", buffering=0)
     request = parse_json(pipe.readline())
-    sender = _LogSender(
+    sender = LogSender(
         request["stage"], request["name"], validate(request["params"]), request["fingerprint"]
     )
     ended, warned, works = False, False, True
@@ -131,7 +130,7 @@ def follow() -> None:
         ended = ended or bool(select.select([pipe], [], [], wait)[0])
 
 
-class _LogSender:
+class LogSender:
     """Sends what was added to a log since the last time; opens MLflow when it is first needed."""
 
     def __init__(self, stage: str, name: str, params: Params, mark: str) -> None:
@@ -165,7 +164,8 @@ class _LogSender:
         sent = set()
         if self.mlflow is None:  # afterwards the log holds no point twice
             mlflow = open_mlflow(self.params, self.began or None)
-            run = mlflow.run(self.stage, self.name, self.mark, "", self.began or None)
+            with mlflow.locked():
+                run = mlflow.run(self.stage, self.name, self.mark, "", self.began or None)
             sent, self.run_id = mlflow.sent(run), run.info.run_id
             mlflow.client.update_run(self.run_id, "RUNNING")
             self.mlflow = mlflow

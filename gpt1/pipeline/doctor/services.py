@@ -14,7 +14,13 @@ from urllib.parse import urlsplit
 
 from gpt1.pipeline.doctor.finding import Finding
 from gpt1.pipeline.settings import setting
-from gpt1.tracking.address import SQLITE, refuse_broken_sqlite, shown, switched_off, tracking_uri
+from gpt1.tracking.address import (
+    SQLITE,
+    refuse_broken_sqlite,
+    switched_off,
+    tracking_uri,
+    without_password,
+)
 
 PREFECT = "http://127.0.0.1:4200/api"
 MLFLOW_PORT = "5000"
@@ -88,7 +94,7 @@ def service(
             "do",
             f"{name}: no answer from {host}:{port} within {ANSWER_SECONDS:.0f} s",
             "start it there, or take its address out of .env, so that make serve starts one here"
-            f" ({shown(health)})",
+            f" ({without_password(health)})",
         )
     if not listens(port):
         return Finding("ports", "ok", f"{name}: port {port} is free (make serve starts it)")
@@ -126,7 +132,7 @@ def mlflow_database() -> list[Finding]:
         ]
     uri = tracking_uri()
     if not uri.startswith(SQLITE):
-        return [Finding("MLflow", "ok", f"runs are sent to {shown(uri)}")]
+        return [Finding("MLflow", "ok", f"runs are sent to {without_password(uri)}")]
     path = Path(uri.removeprefix(SQLITE).partition("?")[0])
     try:
         refuse_broken_sqlite(uri)
