@@ -190,7 +190,7 @@ def task_rows() -> Any:
 
 
 def read_task(name: str, folder: str = "raw") -> None:
-    from gpt1.inference.official import read_official
+    from gpt1.inference.evaluation import read_official
     from gpt1.sources.acquire import copy
     from gpt1.sources.find import find_files
     from gpt1.tasks.readers import read_split, splits_to_read

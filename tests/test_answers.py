@@ -20,9 +20,9 @@ from gpt1.base.errors import UserError
 from gpt1.commands.evaluate import evaluate
 from gpt1.commands.predict import predict, printable
 from gpt1.corpus.bpe import Vocabulary
+from gpt1.inference.evaluation import read_official
 from gpt1.inference.fields import example_from_line, example_from_record, make_example
 from gpt1.inference.finished import finished
-from gpt1.inference.official import read_official
 from gpt1.inference.registered import ROOMS
 from gpt1.inference.saved import answer, load_model
 from gpt1.model.dropout import NO_DROPOUT

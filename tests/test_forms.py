@@ -19,7 +19,7 @@ from pyarrow import parquet
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.official import read_official
+from gpt1.inference.evaluation import read_official
 from gpt1.params.schema import Task as TaskRow
 from gpt1.params.yaml import read_yaml
 from gpt1.sources.acquire import copy, locate

@@ -21,7 +21,7 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.inference import scores
 from gpt1.inference.loading import threads_for
-from gpt1.inference.texts import readable, stop_ids, whole_words
+from gpt1.inference.request import readable, stop_ids, whole_words
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights

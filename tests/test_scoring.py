@@ -15,7 +15,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from gpt1.base.errors import UserError
 from gpt1.inference import scores
 from gpt1.inference.cache import window_start
-from gpt1.inference.perplexity import foretold, log_probabilities, windows
+from gpt1.inference.perplexity import log_probabilities, perplexities, windows
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
@@ -83,12 +83,12 @@ def test_perplexity_by_hand():
     """Four tokens of probability 1/2, 1/4, 1/8, 1/8, which make two words: 2^(9/4) a token, 2^(9/2)
     a word.
     """
-    found = foretold(np.log([1 / 2, 1 / 4, 1 / 8, 1 / 8]), 0.5)
+    found = perplexities(np.log([1 / 2, 1 / 4, 1 / 8, 1 / 8]), 0.5)
     assert found.tokens == 4
     assert found.loss == pytest.approx(9 / 4 * math.log(2))
     assert (found.per_token, found.per_word) == pytest.approx((2**2.25, 2**4.5))
     with pytest.raises(ValueError, match="0 tokens"):
-        foretold(np.zeros(0), 0.5)
+        perplexities(np.zeros(0), 0.5)
 
 
 def test_scores_are_the_libraries():

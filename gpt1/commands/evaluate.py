@@ -46,10 +46,15 @@ def evaluate(
     import sys
 
     from gpt1.base.files import stage_folder
+    from gpt1.inference.evaluation import (
+        answer_all,
+        read_official,
+        record,
+        scores,
+        write_predictions,
+    )
     from gpt1.inference.finished import finished
-    from gpt1.inference.official import read_official
     from gpt1.inference.saved import load_model
-    from gpt1.inference.scoring import answer_all, record, scores, write_predictions
     from gpt1.params.schema import read_params
 
     done = finished(read_params(), task)

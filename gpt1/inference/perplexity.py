@@ -93,7 +93,7 @@ def target_log_probabilities(
     return found_s
 
 
-class Foretold(NamedTuple):
+class Perplexity(NamedTuple):
     """Tokens that were foretold, the loss in nats for each, and perplexity for each token and each
     word.
     """
@@ -104,7 +104,7 @@ class Foretold(NamedTuple):
     per_word: float
 
 
-def foretold(log_probabilities_t: Floats, words_per_token: float) -> Foretold:
+def perplexities(log_probabilities_t: Floats, words_per_token: float) -> Perplexity:
     """Perplexities from the tokens' log-probabilities: exp(loss), and exp(loss / words_per_token):
     a word's tokens multiply.
 
@@ -116,6 +116,6 @@ def foretold(log_probabilities_t: Floats, words_per_token: float) -> Foretold:
             " words for each"
         )
     loss = -float(log_probabilities_t.sum()) / len(log_probabilities_t)
-    return Foretold(
+    return Perplexity(
         len(log_probabilities_t), loss, math.exp(loss), math.exp(loss / words_per_token)
     )

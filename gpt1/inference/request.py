@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError
+from gpt1.corpus.bpe import LINE_END, UNKNOWN, WORD_END, Vocabulary
 from gpt1.corpus.clean import NEWLINE, Cleaner
 from gpt1.inference import beam
 from gpt1.inference.beam import Beam
 from gpt1.inference.decode import Draw, Limits
 from gpt1.inference.loading import LanguageModel
-from gpt1.inference.perplexity import foretold, log_probabilities
+from gpt1.inference.perplexity import log_probabilities, perplexities
 from gpt1.inference.scores import NO_WORDNET, find_wordnet, score
-from gpt1.inference.texts import never_generated, readable, stop_ids
 
 WINDOWS_AT_ONCE = 8
 
@@ -187,8 +187,42 @@ def text_perplexity(model: LanguageModel, text: str) -> dict[str, Any]:
             f"expected a text of two tokens or more with words in it, found {len(ids)} tokens,"
             f" {counted} words"
         )
-    found = foretold(
+    found = perplexities(
         log_probabilities(model.network, ids, model.vocabulary.size, WINDOWS_AT_ONCE),
         counted / len(ids),
     )
     return {**found._asdict(), "words": counted}
+
+
+def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
+    """Words with blanks between and line breaks where the text has them; nothing that could steer a
+    terminal.
+    """
+    lines = (" ".join(line.split()) for line in vocabulary.decode(ids).split("\n"))
+    return "".join(
+        character
+        for character in "\n".join(lines).strip("\n")
+        if character.isprintable() or character == "\n"
+    )
+
+
+def whole_words(vocabulary: Vocabulary, ids: Sequence[int]) -> list[int]:
+    """The ids up to the last that ends a word; all where none does."""
+    ends = [
+        place for place, id_ in enumerate(ids, start=1) if vocabulary.pieces[id_].endswith(WORD_END)
+    ]
+    return list(ids[: ends[-1]] if ends else ids)
+
+
+def never_generated(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Ids of the vocabulary that stand for no text: the unknown piece."""
+    return (vocabulary.pieces.index(UNKNOWN),)
+
+
+def stop_ids(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """The run of ids of a stop: `\\\\n` or a line break is the line's end, all else is encoded as
+    text. () where nothing is left of it.
+    """
+    if text in ("\n", "\\n"):
+        return (vocabulary.pieces.index(LINE_END),)
+    return tuple(vocabulary.encode(text))

@@ -12,16 +12,15 @@ from gpt1.corpus.shards import Shards
 from gpt1.inference.beam import Beam, go_on
 from gpt1.inference.decode import Draw, Limits, Sample
 from gpt1.inference.loading import LanguageModel
-from gpt1.inference.perplexity import foretold, log_probabilities
-from gpt1.inference.request import encode_prompts
+from gpt1.inference.perplexity import log_probabilities, perplexities
+from gpt1.inference.request import encode_prompts, never_generated, readable, whole_words
 from gpt1.inference.scores import score
-from gpt1.inference.texts import never_generated, readable, whole_words
 from gpt1.params.schema import Generate
 
 DIGITS = 6  # of what is written: the last ones differ from one kind of core to another
 
 
-class Prompt(NamedTuple):
+class SamplePrompt(NamedTuple):
     """Where a prompt comes from, its ids, and what really follows it (none where nobody knows)."""
 
     origin: str
@@ -47,7 +46,7 @@ def book_tokens(shards: Shards, book: dict[str, Any], count: int) -> list[int]:
     return ids
 
 
-def openings(model: LanguageModel, shards: Shards, section: Generate) -> list[Prompt]:
+def openings(model: LanguageModel, shards: Shards, section: Generate) -> list[SamplePrompt]:
     """Openings of held-out books, evenly spread over those that are long enough, each cut after a
     word, and what follows it.
     """
@@ -62,7 +61,7 @@ def openings(model: LanguageModel, shards: Shards, section: Generate) -> list[Pr
         ids = book_tokens(shards, book, section.prompt_tokens + section.tokens)
         opening = whole_words(model.vocabulary, ids[: section.prompt_tokens])
         reference = whole_words(model.vocabulary, ids[len(opening) : len(opening) + section.tokens])
-        found.append(Prompt(f"held-out book {book['name']}", opening, reference))
+        found.append(SamplePrompt(f"held-out book {book['name']}", opening, reference))
     return found
 
 
@@ -83,7 +82,7 @@ def heldout_perplexity(
     scores = [
         log_probabilities(model.network, ids, model.vocabulary.size, rows_at_once) for ids in texts
     ]
-    found = foretold(np.concatenate(scores), shards.words_per_token("heldout"))
+    found = perplexities(np.concatenate(scores), shards.words_per_token("heldout"))
     if not math.isfinite(found.loss):
         raise UserError(
             f"the weights give a held-out loss of {found.loss}: pre-training has diverged; lower"
@@ -114,7 +113,7 @@ def decodings(section: Generate) -> dict[str, tuple[Draw | Beam | None, str]]:
 
 
 def score_samples(
-    model: LanguageModel, prompts: list[Prompt], samples: dict[str, list[list[Sample]]]
+    model: LanguageModel, prompts: list[SamplePrompt], samples: dict[str, list[list[Sample]]]
 ) -> dict[str, Any]:
     """BLEU, ROUGE and METEOR (words and stems) of each decoding against what the books go on with,
     and the signatures.
@@ -151,7 +150,9 @@ def make_samples(
         )
     perplexity = heldout_perplexity(model, shards, section, rows_at_once)
     own = encode_prompts(model, section.prompts, "generate.prompts in params.yaml, number")
-    prompts = [Prompt("params.yaml", ids, []) for ids in own] + openings(model, shards, section)
+    prompts = [SamplePrompt("params.yaml", ids, []) for ids in own] + openings(
+        model, shards, section
+    )
     limits = Limits(section.tokens, (), never_generated(vocabulary), vocabulary.size)
     ways = decodings(section)
     samples = {

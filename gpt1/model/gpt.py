@@ -165,13 +165,13 @@ class Block(nn.Module):
             )
         else:
             scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
-            shares_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
+            probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
             if masks is None:
-                mixed_bhtd = shares_bhtt @ value_bhtd
+                mixed_bhtd = probabilities_bhtt @ value_bhtd
             else:
                 assert masks.attention_bhtt is not None
                 mixed_bhtd = (
-                    torch.where(masks.attention_bhtt, shares_bhtt, 0.0)
+                    torch.where(masks.attention_bhtt, probabilities_bhtt, 0.0)
                     @ value_bhtd
                     * scale(masks.rate)
                 )

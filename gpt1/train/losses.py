@@ -140,7 +140,9 @@ def _normalise(logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradient
         logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
         losses.append(-logs_mv.gather(1, targets).squeeze(1))
         if gradients:
-            shares_mv = logs_mv.exp_()
-            shares_mv.scatter_add_(1, targets, torch.full_like(weights, -1.0, dtype=torch.float32))
-            block_mv.copy_(shares_mv.mul_(weights))
+            probabilities_mv = logs_mv.exp_()
+            probabilities_mv.scatter_add_(
+                1, targets, torch.full_like(weights, -1.0, dtype=torch.float32)
+            )
+            block_mv.copy_(probabilities_mv.mul_(weights))
     return torch.cat(losses)

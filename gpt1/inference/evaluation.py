@@ -1,16 +1,24 @@
-"""A file in one of the official formats of a task, whichever it is: its examples, and what could
-not be read.
+"""A saved model on a file in one of its task's official formats, whichever it is: its examples, and
+what could not be read; the task's metrics where it has labels, predictions in any case.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import writing
+from gpt1.inference.saved import Answer, TaskModel
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.layouts import Format, Jsonl, Tsv
+from gpt1.tasks.metrics import majority_score, score, standard_error
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 from gpt1.tasks.table import Task
 
@@ -100,3 +108,81 @@ def _read(path: Path, form: Format, task: Task) -> OfficialFile:
         left_out["no gold label"] += len(examples) - len(gold)
     labelled = form.label is not None and bool(gold)
     return OfficialFile(gold if labelled else examples, labelled, dict(unreadable), dict(+left_out))
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric in the paper's units (times 100): the model's, one standard error of it, and what an
+    answer that looks at no input gets.
+    """
+
+    metric: str
+    value: float
+    standard_error: float
+    blind: float
+
+
+def answer_all(model: TaskModel, file: OfficialFile) -> list[Answer]:
+    """The answers to a file's examples, in order, with a bar on a terminal."""
+    return list(
+        tqdm(
+            model.answers(file.examples),
+            total=len(file.examples),
+            unit="example",
+            leave=False,
+            disable=not sys.stderr.isatty(),
+        )
+    )
+
+
+def scores(task: Task, file: OfficialFile, answers: list[Answer]) -> list[Score]:
+    """The task's metrics of the answers; none where the file has no labels."""
+    if not file.labelled:
+        return []
+    if task.target == "score":
+        labels, found = (
+            np.array([one.label for one in file.examples]),
+            np.array([one.score for one in answers], dtype=np.float64),
+        )
+    else:
+        labels = np.array([int(one.label) for one in file.examples])
+        found = np.array([task.labels.index(str(one.label)) for one in answers])
+    return [
+        Score(
+            metric,
+            100 * score(metric, labels, found),
+            100 * standard_error(metric, labels, found),
+            100 * majority_score(metric, labels),
+        )
+        for metric in (task.metric, task.second_metric)
+        if metric
+    ]
+
+
+def write_predictions(path: Path, task: Task, answers: list[Answer]) -> None:
+    """A tab-separated file: the readable row's number from 0, the answer as the task's files write
+    it, the probabilities.
+    """
+    names = list(answers[0].probabilities)
+    values = dict(zip(task.labels, task.values or task.labels, strict=True))
+    with writing(path) as file:
+        file.write("\t".join(("index", "prediction", *(f"p({name})" for name in names))) + "\n")
+        for index, one in enumerate(answers):
+            said = f"{one.score:.6f}" if one.score is not None else values[str(one.label)]
+            file.write(
+                "\t".join((str(index), said, *(f"{one.probabilities[name]:.6f}" for name in names)))
+                + "\n"
+            )
+
+
+def record(task: Task, seed: int, file: OfficialFile, found: list[Score]) -> dict[str, Any]:
+    """The outcome as plain values, for programs."""
+    return {
+        "task": task.name,
+        "seed": seed,
+        "examples": len(file.examples),
+        "labelled": file.labelled,
+        "unreadable": file.unreadable,
+        "left_out": file.left_out,
+        "scores": {one.metric: vars(one) for one in found},
+    }
