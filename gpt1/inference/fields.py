@@ -45,19 +45,8 @@ def make_example(
     """
     texts = [text for text in (first, second) if text is not None]
     if first is None or len(texts) != texts_of(task) or len(choices) != choices_of(task):
-        found = (
-            ", ".join(
-                (
-                    *(
-                        name
-                        for name, text in (("first", first), ("second", second))
-                        if text is not None
-                    ),
-                    *((f"{len(choices)} choices",) if choices else ()),
-                )
-            )
-            or "nothing"
-        )
+        given = {"first": first, "second": second, f"{len(choices)} choices": choices or None}
+        found = ", ".join(name for name, value in given.items() if value is not None) or "nothing"
         raise UserError(
             f"{where}: expected {fields_of(task)} for {task.name}, found {found}; give these fields"
             " and no others"

@@ -93,12 +93,8 @@ def heldout_perplexity(
 
 def decodings(section: Generate) -> dict[str, tuple[Draw | Beam | None, str]]:
     """How each kind of sample is made, for the decoder and in words."""
-    temperature, top_k, top_p, seed = (
-        section.temperature,
-        section.top_k,
-        section.top_p,
-        section.seed,
-    )
+    temperature, top_k = section.temperature, section.top_k
+    top_p, seed = section.top_p, section.seed
     return {
         "greedy": (None, "the likeliest token each time"),
         "beam": (

@@ -120,9 +120,7 @@ def by_length(examples: Examples, rows: Integers) -> Integers:
     return rows[np.argsort(examples.lengths(rows).max(axis=1), kind="stable")]
 
 
-def shares(
-    rows: npt.NDArray[np.int64], rank: int, processes: int, micro_batch: int
-) -> list[npt.NDArray[np.int64]]:
+def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
     """One process's part of a global batch in micro-batches of at most `micro_batch` rows, of
     nearly equal size.
 

@@ -21,13 +21,10 @@ def torch_variables(environment: Mapping[str, str]) -> dict[str, str]:
     Where one launcher has started another, the inner one's hold. Raises UserError where some are
     missing or make no sense.
     """
-    if "RANK" in environment or "WORLD_SIZE" in environment:
-        found = _of_torch(environment)
-    elif "OMPI_COMM_WORLD_SIZE" in environment:
-        found = _of_open_mpi(environment)
-    else:
-        found = _of_slurm(environment)
-    if found:
+    of_torch = "RANK" in environment or "WORLD_SIZE" in environment
+    of_open_mpi = "OMPI_COMM_WORLD_SIZE" in environment
+    read = _of_torch if of_torch else _of_open_mpi if of_open_mpi else _of_slurm
+    if found := read(environment):
         rank, processes, _ = (_number(found, name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
         for name in ("LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"):
             if _number(found, name) == 0:
@@ -45,10 +42,8 @@ def torch_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _of_torch(environment: Mapping[str, str]) -> dict[str, str]:
     processes = _number(environment, "WORLD_SIZE")
-    _number(environment, "RANK")
-    if processes > 1:
-        for name in ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
-            _value(environment, name)
+    for name in ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if processes > 1 else ():
+        _value(environment, name)
     local = environment.get("LOCAL_WORLD_SIZE") or environment.get("LOCAL_SIZE") or str(processes)
     hosts = environment.get("GROUP_WORLD_SIZE") or environment.get("CROSS_SIZE") or "1"
     names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -69,14 +64,10 @@ def _of_open_mpi(environment: Mapping[str, str]) -> dict[str, str]:
     }
     found = {name: str(_number(environment, theirs)) for name, theirs in names.items()}
     hosts = -(-int(found["WORLD_SIZE"]) // max(1, int(found["LOCAL_WORLD_SIZE"])))
-    one_host = hosts == 1
+    addresses = {"MASTER_ADDR": "127.0.0.1", **environment} if hosts == 1 else environment
     return found | {
         "GROUP_WORLD_SIZE": str(hosts),
-        "MASTER_ADDR": (
-            environment.get("MASTER_ADDR", "127.0.0.1")
-            if one_host
-            else _value(environment, "MASTER_ADDR")
-        ),
+        "MASTER_ADDR": _value(addresses, "MASTER_ADDR"),
         "MASTER_PORT": environment.get("MASTER_PORT", str(FIRST_PORT)),
     }
 

@@ -55,18 +55,16 @@ class ShardedAdam:
         return norm
 
     def gather(self, wanted: bool) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Whole weights and moments, on the CPU, of all shares; empty where not wanted."""
-        from deepspeed.utils import safe_get_full_fp32_param, safe_get_full_optimizer_state
+        """The weights, and the whole moments of all shares on the CPU; empty where not wanted."""
+        from deepspeed.utils import safe_get_full_optimizer_state
 
-        weights, moments = dict[str, Tensor](), dict[str, Tensor]()
-        for name, parameter in self.engine.module.named_parameters():
-            weight = safe_get_full_fp32_param(parameter)
-            averages = [safe_get_full_optimizer_state(parameter, moment) for moment in MOMENTS]
-            if wanted:
-                weights[name] = weight.cpu()
-                for moment, average in zip(MOMENTS, averages, strict=True):
+        weights, moments = dict(self.engine.module.named_parameters()), dict[str, Tensor]()
+        for name, parameter in weights.items():
+            for moment in MOMENTS:  # all processes ask, one keeps
+                average = safe_get_full_optimizer_state(parameter, moment)
+                if wanted:
                     moments[f"{moment}.{name}"] = average.cpu()
-        return weights, moments
+        return (weights, moments) if wanted else ({}, {})
 
     @torch.no_grad()
     def scatter(

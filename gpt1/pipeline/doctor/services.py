@@ -21,6 +21,7 @@ from gpt1.tracking.address import (
     tracking_uri,
     without_password,
 )
+from gpt1.train.launch import free_port
 
 PREFECT = "http://127.0.0.1:4200/api"
 MLFLOW_PORT = "5000"
@@ -111,13 +112,6 @@ def listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(ANSWER_SECONDS)
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    """A port that nothing listens at now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def mlflow_database() -> list[Finding]:
