@@ -78,7 +78,7 @@ def count(split: Split, index: Index, found: Mapping[int, str]) -> tuple[Row, li
             first = min(hits)
             worst.append(
                 Worst(
-                    split.task, split.split, number, of, len(hits), index.said[first], found[first]
+                    split.task, split.split, number, of, len(hits), index.words(first), found[first]
                 )
             )
     row = Row(
