@@ -55,7 +55,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "read_json",
         "sha256_file",
         "stage_folder",
-        "sync_folder",
+        "sync_file",
         "write_json",
         "writing",
         "writing_folder",

@@ -24,9 +24,11 @@ def stage_folder(stage: str, *parts: str) -> Path:
     return DATA.joinpath(stage, *parts)
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's own entries to disk, so that a rename in it survives a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_file(path: Path) -> None:
+    """Flush a file's bytes, or a folder's own entries, to disk, so that they, or a rename in it,
+    survive a power cut.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -49,7 +51,7 @@ def writing(path: Path, mode: str = "w") -> Iterator[Any]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        sync_folder(path.parent)
+        sync_file(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -72,12 +74,11 @@ def writing_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         for path in temporary.rglob("*"):
             if path.is_file():
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
+                sync_file(path)
         if folder.exists():
             shutil.rmtree(folder)
         temporary.replace(folder)
-        sync_folder(folder.parent)
+        sync_file(folder.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import telling
-from gpt1.demo.fields import FIELDS
+from gpt1.demo.lexicon import FIELDS
 from gpt1.demo.qualities import ALL
 from gpt1.demo.telling import (
     ASKING_ABOUT,

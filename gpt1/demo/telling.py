@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import qualities
-from gpt1.demo.words import lines
+from gpt1.demo.lexicon import lines
 
 
 class Fact(NamedTuple):

@@ -2,18 +2,16 @@
 checked before they count as there.
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from time import sleep
 
 from gpt1.base.errors import TemporaryError, UserError
-from gpt1.base.files import sync_folder
+from gpt1.base.files import sync_file
 from gpt1.base.locks import locked
 from gpt1.sources.addresses import Remote
-from gpt1.sources.cache import difference, expected, record
-from gpt1.sources.partial import Partial
+from gpt1.sources.cache import Partial, difference, expected, record
 from gpt1.sources.transfer import FaultError, Terms, connected, transfer
 
 ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
@@ -88,7 +86,7 @@ def from_any(source: str, remote: Remote, partial: Partial, terms: Terms) -> str
         record(terms.cache, source, remote, partial.path, address)
         partial.path.replace(partial.path.with_name(remote.name))
         partial.drop()
-        sync_folder(partial.path.parent)
+        sync_file(partial.path.parent)
         return address
     kind, cure = (
         (TemporaryError, "try again later, what came is kept; or")
@@ -139,12 +137,6 @@ def from_one(source: str, remote: Remote, address: str, partial: Partial, terms:
             terms.tell(f"{remote.name}: {fault}; again in {pause:g} s")
         sleep(pause)
         wait = min(2 * wait, patience.longest_wait_seconds)
-
-
-def sync_file(path: Path) -> None:
-    """Flush a file's bytes to disk, so that its new name survives a power cut only with them."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def row_of(remote: Remote) -> dict[str, object]:
