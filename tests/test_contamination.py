@@ -18,7 +18,7 @@ from gpt1.corpus.clean import Cleaner
 from gpt1.params.yaml import read_yaml
 from gpt1.tasks.contamination import index as index_module
 from gpt1.tasks.contamination.index import Index, make_index, search
-from gpt1.tasks.contamination.table import Split, count, markdown
+from gpt1.tasks.contamination.overlap import EvaluatedSplit, count, markdown
 
 ROOT = Path(__file__).parent.parent
 WORDS = ("ba", "é", "n't", "42", ",", "\n", '"', "-")  # the last four are no words
@@ -115,7 +115,7 @@ def test_the_table_by_hand() -> None:
     runs = {index.words(run): run for run in range(len(index.first))}
     assert set(runs) == {"a b c", "b c d", "c d e", "q r s", "c d z"}
     found = {runs["b c d"]: "one|two.txt", runs["c d e"]: "two"}
-    split = Split("Task", "test", True, [[0, 1], [1], [2, 0], [3], [0], [4]])
+    split = EvaluatedSplit("Task", "test", True, [[0, 1], [1], [2, 0], [3], [0], [4]])
     row, worst = count(split, index, found)
     assert (
         row.examples,
@@ -135,7 +135,7 @@ def test_the_table_by_hand() -> None:
 
 def test_a_book_s_name_cannot_break_the_table() -> None:
     index = make_index(["a b c"], 3)
-    row, worst = count(Split("T", "dev", False, [[0]]), index, {0: "<b>\x1b[31m`x`|#y\n"})
+    row, worst = count(EvaluatedSplit("T", "dev", False, [[0]]), index, {0: "<b>\x1b[31m`x`|#y\n"})
     assert "\\<b\\>\\[31m\\`x\\`\\|\\#y |\n" in markdown([row], worst, 3, "c", 1)
 
 

@@ -21,7 +21,7 @@ from gpt1.demo.files import SIZES, write_world
 from gpt1.demo.lexicon import FIELDS
 from gpt1.demo.qualities import ALL
 from gpt1.demo.sides import clauses
-from gpt1.demo.telling import TELLINGS, Fact, fill, show, tell, with_articles
+from gpt1.demo.telling import TELLINGS, Fact, clause_of, fill, show, with_articles
 from gpt1.demo.town import Event
 
 ROOT = Path(__file__).parents[1]
@@ -171,7 +171,7 @@ def test_no_word_tells_two_qualities_or_two_places() -> None:
 
 def test_a_pronoun_stands_in_its_case() -> None:
     fact = Fact("courage", "Anna's aunt", "brave")
-    assert tell(fact, 0, "she") == "she was brave"
+    assert clause_of(fact, 0, "she") == "she was brave"
     assert show(fact, 3, "she") == "nothing could frighten her"
     assert (
         fill("what a {v} {w} {one} {s} was", "x", "he", v="brave", w="bold", one="man")

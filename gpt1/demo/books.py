@@ -30,7 +30,7 @@ class Book(NamedTuple):
     events: list[Event]
 
 
-def page(scene: Scene) -> None:
+def write_page(scene: Scene) -> None:
     """One part of a day: what somebody or something is like, talk about it, what happens, where
     people go, and how they feel.
     """
@@ -53,7 +53,7 @@ def write_book(seed: str, pages: int) -> Book:
         scene = Scene(town, chance)
         if number % 5 == 0:
             happenings.weather(scene)
-        page(scene)
+        write_page(scene)
         paragraphs.append(" ".join(scene.sentences))
         statements += scene.statements
     return Book(

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from gpt1.demo import lexicon
 from gpt1.demo.qualities import ALL, OF_PEOPLE, opposite, pole_of
-from gpt1.demo.telling import OF_QUALITY, Fact, synonym, tell
+from gpt1.demo.telling import OF_QUALITY, Fact, clause_of, synonym
 from gpt1.demo.town import Town
 
 Row = TypeVar("Row", bound=tuple[object, ...])
@@ -61,7 +61,7 @@ class Side(NamedTuple):
         """The fact in a wording of this side; by the chance `shown` without naming the quality."""
         if self.chance.random() < shown:
             return self.wording(pole_of(fact.kind, fact.value).signs).format(s=fact.subject)
-        return tell(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
+        return clause_of(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
 
 
 class Portrait(NamedTuple):

@@ -8,7 +8,7 @@ from gpt1.demo.happenings import GIVING, MOOD_TEMPLATES, OPINION_TEMPLATES, opin
 from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS
 from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import Side, draw_portrait
-from gpt1.demo.telling import sentence, tell
+from gpt1.demo.telling import clause_of, sentence
 from gpt1.demo.town import PERSON_KINDS, THING_KINDS
 
 
@@ -95,7 +95,7 @@ def _clause(side: Side) -> str:
         )
     if choice == 2:
         kinds, subjects = chance.choice(((THING_KINDS, town.things), (PERSON_KINDS, town.people)))
-        return tell(
+        return clause_of(
             town.fact(chance.choice(kinds), chance.choice(subjects)),
             chance.randrange(side.number, 8, 2),
         )

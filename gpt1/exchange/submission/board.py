@@ -5,7 +5,7 @@ prediction), and what of a file its server would refuse.
 import re
 from dataclasses import dataclass
 
-from gpt1.tasks.rows import shown
+from gpt1.tasks.rows import quoted
 
 HEADER = "index\tprediction"
 DECIMALS = 3  # of STS-B's scores, as GLUE's authors write them
@@ -86,8 +86,8 @@ def wrong_in(file: BoardFile, content: bytes) -> str | None:
         )
     if lines[0] != HEADER:
         return (
-            f"line 1: expected the header {HEADER!r}, found {shown(lines[0])}; write it so, one tab"
-            " between the columns and line ends of LF alone"
+            f"line 1: expected the header {HEADER!r}, found {quoted(lines[0])}; write it so, one"
+            " tab between the columns and line ends of LF alone"
         )
     wanted = " or ".join(file.words) or f"a number from {LOWEST:g} to {HIGHEST:g}"
     rows = lines[1:]
@@ -95,8 +95,8 @@ def wrong_in(file: BoardFile, content: bytes) -> str | None:
         start, _, answer = row.partition("\t")
         if start != str(index) or not (answer in file.words if file.words else _is_score(answer)):
             return (
-                f"line {index + 2}: expected {index}, a tab and {wanted}, found {shown(row)}; write"
-                " such a row for every row of the official test file, in its order"
+                f"line {index + 2}: expected {index}, a tab and {wanted}, found {quoted(row)};"
+                " write such a row for every row of the official test file, in its order"
             )
     if len(rows) != file.rows:
         return (

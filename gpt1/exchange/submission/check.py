@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.exchange.submission.board import BY_NAME, FILES, wrong_in
-from gpt1.tasks.rows import shown
+from gpt1.tasks.rows import quoted
 
 MOST_ZIP_BYTES = 8 << 20  # the eleven files uncompressed take 4 MB
 MOST_WRONG = 30  # lines that a person reads
@@ -44,7 +44,7 @@ def wrong_with(path: Path) -> list[str]:
         *folders, last = re.split(r"[/\\]", name)
         if name not in BY_NAME:
             top = f"{folders[0]}/" if folders else last
-            of_others[f"{shown(top)}: expected only the files' names, found another; {ALONE}"] = (
+            of_others[f"{quoted(top)}: expected only the files' names, found another; {ALONE}"] = (
                 None
             )
             of_files.setdefault(last, None)  # a file in a folder is told of but once
@@ -121,4 +121,4 @@ def _of_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
 
 def _said(error: Exception) -> str:
     """What an error says, fit for a line on a terminal."""
-    return shown(str(error) or type(error).__name__)
+    return quoted(str(error) or type(error).__name__)

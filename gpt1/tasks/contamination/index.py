@@ -21,7 +21,7 @@ from itertools import pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt1.corpus.books import DOCUMENT_END, Book, Part, parts_of
+from gpt1.corpus.books import DOCUMENT_END, BookPart, CleanedBook, parts_of
 from gpt1.corpus.parallel import processes_for, workers
 
 WORD = re.compile(f"[^ ]*[0-9A-Za-z{DOCUMENT_END}\x80-\U0010ffff][^ ]*")
@@ -130,7 +130,7 @@ def make_index(texts: Iterable[str], n: int) -> Index:
     )
 
 
-def search(index: Index, books: Iterable[Book]) -> dict[int, str]:
+def search(index: Index, books: Iterable[CleanedBook]) -> dict[int, str]:
     """{run: the name of the first book or document that it stands in}, over a whole corpus."""
     tasks = [part for book in books for part in parts_of(book)[0]]
     sizes = [part.bytes_ for part in tasks]
@@ -142,7 +142,7 @@ def search(index: Index, books: Iterable[Book]) -> dict[int, str]:
     return found
 
 
-def find(wanted: Runs, part: Part) -> dict[int, str]:
+def find(wanted: Runs, part: BookPart) -> dict[int, str]:
     """{number: its book or document} of every wanted run that starts in a part of a cleaned
     book.
     """
@@ -156,7 +156,7 @@ def find(wanted: Runs, part: Part) -> dict[int, str]:
     return found
 
 
-def words_from(part: Part, more: int) -> list[str]:
+def words_from(part: BookPart, more: int) -> list[str]:
     """The words of a part, and so many more that follow in its file."""
     with part.book.path.open("rb") as file:
         file.seek(part.start)
