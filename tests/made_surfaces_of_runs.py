@@ -261,7 +261,7 @@ def write_finished() -> None:
 
 
 def read_finished() -> None:
-    from gpt1.exchange.chosen import chosen_task
+    from gpt1.exchange.outgoing import chosen_task
     from gpt1.inference.finished import finished
     from gpt1.params.schema import read_params
 

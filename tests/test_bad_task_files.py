@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpt1.base.errors import UserError
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import TaskParams
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import acquire, encode
 from gpt1.tasks.readers import read_split
@@ -441,7 +441,7 @@ def test_any_bytes_are_read_or_refused_in_one_line(
     split = TASKS[name].layouts[0][0]
     for file in split.files:
         (folder / file).write_bytes(b"".join(pieces))
-    row = TaskRow(group="nli", train_rows=None, eval_rows=None, finetune={})
+    row = TaskParams(group="nli", train_rows=None, eval_rows=None, finetune={})
     refused = ""
     try:
         found = read_split(TASKS[name], split, folder, row, 1.0)

@@ -14,7 +14,7 @@ import pytest
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus import learn as learn_module
-from gpt1.corpus.books import Book, HoldOut, Part
+from gpt1.corpus.books import BookPart, CleanedBook, HoldOut
 from gpt1.corpus.bpe import Vocabulary, import_authors
 from gpt1.corpus.learn import count_part, learn, merge_runs, most_frequent
 
@@ -69,8 +69,8 @@ def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
         assert pairs[merge] == max(pairs.values())
 
 
-def part_of(path: Path) -> Part:
-    return Part(Book(path.name, path, False), 0, path.stat().st_size)
+def part_of(path: Path) -> BookPart:
+    return BookPart(CleanedBook(path.name, path, False), 0, path.stat().st_size)
 
 
 def run_of(words: Counter[str], folder: Path) -> Path:

@@ -255,3 +255,13 @@ def test_nearest_key_prefers_the_same_section() -> None:
     assert nearest_key("finetune.epoch", Params) == "finetune.epochs"
     assert nearest_key("learning_rat", Params).endswith("learning_rate")
     assert nearest_key("zzzz", Params) == ""
+
+
+def test_merge_keys_that_would_take_for_ever_are_refused_before_they_are_merged(
+    tmp_path: Path,
+) -> None:
+    """Each map takes nine times the one before: `<<` writes aliases out as it is read."""
+    rows = [f"m{i}: &m{i} {{<<: [{','.join([f'*m{i - 1}'] * 9)}], q: 1}}" for i in range(1, 12)]
+    (tmp_path / "a.yaml").write_text("\n".join(["m0: &m0 {q: 1}", *rows]))
+    with pytest.raises(UserError, match="aliases"):
+        read_yaml(tmp_path / "a.yaml")

@@ -1,5 +1,5 @@
-"""Runs of words that corpus and tasks share: against plain sets of words, whatever the blocks and
-even where all hashes are equal.
+"""Runs of words that corpus and tasks share: against plain sets of words, whatever the parts and
+the length of a run.
 """
 
 import csv
@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from test_stages_text import run_here
 
@@ -19,7 +18,7 @@ from gpt1.corpus.clean import Cleaner
 from gpt1.params.yaml import read_yaml
 from gpt1.tasks.contamination import index as index_module
 from gpt1.tasks.contamination.index import Index, make_index, search
-from gpt1.tasks.contamination.table import Split, count, markdown
+from gpt1.tasks.contamination.overlap import EvaluatedSplit, count, markdown
 
 ROOT = Path(__file__).parent.parent
 WORDS = ("ba", "é", "n't", "42", ",", "\n", '"', "-")  # the last four are no words
@@ -63,27 +62,18 @@ def made_corpus(folder: Path, generator: random.Random) -> dict[str, str]:
 
 def searched(index: Index, folder: Path) -> dict[str, str]:
     """{run: book} of the index over a folder of cleaned books, in order."""
-    return {index.said[run]: name for run, name in search(index, cleaned_books(folder)).items()}
+    return {index.words(run): name for run, name in search(index, cleaned_books(folder)).items()}
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("mixing", ["good", "bad", "none"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 8, 13])
 def test_found_is_what_both_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mixing: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, n: int
 ) -> None:
     generator = random.Random(seed)
-    n = 1 + seed
-    if mixing != "good":  # most runs share a hash, or all do
-        mask = np.uint64(1 if mixing == "bad" else 0)
-        hashed = index_module.hash_runs
-        monkeypatch.setattr(index_module, "hash_runs", lambda windows: hashed(windows) & mask)
     if seed % 2:
-        for module, name, value in (
-            (index_module, "OVERHANG_BYTES", 7),
-            (books, "PART_BYTES", 150),
-            (index_module, "RUNS_AT_ONCE", 3),
-        ):
-            monkeypatch.setattr(module, name, value)
+        monkeypatch.setattr(index_module, "OVERHANG_BYTES", 7)
+        monkeypatch.setattr(books, "PART_BYTES", 150)
     corpus = made_corpus(tmp_path, generator)
     texts = made_texts(generator, 40, 20)
     index = make_index(texts, n)
@@ -92,19 +82,23 @@ def test_found_is_what_both_have(
     for name, text in corpus.items():
         for run in plain_runs(text, n) & asked:
             expected.setdefault(run, name)
-    assert set(index.said) == asked
-    assert [{index.said[run] for run in runs} for runs in index.of_texts] == [
+    every = [index.words(run) for run in range(len(index.first))]
+    assert set(every) == asked
+    assert len(every) == len(asked)
+    assert [{every[run] for run in runs} for runs in index.of_texts] == [
         plain_runs(text, n) for text in texts
     ]
+    first = [run for runs in index.of_texts for run in runs]
+    assert list(dict.fromkeys(first)) == list(range(len(every)))
     assert searched(index, tmp_path) == expected
-    assert expected
+    assert expected or n > 5
 
 
 def test_no_texts_and_no_words(tmp_path: Path) -> None:
     made_corpus(tmp_path, random.Random(1))
     for texts in ([], [""], ["ba , ke"], [", \n"]):
         index = make_index(texts, 3)
-        assert index.runs == {}
+        assert not len(index.first)
         assert index.of_texts == [[]] * len(texts)
         assert searched(index, tmp_path) == {}
 
@@ -118,10 +112,10 @@ def test_what_a_word_is() -> None:
 def test_the_table_by_hand() -> None:
     texts = ["a b c d", "x", "b c d e", "q r s", "a b c d z"]
     index = make_index(texts, 3)
-    runs = index.runs
+    runs = {index.words(run): run for run in range(len(index.first))}
     assert set(runs) == {"a b c", "b c d", "c d e", "q r s", "c d z"}
     found = {runs["b c d"]: "one|two.txt", runs["c d e"]: "two"}
-    split = Split("Task", "test", True, [[0, 1], [1], [2, 0], [3], [0], [4]])
+    split = EvaluatedSplit("Task", "test", True, [[0, 1], [1], [2, 0], [3], [0], [4]])
     row, worst = count(split, index, found)
     assert (
         row.examples,
@@ -141,7 +135,7 @@ def test_the_table_by_hand() -> None:
 
 def test_a_book_s_name_cannot_break_the_table() -> None:
     index = make_index(["a b c"], 3)
-    row, worst = count(Split("T", "dev", False, [[0]]), index, {0: "<b>\x1b[31m`x`|#y\n"})
+    row, worst = count(EvaluatedSplit("T", "dev", False, [[0]]), index, {0: "<b>\x1b[31m`x`|#y\n"})
     assert "\\<b\\>\\[31m\\`x\\`\\|\\#y |\n" in markdown([row], worst, 3, "c", 1)
 
 

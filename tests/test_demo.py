@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.demo import words
+from gpt1.demo import lexicon
 from gpt1.demo.books import write_book
-from gpt1.demo.fields import FIELDS
 from gpt1.demo.files import SIZES, write_world
+from gpt1.demo.lexicon import FIELDS
 from gpt1.demo.qualities import ALL
 from gpt1.demo.sides import clauses
-from gpt1.demo.telling import TELLINGS, Fact, fill, show, tell, with_articles
+from gpt1.demo.telling import TELLINGS, Fact, clause_of, fill, show, with_articles
 from gpt1.demo.town import Event
 
 ROOT = Path(__file__).parents[1]
@@ -171,7 +171,7 @@ def test_no_word_tells_two_qualities_or_two_places() -> None:
 
 def test_a_pronoun_stands_in_its_case() -> None:
     fact = Fact("courage", "Anna's aunt", "brave")
-    assert tell(fact, 0, "she") == "she was brave"
+    assert clause_of(fact, 0, "she") == "she was brave"
     assert show(fact, 3, "she") == "nothing could frighten her"
     assert (
         fill("what a {v} {w} {one} {s} was", "x", "he", v="brave", w="bold", one="man")
@@ -182,8 +182,8 @@ def test_a_pronoun_stands_in_its_case() -> None:
 
 @pytest.mark.parametrize("task", TEXT_TASKS)
 def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
-    names = {*words.WOMEN, *words.MEN}
-    streets = re.compile(rf"\b[A-Z][a-z]+ (?:{'|'.join(words.STREET_KINDS)})\b")
+    names = {*lexicon.WOMEN, *lexicon.MEN}
+    streets = re.compile(rf"\b[A-Z][a-z]+ (?:{'|'.join(lexicon.STREET_KINDS)})\b")
     train, rest = (" ".join(rows) for rows in rows_of(world, task))
     used = [
         (names & set(re.findall(r"[A-Z][a-z]+", text))) | set(streets.findall(text))
@@ -196,7 +196,7 @@ def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
 
 POLAR = {word for quality in ALL.values() for pole in quality.poles for word in pole.words}
 SIGHTS = {word for field in FIELDS for word in (*field.things, *field.deeds)}
-OPINIONS = {*words.GOOD, *words.BAD, *words.PRAISES, *words.BLAMES}
+OPINIONS = {*lexicon.GOOD, *lexicon.BAD, *lexicon.PRAISES, *lexicon.BLAMES}
 
 
 @pytest.mark.parametrize(

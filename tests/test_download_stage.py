@@ -36,7 +36,7 @@ from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.sources.download import import_weights
 from gpt1.sources.find import find_files
-from gpt1.sources.table import SOURCES, Layout
+from gpt1.sources.table import SOURCES, SourceLayout
 from gpt1.stages import acquire, download
 from gpt1.tasks.table import TASKS
 
@@ -166,7 +166,10 @@ def test_from_the_profile_to_the_official_files(
 def test_the_diagnostic_set_lies_beside_the_archive(checkout: Path) -> None:
     source = replace(
         TASKS["mnli"].source,
-        layouts=(Layout(("train.tsv",), ("diagnostic.tsv",)), Layout(("x",), ("AX.tsv",))),
+        layouts=(
+            SourceLayout(("train.tsv",), ("diagnostic.tsv",)),
+            SourceLayout(("x",), ("AX.tsv",)),
+        ),
     )
     raw = checkout / "mnli"
     raw.mkdir()

@@ -39,7 +39,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "Params",
         "Pretrain",
         "Schedule",
-        "Task",
+        "TaskParams",
         "read_params",
     },
     "gpt1/base/cores.py": {"cores", "cpu_name"},  # a name for the record
@@ -55,7 +55,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "read_json",
         "sha256_file",
         "stage_folder",
-        "sync",
+        "sync_file",
         "write_json",
         "writing",
         "writing_folder",

@@ -13,8 +13,7 @@ from made_models import SIZES, shipped, vocabulary
 from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
-from gpt1.exchange.chosen import chosen_task
-from gpt1.exchange.outgoing import export_task_model, read_outgoing
+from gpt1.exchange.outgoing import chosen_task, export_task_model, read_outgoing
 from gpt1.exchange.read import read_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder

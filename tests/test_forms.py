@@ -20,7 +20,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.inference.evaluation import read_official
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import TaskParams
 from gpt1.params.yaml import read_yaml
 from gpt1.sources.acquire import copy, locate
 from gpt1.sources.find import find_files, find_sources
@@ -31,7 +31,7 @@ from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 
-ALL = TaskRow(group="glue", train_rows=None, eval_rows=None, finetune={})
+ALL = TaskParams(group="glue", train_rows=None, eval_rows=None, finetune={})
 MADE = made_forms.MADE
 FORMS = [(task, form) for task, made in MADE.items() for form in made.forms]
 
@@ -45,7 +45,7 @@ def taken(task: str, raw: Path, to: Path) -> Path:
     return to
 
 
-def read(task: str, raw: Path, to: Path, row: TaskRow = ALL) -> tuple[dict[str, SplitRows], str]:
+def read(task: str, raw: Path, to: Path, row: TaskParams = ALL) -> tuple[dict[str, SplitRows], str]:
     return read_task(TASKS[task], taken(task, raw, to), row, 0.0)
 
 
@@ -220,7 +220,7 @@ def test_train_rows_without_a_gold_label_are_dropped_and_counted(tmp_path: Path)
         10,
     )
     assert "test" in found
-    few = TaskRow(group="glue", train_rows=2, eval_rows=2, finetune={})
+    few = TaskParams(group="glue", train_rows=2, eval_rows=2, finetune={})
     assert set(read_task(TASKS["cola"], tmp_path / "taken", few, 0.0)[0]) == {
         "train",
         "dev",

@@ -12,7 +12,7 @@ from made_exports import as_arrow
 from made_forms import MADE
 
 from gpt1.base.errors import UserError
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import TaskParams
 from gpt1.sources.find import find_files, find_sources
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.readers import SplitRows, chosen_rows, read_split, splits_to_read
@@ -26,12 +26,16 @@ STORY_HEADER = (
 VAL, TEST = TASKS["story_cloze"].source.layouts[0].required
 
 
-def rows_wanted(train: int | None = None, evaluation: int | None = None) -> TaskRow:
-    return TaskRow(group="glue", train_rows=train, eval_rows=evaluation, finetune={})
+def rows_wanted(train: int | None = None, evaluation: int | None = None) -> TaskParams:
+    return TaskParams(group="glue", train_rows=train, eval_rows=evaluation, finetune={})
 
 
 def read(
-    task: str, folder: Path, files: dict[str, str], row: TaskRow | None = None, limit: float = 0.0
+    task: str,
+    folder: Path,
+    files: dict[str, str],
+    row: TaskParams | None = None,
+    limit: float = 0.0,
 ) -> dict[str, SplitRows]:
     for name, content in files.items():
         (folder / name).write_bytes(content.encode())

@@ -11,7 +11,7 @@ import pytest
 
 from gpt1.base.errors import UserError
 from gpt1.corpus import books
-from gpt1.corpus.books import Book, parts_of, read_words
+from gpt1.corpus.books import CleanedBook, parts_of, read_words
 from gpt1.corpus.shards import (
     Shards,
     SplitWriter,
@@ -62,7 +62,6 @@ def test_type_and_index(tmp_path: Path, vocabulary_size: int, dtype: str, bytes_
     assert (tmp_path / "train.bin").stat().st_size == bytes_ * 162
     assert shards.tokens("train") == 162
     assert shards.words_per_token("train") == 1.0
-    assert shards.too_short("train", CONTEXT) == 2
     assert np.concatenate(list(shards.stream("train", 7))).tolist() == list(range(162))
 
 
@@ -161,7 +160,7 @@ def test_parts_of_a_book_are_its_words(
     words = ["é", "longerthananyblock", "\n", "漢字", "a", "b", "\n", "an", "end"] * 3
     path = tmp_path / "book"
     path.write_text(" ".join(words), encoding="utf-8", newline="\n")
-    parts, documents = parts_of(Book("book", path, False))
+    parts, documents = parts_of(CleanedBook("book", path, False))
     assert [word for part in parts for word in read_words(part)] == words
     assert len(parts) == 1 or part_bytes < 10**6
     assert parts[0].start == 0

@@ -15,7 +15,7 @@ import pytest
 from gpt1.base.files import read_json
 from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import TaskParams
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import acquire, encode
 from gpt1.tasks.readers import read_split
@@ -288,7 +288,7 @@ def test_real_race_has_the_official_numbers_of_questions(
     )
     assert done.returncode == 0, done.stderr
     counts = {}
-    row = TaskRow(group="qa", train_rows=None, eval_rows=None, finetune={})
+    row = TaskParams(group="qa", train_rows=None, eval_rows=None, finetune={})
     for split in TASKS["race"].layouts[0]:
         found = read_split(TASKS["race"], split, Path("data/acquire/tasks/race"), row, 0.0)
         counts[split.name] = [

@@ -24,11 +24,10 @@ from made_submission import (
 
 from gpt1.base.errors import UserError
 from gpt1.commands.submission import submission
-from gpt1.exchange.submission.board import BY_NAME, FILES
+from gpt1.exchange.submission.board import BY_NAME, FILES, wrong_in
 from gpt1.exchange.submission.check import wrong_with
 from gpt1.exchange.submission.make import make
 from gpt1.exchange.submission.predictions import Predicted, places_of, predicted
-from gpt1.exchange.submission.rows import wrong_in
 from gpt1.tasks.table import TASKS
 
 
@@ -269,9 +268,9 @@ def test_broken_results_are_one_line(small_run):
     write_run(["rte"])
     logits = Path("data/finetune/glue_nli/rte/seed-0/logits.npz")
     for content, line in (
-        ({"test/best": np.zeros((3, 2))}, "expected 3000 rows x 2 finite logits, found 3 x 2"),
-        ({"test/best": np.full((3000, 2), np.nan)}, "found some that are not"),
-        ({"dev/best": np.zeros(1)}, "expected the logits test/best, found none that can be read"),
+        ({"test/best": np.zeros((3, 2))}, "expected 3000 rows x 2 finite logits test/best.*3, 2"),
+        ({"test/best": np.full((3000, 2), np.nan)}, "found others .*some not finite"),
+        ({"dev/best": np.zeros(1)}, "test/best, found others"),
     ):
         np.savez(logits, **content)
         with pytest.raises(UserError, match=line):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import TaskParams
 from gpt1.tasks.layouts import Split, Tsv
 from gpt1.tasks.readers import read_split, splits_to_read
 from gpt1.tasks.table import TASKS, Column, Task, scored_split
@@ -112,7 +112,7 @@ def test_a_thirteenth_task_is_one_entry(tmp_path: Path) -> None:
         (tmp_path / name).write_text(
             "index\tsentence1\tsentence2\tlabel\n0\tIt fell.\tThe cup fell.\t1\n"
         )
-    row = TaskRow(group="glue_nli", train_rows=None, eval_rows=None, finetune={})
+    row = TaskParams(group="glue_nli", train_rows=None, eval_rows=None, finetune={})
     found = {
         split.name: read_split(task, split, tmp_path, row, 0.0)
         for split in splits_to_read(task, tmp_path, row)

@@ -24,9 +24,9 @@ def stage_folder(stage: str, *parts: str) -> Path:
     return DATA.joinpath(stage, *parts)
 
 
-def sync(path: Path) -> None:
-    """Flush a file's bytes, or a folder's own entries, to disk, so that a rename survives a power
-    cut.
+def sync_file(path: Path) -> None:
+    """Flush a file's bytes, or a folder's own entries, to disk, so that they, or a rename in it,
+    survive a power cut.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -51,7 +51,7 @@ def writing(path: Path, mode: str = "w") -> Iterator[Any]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        sync(path.parent)
+        sync_file(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -74,11 +74,11 @@ def writing_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         for path in temporary.rglob("*"):
             if path.is_file():
-                sync(path)
+                sync_file(path)
         if folder.exists():
             shutil.rmtree(folder)
         temporary.replace(folder)
-        sync(folder.parent)
+        sync_file(folder.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -51,8 +51,12 @@ def export(
     model card.
     """
     from gpt1.base.terminal import print_json
-    from gpt1.exchange.chosen import chosen_task
-    from gpt1.exchange.outgoing import export_language_model, export_task_model, read_outgoing
+    from gpt1.exchange.outgoing import (
+        chosen_task,
+        export_language_model,
+        export_task_model,
+        read_outgoing,
+    )
 
     target = folder.expanduser()
     if task is None:

@@ -20,7 +20,7 @@ BLOCK_BYTES = 65_536
 
 
 @dataclass(frozen=True)
-class Book:
+class CleanedBook:
     """A cleaned book, or a file of many documents: its name (relative path with forward slashes)
     and its file.
     """
@@ -31,12 +31,12 @@ class Book:
 
 
 @dataclass(frozen=True)
-class Part:
+class BookPart:
     """Bytes [start, stop) of a cleaned book: whole words. `row`: of the document in which it
     begins; None where the file is one book.
     """
 
-    book: Book
+    book: CleanedBook
     start: int
     stop: int
     row: int | None = None
@@ -101,12 +101,12 @@ def heldout_draw(name: str, seed: int) -> float:
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
-def cleaned_books(folder: Path) -> list[Book]:
+def cleaned_books(folder: Path) -> list[CleanedBook]:
     """The books and files of documents that stage clean wrote into `folder`, sorted by name. Raises
     UserError where there are none.
     """
     found = [
-        Book(path.relative_to(folder / kind).as_posix(), path, kind == DOCUMENTS)
+        CleanedBook(path.relative_to(folder / kind).as_posix(), path, kind == DOCUMENTS)
         for kind in (BOOKS, DOCUMENTS)
         for path in (folder / kind).rglob("*")
         if path.is_file()
@@ -119,7 +119,7 @@ def cleaned_books(folder: Path) -> list[Book]:
     return sorted(found, key=lambda book: book.name)
 
 
-def parts_of(book: Book) -> tuple[list[Part], int]:
+def parts_of(book: CleanedBook) -> tuple[list[BookPart], int]:
     """A cleaned book in parts of about PART_BYTES, cut at blanks, and how many documents it has."""
     size, cuts, documents = book.path.stat().st_size, [0], 0
     with book.path.open("rb") as file:
@@ -131,7 +131,7 @@ def parts_of(book: Book) -> tuple[list[Part], int]:
         parts = []
         for start, stop in pairwise([*cuts, size]):
             if start < stop:
-                parts.append(Part(book, start, stop, documents if book.many else None))
+                parts.append(BookPart(book, start, stop, documents if book.many else None))
             if book.many:
                 file.seek(start)
                 documents += sum(
@@ -141,7 +141,7 @@ def parts_of(book: Book) -> tuple[list[Part], int]:
     return parts, documents
 
 
-def read_words(part: Part) -> list[str]:
+def read_words(part: BookPart) -> list[str]:
     """The words of a part, a line break among them as a word of its own."""
     with part.book.path.open("rb") as file:
         file.seek(part.start)
@@ -153,7 +153,7 @@ def document_name(file: str, row: int) -> str:
     return f"{file}#{row}"
 
 
-def unit_names(books: Iterable[tuple[Book, int]]) -> Iterator[str]:
+def unit_names(books: Iterable[tuple[CleanedBook, int]]) -> Iterator[str]:
     """The names of all books and documents; each book comes with how many documents it has."""
     for book, documents in books:
         if book.many:
@@ -162,7 +162,7 @@ def unit_names(books: Iterable[tuple[Book, int]]) -> Iterator[str]:
             yield book.name
 
 
-def units_of(part: Part) -> Iterator[tuple[int, list[str], bool]]:
+def units_of(part: BookPart) -> Iterator[tuple[int, list[str], bool]]:
     """The documents in a part, or its whole as row 0: row, the words that lie in the part, whether
     a document ends there.
     """

@@ -196,7 +196,7 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
     }
 
 
-def tell(counts: dict[str, Any]) -> None:
+def tell_left_out(counts: dict[str, Any]) -> None:
     """Say on stderr what was left out, if anything."""
     sums = counts["totals"]
     if "stripped" in sums:

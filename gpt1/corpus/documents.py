@@ -15,7 +15,7 @@ LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
 COLUMN_BYTES = 16_000_000  # of a column read together
 
 
-class Batch(NamedTuple):
+class DocumentBatch(NamedTuple):
     """Texts of consecutive rows, None where a row has none; bytes of the file that they stand
     for.
     """
@@ -29,7 +29,7 @@ class _Row(NamedTuple):
     bytes_: int
 
 
-def batches(file: CorpusFile, field: str) -> Iterator[Batch]:
+def batches(file: CorpusFile, field: str) -> Iterator[DocumentBatch]:
     """The documents of a file in order, from the field (or column) of that name. Raises UserError
     for a damaged file.
     """
@@ -40,10 +40,10 @@ def batches(file: CorpusFile, field: str) -> Iterator[Batch]:
         texts.append(text)
         characters, bytes_ = characters + len(text or ""), bytes_ + read
         if characters >= BATCH_CHARACTERS or len(texts) >= BATCH_ROWS:
-            yield Batch(texts, bytes_)
+            yield DocumentBatch(texts, bytes_)
             texts, characters, bytes_ = [], 0, 0
     if texts:
-        yield Batch(texts, bytes_)
+        yield DocumentBatch(texts, bytes_)
 
 
 def _lines(file: CorpusFile) -> Iterator[tuple[bytes, int]]:

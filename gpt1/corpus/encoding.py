@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt1.corpus.books import Book, HoldOut, Part, document_name, parts_of, unit_names, units_of
+from gpt1.corpus.books import (
+    BookPart,
+    CleanedBook,
+    HoldOut,
+    document_name,
+    parts_of,
+    unit_names,
+    units_of,
+)
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.clean import NEWLINE
 from gpt1.corpus.parallel import processes_for, workers
@@ -62,7 +70,7 @@ def encode_words(vocabulary: Vocabulary, words: list[str]) -> Ids:
     return np.array(vocabulary.encode_words(words), dtype=type_)
 
 
-def encode_part(vocabulary: Vocabulary, part: Part) -> list[tuple[int, Ids, int, bool]]:
+def encode_part(vocabulary: Vocabulary, part: BookPart) -> list[tuple[int, Ids, int, bool]]:
     """Of each document in a part (a book is one): row, ids, words that are no line breaks, whether
     it ends there.
     """
@@ -73,7 +81,7 @@ def encode_part(vocabulary: Vocabulary, part: Part) -> list[tuple[int, Ids, int,
 
 
 def encode_books(
-    books: list[Book],
+    books: list[CleanedBook],
     hold_out: HoldOut,
     vocabulary_folder: Path,
     vocabulary: Vocabulary,

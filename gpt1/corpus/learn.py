@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.books import Book, HoldOut, Part, parts_of, unit_names, units_of
+from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, unit_names, units_of
 from gpt1.corpus.bpe import WORD_END, Vocabulary
 from gpt1.corpus.clean import NEWLINE
-from gpt1.corpus.parallel import alone, processes_for, workers
+from gpt1.corpus.parallel import processes_for, run_alone, workers
 from gpt1.params.schema import Params
 
 RUNS_AT_ONCE = 64  # open files while merging
@@ -47,7 +47,7 @@ class Learned:
 
 
 def learn_from_books(
-    books: list[Book], params: Params, folder: Path
+    books: list[CleanedBook], params: Params, folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
     """The vocabulary of all books and documents but the held-out ones, and facts about it, with
     temporary files in `folder`. Raises UserError where the split or the words do not allow it.
@@ -61,7 +61,7 @@ def learn_from_books(
     tasks = [(part, folder / str(number)) for number, part in enumerate(parts)]
     with workers(partial(copy, hold_out), processes_for(sum(sizes))) as pool:
         run = merge_runs(list(pool.map("counting words", count_part, tasks, sizes)), folder)
-    learned: Learned = alone(
+    learned: Learned = run_alone(
         learn,
         run,
         params.bpe.merges,
@@ -78,7 +78,7 @@ def learn_from_books(
     }
 
 
-def count_part(hold_out: HoldOut, task: tuple[Part, Path]) -> Path:
+def count_part(hold_out: HoldOut, task: tuple[BookPart, Path]) -> Path:
     """Count the words for training in one part of a cleaned book into a sorted run at the given
     path.
     """

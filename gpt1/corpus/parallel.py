@@ -119,7 +119,7 @@ def workers(prepare: Callable[[], Any], processes: int) -> Iterator[Workers]:
         yield Workers(pool, prepare, processes)
 
 
-def alone(function: Callable[..., Any], *arguments: Any) -> Any:
+def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """function(*arguments) in a process of its own: for a library's long call that would not hear
     Ctrl-C.
     """

@@ -125,12 +125,6 @@ class Shards:
         facts = self.index["splits"][split]
         return float(facts["words"] / facts["tokens"])
 
-    def too_short(self, split: str, context: int) -> int:
-        """Number of books with fewer than context + 1 tokens: no window fits, they are never
-        drawn.
-        """
-        return sum(book["tokens"] <= context for book in self.index["splits"][split]["books"])
-
     def windows(
         self,
         split: str,

@@ -5,7 +5,7 @@ changes it.
 from random import Random
 from typing import NamedTuple
 
-from gpt1.demo import happenings, scenes, words
+from gpt1.demo import happenings, lexicon, scenes
 from gpt1.demo.scenes import Scene, Statement
 from gpt1.demo.town import Event, Town
 
@@ -30,7 +30,7 @@ class Book(NamedTuple):
     events: list[Event]
 
 
-def page(scene: Scene) -> None:
+def write_page(scene: Scene) -> None:
     """One part of a day: what somebody or something is like, talk about it, what happens, where
     people go, and how they feel.
     """
@@ -46,14 +46,14 @@ def page(scene: Scene) -> None:
 def write_book(seed: str, pages: int) -> Book:
     """The book that the seed gives."""
     chance = Random(seed)
-    town = Town(chance, list(words.WOMEN), list(words.MEN), people=8, things=8)
-    name = f"{chance.choice(words.SURNAME_STARTS)}{chance.choice(words.SURNAME_ENDS)}"
+    town = Town(chance, list(lexicon.WOMEN), list(lexicon.MEN), people=8, things=8)
+    name = f"{chance.choice(lexicon.SURNAME_STARTS)}{chance.choice(lexicon.SURNAME_ENDS)}"
     paragraphs, statements = [], []
     for number in range(pages):
         scene = Scene(town, chance)
         if number % 5 == 0:
             happenings.weather(scene)
-        page(scene)
+        write_page(scene)
         paragraphs.append(" ".join(scene.sentences))
         statements += scene.statements
     return Book(

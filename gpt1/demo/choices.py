@@ -4,8 +4,7 @@ pronouns (DPRD).
 
 from typing import NamedTuple
 
-from gpt1.demo import words
-from gpt1.demo.fields import FIELDS, Field
+from gpt1.demo import lexicon
 from gpt1.demo.happenings import (
     FAREWELLS,
     MOOD_TEMPLATES,
@@ -15,11 +14,11 @@ from gpt1.demo.happenings import (
     opinion,
     sight,
 )
+from gpt1.demo.lexicon import FIELDS, Field, lines
 from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, pole_of
 from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import Side, draw_portrait
 from gpt1.demo.telling import question, sentence
-from gpt1.demo.words import lines
 
 ASKING_WHAT = lines("""
 what was {s} like
@@ -157,7 +156,7 @@ def _mood(side: Side) -> tuple[list[str], str, str]:
     town, chance = side.town(), side.chance
     scene, pleasant = Scene(town, chance), chance.random() < 0.5
     one, two = chance.sample(town.people, 2)
-    noun = chance.choice(words.WORKS)
+    noun = chance.choice(lexicon.WORKS)
     told = [
         opinion(scene, pleasant, one, two, noun, OPINION_TEMPLATES, side.half) for _ in range(4)
     ]

@@ -4,11 +4,10 @@ each in sentences that agree.
 
 from collections.abc import Callable, Iterable
 
-from gpt1.demo import words
-from gpt1.demo.fields import FIELDS, Field
+from gpt1.demo import lexicon
+from gpt1.demo.lexicon import FIELDS, Field, lines
 from gpt1.demo.scenes import Scene
 from gpt1.demo.telling import Fact, with_articles
-from gpt1.demo.words import lines
 
 GIVING = lines("""
 {p} gave {s} to {v}
@@ -236,9 +235,11 @@ def opinion(
     """
     chance = scene.chance
     moods = chance.choice(
-        words.MOODS[: words.PLEASANT_MOODS] if pleasant else words.MOODS[words.PLEASANT_MOODS :]
+        lexicon.MOODS[: lexicon.PLEASANT_MOODS]
+        if pleasant
+        else lexicon.MOODS[lexicon.PLEASANT_MOODS :]
     )
-    adjective, adjective2 = chance.sample(share(words.GOOD if pleasant else words.BAD), 2)
+    adjective, adjective2 = chance.sample(share(lexicon.GOOD if pleasant else lexicon.BAD), 2)
     mood, mood2 = chance.sample(share(moods), 2)
     return with_articles(
         chance.choice(share(templates)).format(
@@ -250,8 +251,8 @@ def opinion(
             mood=mood,
             mood2=mood2,
             she=scene.town.pronoun(person),
-            degree=chance.choice(words.DEGREES),
-            verb=chance.choice(share(words.PRAISES if pleasant else words.BLAMES)),
+            degree=chance.choice(lexicon.DEGREES),
+            verb=chance.choice(share(lexicon.PRAISES if pleasant else lexicon.BLAMES)),
             trade=chance.choice(FIELDS).trade,
         )
     )
@@ -263,7 +264,7 @@ def mood(scene: Scene) -> None:
     person = scene.town.someone()
     other, noun, pleasant = (
         scene.town.someone(person),
-        chance.choice(words.WORKS),
+        chance.choice(lexicon.WORKS),
         chance.random() < 0.5,
     )
     for _ in range(chance.randint(3, 5)):
@@ -290,9 +291,9 @@ def weather(scene: Scene) -> None:
     scene.town.day += 1
     chance = scene.chance
     scene.say(
-        f"{chance.choice(words.HOURS)} {chance.choice(words.WEATHERS)}"
+        f"{chance.choice(lexicon.HOURS)} {chance.choice(lexicon.WEATHERS)}"
         if chance.random() < 0.5
-        else f"{chance.choice(words.WEATHERS)} {chance.choice(words.HOURS)}"
+        else f"{chance.choice(lexicon.WEATHERS)} {chance.choice(lexicon.HOURS)}"
     )
     for _ in range(chance.randint(1, 3)):
         scene.say(deed(scene))
@@ -304,12 +305,12 @@ def deed(scene: Scene) -> str:
     who = chance.choice((person, f"{person} {scene.town.surnames[person]}"))
     return chance.choice(DEED_TEMPLATES).format(
         p=who,
-        deed=chance.choice(words.DEEDS),
-        deed2=chance.choice(words.DEEDS),
-        manner=chance.choice(words.MANNERS),
-        where=chance.choice(words.WHEREABOUTS),
-        hour=chance.choice(words.HOURS),
-        labour=chance.choice(words.LABOURS),
-        load=chance.choice(words.LOADS),
-        load2=chance.choice(words.LOADS),
+        deed=chance.choice(lexicon.DEEDS),
+        deed2=chance.choice(lexicon.DEEDS),
+        manner=chance.choice(lexicon.MANNERS),
+        where=chance.choice(lexicon.WHEREABOUTS),
+        hour=chance.choice(lexicon.HOURS),
+        labour=chance.choice(lexicon.LABOURS),
+        load=chance.choice(lexicon.LOADS),
+        load2=chance.choice(lexicon.LOADS),
     )

@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import telling
-from gpt1.demo.fields import FIELDS
+from gpt1.demo.lexicon import FIELDS
 from gpt1.demo.qualities import ALL
 from gpt1.demo.telling import (
     ASKING_ABOUT,
@@ -18,12 +18,12 @@ from gpt1.demo.telling import (
     OF_ONE,
     OF_TWO,
     Fact,
+    clause_of,
     fill,
     sentence,
     show,
     synonym,
     tails,
-    tell,
 )
 from gpt1.demo.town import PERSON_KINDS, THING_KINDS, Town
 
@@ -100,7 +100,7 @@ class Scene:
         chance, pronoun = self.chance, self.name() if fact.subject == self.subject else None
         # The first wordings come oftener than the last, as in any language.
         text, kind = (
-            tell(
+            clause_of(
                 fact, min(chance.randrange(2 * WORDINGS) // 2, chance.randrange(WORDINGS)), pronoun
             ),
             chance.random(),
@@ -158,7 +158,7 @@ def introduce(scene: Scene) -> None:
     scene.named = True
 
 
-def plain(_: Scene, clauses: list[str]) -> list[str]:
+def prose(_: Scene, clauses: list[str]) -> list[str]:
     """One after another, the last two joined."""
     return [*clauses[:-2], f"{clauses[-2]}, and {clauses[-1]}"] if len(clauses) > 2 else clauses
 
@@ -200,7 +200,7 @@ def notice(scene: Scene, clauses: list[str]) -> list[str]:
 
 
 GENRES: dict[str, Callable[[Scene, list[str]], list[str]]] = {
-    "story": plain,
+    "story": prose,
     "letter": letter,
     "diary": diary,
     "report": report,
@@ -306,7 +306,7 @@ def because(scene: Scene) -> None:
     """What a quality brings about."""
     fact, chance = scene.one(), scene.chance
     cause, effect = (
-        scene.state(fact, tell(fact, 0, scene.name())),
+        scene.state(fact, clause_of(fact, 0, scene.name())),
         show(fact, chance.randrange(SIGNS), scene.name()),
     )
     scene.say(

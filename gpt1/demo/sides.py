@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from gpt1.demo import words
+from gpt1.demo import lexicon
 from gpt1.demo.qualities import ALL, OF_PEOPLE, opposite, pole_of
-from gpt1.demo.telling import OF_QUALITY, OF_TWO, Fact, synonym, tell, with_articles
+from gpt1.demo.telling import OF_QUALITY, Fact, clause_of, synonym
 from gpt1.demo.town import Town
 
 Row = TypeVar("Row", bound=tuple[object, ...])
@@ -33,8 +33,8 @@ class Side(NamedTuple):
         """A small town of this side's people and streets."""
         return Town(
             self.chance,
-            list(self.half(words.WOMEN)),
-            list(self.half(words.MEN)),
+            list(self.half(lexicon.WOMEN)),
+            list(self.half(lexicon.MEN)),
             people=8,
             odd=self.number,
         )
@@ -61,14 +61,7 @@ class Side(NamedTuple):
         """The fact in a wording of this side; by the chance `shown` without naming the quality."""
         if self.chance.random() < shown:
             return self.wording(pole_of(fact.kind, fact.value).signs).format(s=fact.subject)
-        return tell(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
-
-    def tell_two(self, one: Fact, two: Fact) -> str:
-        """Two qualities of one subject in one clause, in any order."""
-        first, second = self.chance.sample((one, two), 2)
-        return with_articles(
-            self.wording(OF_TWO).format(s=first.subject, v=first.value, w=second.value)
-        )
+        return clause_of(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
 
 
 class Portrait(NamedTuple):

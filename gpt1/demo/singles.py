@@ -3,12 +3,12 @@
 from collections.abc import Container
 from typing import NamedTuple
 
-from gpt1.demo import words
+from gpt1.demo import lexicon
 from gpt1.demo.happenings import GIVING, MOOD_TEMPLATES, OPINION_TEMPLATES, opinion
 from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS
 from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import Side, draw_portrait
-from gpt1.demo.telling import sentence, tell
+from gpt1.demo.telling import clause_of, sentence
 from gpt1.demo.town import PERSON_KINDS, THING_KINDS
 
 
@@ -28,7 +28,7 @@ def sentiment(side: Side, pleasant: bool) -> Single:
         pleasant,
         one,
         two,
-        chance.choice(words.WORKS),
+        chance.choice(lexicon.WORKS),
         OPINION_TEMPLATES,
         side.half,
     )
@@ -37,7 +37,7 @@ def sentiment(side: Side, pleasant: bool) -> Single:
 
 WRONG_FORMS = dict(
     line.split(" ", 1)
-    for line in words.lines("""
+    for line in lexicon.lines("""
 was were
 were was
 belonged belong
@@ -89,13 +89,13 @@ def _clause(side: Side) -> str:
             chance.random() < 0.5,
             one,
             two,
-            chance.choice(words.WORKS),
+            chance.choice(lexicon.WORKS),
             MOOD_TEMPLATES,
             side.half,
         )
     if choice == 2:
         kinds, subjects = chance.choice(((THING_KINDS, town.things), (PERSON_KINDS, town.people)))
-        return tell(
+        return clause_of(
             town.fact(chance.choice(kinds), chance.choice(subjects)),
             chance.randrange(side.number, 8, 2),
         )

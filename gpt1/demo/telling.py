@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import qualities
-from gpt1.demo.words import lines
+from gpt1.demo.lexicon import lines
 
 
 class Fact(NamedTuple):
@@ -172,7 +172,7 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
     return with_articles(template.format(s=subject, **values))
 
 
-def tell(fact: Fact, wording: int, pronoun: str | None = None) -> str:
+def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
     """A clause that states the fact, without a full stop; with a pronoun for the subject where one
     is given.
     """

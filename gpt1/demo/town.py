@@ -5,8 +5,8 @@ hold until an event changes them.
 from random import Random
 from typing import NamedTuple
 
-from gpt1.demo import words
-from gpt1.demo.fields import FIELDS
+from gpt1.demo import lexicon
+from gpt1.demo.lexicon import FIELDS
 from gpt1.demo.qualities import ALL, OF_PEOPLE, OF_THINGS, RELATIVES, opposite
 from gpt1.demo.telling import Fact
 
@@ -31,7 +31,9 @@ def compound_names(chance: Random, count: int, odd: int | None = None) -> list[s
     where that is asked for.
     """
     names = [
-        f"{start.capitalize()}{end}" for start in words.SURNAME_STARTS for end in words.SURNAME_ENDS
+        f"{start.capitalize()}{end}"
+        for start in lexicon.SURNAME_STARTS
+        for end in lexicon.SURNAME_ENDS
     ]
     return chance.sample(names if odd is None else names[odd::2], count)
 
@@ -57,7 +59,7 @@ class Town:
         self.men = chance.sample(men, people - people // 2)
         self.people = self.women + self.men
         chance.shuffle(self.people)
-        nouns = chance.sample(words.THINGS, things + people)
+        nouns = chance.sample(lexicon.THINGS, things + people)
         self.things = [f"the {noun}" for noun in nouns[:things]]
         self.belongings = [
             f"{person}'s {noun}" for person, noun in zip(self.people, nouns[things:], strict=True)
@@ -69,14 +71,14 @@ class Town:
         self.pools: dict[str, list[str]] = {
             "owner": self.people,
             "friend": self.people,
-            "colour": list(words.COLOURS),
-            "material": list(words.MATERIALS),
+            "colour": list(lexicon.COLOURS),
+            "material": list(lexicon.MATERIALS),
             "place": [f"the {field.place}" for field in FIELDS],
-            "pet": [with_article(animal) for animal in words.ANIMALS],
-            "food": list(words.FOODS),
-            "age": list(words.NUMBERS),
+            "pet": [with_article(animal) for animal in lexicon.ANIMALS],
+            "food": list(lexicon.FOODS),
+            "age": list(lexicon.NUMBERS),
             "street": [
-                f"{name} {chance.choice(words.STREET_KINDS)}"
+                f"{name} {chance.choice(lexicon.STREET_KINDS)}"
                 for name in compound_names(chance, people, odd)
             ],
         }

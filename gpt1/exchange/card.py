@@ -14,9 +14,9 @@ from gpt1.base.errors import UserError
 from gpt1.exchange.incoming import IMPORTED
 from gpt1.model.weights import Description
 from gpt1.pipeline.git import git
+from gpt1.sources.table import MADE_UP
 
 TEMPLATES = Path(__file__).parent / "templates"
-MADE_UP = "made up by gpt1.demo"  # the origin that `acquire` notes for a made-up world's files
 RESULT_TABLES = ("table2", "table3", "table4")
 COMPOSED_BY = "# Composed by:"  # how params.yaml begins
 
@@ -83,7 +83,7 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
         if training.get("source") == "official":
             facts["imported"] = _json(data / "acquire" / "weights" / "official" / IMPORTED)
         elif train.get("tokens"):
-            facts["corpus"] = {"name": plain(index["corpus_name"]), "books": len(train["books"])}
+            facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
         seeds = _json(parents[1] / "summary.json").get("seeds", {}) if task else {}
         return facts | {
@@ -110,7 +110,7 @@ def _json(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def plain(text: object) -> str:
+def one_line(text: object) -> str:
     """Text without control characters, in one line, for a page and a terminal."""
     return " ".join(
         "".join(character if character.isprintable() else " " for character in str(text)).split()
@@ -128,7 +128,9 @@ def licences(data: Path, task: str) -> list[list[str]]:
         for path in sorted((data / "acquire").glob(f"{folder}/manifest.json"))
     )
     return [
-        [plain(one.get(name)) for name in ("source", "origin", "licence")] for one in found if one
+        [one_line(one.get(name)) for name in ("source", "origin", "licence")]
+        for one in found
+        if one
     ]
 
 
@@ -169,7 +171,7 @@ def composed_by(path: Path) -> str:
         first = path.read_text(encoding="utf-8").partition("\n")[0]
     except (OSError, ValueError):
         return ""
-    return plain(first.removeprefix(COMPOSED_BY)) if first.startswith(COMPOSED_BY) else ""
+    return one_line(first.removeprefix(COMPOSED_BY)) if first.startswith(COMPOSED_BY) else ""
 
 
 def commit_of(checkout: Path) -> str:

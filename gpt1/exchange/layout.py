@@ -24,7 +24,7 @@ PARTS = {
 TOKENS, POSITIONS = "tokens_embed.weight", "positions_embed.weight"
 
 
-class Pair(NamedTuple):
+class TensorNames(NamedTuple):
     """One tensor under both names; `turned` where theirs is the transpose of ours."""
 
     ours: str
@@ -32,20 +32,20 @@ class Pair(NamedTuple):
     turned: bool
 
 
-def pairs(layers: int) -> Iterator[Pair]:
+def pairs(layers: int) -> Iterator[TensorNames]:
     """Every tensor of a decoder in the order of the authors' files: positions, tokens, then block
     by block.
     """
-    yield Pair("positions", POSITIONS, False)
-    yield Pair("tokens", TOKENS, False)
+    yield TensorNames("positions", POSITIONS, False)
+    yield TensorNames("tokens", TOKENS, False)
     for layer in range(layers):
         for theirs, ours in PARTS.items():
-            yield Pair(
+            yield TensorNames(
                 f"blocks.{layer}.{ours}.weight",
                 f"h.{layer}.{theirs}.weight",
                 not theirs.startswith("ln"),
             )
-            yield Pair(f"blocks.{layer}.{ours}.bias", f"h.{layer}.{theirs}.bias", False)
+            yield TensorNames(f"blocks.{layer}.{ours}.bias", f"h.{layer}.{theirs}.bias", False)
 
 
 def our_shapes(sizes: Model, rows: int) -> dict[str, tuple[int, ...]]:

@@ -6,26 +6,27 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 import gpt1.corpus.clean
 import gpt1.tasks.shapes
 from gpt1.base.errors import UserError
-from gpt1.base.files import sha256_file, write_json, writing_folder
-from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
+from gpt1.base.files import DATA, sha256_file, stage_folder, write_json, writing, writing_folder
+from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
 from gpt1.exchange.incoming import (
     check_tensors,
     checksums,
+    read_json_file,
     refuse_losses,
     refuse_other_folder,
 )
 from gpt1.exchange.layout import our_shapes, to_theirs
-from gpt1.exchange.tokenizer import write_tokenizer
+from gpt1.inference.finished import read_finished
 from gpt1.inference.loading import read_saved
 from gpt1.model.weights import Description, save_tensors
 from gpt1.params.schema import Model
@@ -182,3 +183,89 @@ def _write(
         )
         refuse_losses(target, folder)
         return sorted(path.name for path in folder.iterdir())
+
+
+class ChosenTask(NamedTuple):
+    """A task's weights, the vocabulary that they were trained with, task.json, and the seed."""
+
+    weights: Path
+    vocabulary: Path
+    about: dict[str, Any]
+    seed: int
+
+
+def task_folder(name: Path) -> Path:
+    """The folder data/finetune/<group>/<task> that a path or a task's name means. Raises UserError
+    where there is none.
+    """
+    if (name / "summary.json").is_file():
+        return name
+    there = sorted(path.parent for path in stage_folder("finetune").glob("*/*/summary.json"))
+    if found := [path for path in there if path.name == str(name)]:
+        return found[0]
+    raise UserError(
+        f"{name}: expected a task that has been fine-tuned"
+        f" ({', '.join(path.name for path in there) or 'none yet'}), or its folder under"
+        f" {stage_folder('finetune')}, found none; run gpt1 run finetune@TASK"
+    )
+
+
+def chosen_task(name: Path, seed: int | None) -> ChosenTask:
+    """What to export of a task; `seed` None: the one with the best score on validation. Raises
+    UserError where it is not there.
+    """
+    done = read_finished(task_folder(name))
+    weights = done.weights(seed)
+    parents = done.folder.resolve().parents
+    data = parents[2] if len(parents) > 2 and parents[1].name == "finetune" else DATA
+    about = read_json_file(
+        data / "encode" / parents[0].name / done.task.name / "task.json", "run dvc repro"
+    )
+    return ChosenTask(weights, data / "bpe", about, done.best() if seed is None else seed)
+
+
+def tokenizer_json(vocabulary: Vocabulary, special: bool) -> str:
+    """tokenizer.json: words between blanks (preprocessing.py makes them of raw text), a line break
+    one of them, lower case, byte pairs; `special`: with the three symbols. No symbol of a language
+    model is declared special: a text that holds its letters would be cut there.
+    """
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+    from tokenizers.models import BPE
+
+    table = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
+    tokenizer = Tokenizer(
+        BPE(table, list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
+    )
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace(Regex(r"\s*\n\s*"), " \n "), normalizers.Lowercase()]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
+    tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
+    if special:
+        tokenizer.add_special_tokens(
+            [AddedToken(symbol, normalized=False, special=True) for symbol in SPECIAL_SYMBOLS]
+        )
+    text: str = tokenizer.to_str(pretty=True)
+    return text
+
+
+def write_tokenizer(folder: Path, vocabulary: Vocabulary, context: int, special: bool) -> None:
+    """Write tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.json and
+    merges.txt.
+    """
+    vocabulary.save(folder, {})
+    (folder / "meta.json").unlink()  # export.json says what it says
+    with writing(folder / "tokenizer.json") as file:
+        file.write(tokenizer_json(vocabulary, special) + "\n")
+    symbols = {"additional_special_tokens": list(SPECIAL_SYMBOLS)} if special else {}
+    common: dict[str, Any] = {
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": context,
+        "padding_side": "right",
+        "model_input_names": ["input_ids", "attention_mask"],
+    }
+    write_json(
+        folder / "tokenizer_config.json",
+        {"tokenizer_class": "PreTrainedTokenizerFast"} | common | symbols,
+    )
+    write_json(folder / "special_tokens_map.json", symbols)

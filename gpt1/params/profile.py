@@ -12,7 +12,7 @@ from gpt1.base.files import RAW
 from gpt1.params.schema import (
     PARAMS,
     Params,
-    Task,
+    TaskParams,
     Variant,
     ablation,
     imported_sources,
@@ -240,7 +240,7 @@ def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
         for name, row in values["variants"].items()
     }
     tasks = {
-        name: validated(Task, row, f"tasks.{name}", str(PARAMS))
+        name: validated(TaskParams, row, f"tasks.{name}", str(PARAMS))
         for name, row in values["tasks"].items()
         if name in ABLATED
     }

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from gpt1.base.errors import UserError
 from gpt1.params.sections import (
-    Ablation,
+    AblationParams,
     Acquire,
     Bpe,
     Clean,
@@ -18,7 +18,7 @@ from gpt1.params.sections import (
     Encode,
     Finetune,
     Generate,
-    Lstm,
+    LstmParams,
     Model,
     NetworkName,
     Optimization,
@@ -27,12 +27,12 @@ from gpt1.params.sections import (
     Schedule,
     Section,
     Shard,
-    Source,
-    Task,
+    SourceParams,
+    TaskParams,
     Transfer,
     Variant,
     World,
-    ZeroShot,
+    ZeroShotParams,
 )
 from gpt1.params.strict import validated
 from gpt1.params.yaml import read_yaml
@@ -47,7 +47,7 @@ __all__ = [
     "Params",
     "Pretrain",
     "Schedule",
-    "Task",
+    "TaskParams",
     "Variant",
     "ablation",
     "imported_sources",
@@ -68,7 +68,7 @@ class Params(Section):
     bpe: Bpe
     shard: Shard
     model: Model
-    lstm: Lstm
+    lstm: LstmParams
     pretrain: Pretrain
     encode: Encode
     finetune: Finetune
@@ -77,11 +77,11 @@ class Params(Section):
     generate: Generate
     world: dict[str, World]
     download: dict[str, Download]
-    sources: dict[str, Source]
-    tasks: dict[str, Task]
-    ablate: dict[str, Ablation]
+    sources: dict[str, SourceParams]
+    tasks: dict[str, TaskParams]
+    ablate: dict[str, AblationParams]
     transfer: dict[str, Transfer]
-    zero_shot: dict[str, ZeroShot]
+    zero_shot: dict[str, ZeroShotParams]
 
     @model_validator(mode="after")
     def rows_agree(self) -> Self:
@@ -168,14 +168,14 @@ def imported_sources(bpe: str, pretrain: str) -> dict[str, bool]:
     return {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
 
 
-def ablation(name: str, variant: Variant, task: str, row: Task) -> Ablation:
+def ablation(name: str, variant: Variant, task: str, row: TaskParams) -> AblationParams:
     """The row of `ablate` for a variant and a task, whose own rows are given."""
     reads = (
         "bpe"
         if variant.finetune.get("transfer") == "none"
         else f"pretrain/{variant.network}/weights.safetensors"
     )
-    return Ablation(variant=name, task=task, group=row.group, reads=reads)
+    return AblationParams(variant=name, task=task, group=row.group, reads=reads)
 
 
 def validate(values: Any) -> Params:

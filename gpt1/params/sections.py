@@ -70,7 +70,7 @@ class Model(Section):
         return self
 
 
-class Lstm(Section):
+class LstmParams(Section):
     """The paper's baseline: one LSTM layer between the same embeddings (paper, section 5)."""
 
     units: int = Positive
@@ -145,7 +145,7 @@ class Variant(Section):
     finetune: dict[str, Any]
 
 
-class Ablation(Section):
+class AblationParams(Section):
     """One variant on one task; `reads` is the data that it starts from: pre-trained weights, or the
     vocabulary alone.
     """
@@ -166,7 +166,7 @@ class Transfer(Section):
     seeds: int | None = Field(gt=0)
 
 
-class ZeroShot(Section):
+class ZeroShotParams(Section):
     """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to
     score.
     """
@@ -210,14 +210,14 @@ class Download(Section):
     """
 
 
-class Source(Section):
+class SourceParams(Section):
     """Where one source lies: data/<folder>/<its name>."""
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str = Field(pattern="^(raw|download|world/[a-z0-9_]+)$")
 
 
-class Task(Section):
+class TaskParams(Section):
     """One task's row: how many rows of it, and what differs in its fine-tuning."""
 
     group: Group

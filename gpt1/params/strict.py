@@ -73,6 +73,7 @@ def explained(error: ValidationError, model: type[BaseModel], place: str, file: 
         )
     expected = (
         problem["msg"]
+        .removesuffix("Params")  # of a class's name: people know the section
         .replace("Input should be", "expected")
         .replace("a valid integer", "an integer")
         .replace("a valid ", "a ")

@@ -74,53 +74,47 @@ RELEASED: dict[str, str] = {
 }
 
 
-def _remote(
-    name: str,
-    addresses: tuple[str, ...],
-    bytes_: int | None,
-    kind: Kind,
-    value: str,
-    publisher: str,
-) -> Remote:
-    return Remote(name, addresses, bytes_, Checksum(kind, value, publisher))
+def _published(publisher: str, bytes_: int, sha256: str, *addresses: str) -> Remote:
+    """A file of published size and sha256; its name is the first address's last part."""
+    name = addresses[0].rpartition("/")[2]
+    return Remote(name, addresses, bytes_, Checksum("sha256", sha256, publisher))
 
 
 def _glue(file: str, bytes_: int, sha256: str) -> Remote:
     """A file of GLUE."""
-    publisher = DATASETS.format("glue")
-    return _remote(file, (GLUE.format(file),), bytes_, "sha256", sha256, publisher)
+    return _published(DATASETS.format("glue"), bytes_, sha256, GLUE.format(file))
 
 
 def _released(*names: str) -> tuple[Remote, ...]:
     """Files that the authors released."""
     return tuple(
-        _remote(name, tuple(one.format(name) for one in AUTHORS), None, "git", RELEASED[name], GIT)
+        Remote(
+            name,
+            tuple(one.format(name) for one in AUTHORS),
+            checksum=Checksum("git", RELEASED[name], GIT),
+        )
         for name in names
     )
 
 
 def _mrpc(file: str, bytes_: int, sha256: str) -> Remote:
-    publisher = TFDS.format("glue")
-    return _remote(file, (SENTEVAL.format(file),), bytes_, "sha256", sha256, publisher)
+    return _published(TFDS.format("glue"), bytes_, sha256, SENTEVAL.format(file))
 
 
 def _pronouns(file: str, bytes_: int, sha256: str) -> Remote:
     publisher = TFDS.format("definite_pronoun_resolution")
-    addresses = tuple(address.format(file) for address in PRONOUNS)
-    return _remote(file, addresses, bytes_, "sha256", sha256, publisher)
+    return _published(publisher, bytes_, sha256, *(one.format(file) for one in PRONOUNS))
 
 
 DOWNLOADS: dict[str, tuple[Remote, ...]] = {
     "openai_bpe": _released("encoder_bpe_40000.json", "vocab_40000.bpe"),
     "official": _released(*RELEASED),
     "snli": (
-        _remote(
-            "snli_1.0.zip",
-            ("https://nlp.stanford.edu/projects/snli/snli_1.0.zip",),
-            94550081,
-            "sha256",
-            "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
+        _published(
             TFDS.format("snli"),
+            94550081,
+            "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
+            "https://nlp.stanford.edu/projects/snli/snli_1.0.zip",
         ),
     ),
     "mnli": (
@@ -149,13 +143,11 @@ DOWNLOADS: dict[str, tuple[Remote, ...]] = {
         ),
     ),
     "scitail": (
-        _remote(
-            "SciTailV1.1.zip",
-            SCITAIL,
-            14174621,
-            "sha256",
-            "3fccd37350a94ca280b75998568df85fc2fc62843a3198d644fcbf858e6943d5",
+        _published(
             DATASETS.format("scitail"),
+            14174621,
+            "3fccd37350a94ca280b75998568df85fc2fc62843a3198d644fcbf858e6943d5",
+            *SCITAIL,
         ),
     ),
     "mrpc": (
@@ -178,13 +170,11 @@ DOWNLOADS: dict[str, tuple[Remote, ...]] = {
         ),
     ),
     "stsb": (
-        _remote(
+        Remote(
             "Stsbenchmark.tar.gz",
             (STS, f"https://web.archive.org/web/20220101000000id_/{STS.replace('.eus/', '.es/')}"),
             None,
-            "md5",
-            "4eb0065aba063ef77873d3a9c8088811",
-            TORCHTEXT.format("stsb"),
+            Checksum("md5", "4eb0065aba063ef77873d3a9c8088811", TORCHTEXT.format("stsb")),
         ),
     ),
     "sst2": (

@@ -8,11 +8,10 @@ from pathlib import Path
 from time import sleep
 
 from gpt1.base.errors import TemporaryError, UserError
-from gpt1.base.files import sync
+from gpt1.base.files import sync_file
 from gpt1.base.locks import locked
 from gpt1.sources.addresses import Remote
-from gpt1.sources.cache import difference, expected, record
-from gpt1.sources.partial import Partial
+from gpt1.sources.cache import Partial, difference, expected, record
 from gpt1.sources.transfer import FaultError, Terms, connected, transfer
 
 ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
@@ -87,7 +86,7 @@ def from_any(source: str, remote: Remote, partial: Partial, terms: Terms) -> str
         record(terms.cache, source, remote, partial.path, address)
         partial.path.replace(partial.path.with_name(remote.name))
         partial.drop()
-        sync(partial.path.parent)
+        sync_file(partial.path.parent)
         return address
     kind, cure = (
         (TemporaryError, "try again later, what came is kept; or")

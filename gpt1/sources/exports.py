@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from gpt1.base.errors import UserError
-from gpt1.sources.table import Layout
+from gpt1.sources.table import SourceLayout
 
 SUFFIXES = (
     "parquet",
@@ -27,7 +27,7 @@ _PART = re.compile(
 )
 
 
-def find_export(layout: Layout, base: Path) -> dict[str, Path] | None:
+def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
     """{name that `acquire` gives a file: where it lies under `base`}, or None where a required
     split is not there in one suffix.
 
@@ -107,7 +107,7 @@ def _complete(folder: Path, split: str, found: list[tuple[re.Match[str], Path]])
     return [path for _, path in found]
 
 
-def _descriptions(base: Path, layout: Layout) -> dict[str, Path]:
+def _descriptions(base: Path, layout: SourceLayout) -> dict[str, Path]:
     """What says what the columns hold, beside each folder's splits: its own, or that of its first
     split (save_to_disk).
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.sources.exports import find_export
-from gpt1.sources.table import Layout, Source
+from gpt1.sources.table import Source, SourceLayout
 
 PARENTS = (
     "",
@@ -67,7 +67,7 @@ def place_of(source: Source, name: str, base: Path) -> Path | None:
     return next((place for place in others if place.is_file()), None)
 
 
-def _find_layout(source: Source, layout: Layout, base: Path) -> dict[str, Path] | None:
+def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
     """Where a layout's files lie in one folder, by name; None where a required one is not there."""
     there = {
         name: place

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Layout:
+class SourceLayout:
     """One way in which a source is distributed: names of files that lie together in one folder.
 
     exported: names of splits of a Hugging Face export instead, each one file or many
@@ -33,7 +33,7 @@ class Source:
     origin: str
     licence: str
     how_to_get: str
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[SourceLayout, ...] = ()
     every: tuple[str, ...] = ()
     combined: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ BOOKS = Source(
 OPENAI_BPE = Source(
     name="openai_bpe",
     folders=("openai_bpe", "finetune-transformer-lm/model"),
-    layouts=(Layout(("encoder_bpe_40000.json", "vocab_40000.bpe")),),
+    layouts=(SourceLayout(("encoder_bpe_40000.json", "vocab_40000.bpe")),),
     origin="https://github.com/openai/finetune-transformer-lm, folder model",
     licence="MIT",
     how_to_get=(
@@ -106,7 +106,7 @@ OPENAI_BPE = Source(
 OFFICIAL = Source(
     name="official",
     folders=("official",),
-    layouts=(Layout(("weights.safetensors", "vocab.json", "merges.txt", "import.json")),),
+    layouts=(SourceLayout(("weights.safetensors", "vocab.json", "merges.txt", "import.json")),),
     origin=(
         "weights that gpt1 import took over: the authors'"
         " (https://github.com/openai/finetune-transformer-lm), or as import.json says"
@@ -121,7 +121,7 @@ OFFICIAL = Source(
 DPRD = Source(
     name="dprd",
     folders=("dprd", "DPRD"),
-    layouts=(Layout(("test.c.txt",), ("train.c.txt",)),),
+    layouts=(SourceLayout(("test.c.txt",), ("train.c.txt",)),),
     origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
     licence="unknown",
     how_to_get=(
@@ -134,8 +134,8 @@ WNLI = Source(  # no task of the paper's tables: what a leaderboard file may nee
     name="wnli",
     folders=("WNLI", "wnli"),
     layouts=(
-        Layout(("train.tsv", "dev.tsv"), ("test.tsv",)),
-        Layout(("train", "validation"), ("test",), exported=True),
+        SourceLayout(("train.tsv", "dev.tsv"), ("test.tsv",)),
+        SourceLayout(("train", "validation"), ("test",), exported=True),
     ),
     origin="GLUE (https://gluebenchmark.com)",
     licence="unknown",

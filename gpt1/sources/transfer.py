@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpt1.base.errors import UserError
-from gpt1.sources.partial import Partial, opened
+from gpt1.sources.cache import Partial, opened
 
 if TYPE_CHECKING:
     from requests import Response, Session
@@ -41,28 +41,18 @@ class Patience:
     doubles from try to try.
     """
 
-    tries: int
-    first_wait_seconds: float
-    longest_wait_seconds: float  # also of what a server asks for
-    connect_seconds: float
-    silence_seconds: float  # between two bytes
-    window_seconds: float  # over which the speed is measured
-    lowest_bytes_a_second: float
-    redirects: int
-    gain_bytes: int
+    tries: int = 5
+    first_wait_seconds: float = 1.0
+    longest_wait_seconds: float = 120.0  # also of what a server asks for
+    connect_seconds: float = 20.0
+    silence_seconds: float = 60.0  # between two bytes
+    window_seconds: float = 60.0  # over which the speed is measured
+    lowest_bytes_a_second: float = 1024.0
+    redirects: int = 5
+    gain_bytes: int = 1 << 20
 
 
-PATIENCE = Patience(
-    tries=5,
-    first_wait_seconds=1.0,
-    longest_wait_seconds=120.0,
-    connect_seconds=20.0,
-    silence_seconds=60.0,
-    window_seconds=60.0,
-    lowest_bytes_a_second=1024.0,
-    redirects=5,
-    gain_bytes=1 << 20,
-)
+PATIENCE = Patience()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from gpt1.corpus.cleaning import (
     clean_books,
     clean_rows,
     inspect_books,
-    tell,
+    tell_left_out,
     totals,
 )
 from gpt1.corpus.files import list_corpus
@@ -46,4 +46,4 @@ def main() -> None:
             )
         counts |= {"corpus_name": clean.corpus_name} | ({"recognised": found} if found else {})
         write_json(folder / "counts.json", counts)
-    tell(counts)
+    tell_left_out(counts)

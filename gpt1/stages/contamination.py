@@ -8,7 +8,7 @@ from gpt1.base.files import read_json, stage_folder, write_json, writing, writin
 from gpt1.corpus.books import cleaned_books
 from gpt1.params.schema import read_params
 from gpt1.tasks.contamination.index import make_index, search
-from gpt1.tasks.contamination.table import Split, as_csv, count, markdown
+from gpt1.tasks.contamination.overlap import EvaluatedSplit, as_csv, count, markdown
 from gpt1.tasks.contamination.texts import clean_texts, read_examples
 
 
@@ -25,7 +25,9 @@ def main() -> None:
     found = search(index, cleaned_books(stage_folder("clean")))
     counted = [
         count(
-            Split(task.title, split, scored, [[numbers[text] for text in one] for one in examples]),
+            EvaluatedSplit(
+                task.title, split, scored, [[numbers[text] for text in one] for one in examples]
+            ),
             index,
             found,
         )

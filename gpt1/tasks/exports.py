@@ -24,8 +24,8 @@ from gpt1.tasks.rows import (
     filled,
     json_object,
     numbered_lines,
+    quoted,
     score_of,
-    shown,
 )
 from gpt1.tasks.table import Task
 
@@ -91,8 +91,8 @@ class _Columns:
         if lacking:
             raise UserError(
                 f"{path}: expected the columns {', '.join(lacking)}; found"
-                f" {', '.join(map(shown, names)) or 'none'}; put an export of this task there, with"
-                " its columns as they were"
+                f" {', '.join(map(quoted, names)) or 'none'}; put an export of this task there,"
+                " with its columns as they were"
             )
 
     def example(self, record: Mapping[str, Any], task: Task, label: float) -> Example:
@@ -117,7 +117,7 @@ def _subset(task: Task, value: object) -> int:
         if str(value).startswith(name):
             return number
     raise BadRowError(
-        "unknown subset", f"{shown(str(value))} begins with none of {', '.join(task.subsets)}"
+        "unknown subset", f"{quoted(str(value))} begins with none of {', '.join(task.subsets)}"
     )
 
 
@@ -148,7 +148,7 @@ def _label_reader(path: Path, task: Task, features: Mapping[str, Any], column: s
             if value not in numbering:
                 raise BadRowError(
                     "unknown label",
-                    f"{shown(str(value))} instead of"
+                    f"{quoted(str(value))} instead of"
                     f" {_numbering(numbering) or ', '.join(task.labels)}",
                 )
             return value - task.first_integer

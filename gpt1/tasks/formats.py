@@ -23,7 +23,7 @@ from gpt1.tasks.rows import (
     json_object,
     label_reader,
     numbered_lines,
-    shown,
+    quoted,
 )
 from gpt1.tasks.table import Task
 
@@ -96,7 +96,7 @@ def _check_header(path: Path, names: list[str], needed: list[str]) -> None:
     if len(missing) == len(needed):
         raise UserError(
             f"{path}: expected a header with the columns {', '.join(needed)}; found the row"
-            f" {shown(' | '.join(names))}; put the official file with its header there"
+            f" {quoted(' | '.join(names))}; put the official file with its header there"
         )
     if missing:
         raise UserError(
@@ -118,7 +118,7 @@ def _check_no_header(
         if len(cells) > 1 and not any(" " in cell for cell in cells):
             raise UserError(
                 f"{path}: expected no header, rows of {', '.join(format_.columns)}; found the"
-                f" header {shown(' | '.join(cells))}; take that row away, or put the official file"
+                f" header {quoted(' | '.join(cells))}; take that row away, or put the official file"
                 " there"
             ) from None
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
-from gpt1.params.schema import Params
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import packed, texts_of
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.rows import Example
@@ -172,7 +171,7 @@ def read_splits(
     train's where a threshold needs them.
     """
     task, wanted = set_.task, params.zero_shot[set_.task.name]
-    row = TaskRow(
+    row = TaskParams(
         group="glue", train_rows=wanted.train_rows, eval_rows=wanted.rows, finetune={}
     )  # no group matters in reading
     splits = {split.name: split for split in splits_to_read(task, folder, row)}

@@ -16,7 +16,7 @@ from gpt1.tasks.rows import (
     examples,
     filled,
     numbered_lines,
-    shown,
+    quoted,
 )
 from gpt1.tasks.table import Task
 
@@ -70,24 +70,24 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 def _example(lines: list[bytes]) -> Example:
     texts = [as_text(line) for line in lines]
     if len(texts) != len(PARTS):
-        raise BadRowError("not four lines", f"{len(texts)} lines from {shown(texts[0])}")
+        raise BadRowError("not four lines", f"{len(texts)} lines from {quoted(texts[0])}")
     sentence, pronoun, candidates, answer = (
         filled(name, text).strip() for name, text in zip(PARTS, texts, strict=True)
     )
     names = [name.strip() for name in candidates.split(",")]
     if len(names) != 2 or not all(names):
-        raise BadRowError("not two candidates", shown(candidates))
+        raise BadRowError("not two candidates", quoted(candidates))
     folded = [name.casefold() for name in names]
     if folded[0] == folded[1]:
-        raise BadRowError("equal candidates", shown(candidates))
+        raise BadRowError("equal candidates", quoted(candidates))
     if answer.casefold() not in folded:
-        raise BadRowError("answer is no candidate", f"{shown(answer)} of {shown(candidates)}")
+        raise BadRowError("answer is no candidate", f"{quoted(answer)} of {quoted(candidates)}")
     place = pronoun_place(sentence, pronoun)
     if place is None:
-        raise BadRowError("pronoun not in the sentence", f"{shown(pronoun)} in {shown(sentence)}")
+        raise BadRowError("pronoun not in the sentence", f"{quoted(pronoun)} in {quoted(sentence)}")
     before, after = sentence[: place.start()].strip(), sentence[place.end() :].strip()
     if not after:
-        raise BadRowError("nothing after the pronoun", shown(sentence))
+        raise BadRowError("nothing after the pronoun", quoted(sentence))
     return Example((before, after), tuple(names), folded.index(answer.casefold()))
 
 

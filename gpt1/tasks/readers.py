@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.base.errors import UserError
-from gpt1.params.schema import Task as TaskRow
+from gpt1.params.schema import TaskParams
 from gpt1.sources.exports import kept_files
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.layouts import Export, Share, Split, release_of
@@ -78,7 +78,7 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
     )
 
 
-def splits_to_read(task: Task, folder: Path, row: TaskRow) -> list[Split]:
+def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
     """The splits that a run can use. Unlabelled ones serve only whole, for a leaderboard: with
     eval_rows set they are left out. Raises UserError as splits_there does.
     """
@@ -99,7 +99,7 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 
 
 def read_task(
-    task: Task, folder: Path, row: TaskRow, max_unreadable_fraction: float
+    task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
     """Every split of a task that a run can use, by name, and the name of the files' release (""
     where the task has but one).
@@ -130,7 +130,7 @@ def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None
 
 
 def read_split(
-    task: Task, split: Split, folder: Path, row: TaskRow, max_unreadable_fraction: float
+    task: Task, split: Split, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> SplitRows:
     """Read one split's files and choose its rows. Raises UserError as examples_of does."""
     tally = Tally()

@@ -75,7 +75,7 @@ def field(record: Mapping[str, Any], name: str) -> Any:
     return record[name]
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """A text cut to a length that fits an error line, in quotes."""
     return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
 
@@ -133,7 +133,7 @@ def json_object(line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(as_text(line))
     except (ValueError, RecursionError):
-        raise BadRowError("not JSON", shown(line.decode("utf-8", errors="replace"))) from None
+        raise BadRowError("not JSON", quoted(line.decode("utf-8", errors="replace"))) from None
     if not isinstance(row, dict):
         raise BadRowError("no JSON object", type(row).__name__)
     return row
@@ -157,7 +157,7 @@ def class_reader(task: Task) -> Callable[[object], float]:
     def class_number(value: object) -> float:
         if not isinstance(value, str) or value not in numbers:
             raise BadRowError(
-                "unknown label", f"{shown(str(value))} instead of {', '.join(values)}"
+                "unknown label", f"{quoted(str(value))} instead of {', '.join(values)}"
             )
         return numbers[value]
 
@@ -172,6 +172,7 @@ def score_of(value: object) -> float:
         number = float("nan")
     if not 0 <= number <= SCORE_CLASSES - 1:
         raise BadRowError(
-            "unknown label", f"{shown(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}"
+            "unknown label",
+            f"{quoted(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}",
         )
     return number

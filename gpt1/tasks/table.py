@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gpt1.sources.table import SOURCES, Layout, Source
+from gpt1.sources.table import SOURCES, Source, SourceLayout
 from gpt1.tasks import layouts
 from gpt1.tasks.layouts import Export, Release, Split
 
@@ -70,7 +70,7 @@ class Task:
     def source(self) -> Source:
         """What `acquire` needs to know of the task."""
         known = tuple(
-            Layout(
+            SourceLayout(
                 tuple(
                     dict.fromkeys(
                         file for split in layout if split.required for file in split.files

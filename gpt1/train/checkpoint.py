@@ -30,7 +30,7 @@ from gpt1.base.files import (
     fingerprint,
     read_json,
     sha256_file,
-    sync,
+    sync_file,
     write_json,
     writing_folder,
 )
@@ -133,7 +133,7 @@ def write_checkpoint(
     checkpoint is. Raises OSError.
     """
     if (curve := folder / "curve.jsonl").is_file():
-        sync(curve)
+        sync_file(curve)
     name = f"update-{position.update:08d}"
     try:
         with writing_folder(folder / name) as new:

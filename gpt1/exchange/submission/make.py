@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json, writing
-from gpt1.exchange.submission.board import ALWAYS_CONSTANT, FILES, BoardFile
+from gpt1.exchange.submission.board import ALWAYS_CONSTANT, FILES, BoardFile, wrong_in
 from gpt1.exchange.submission.predictions import Predicted, predicted
-from gpt1.exchange.submission.rows import wrong_in
 from gpt1.pipeline.graph import CLAIMS
 from gpt1.tasks.table import TASKS
 

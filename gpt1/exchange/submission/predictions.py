@@ -91,20 +91,16 @@ def _answers(file: BoardFile, path: Path, examples: int, again: str) -> list[str
     """The words, or scores, of a split's rows in their order. Raises UserError where the logits are
     missing or broken.
     """
-    name = f"{file.split}/best"
+    name, shape = f"{file.split}/best", (examples, len(file.words) or SCORE_CLASSES)
     try:
         logits: npt.NDArray[Any] = read_arrays(path, [name])[name]
-    except (OSError, ValueError, KeyError):
+        if logits.shape != shape or logits.dtype.kind != "f" or not np.isfinite(logits).all():
+            raise ValueError(f"{logits.dtype} in shape {list(logits.shape)}, or some not finite")
+    except (OSError, ValueError, KeyError) as error:
         raise UserError(
-            f"{path}: expected the logits {name}, found none that can be read; {again}"
+            f"{path}: expected {shape[0]} rows x {shape[1]} finite logits {name}, found others"
+            f" ({error}); {again}"
         ) from None
-    shape = (examples, len(file.words) or SCORE_CLASSES)
-    if logits.shape != shape or logits.dtype.kind != "f" or not np.isfinite(logits).all():
-        found = " x ".join(map(str, logits.shape)) if logits.shape != shape else "some that are not"
-        raise UserError(
-            f"{path}: {name}: expected {shape[0]} rows x {shape[1]} finite logits, found"
-            f" {found}; {again}"
-        )
     if file.words:
         return [file.words[answer] for answer in predictions(logits, "class").tolist()]
     return [

@@ -14,7 +14,7 @@ SHOWN_WORDS = 40
 
 
 @dataclass(frozen=True)
-class Split:
+class EvaluatedSplit:
     """One split of a task: its examples, each as the numbers of its texts; scored: the table of
     scores is about it.
     """
@@ -26,7 +26,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Row:
+class SplitOverlap:
     """Counts of a split. long_enough: examples with a text of n words or more; share: of these."""
 
     task: str
@@ -55,7 +55,9 @@ class Worst:
     book: str
 
 
-def count(split: Split, index: Index, found: Mapping[int, str]) -> tuple[Row, list[Worst]]:
+def count(
+    split: EvaluatedSplit, index: Index, found: Mapping[int, str]
+) -> tuple[SplitOverlap, list[Worst]]:
     """The row of a split and its worst examples, by the share of their runs found; `found`: {run:
     book}. Of equal texts one is shown.
     """
@@ -78,10 +80,10 @@ def count(split: Split, index: Index, found: Mapping[int, str]) -> tuple[Row, li
             first = min(hits)
             worst.append(
                 Worst(
-                    split.task, split.split, number, of, len(hits), index.said[first], found[first]
+                    split.task, split.split, number, of, len(hits), index.words(first), found[first]
                 )
             )
-    row = Row(
+    row = SplitOverlap(
         split.task,
         split.split,
         split.scored,
@@ -95,7 +97,9 @@ def count(split: Split, index: Index, found: Mapping[int, str]) -> tuple[Row, li
     return row, worst
 
 
-def markdown(rows: Sequence[Row], worst: Sequence[Worst], n: int, corpus: str, words: int) -> str:
+def markdown(
+    rows: Sequence[SplitOverlap], worst: Sequence[Worst], n: int, corpus: str, words: int
+) -> str:
     """The table as people read it, with what was compared and how."""
     lines = [
         f"# Contamination: {corpus} and the tasks",
@@ -134,13 +138,13 @@ def markdown(rows: Sequence[Row], worst: Sequence[Worst], n: int, corpus: str, w
         ]
         lines += [
             f"| {one.task} | {one.split} | {one.example} | {one.runs_found:,} of {one.runs:,} |"
-            f" {_plain(one.words)} | {_plain(one.book)} |"
+            f" {_escaped(one.words)} | {_escaped(one.book)} |"
             for one in worst
         ]
     return "\n".join(lines) + "\n"
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """Words that no reader of Markdown takes for a mark of its own."""
     words = text.split(" ")
     shown = " ".join(words[:SHOWN_WORDS]) + (" …" if len(words) > SHOWN_WORDS else "")
@@ -149,11 +153,11 @@ def _plain(text: str) -> str:
     )
 
 
-def as_csv(rows: Sequence[Row], n: int, corpus: str) -> str:
+def as_csv(rows: Sequence[SplitOverlap], n: int, corpus: str) -> str:
     """The rows for a spreadsheet."""
     text = io.StringIO()
     table = csv.DictWriter(
-        text, ["corpus", "ngram", *Row.__dataclass_fields__], lineterminator="\n"
+        text, ["corpus", "ngram", *SplitOverlap.__dataclass_fields__], lineterminator="\n"
     )
     table.writeheader()
     table.writerows({"corpus": corpus, "ngram": n, **asdict(row)} for row in rows)
