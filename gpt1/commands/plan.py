@@ -49,13 +49,17 @@ def plan(
     measure: Annotated[
         bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")
     ] = True,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Say in one line how long the run takes here.")
+    ] = False,
 ) -> None:
     """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk,
     energy, cost. Runs nothing.
     """
-    from gpt1.pipeline.plan.show import plan_and_show, show_after
+    from gpt1.pipeline.plan.plan import plan_and_show
+    from gpt1.pipeline.plan.table import show_after
 
     if after:
         show_after(json)
     else:
-        plan_and_show(name, overrides or [], price or [], json, measure)
+        plan_and_show(name, overrides or [], price or [], json, measure, brief)

@@ -121,7 +121,7 @@ def accelerators() -> list[Finding]:
     """
     import torch
 
-    from gpt1.pipeline.plan.machines import nvidia_smi
+    from gpt1.pipeline.slots import nvidia_smi
     from gpt1.train.precision import native_bf16
 
     seen, usable = (
