@@ -16,10 +16,9 @@ from prefect.utilities.annotations import quote
 
 from flows.stage import Send, StageFailedError, Work, run_stage
 from gpt1.base.errors import UserError
-from gpt1.pipeline.alone import signals_noted
 from gpt1.pipeline.job import Ended
-from gpt1.pipeline.news import Watch
-from gpt1.pipeline.process_group import process_group
+from gpt1.pipeline.process_group import process_group, signals_noted
+from gpt1.pipeline.progress import Watch
 from gpt1.pipeline.run import supervise
 from gpt1.pipeline.run_state import Plan, RunState
 from gpt1.pipeline.schedule import Stage

@@ -27,9 +27,9 @@ from flows.place import ROOT, end_with_worker, enter
 from flows.remote import sender
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.pipeline.alone import alone_here
 from gpt1.pipeline.graph import LOCK_FILE
-from gpt1.pipeline.news import News
+from gpt1.pipeline.leases import alone_here
+from gpt1.pipeline.progress import News
 from gpt1.pipeline.run import make_plan
 from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.shared import can_travel, remote_name

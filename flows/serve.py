@@ -29,7 +29,7 @@ from flows.service.ending import guarded
 from flows.service.parts import Part
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.files import fingerprint, read_json, write_json
-from gpt1.pipeline.alone import signals_noted
+from gpt1.pipeline.process_group import signals_noted
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".prefect"

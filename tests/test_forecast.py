@@ -15,7 +15,7 @@ from gpt1.pipeline.forecast import (
     note_seconds,
     seconds_left,
 )
-from gpt1.pipeline.news import News
+from gpt1.pipeline.progress import News
 from gpt1.pipeline.schedule import Share, Slots, Stage, may_run
 
 NEEDS = {

@@ -18,7 +18,7 @@ from gpt1.demo.files import SIZES
 from gpt1.model.networks import make_network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
-from gpt1.pipeline.forecast import PLAN, SECONDS
+from gpt1.pipeline.forecast import PLAN, SECONDS, wall_seconds
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.plan import benchmark, estimate, facts, formulas, measure, table
@@ -27,7 +27,6 @@ from gpt1.pipeline.plan.plan import pays_to_compile, read_prices
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate
 from gpt1.pipeline.plan.work import StageWork, evaluations_of, work_of
 from gpt1.pipeline.schedule import Share, Slots, Stage, shares
-from gpt1.pipeline.walltime import wall_seconds
 from gpt1.tasks.table import TASKS
 from gpt1.train import launch
 

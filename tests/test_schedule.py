@@ -11,6 +11,7 @@ import pytest
 
 from gpt1.base.cores import quota_cores
 from gpt1.base.errors import UserError
+from gpt1.pipeline.forecast import wall_seconds
 from gpt1.pipeline.schedule import (
     Share,
     Slots,
@@ -22,7 +23,6 @@ from gpt1.pipeline.schedule import (
     startable,
     urgencies,
 )
-from gpt1.pipeline.walltime import wall_seconds
 
 NEEDS = {
     "check": "",
@@ -192,7 +192,7 @@ def test_time_side_by_side() -> None:
 def test_equally_urgent_stages_start_in_the_graphs_order_in_every_process() -> None:
     code = (
         "from gpt1.pipeline.schedule import Share, Slots, Stage\n"
-        "from gpt1.pipeline.walltime import wall_seconds\n"
+        "from gpt1.pipeline.forecast import wall_seconds\n"
         "share = {'wide': Share(2, 2), 'one': Share(1, 1), 'two': Share(1, 1)}\n"
         "stages = {name: Stage(name, frozenset()) for name in share}\n"
         "print(wall_seconds(stages, dict.fromkeys(stages, 1.0), Slots(2), share))"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from gpt1.pipeline.guard import guarded_by, living, stand_guard, tell
+from gpt1.pipeline.process_group import guarded_by, living, stand_guard, tell
 
 VARIABLE = "GPT1_SERVICE"  # NAME of the service, a slash, the part's name
 WORKER, ENGINE = ["-m", "prefect", "worker"], ["-m", "flows.engine"]

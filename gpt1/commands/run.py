@@ -51,7 +51,7 @@ def run(
     command goes on.
     """
     try:
-        from gpt1.pipeline.show import run_and_show
+        from gpt1.pipeline.run import run_and_show
 
         run_and_show(stages or [], lanes)
     except KeyboardInterrupt as interrupt:

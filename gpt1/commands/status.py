@@ -31,7 +31,7 @@ def status(
     Runs nothing.
     """
     from gpt1.pipeline.doctor.doctor import in_the_way
-    from gpt1.pipeline.status.show import status_and_show
+    from gpt1.pipeline.status_report import status_and_show
 
     status_and_show(
         stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()]

@@ -53,7 +53,7 @@ def table(
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
     """
-    from gpt1.pipeline.status.made_with import changed_since
+    from gpt1.pipeline.reasons import changed_since
     from gpt1.results.terminal.table import BRIEF, show_brief, show_table
 
     if brief:

@@ -1,14 +1,48 @@
 """How long a run will yet take: from what stages took before, or `gpt1 plan` says they will, and
-how this run compares with that.
+how this run compares with that; side by side in slots, started as `gpt1 run` starts them.
 """
 
+import heapq
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from statistics import mean
 
 from gpt1.base.files import LOGS, parse_json, write_json
-from gpt1.pipeline.schedule import Share, Slots, Stage, group
-from gpt1.pipeline.walltime import wall_seconds
+from gpt1.pipeline.schedule import Share, Slots, Stage, group, startable, urgencies
+
+
+def wall_seconds(
+    stages: Mapping[str, Stage],
+    seconds: Mapping[str, float],
+    slots: Slots,
+    share: Mapping[str, Share],
+) -> float:
+    """Seconds until the last of `stages` has ended; stages without seconds take none."""
+    urgency = urgencies(stages, seconds)
+    waiting, running = set(stages), list[tuple[float, str, tuple[str, ...]]]()
+    lanes, devices, now, ended = slots.lanes, slots.devices, 0.0, set[str]()
+    while waiting or running:
+        ready = sorted(
+            (
+                one
+                for one in stages
+                if one in waiting and not stages[one].needs & stages.keys() - ended
+            ),
+            key=lambda name: -urgency[name],
+        )
+        for name, given in startable(ready, share, Slots(lanes, devices)):
+            heapq.heappush(running, (now + seconds.get(name, 0.0), name, given))
+            waiting.discard(name)
+            lanes, devices = (
+                lanes - share[name].lanes,
+                tuple(device for device in devices if device not in given),
+            )
+        assert running, f"{sorted(waiting)} can never start: they take more than there is"
+        now, name, given = heapq.heappop(running)
+        ended.add(name)
+        lanes, devices = lanes + share[name].lanes, (*devices, *given)
+    return now
+
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PLAN = LOGS / "plan.json"  # what gpt1 plan foretold of params.yaml

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.pipeline import mark
+from gpt1.pipeline import completion
 from gpt1.pipeline.schedule import Stage, choose
 
 DVC_FILE, LOCK_FILE = Path("dvc.yaml"), Path("dvc.lock")
@@ -86,7 +86,8 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
         unrecorded = [
             stages[name]
             for name in chosen
-            if stages[name].stale and mark.stands(name, stages[name].reads, stages[name].writes)
+            if stages[name].stale
+            and completion.stands(name, stages[name].reads, stages[name].writes)
         ]
         if not [stage for stage in unrecorded if record(stage)]:
             return stages, chosen
@@ -188,7 +189,7 @@ def record(stage: Stage) -> bool:
         stdin=subprocess.DEVNULL,
         capture_output=True,
     )
-    mark.path_of(stage.name).unlink(missing_ok=True)
+    completion.path_of(stage.name).unlink(missing_ok=True)
     return done.returncode == 0
 
 

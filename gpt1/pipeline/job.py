@@ -13,7 +13,7 @@ from typing import Literal
 
 from gpt1.base.errors import TEMPORARY_STATUS
 from gpt1.base.files import LOGS
-from gpt1.pipeline import mark
+from gpt1.pipeline import completion
 from gpt1.pipeline.graph import record
 from gpt1.pipeline.process_group import end_orphans
 from gpt1.pipeline.schedule import Stage
@@ -71,7 +71,7 @@ class StageProcess:
             **os.environ,
             "PATH": programs + os.environ.get("PATH", os.defpath),
             **variables,
-            **mark.ask(stage.name, stage.reads),
+            **completion.ask(stage.name, stage.reads),
         }
         command = ["--wait-for-lock", "repro", "--single-item", stage.name]
         log_of(stage.name).parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def outcome(stage: Stage, status: int, kills_before: int, ending: bool) -> Ended
     """
     said = log_of(stage.name).read_text(encoding="utf-8", errors="replace")
     if status == 0:
-        mark.path_of(stage.name).unlink(missing_ok=True)
+        completion.path_of(stage.name).unlink(missing_ok=True)
         return Ended(
             "run"
             if "Running stage '" in said
@@ -120,7 +120,7 @@ def outcome(stage: Stage, status: int, kills_before: int, ending: bool) -> Ended
             if "is cached" in said
             else "unchanged"
         )
-    if mark.stands(stage.name, stage.reads, stage.writes) and record(stage):
+    if completion.stands(stage.name, stage.reads, stage.writes) and record(stage):
         return Ended("recorded")
     number, starved = signal_of(status, said), out_of_memory_kills() > kills_before
     memory = not ending and (starved or bool(OUT_OF_MEMORY.search(said)))

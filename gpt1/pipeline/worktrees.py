@@ -18,7 +18,6 @@ from gpt1.base.files import RAW, fingerprint
 from gpt1.base.locks import locked
 from gpt1.params.profile import compose_run, in_words, link_folder, write_params
 from gpt1.params.schema import PARAMS
-from gpt1.pipeline.alone import alone_here
 from gpt1.pipeline.git import (
     WORKTREES,
     git,
@@ -28,7 +27,8 @@ from gpt1.pipeline.git import (
     snapshot,
     update_code,
 )
-from gpt1.pipeline.news import News
+from gpt1.pipeline.leases import alone_here
+from gpt1.pipeline.progress import News
 
 DVC = Path(".dvc")
 LOCK_SECONDS = 300.0

@@ -9,7 +9,7 @@ from gpt1.base.files import RAW, parse_json
 from gpt1.base.locks import is_locked
 from gpt1.pipeline.doctor.finding import Finding
 from gpt1.pipeline.graph import CLAIMS, LOCK_FILE
-from gpt1.pipeline.status.activity import at_work
+from gpt1.pipeline.status import at_work
 from gpt1.sources.table import is_made_up
 
 DVC_LOCK = Path(".dvc/tmp/lock")  # DVC's processes hold it for moments only
@@ -126,7 +126,7 @@ def parameters() -> list[Finding]:
 
 def last_run() -> list[Finding]:
     """What the last run left: failed stages, interrupted ones, what is out of date."""
-    from gpt1.pipeline.status.status import read_status
+    from gpt1.pipeline.status import read_status
 
     try:
         status = read_status(())

@@ -11,15 +11,15 @@ from rich.text import Text
 
 from gpt1.base.errors import UserError
 from gpt1.base.terminal import console, plain, print_json
-from gpt1.pipeline.doctor import checkout, machine, packages, services
+from gpt1.pipeline.doctor import checkout, machine, services
 from gpt1.pipeline.doctor.finding import Finding
-from gpt1.pipeline.status.activity import at_work
+from gpt1.pipeline.status import at_work
 
 STYLES = {"ok": "green", "note": "yellow", "do": "bold red"}
 MARKS = {"ok": "ok", "note": "note", "do": "DO"}
 EXAMINATIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
-    ("Python", packages.python),
-    ("packages", packages.packages),
+    ("Python", machine.python),
+    ("packages", machine.packages),
     ("settings", machine.settings),
     ("memory", machine.memory),
     ("GPU", machine.accelerators),

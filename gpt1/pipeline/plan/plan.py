@@ -13,7 +13,7 @@ from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import write_json
 from gpt1.params.profile import present_sources, requested, without_absent
 from gpt1.params.schema import Params, validate
-from gpt1.pipeline.forecast import PLAN
+from gpt1.pipeline.forecast import PLAN, wall_seconds
 from gpt1.pipeline.graph import expand, read_graph
 from gpt1.pipeline.plan import estimate, formulas
 from gpt1.pipeline.plan.benchmark import benchmark
@@ -23,7 +23,6 @@ from gpt1.pipeline.plan.table import CostEstimate, StageEstimate, as_json, brief
 from gpt1.pipeline.plan.work import StageWork, work_of
 from gpt1.pipeline.schedule import Stage, concerned, shares
 from gpt1.pipeline.slots import find_slots, nvidia_smi
-from gpt1.pipeline.walltime import wall_seconds
 from gpt1.train import launch, speed
 
 
