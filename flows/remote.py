@@ -20,9 +20,9 @@ from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound, TerminationSignal
 from prefect.states import Cancelling, Completed, Failed
 
-from flows.graph import run_graph, task_runner
-from flows.place import ROOT, end_with_worker, enter
-from flows.stage import Send
+from flows.engine import ROOT, end_with_worker, enter
+from flows.graph import Send, run_graph, task_runner
+from flows.names import POOL
 from gpt1.base.cores import cores
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.pipeline import leases, shared
@@ -33,7 +33,7 @@ from gpt1.pipeline.schedule import Share, Slots, Stage, group
 from gpt1.pipeline.settings import DECIDE_BITS, setting
 from gpt1.pipeline.slots import find_slots
 
-DEPLOYMENT, POOL = "run-stage/stage", "gpt1"
+DEPLOYMENT = "run-stage/stage"
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 120.0
 
 

@@ -21,9 +21,9 @@ from prefect.states import Cancelled, Completed, Failed
 from prefect.utilities.urls import url_for
 from pydantic import Field
 
-from flows.artifacts import Progress, link_mlflow
+from flows.artifacts import ProgressArtifact, link_mlflow
+from flows.engine import ROOT, end_with_worker, enter
 from flows.graph import run_graph, task_runner
-from flows.place import ROOT, end_with_worker, enter
 from flows.remote import sender
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
@@ -103,7 +103,7 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
     ) -> State[Any]:
         os.chdir(ROOT)
         end_with_worker()
-        logger, progress = get_run_logger(), Progress("the run", 0.0)
+        logger, progress = get_run_logger(), ProgressArtifact("the run", 0.0)
 
         def watch(news: News) -> None:
             if news.line:
