@@ -23,6 +23,7 @@ from gpt1.pipeline.doctor.doctor import plain_values, print_findings
 from gpt1.pipeline.doctor.finding import Finding, size
 from gpt1.pipeline.leases import RUN_LOCK
 from gpt1.tasks.table import all_sources
+from gpt1.train.launch import free_port
 
 ROOT = Path(__file__).parents[1]
 
@@ -116,7 +117,7 @@ class Answering(http.server.BaseHTTPRequestHandler):
 
 
 def test_ports_free_taken_and_answering():
-    free = services.free_port()
+    free = free_port()
     with socket.socket() as taken, http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
