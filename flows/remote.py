@@ -29,7 +29,7 @@ from gpt1.pipeline import leases, shared
 from gpt1.pipeline.process_group import signals_noted
 from gpt1.pipeline.progress import News
 from gpt1.pipeline.run_state import Plan
-from gpt1.pipeline.schedule import Share, Slots, Stage, group
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, group
 from gpt1.pipeline.settings import DECIDE_BITS, setting
 from gpt1.pipeline.slots import find_slots
 
@@ -108,7 +108,7 @@ def run_here(
     devices = find_slots(None, stage.trains)[0].devices if stage.trains else ()
     count = len(devices) if group(name) == "pretrain" else min(1, len(devices))
     with leases.lent_devices(devices, count, wanted) as devices:
-        share = Share(0 if devices else 1, threads, len(devices))
+        share = Allocation(0 if devices else 1, threads, len(devices))
         plan = Plan({name: stage}, [name], {name}, Slots(1, devices), {name: share}, {name: 0.0})
         run_graph(plan, lambda _: None, say, lock)
     if inputs is not None:

@@ -18,7 +18,7 @@ from gpt1.demo.files import SIZES
 from gpt1.model.networks import make_network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
-from gpt1.pipeline.forecast import PLAN, SECONDS, wall_seconds
+from gpt1.pipeline.forecast import PLAN, SECONDS, stage_facts, wall_seconds
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.plan import benchmark, estimate, facts, formulas, measure, table
@@ -26,7 +26,7 @@ from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.plan.plan import pays_to_compile, read_prices
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate
 from gpt1.pipeline.plan.work import StageWork, evaluations_of, work_of
-from gpt1.pipeline.schedule import Share, Slots, Stage, shares
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, shares
 from gpt1.tasks.table import TASKS
 from gpt1.train import launch
 
@@ -373,7 +373,7 @@ def test_plan_beside_fact() -> None:
     write_json(Path("data/logs/pretrain/transformer-speed.json"), {"peak_memory_bytes": 2e9})
     row = next(
         line
-        for line in table.lines_after(told, table.stage_facts(told))
+        for line in table.lines_after(told, stage_facts(told))
         if line.startswith("pretrain@transformer")
     )
     assert row.split()[1:] == ["1", "60", "s", "75", "s", "1.25", "1", "GB", "2", "GB"]
@@ -426,7 +426,7 @@ def test_a_plan_is_measured_in_processes_with_a_stages_threads() -> None:
     params = params_of("demo", *TINY)
     stages = expand(compose("demo", ()))
     work = [work_of(stages[name], params, ()) for name in ("pretrain@transformer", "pretrain@lstm")]
-    share = {one.stage: Share(1, 1) for one in work}
+    share = {one.stage: Allocation(1, 1) for one in work}
     found = benchmark.benchmark(work, params, share, Slots(2), fits=True)
     assert set(found.paces) == {("pretrain", "transformer"), ("pretrain", "lstm")}
     assert all(pace.measured for pace in found.paces.values())
@@ -440,4 +440,4 @@ def test_a_measurement_that_fails_says_why() -> None:
     with pytest.raises(
         UserError, match=r"the measurement ended with status 1: .*KeyError.*--no-measure"
     ):
-        benchmark.in_processes({"nothing": 0}, 1, Share(1, 1), Slots(1))
+        benchmark.in_processes({"nothing": 0}, 1, Allocation(1, 1), Slots(1))

@@ -83,13 +83,13 @@ def predict(
             (
                 json.dumps(found.record(), ensure_ascii=sys.stdout.isatty())
                 if as_json
-                else shown(found)
+                else answer_line(found)
             ),
             flush=True,
         )
 
 
-def shown(found: "Answer") -> str:
+def answer_line(found: "Answer") -> str:
     """An answer as a line for a person: the label or score, the text chosen, the probabilities."""
     said = f"{found.score:.3f}" if found.score is not None else str(found.label)
     chosen = f"  {printable(found.choice)}" if found.choice else ""

@@ -37,7 +37,7 @@ UPDATE = re.compile(r"^\w+ (?P<part>\S+): update (?P<update>\d+) of (?P<updates>
 LEFT = re.compile(r"([\d.]+ \w+) left$")
 
 
-class Progress(NamedTuple):
+class TrainingProgress(NamedTuple):
     """How far a training is: its part (`lstm`, `cola/seed-0`), updates done, of how many; the time
     left and what else it says, in its words.
     """
@@ -49,14 +49,14 @@ class Progress(NamedTuple):
     says: str
 
 
-def progress_in(lines: Sequence[str]) -> Progress | None:
+def progress_in(lines: Sequence[str]) -> TrainingProgress | None:
     """What the last of these lines that tells of updates says; None where none does."""
     for line in reversed(lines):
         if told := UPDATE.match(line):
             left = LEFT.search(told["more"])
             says = told["more"].removesuffix(left[0] if left else "").strip(", ")
             update, updates = int(told["update"]), int(told["updates"])
-            return Progress(told["part"], update, updates, left[1] if left else "", says)
+            return TrainingProgress(told["part"], update, updates, left[1] if left else "", says)
     return None
 
 

@@ -39,10 +39,13 @@ class Reason(NamedTuple):
             "missing": f"{self.what} is missing",
             "not in cache": f"{self.what} is not in DVC's cache",
         }
-        return words.get(self.kind) or f"{self.what}: {shown(self.before)} → {shown(self.after)}"
+        return (
+            words.get(self.kind)
+            or f"{self.what}: {shortened(self.before)} → {shortened(self.after)}"
+        )
 
 
-def shown(value: Any) -> str:
+def shortened(value: Any) -> str:
     """A parameter's value in a few characters."""
     text = "none" if value is None else str(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

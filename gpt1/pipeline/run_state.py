@@ -17,7 +17,7 @@ from gpt1.pipeline.forecast import foretold_seconds, note_seconds, seconds_left
 from gpt1.pipeline.graph import recorded_outputs
 from gpt1.pipeline.job import Ended, log_of
 from gpt1.pipeline.progress import News
-from gpt1.pipeline.schedule import Share, Slots, Stage, after, may_run, startable
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, after, may_run, startable
 from gpt1.pipeline.slots import variables
 
 SHOWN_NAMES = 8
@@ -33,7 +33,7 @@ class Plan:
     chosen: list[str]
     todo: set[str]
     slots: Slots
-    share: dict[str, Share]
+    share: dict[str, Allocation]
     urgency: dict[str, float]
 
 

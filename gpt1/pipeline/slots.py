@@ -10,7 +10,7 @@ from pathlib import Path
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.params.schema import PARAMS, Params, read_params
-from gpt1.pipeline.schedule import Share, Slots
+from gpt1.pipeline.schedule import Allocation, Slots
 from gpt1.pipeline.settings import setting
 from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 
@@ -97,7 +97,7 @@ def find_slots(
     return Slots(cores(), devices[:wanted]), threads
 
 
-def variables(share: Share, devices: tuple[str, ...]) -> dict[str, str]:
+def variables(share: Allocation, devices: tuple[str, ...]) -> dict[str, str]:
     """The environment that keeps a stage to its share of the machine."""
     kept = {} if share.threads is None else {"GPT1_THREADS": str(share.threads)}
     return kept | (

@@ -40,7 +40,7 @@ class Running(NamedTuple):
     checkpoint: str = ""
 
 
-class Ended(NamedTuple):
+class EndedStage(NamedTuple):
     """How a stage that is not current ended: failed, interrupted or killed; when, why in one line,
     its last lines, where it goes on.
     """
@@ -142,7 +142,7 @@ def checkpoint(name: str) -> str:
     )
 
 
-def ended_badly(name: str) -> Ended | None:
+def ended_badly(name: str) -> EndedStage | None:
     """How a stage ended when it last ran; None where that went well, or nothing is known."""
     log = log_of(name)
     try:
@@ -154,7 +154,7 @@ def ended_badly(name: str) -> Ended | None:
         cut = "Running stage '" in said and "lock file 'dvc.lock'" not in said
         why = "it ended without a word: killed, or the machine went down"
         return (
-            Ended("killed", when, why, tuple(lines[-LAST_LINES:]), checkpoint(name))
+            EndedStage("killed", when, why, tuple(lines[-LAST_LINES:]), checkpoint(name))
             if cut
             else None
         )
@@ -172,7 +172,7 @@ def ended_badly(name: str) -> Ended | None:
         why = next(
             (line for line in reversed(own) if line.startswith("interrupted")), "ended on request"
         )
-    return Ended(how, when, why, tuple(own[-LAST_LINES:]), checkpoint(name))
+    return EndedStage(how, when, why, tuple(own[-LAST_LINES:]), checkpoint(name))
 
 
 class Status(NamedTuple):
@@ -184,7 +184,7 @@ class Status(NamedTuple):
     would_run: dict[str, list[Reason]]
     at_work: str
     running: dict[str, Running]
-    ended: dict[str, Ended]
+    ended: dict[str, EndedStage]
     seconds: dict[str, float]
 
     @property

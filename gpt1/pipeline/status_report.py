@@ -20,7 +20,7 @@ from gpt1.pipeline.completion import WATCHED
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.reasons import Reason
 from gpt1.pipeline.schedule import Stage, group
-from gpt1.pipeline.status import Ended, Running, Status, as_json, read_status
+from gpt1.pipeline.status import EndedStage, Running, Status, as_json, read_status
 
 MOST_REASONS = 4  # of a line; a person who wants all asks for JSON
 
@@ -126,7 +126,7 @@ def print_ended(screen: Console, status: Status) -> None:
         screen.print(f"  log: {log_of(name)}", markup=False)
 
 
-def last_lines(ended: Ended) -> Sequence[str]:
+def last_lines(ended: EndedStage) -> Sequence[str]:
     """Last lines that say more than the reason does."""
     told = [
         line

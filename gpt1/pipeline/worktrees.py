@@ -78,7 +78,7 @@ def open_worktree(
     laid_over = [*overrides, *([f"finetune.seeds={list(seeds)}"] if seeds is not None else [])]
     values, _ = compose_run(profile, laid_over, tasks)
     tree = Path.cwd() / WORKTREES / worktree_name(profile, overrides, seeds, tasks)
-    with alone():
+    with worktrees_locked():
         update_code(tree, snapshot(common), common)
         share_settings(tree)
         link_data(tree)
@@ -88,7 +88,7 @@ def open_worktree(
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def worktrees_locked() -> Iterator[None]:
     """One process at a time opens or removes worktrees of this checkout; others wait. Raises
     UserError after minutes.
     """
@@ -226,7 +226,7 @@ def remove_worktrees(name: str) -> None:
     common = git_folder()
     for each in there if name == "all" else [name]:
         tree = WORKTREES.absolute() / each
-        with no_run(Path.cwd()), no_run(tree), alone():
+        with no_run(Path.cwd()), no_run(tree), worktrees_locked():
             with suppress(UserError, FileNotFoundError):  # git may not know it any more
                 link_to_git(tree, common)
                 git("worktree", "remove", "--force", "--force", str(tree))

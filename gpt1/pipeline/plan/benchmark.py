@@ -15,7 +15,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import Params
 from gpt1.pipeline.plan.estimate import CPU_SHARE, CPU_UPDATE_SECONDS, Pace, line
 from gpt1.pipeline.plan.work import StageWork, UpdateShape
-from gpt1.pipeline.schedule import Share, Slots
+from gpt1.pipeline.schedule import Allocation, Slots
 from gpt1.pipeline.slots import variables
 
 LONGEST_UPDATE_SECONDS = 8.0  # one that would take longer is measured on fewer tokens
@@ -35,7 +35,7 @@ class Benchmark(NamedTuple):
 def benchmark(
     works: Sequence[StageWork],
     params: Params,
-    share: Mapping[str, Share],
+    share: Mapping[str, Allocation],
     slots: Slots,
     fits: bool,
 ) -> Benchmark:
@@ -62,7 +62,7 @@ def benchmark(
 
 
 def in_processes(
-    job: Mapping[str, Any], count: int, share: Share, slots: Slots
+    job: Mapping[str, Any], count: int, share: Allocation, slots: Slots
 ) -> list[dict[str, Any]]:
     """The answers of measure.py to a job, from so many processes side by side. Raises UserError
     where one fails.

@@ -13,7 +13,7 @@ from gpt1.base.cores import cores
 from gpt1.params.schema import Params
 from gpt1.pipeline.plan import formulas
 from gpt1.pipeline.plan.work import StageWork
-from gpt1.pipeline.schedule import Share, Slots, group
+from gpt1.pipeline.schedule import Allocation, Slots, group
 from gpt1.pipeline.slots import PROCESS_BYTES, memory_bytes, nvidia_smi
 from gpt1.train.launch import MICRO_BATCH_TOKENS
 
@@ -169,7 +169,7 @@ def line(points: Mapping[float, float]) -> tuple[float, float]:
     return fixed, (points[most] - fixed) / most
 
 
-def data_sheet_pace(work: StageWork, hardware: Hardware, share: Share) -> Pace:
+def data_sheet_pace(work: StageWork, hardware: Hardware, share: Allocation) -> Pace:
     """The pace of a stage with its share of a machine, from the data sheet and what is assumed
     above; a stage with but some of a CPU's lanes has that part of its cores.
     """
@@ -199,7 +199,9 @@ def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> 
     return slowness * start + pace.first + trained
 
 
-def data_sheet_seconds(work: StageWork, hardware: Hardware, share: Share, slowness: float) -> float:
+def data_sheet_seconds(
+    work: StageWork, hardware: Hardware, share: Allocation, slowness: float
+) -> float:
     """How long a stage takes on a machine by name."""
     pace = data_sheet_pace(work, hardware, share) if work.network else None
     return seconds(work, pace, slowness, hardware.cores)

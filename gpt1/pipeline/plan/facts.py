@@ -145,7 +145,7 @@ def lengthening(folder: str, merges: int) -> float:
     the authors' 40,000 merges, or in the town.
     """
     halvings = 0.0 if is_town(folder) else max(0.0, math.log2(AUTHORS_MERGES / merges))
-    return (1.0 + LONGER_A_HALVING) ** halvings
+    return math.pow(1.0 + LONGER_A_HALVING, halvings)
 
 
 def bytes_a_token(folder: str, merges: int) -> float:

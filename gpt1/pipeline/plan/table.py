@@ -1,16 +1,15 @@
 """The plan as text and as JSON: a line for each group of stages, totals, what the machine cannot
-hold, the paper's own figure; and beside it what `gpt1 run` and the stages wrote down since.
+hold, the paper's own figure; and beside it what the stages took since.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import LOGS, read_json, write_json
-from gpt1.pipeline.forecast import PLAN, last_seconds
-from gpt1.pipeline.job import log_of
+from gpt1.base.files import read_json, write_json
+from gpt1.pipeline.forecast import PLAN, StageFacts, stage_facts
 from gpt1.pipeline.plan import formulas
 from gpt1.pipeline.plan.estimate import NAMED, Room
 from gpt1.pipeline.plan.work import StageWork
@@ -64,16 +63,6 @@ class CostEstimate:
     room: Room
     elsewhere_bytes: float
     uncompiled: bool
-
-
-class StageFacts(NamedTuple):
-    """Seconds that a stage took, when it ended (seconds since 1970), its peak memory in bytes (0:
-    not written down).
-    """
-
-    seconds: float
-    ended: float
-    memory_bytes: float
 
 
 def duration(seconds: float) -> str:
@@ -262,27 +251,6 @@ def as_json(plan: CostEstimate, prices: Mapping[str, float], made: float) -> dic
             for name, one in plan.stages.items()
         },
     }
-
-
-def memory_of(stage: str) -> float:
-    """Peak memory in bytes that a stage wrote down beside its speed; 0 for none."""
-    verb, _, item = stage.partition("@")
-    try:
-        return float(read_json(LOGS / verb / f"{item}-speed.json")["peak_memory_bytes"])
-    except (OSError, ValueError, KeyError):
-        return 0.0
-
-
-def stage_facts(plan: Mapping[str, Any]) -> dict[str, StageFacts]:
-    """What each stage of a plan took that `gpt1 run` has run since it was made."""
-    seconds, found = last_seconds(), {}
-    for name in plan["stages"]:
-        log = log_of(name)
-        if name not in seconds or not log.is_file() or log.stat().st_mtime <= plan["made"]:
-            continue
-        if "Running stage '" in log.read_text(encoding="utf-8", errors="replace"):
-            found[name] = StageFacts(seconds[name], log.stat().st_mtime, memory_of(name))
-    return found
 
 
 def lines_after(plan: Mapping[str, Any], took: Mapping[str, StageFacts]) -> list[str]:
