@@ -150,17 +150,15 @@ def why_it_failed(name: str, number: int, said: str, out_of_memory: bool) -> str
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.partition("error:")[2].strip() for line in lines if line.startswith("error:")]
-    memory = (
-        [
+    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
+    reason = (own or lines or ["it ended without a word"])[-1]
+    if errors:
+        reason = errors[-1]
+    elif out_of_memory:
+        reason = (
             "it took more memory than there is: set GPT1_MICRO_BATCH lower, or have fewer stages"
             " side by side"
-        ]
-        if out_of_memory
-        else []
-    )
-    killed = [f"it was ended by signal {number}"] if number else []
-    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
-    reason = (
-        errors[-1:] or memory or killed or own[-1:] or lines[-1:] or ["it ended without a word"]
-    )[0]
+        )
+    elif number:
+        reason = f"it was ended by signal {number}"
     return f"{name}: {reason} (log: {log_of(name)})"

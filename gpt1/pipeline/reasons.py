@@ -6,7 +6,6 @@ work; every file is hashed once.
 """
 
 import gc
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.completion import WATCHED
-from gpt1.pipeline.graph import LOCK_FILE_PAUSES, expand, read_lock, relative, repository, stages_of
+from gpt1.pipeline.graph import between_writes, expand, read_lock, relative, repository, stages_of
 from gpt1.pipeline.schedule import NO_RESULTS, Stage, choose, group
 
 Kind = Literal["new", "command", "parameter", "changed", "missing", "not in cache"]
@@ -143,12 +142,7 @@ def read_reasons() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
     # very many objects are made and all are kept: looking for others takes a seventh of the time
     gc.disable()
     try:
-        for pause in LOCK_FILE_PAUSES:
-            try:
-                return _read()
-            except UserError:
-                time.sleep(pause)
-        return _read()
+        return between_writes(_read)
     finally:
         gc.freeze()  # nor once they are there
         gc.enable()

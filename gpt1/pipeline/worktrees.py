@@ -6,6 +6,7 @@ data/, and shares DVC's cache.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, suppress
@@ -32,7 +33,7 @@ from gpt1.pipeline.progress import News
 
 DVC = Path(".dvc")
 LOCK_SECONDS = 300.0
-COMPOSED_BY = "# Composed by: "
+COMPOSED_BY = re.compile("^# Composed by: (gpt1 profile |a flow, from )?")
 
 
 def worktree_name(
@@ -166,17 +167,9 @@ def worktree_names() -> list[str]:
 def describe(name: str) -> Worktree:
     """What there is to know of a worktree."""
     tree = WORKTREES / name
-    params = (
-        (tree / PARAMS).read_text(encoding="utf-8", errors="replace")
-        if (tree / PARAMS).is_file()
-        else ""
-    )
-    first = (
-        params.partition("\n")[0]
-        .removeprefix(COMPOSED_BY)
-        .removeprefix("gpt1 profile ")
-        .removeprefix("a flow, from ")
-    )
+    first = ""
+    if (tree / PARAMS).is_file():
+        first = (tree / PARAMS).read_text(encoding="utf-8", errors="replace").partition("\n")[0]
     entries = [Path(folder, file).lstat() for folder, _, files in os.walk(tree) for file in files]
     times = [
         path.stat().st_mtime
@@ -185,7 +178,7 @@ def describe(name: str) -> Worktree:
     ]
     return Worktree(
         name,
-        first or "not ready",
+        COMPOSED_BY.sub("", first) or "not ready",
         sum(entry.st_size for entry in entries if entry.st_nlink == 1),
         datetime.fromtimestamp(max(times)).astimezone(),
     )

@@ -71,14 +71,12 @@ def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> StageWork:
         return pretraining(stage.name, params, fresh)
     if verb == "zero_shot":
         return scoring(stage.name, params, fresh)
-    if verb == "finetune":
-        recipe = finetune_recipe(params, item)
-        return finetuning(stage.name, item, recipe, len(recipe.seeds), params, fresh)
-    if verb == "ablate":
-        row = params.ablate[item]
-        recipe, name = finetune_recipe(params, row.task, row.variant), params.variants[row.variant]
-        seeds = len(recipe.seeds)
-        return finetuning(stage.name, row.task, recipe, seeds, params, fresh, name.network)
+    if verb in ("finetune", "ablate"):
+        row = params.ablate[item] if verb == "ablate" else None
+        task, variant = (row.task, row.variant) if row else (item, None)
+        recipe = finetune_recipe(params, task, variant)
+        name = params.variants[variant].network if variant else "transformer"
+        return finetuning(stage.name, task, recipe, len(recipe.seeds), params, fresh, name)
     if verb == "transfer":
         recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
         networks = len(recipe.seeds) * sum(count < params.model.layers for count in layers)
