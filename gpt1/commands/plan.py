@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument, option
+
 EXAMPLES = """
 Examples:
 
@@ -21,25 +23,19 @@ Examples:
 def plan(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="A profile in conf/; params.yaml as it is where none is named.", show_default=False
-        ),
+        argument("A profile in conf/; params.yaml as it is where none is named."),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False),
+        argument("What differs, as key=value with dotted keys."),
     ] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PER_HOUR",
-            show_default=False,
-            help="What an hour of every machine costs, or of one: '8 x H100=24'.",
+        option(
+            "What an hour of every machine costs, or of one: '8 x H100=24'.", metavar="PER_HOUR"
         ),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as JSON too.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, option("Write it as JSON too.", metavar="FILE")] = None,
     after: Annotated[
         bool,
         typer.Option(

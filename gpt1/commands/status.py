@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument
+
 EXAMPLES = """
 Examples:
 
@@ -20,10 +22,7 @@ Examples:
 def status(
     stages: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
-            show_default=False,
-        ),
+        argument("Stages (finetune@cola, table2) or groups (finetune); all where none is named."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="For a program.")] = False,
 ) -> None:
