@@ -119,11 +119,8 @@ def estimate_costs(
     shares_there = {one.name: shares(stages, one.slots, one.cores) for one in NAMED}
 
     def estimated(name: str, work: StageWork) -> StageEstimate:
-        pace = (
-            seen.paces["pretrain" if work.kind == "score" else work.kind, work.name]
-            if (work.network)
-            else None
-        )
+        kind = "pretrain" if work.kind == "score" else work.kind
+        pace = seen.paces[kind, work.name] if work.network else None
         if pace and share[name].devices > 1:  # several share each update
             pace = pace._replace(flop=pace.flop / share[name].devices, measured=False)
         peak = seen.peaks.get((work.kind, work.name))
@@ -153,7 +150,7 @@ def estimate_costs(
         wall,
         wall_seconds(left, here, slots, share) if fresh else None,
         seen.matmul_flops,
-        sum(nvidia_smi("power.limit")) or None,
+        (sum(nvidia_smi("power.limit")) or None) if devices else None,
         beside,
         f"{devices} x GPU" if devices else cpu_name(),
         room,
