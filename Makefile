@@ -18,8 +18,7 @@ setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
 	@python -m gpt1.stages check
-	@test -e data/logs/run/seconds.json || gpt1 plan --no-measure | \
-	  awk '/^end to end/ {sub("~", "", $$4); print "the run will take about " $$4 " " $$5 " on this machine, by a quick estimate (gpt1 plan)"}'
+	@test -e data/logs/run/seconds.json || gpt1 plan --no-measure --brief
 	gpt1 run
 	gpt1 sync
 	gpt1 report

@@ -31,7 +31,7 @@ FINAL = ("Completed", "Failed", "Crashed", "Cancelled")
 STAND_IN = """
 import time
 from prefect import flow
-from flows.place import end_with_worker
+from flows.engine import end_with_worker
 
 @flow(name="reproduce-table2")
 def reproduce_table2(profile: str | None = None, seconds: int = 0) -> None:

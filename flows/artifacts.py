@@ -39,7 +39,7 @@ def shown_or_not(what: str) -> Iterator[None]:
         )
 
 
-class Progress:
+class ProgressArtifact:
     """A bar on the page of a run, made when there is something to show, brought up to date at most
     every so many seconds.
     """
@@ -66,11 +66,11 @@ def publish(name: str) -> None:
     if (folder / f"{name}.md").is_file():
         with shown_or_not(name):
             create_markdown_artifact(
-                key=name, markdown=page(folder, name), description=f"{folder}/{name}.md"
+                key=name, markdown=with_pictures(folder, name), description=f"{folder}/{name}.md"
             )
 
 
-def page(folder: Path, name: str) -> str:
+def with_pictures(folder: Path, name: str) -> str:
     """A report as one text: each picture that it names, and one of its own name that it does not,
     as data within it.
     """

@@ -20,20 +20,20 @@ from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound, TerminationSignal
 from prefect.states import Cancelling, Completed, Failed
 
-from flows.graph import run_graph, task_runner
-from flows.place import ROOT, end_with_worker, enter
-from flows.stage import Send
+from flows.engine import ROOT, end_with_worker, enter
+from flows.graph import Send, run_graph, task_runner
+from flows.names import POOL
 from gpt1.base.cores import cores
 from gpt1.base.errors import TemporaryError, UserError
-from gpt1.pipeline import lent, shared
-from gpt1.pipeline.alone import signals_noted
-from gpt1.pipeline.news import News
+from gpt1.pipeline import leases, shared
+from gpt1.pipeline.process_group import signals_noted
+from gpt1.pipeline.progress import News
 from gpt1.pipeline.run_state import Plan
-from gpt1.pipeline.schedule import Share, Slots, Stage, group
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, group
 from gpt1.pipeline.settings import DECIDE_BITS, setting
 from gpt1.pipeline.slots import find_slots
 
-DEPLOYMENT, POOL = "run-stage/stage", "gpt1"
+DEPLOYMENT = "run-stage/stage"
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 120.0
 
 
@@ -62,12 +62,12 @@ def run_stage(
     logger = get_run_logger()
     try:
         with signals_noted() as signals:  # one that comes while this waits, or talks to the remote
-            with lent.lent_to(checkout, logger.info, lambda: not signals) as lock:
+            with leases.lent_to(checkout, logger.info, lambda: not signals) as lock:
                 enter(profile, overrides, seeds, tasks)
                 os.environ.update(variables)
                 how = run_here(
                     stage,
-                    None if lent.is_this(checkout) else inputs,
+                    None if leases.is_this(checkout) else inputs,
                     digest,
                     lock,
                     lambda: not signals,
@@ -107,8 +107,8 @@ def run_here(
     stage, threads = shared.find_stage(name), int(os.environ.get("GPT1_THREADS") or cores())
     devices = find_slots(None, stage.trains)[0].devices if stage.trains else ()
     count = len(devices) if group(name) == "pretrain" else min(1, len(devices))
-    with lent.lent_devices(devices, count, wanted) as devices:
-        share = Share(0 if devices else 1, threads, len(devices))
+    with leases.lent_devices(devices, count, wanted) as devices:
+        share = Allocation(0 if devices else 1, threads, len(devices))
         plan = Plan({name: stage}, [name], {name}, Slots(1, devices), {name: share}, {name: 0.0})
         run_graph(plan, lambda _: None, say, lock)
     if inputs is not None:
@@ -156,7 +156,7 @@ class Away:
     one_at_a_time: threading.Lock = field(
         default_factory=threading.Lock
     )  # DVC's Repo is not made for threads
-    checkout: str = field(default_factory=lent.this_checkout)
+    checkout: str = field(default_factory=leases.this_checkout)
 
     def fetch(self, stage: Stage, given: Mapping[str, str], ending: Callable[[], bool]) -> None:
         """Restore the result of a stage where another clone has finished it from the same inputs.

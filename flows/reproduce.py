@@ -21,15 +21,15 @@ from prefect.states import Cancelled, Completed, Failed
 from prefect.utilities.urls import url_for
 from pydantic import Field
 
-from flows.artifacts import Progress, link_mlflow
+from flows.artifacts import ProgressArtifact, link_mlflow
+from flows.engine import ROOT, end_with_worker, enter
 from flows.graph import run_graph, task_runner
-from flows.place import ROOT, end_with_worker, enter
 from flows.remote import sender
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.pipeline.alone import alone_here
 from gpt1.pipeline.graph import LOCK_FILE
-from gpt1.pipeline.news import News
+from gpt1.pipeline.leases import alone_here
+from gpt1.pipeline.progress import News
 from gpt1.pipeline.run import make_plan
 from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.shared import can_travel, remote_name
@@ -103,7 +103,7 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
     ) -> State[Any]:
         os.chdir(ROOT)
         end_with_worker()
-        logger, progress = get_run_logger(), Progress("the run", 0.0)
+        logger, progress = get_run_logger(), ProgressArtifact("the run", 0.0)
 
         def watch(news: News) -> None:
             if news.line:

@@ -6,15 +6,16 @@ elsewhere.
 """
 
 import argparse
-import fcntl
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+
+from psutil import pid_exists
 
 from flows.service.addresses import (
     Addresses,
@@ -25,11 +26,11 @@ from flows.service.addresses import (
     read_addresses,
     refuse_taken,
 )
-from flows.service.ending import guarded
-from flows.service.parts import Part
+from flows.service.programs import ServiceProgram, guarded
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.files import fingerprint, read_json, write_json
-from gpt1.pipeline.alone import signals_noted
+from gpt1.base.locks import locked
+from gpt1.pipeline.process_group import signals_noted
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".prefect"
@@ -37,7 +38,7 @@ POLL_SECONDS = 0.2
 PATIENCE_SECONDS = 120.0
 
 
-class Ended(Exception):  # noqa: N818 (it is no error)
+class EndRequested(Exception):  # noqa: N818 (it is no error)
     """A signal has asked for the end."""
 
 
@@ -47,20 +48,17 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def alone(address: str) -> Iterator[int]:
+def only_service(address: str) -> Iterator[int]:
     """The descriptor of a locked file, so that one service runs in a checkout. Raises UserError, or
     ends the process, where one does.
     """
-    HOME.mkdir(exist_ok=True)
     about = HOME / "service.json"
-    with (HOME / "service.lock").open("a") as file:
+    with ExitStack() as held:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            file = held.enter_context(locked(HOME / "service.lock", 0))
+        except TimeoutError:
             known = read_json(about) if about.exists() else {}
-            try:
-                os.kill(known.get("process", 0) or -1, 0)
-            except OSError:
+            if not pid_exists(known.get("process", -1)):
                 raise UserError(
                     "a service that was here is still ending its runs; try again in half a minute"
                 ) from None
@@ -70,10 +68,8 @@ def alone(address: str) -> Iterator[int]:
             )
             sys.exit(0)
         write_json(about, {"process": os.getpid(), "what": address})
-        try:
-            yield file.fileno()
-        finally:
-            about.unlink(missing_ok=True)
+        held.callback(about.unlink, missing_ok=True)
+        yield file.fileno()
 
 
 class Service:
@@ -82,11 +78,11 @@ class Service:
     """
 
     def __init__(self, name: str, signals: list[int]) -> None:
-        self.name, self.signals, self.parts = name, signals, list[Part]()
+        self.name, self.signals, self.parts = name, signals, list[ServiceProgram]()
 
-    def start(self, *parts: Part) -> None:
+    def start(self, *parts: ServiceProgram) -> None:
         """Start parts side by side, and wait until each is well. Raises UserError where one is not,
-        or Ended.
+        or EndRequested.
         """
         began, waiting = time.monotonic(), list(parts)
         for part in parts:
@@ -109,9 +105,9 @@ class Service:
                     )
 
     def pause(self) -> None:
-        """A moment. Raises Ended when a signal asks for the end."""
+        """A moment. Raises EndRequested when a signal asks for the end."""
         if self.signals:
-            raise Ended
+            raise EndRequested
         time.sleep(POLL_SECONDS)
 
     def watch(self) -> None:
@@ -130,7 +126,7 @@ def module(*words: str) -> list[str]:
     return [sys.executable, "-m", *words]
 
 
-def servers(addresses: Addresses, version: str | None) -> list[Part]:
+def servers(addresses: Addresses, version: str | None) -> list[ServiceProgram]:
     """The servers that are to be started. Raises UserError where a port is taken, or Prefect's
     address is another machine's.
     """
@@ -139,7 +135,7 @@ def servers(addresses: Addresses, version: str | None) -> list[Part]:
         host, port = own_address(addresses.prefect)
         refuse_taken(port, f"PREFECT_API_URL=http://127.0.0.1:{port + 1}/api")
         parts.append(
-            Part(
+            ServiceProgram(
                 "server",
                 module("prefect", "server", "start", "--host", host, "--port", str(port)),
                 {"PREFECT_HOME": str(HOME), "PREFECT_API_URL": addresses.prefect},
@@ -151,7 +147,7 @@ def servers(addresses: Addresses, version: str | None) -> list[Part]:
         where = ["--host", "127.0.0.1", "--port", str(addresses.mlflow_port), "--workers", "1"]
         store = ["--backend-store-uri", addresses.mlflow_store]
         parts.append(
-            Part(
+            ServiceProgram(
                 "mlflow",
                 module("mlflow", "server", *where, *store),
                 {"MLFLOW_DISABLE_TELEMETRY": "true"},
@@ -161,21 +157,21 @@ def servers(addresses: Addresses, version: str | None) -> list[Part]:
     return parts
 
 
-def workers(variables: Mapping[str, str], worker_only: bool) -> list[Part]:
+def workers(variables: Mapping[str, str], worker_only: bool) -> list[ServiceProgram]:
     """One that takes flows, unless another machine's does; one that takes stages sent by any
     machine, as many as this one bears.
     """
     from flows.names import POOL
-    from flows.service.pool import stage_queues, stage_slots, worker_name, worker_since
+    from flows.service.server import stage_queues, stage_slots, worker_name, worker_since
 
     since = datetime.now(UTC)
 
-    def worker(part: str, queues: list[str], *limit: str) -> Part:
+    def worker(part: str, queues: list[str], *limit: str) -> ServiceProgram:
         name = worker_name(ROOT, part)
         chosen = [word for queue in queues for word in ("--work-queue", queue)]
         kind = ["--pool", POOL, "--name", name, "--type", "process"]
         command = module("prefect", "worker", "start", *kind, *chosen, *limit)
-        return Part(part, command, variables, lambda: worker_since(name, since))
+        return ServiceProgram(part, command, variables, lambda: worker_since(name, since))
 
     for_stages = worker("worker-of-stages", stage_queues(), "--limit", str(stage_slots()))
     return [for_stages] if worker_only else [worker("worker", ["default"]), for_stages]
@@ -184,9 +180,14 @@ def workers(variables: Mapping[str, str], worker_only: bool) -> list[Part]:
 def bring_up(
     service: Service, addresses: Addresses, version: str | None, worker_only: bool
 ) -> None:
-    """Start what is wanted, in its order. Raises UserError, or Ended."""
-    from flows.service.lost_runs import watch_runs
-    from flows.service.pool import all_deployed, deployed_mark, prepare_pool, worker_name
+    """Start what is wanted, in its order. Raises UserError, or EndRequested."""
+    from flows.service.server import (
+        all_deployed,
+        deployed_mark,
+        prepare_pool,
+        watch_runs,
+        worker_name,
+    )
 
     if not worker_only:
         service.start(
@@ -199,7 +200,7 @@ def bring_up(
     current = record.exists() and read_json(record) == mark and all_deployed(ROOT)
     if not worker_only and not current:
         deploy = module("prefect", "--no-prompt", "deploy", "--all")
-        parts.append(Part("deployments", deploy, {}, None))
+        parts.append(ServiceProgram("deployments", deploy, {}, None))
     service.start(*parts)
     if not worker_only:
         write_json(record, mark)
@@ -232,7 +233,7 @@ def serve(worker_only: bool) -> None:
     mlflow = f", MLflow at {addresses.mlflow}" if addresses.mlflow else ""
     what = f"Prefect at {addresses.pages}{mlflow}"
     what = f"a worker of {addresses.pages}" if worker_only else what
-    with alone(what) as lock, signals_noted() as signals:
+    with only_service(what) as lock, signals_noted() as signals:
         if addresses.prefect != ADDRESS:
             say(f"Prefect's address is {addresses.prefect}, by {named_by()}")
         version = prefect_version()
@@ -255,7 +256,7 @@ def serve(worker_only: bool) -> None:
                 )
                 say("Ctrl-C here ends everything; runs at work save a checkpoint first.")
                 service.watch()
-            except Ended:
+            except EndRequested:
                 say(
                     "ending the runs at work, the worker and the servers; Ctrl-C again ends them at"
                     " once"

@@ -37,8 +37,8 @@ pathlib.Path(out).parent.mkdir(exist_ok=True)
 pathlib.Path(out).write_text(name + (pathlib.Path("word").read_text() if name == "first" else ""))
 with open("journal", "a") as journal:
     journal.write(json.dumps([name, began, time.time(), os.environ.get("GPT1_THREADS"), sys.executable]) + "\\n")
-from gpt1.pipeline import mark
-mark.leave()
+from gpt1.pipeline import completion
+completion.leave()
 if pathlib.Path("kill-after-" + name).exists():
     import psutil, signal
     for parent in psutil.Process().parents():

@@ -242,7 +242,7 @@ def write_status() -> None:
 
 def read_status() -> None:
     from gpt1.pipeline.job import log_of
-    from gpt1.pipeline.status.activity import ended_badly, last_of_curve, read_claims, tail
+    from gpt1.pipeline.status import ended_badly, last_of_curve, read_claims, tail
 
     read_claims(), last_of_curve("pretrain@transformer", 0.0)
     ended_badly("pretrain@transformer")

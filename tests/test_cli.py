@@ -17,7 +17,6 @@ from gpt1.base import errors
 from gpt1.base.errors import UserError, perhaps
 from gpt1.cli import ENDING, PANELS, app, load, main
 from gpt1.commands.generate import VOCABULARY, WEIGHTS, refuse_absent
-from gpt1.commands.surface import PAGE, RENEW, surface
 from gpt1.params.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -63,7 +62,10 @@ def test_help_says_what_a_command_and_each_of_its_options_is_for(name):
         )
 
 
-def test_the_page_of_the_command_line_is_as_the_commands_are():
+def test_the_page_of_the_command_line_is_as_the_commands_are(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs"))
+    from made_commands import PAGE, RENEW, surface
+
     assert PAGE.read_text(encoding="utf-8") == surface(), (
         f"the command line has changed; write its page anew: {RENEW}"
     )

@@ -100,7 +100,7 @@ def test_a_flow_offers_each_profile_of_conf_and_each_task() -> None:
 
 
 def test_a_profile_of_ones_own_is_deployed_anew(tmp_path: Path) -> None:
-    from flows.service.pool import deployed_mark
+    from flows.service.server import deployed_mark
 
     (tmp_path / "conf").mkdir()
     (tmp_path / "prefect.yaml").touch()

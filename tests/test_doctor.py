@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gpt1.pipeline.doctor import checkout, machine, packages, services
+from gpt1.pipeline.doctor import checkout, machine, services
 from gpt1.pipeline.doctor.doctor import plain_values, print_findings
 from gpt1.pipeline.doctor.finding import Finding, size
-from gpt1.pipeline.status.activity import RUN_LOCK
+from gpt1.pipeline.leases import RUN_LOCK
 from gpt1.tasks.table import all_sources
+from gpt1.train.launch import free_port
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,7 +40,7 @@ def states(findings: list[Finding]) -> list[str]:
 
 
 def test_packages_are_held_against_constraints_and_what_is_asked_for(tmp_path):
-    pins = packages.read_pins(
+    pins = machine.read_pins(
         [
             "# a comment",
             "numpy==2.4.6",
@@ -50,7 +51,7 @@ def test_packages_are_held_against_constraints_and_what_is_asked_for(tmp_path):
     )
     assert pins == {"numpy": "2.4.6", "foo-bar": "1.0", "torch": "2.13.0", "spacy": "3.8.0"}
     installed = {"numpy": "2.4.5", "foo-bar": "1.0", "torch": "2.13.0+cpu"}
-    assert packages.differences(
+    assert machine.differences(
         pins, installed, ["numpy>=2", "ftfy>=6.2", "pytest>=8; extra == 'test'"]
     ) == (["ftfy"], [("numpy", "2.4.5", "2.4.6")])
     for folder in (
@@ -61,7 +62,7 @@ def test_packages_are_held_against_constraints_and_what_is_asked_for(tmp_path):
         "second/gpt1.egg-info",
     ):
         (tmp_path / folder).mkdir(parents=True)
-    assert packages.read_installed(["first", "second", "nowhere"]) == {
+    assert machine.read_installed(["first", "second", "nowhere"]) == {
         "numpy": "2.4.6",
         "foo-bar": "1.0",
         "deepspeed": "0.19.8",
@@ -71,9 +72,9 @@ def test_packages_are_held_against_constraints_and_what_is_asked_for(tmp_path):
 def test_this_environment_is_seen_as_python_itself_sees_it():
     from importlib import metadata
 
-    seen = packages.read_installed(sys.path)
+    seen = machine.read_installed(sys.path)
     for name in ("torch", "dvc", "ruamel.yaml", "typer"):
-        assert seen[packages.normal(name)] == metadata.version(name)
+        assert seen[machine.normal(name)] == metadata.version(name)
 
 
 def test_a_wrong_version_is_named_with_the_right_one():
@@ -81,7 +82,7 @@ def test_a_wrong_version_is_named_with_the_right_one():
 
     found = metadata.version("rich")
     Path("constraints.txt").write_text("rich==1.2.3\n")
-    (finding,) = packages.packages()
+    (finding,) = machine.packages()
     assert (finding.state, finding.found) == ("do", f"rich {found}, not 1.2.3")
     assert "make setup" in finding.what_to_do
 
@@ -116,7 +117,7 @@ class Answering(http.server.BaseHTTPRequestHandler):
 
 
 def test_ports_free_taken_and_answering():
-    free = services.free_port()
+    free = free_port()
     with socket.socket() as taken, http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -315,7 +316,7 @@ def test_memory_is_what_a_training_took_where_one_has_run_with_these_sizes(monke
     (finding,) = machine.memory()
     assert "took at most 602 MB when it last ran" in finding.found
     monkeypatch.setattr(
-        "gpt1.pipeline.status.made_with.changed_since",
+        "gpt1.pipeline.reasons.changed_since",
         lambda _: ["model.width: 128 → 768 (pretrain@transformer)"],
     )
     assert "reckoned with caution" in machine.memory()[0].found

@@ -18,7 +18,7 @@ from prefect_server import prefect_server, until, without_prefect
 
 from gpt1.pipeline.job import Ended
 from gpt1.pipeline.run_state import Plan, RunState
-from gpt1.pipeline.schedule import Share, Slots, Stage
+from gpt1.pipeline.schedule import Allocation, Slots, Stage
 
 STAGES = ("first", "quiet", "pretrain", "finetune@cola", "finetune@rte", "table")
 FLOW = """
@@ -151,12 +151,12 @@ class TestFlow:
         assert (repository.folder / "checkpoint-quiet").exists()
 
 
-def plan(needs: dict[str, str], slots: Slots, **shares: Share) -> Plan:
+def plan(needs: dict[str, str], slots: Slots, **shares: Allocation) -> Plan:
     """A plan of stages that all are out of date; one lane each where nothing else is said."""
     stages = {
         name: Stage(name, frozenset(text.split()), stale=True) for name, text in needs.items()
     }
-    share = {name: shares.get(name, Share(1, None)) for name in needs}
+    share = {name: shares.get(name, Allocation(1, None)) for name in needs}
     urgency = {name: float(len(needs) - place) for place, name in enumerate(needs)}
     return Plan(stages, list(needs), set(needs), slots, share, urgency)
 
@@ -169,7 +169,7 @@ def test_no_more_stages_hold_lanes_and_devices_than_there_are(
     """
     monkeypatch.chdir(tmp_path)
     names = [f"stage{number}" for number in range(40)]
-    shares = {name: Share(0, None, 1 + (number % 5 == 0)) for number, name in enumerate(names)}
+    shares = {name: Allocation(0, None, 1 + (number % 5 == 0)) for number, name in enumerate(names)}
     state = RunState(plan(dict.fromkeys(names, ""), Slots(1, ("a", "b")), **shares))
     held, seen = dict[str, str](), list[str]()
 

@@ -15,8 +15,8 @@ from gpt1.pipeline.forecast import (
     note_seconds,
     seconds_left,
 )
-from gpt1.pipeline.news import News
-from gpt1.pipeline.schedule import Share, Slots, Stage, may_run
+from gpt1.pipeline.progress import News
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, may_run
 
 NEEDS = {
     "check": (),
@@ -30,7 +30,7 @@ STAGES = {
     name: Stage(name, frozenset(needs), trains=name.startswith(("pre", "fine")))
     for name, needs in NEEDS.items()
 }
-SHARE = dict.fromkeys(STAGES, Share(1, None))
+SHARE = dict.fromkeys(STAGES, Allocation(1, None))
 FORETOLD = {"pretrain": 100.0, "finetune@cola": 40.0, "clean": 10.0, "table": 1.0}
 
 

@@ -20,7 +20,7 @@ from prefect.states import Cancelling, Completed, Failed, Pending, Running, Sche
 from prefect_server import prefect_server, until
 
 from flows.names import POOL
-from flows.service.lost_runs import LOOKS, look, lost_runs
+from flows.service.server import LOOKS, look, lost_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.timeout(300)]
 

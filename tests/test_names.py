@@ -16,7 +16,7 @@ from prefect.exceptions import ObjectNotFound
 
 from flows import names
 from flows.service.addresses import own_address, refuse_taken
-from flows.service.parts import Part
+from flows.service.programs import ServiceProgram
 from gpt1.base.errors import UserError
 
 
@@ -177,7 +177,7 @@ def test_a_part_that_keeps_dying_ends_the_service(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
-    part = Part(
+    part = ServiceProgram(
         "server", [sys.executable, "-c", "print('no room'); raise SystemExit(3)"], {}, lambda: True
     )
     part.start("test")

@@ -16,7 +16,7 @@ import pytest
 
 from gpt1.base.errors import UserError
 from gpt1.commands import report as command
-from gpt1.pipeline.status.made_with import changed_since
+from gpt1.pipeline.reasons import changed_since
 from gpt1.results import drawing
 from gpt1.results.page import page
 from gpt1.results.records import read_records

@@ -18,16 +18,15 @@ from gpt1.demo.files import SIZES
 from gpt1.model.networks import make_network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params, validate
-from gpt1.pipeline.forecast import SECONDS
+from gpt1.pipeline.forecast import PLAN, SECONDS, stage_facts, wall_seconds
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
-from gpt1.pipeline.plan import after, benchmark, estimate, facts, formulas, machines, measure, table
+from gpt1.pipeline.plan import benchmark, estimate, facts, formulas, measure, table
 from gpt1.pipeline.plan.formulas import Network
-from gpt1.pipeline.plan.plan import Plan, Planned, pays_to_compile
-from gpt1.pipeline.plan.show import read_prices
-from gpt1.pipeline.plan.work import Work, evaluations_of, work_of
-from gpt1.pipeline.schedule import Share, Slots, Stage, shares
-from gpt1.pipeline.walltime import wall_seconds
+from gpt1.pipeline.plan.plan import pays_to_compile, read_prices
+from gpt1.pipeline.plan.table import CostEstimate, StageEstimate
+from gpt1.pipeline.plan.work import StageWork, evaluations_of, work_of
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, shares
 from gpt1.tasks.table import TASKS
 from gpt1.train import launch
 
@@ -101,16 +100,7 @@ def test_memory_and_exchange_by_hand() -> None:
     # 8: 12 * 2 + 2 * 4 + 2 * 8 = 48.
     assert formulas.parameters(tiny) == 36 + 32 + 22
     assert formulas.training_bytes(tiny, 16, 8, "fp32", 16) == 90 * 28 + 16 * 48 * 4 + 16 * 10 * 12
-    assert formulas.all_reduce_seconds(8e9, 8, 1e9) == 14
-    assert formulas.all_reduce_seconds(8e9, 1, 1e9) == 0
     assert formulas.petaflop_days(8.64e19) == 1
-
-
-def test_several_devices_share_an_update_and_exchange_its_gradients() -> None:
-    network = network_of("paper")
-    pace = estimate.Pace(0.1, 8.0, 4.0, 1.0, True).shared(8, network)
-    assert (pace.flop, pace.scored_flop, pace.first, pace.measured) == (1.0, 0.5, 1.0, False)
-    assert pace.update == pytest.approx(0.1 + 2 * 7 / 8 * 4 * 116_534_784 / 450e9)
 
 
 def test_a_line_through_two_points_never_goes_below_zero() -> None:
@@ -252,7 +242,7 @@ def test_what_is_on_disk_counts_more_than_tables() -> None:
 
 def test_measured_shapes_are_real_or_scaled_down() -> None:
     network = network_of("paper")
-    most = Work(
+    most = StageWork(
         "finetune@race",
         "finetune",
         network=network,
@@ -262,7 +252,7 @@ def test_measured_shapes_are_real_or_scaled_down() -> None:
         updates=10,
         flops=10e12,
     )
-    least = Work(
+    least = StageWork(
         "finetune@cola",
         "finetune",
         network=network,
@@ -272,25 +262,28 @@ def test_measured_shapes_are_real_or_scaled_down() -> None:
         updates=10,
         flops=1e11,
     )
-    assert benchmark.shapes_of([most, least], 1e18) == [(32, 1, 10.0), (32, 4, 350.0)]
-    assert benchmark.shapes_of([most], 1e18) == [(32, 4, 350.0)], (
+    assert benchmark.shapes_of([most, least], 1e18) == [(32, 1, 10.0, 1e10), (32, 4, 350.0, 1e12)]
+    assert benchmark.shapes_of([most], 1e18) == [(32, 4, 350.0, 1e12)], (
         "one size of update needs one measurement"
     )
-    assert benchmark.shapes_of([most], 0.5e12) == [(8, 4, 350.0), (16, 4, 350.0)]
-    rows, sequences, length = benchmark.shapes_of([most], 1e10)[1]
+    assert benchmark.shapes_of([most], 0.5e12) == [(8, 4, 350.0, 25e10), (16, 4, 350.0, 5e11)]
+    rows, sequences, length, flops = benchmark.shapes_of([most], 1e10)[1]
     assert (rows, sequences) == (1, 4)
     assert length == pytest.approx(350 * 0.32), "one row is too long still"
+    assert flops == pytest.approx(1e10)
 
 
-def planned(work: Work, memory: float) -> Planned:
-    return Planned(
-        work, 60.0, True, memory, False, dict.fromkeys((one.name for one in machines.NAMED), 30.0)
+def planned(work: StageWork, memory: float) -> StageEstimate:
+    return StageEstimate(
+        work, 60.0, True, memory, False, dict.fromkeys((one.name for one in estimate.NAMED), 30.0)
     )
 
 
-def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bool = False) -> Plan:
+def plan_of(
+    profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bool = False
+) -> CostEstimate:
     network = network_of("paper")
-    work = Work(
+    work = StageWork(
         "pretrain@transformer",
         "pretrain",
         True,
@@ -305,8 +298,8 @@ def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bo
         tokens=1e9,
         disk_bytes=disk,
     )
-    walls = {"": 3600.0} | {one.name: 1800.0 for one in machines.NAMED}
-    return Plan(
+    walls = {"": 3600.0} | {one.name: 1800.0 for one in estimate.NAMED}
+    return CostEstimate(
         profile,
         {work.stage: planned(work, memory)},
         walls,
@@ -315,7 +308,7 @@ def plan_of(profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bo
         None,
         2,
         "a processor",
-        machines.Room(8e9, 0.0, 1e11, 2),
+        estimate.Room(8e9, 0.0, 1e11, 2),
         1e9,
         uncompiled,
     )
@@ -371,16 +364,16 @@ def test_plan_beside_fact() -> None:
     told = table.as_json(plan_of("small"), {}, made=1000.0)
     json.dumps(told, allow_nan=False)
     with pytest.raises(UserError, match="make a plan before the run"):
-        after.read_plan()
-    write_json(after.PLAN, told)
+        table.show_after(None)
+    write_json(PLAN, told)
     with pytest.raises(UserError, match="no stage has run since"):
-        after.lines_after(after.read_plan(), after.facts(told))
+        table.show_after(None)
     write_json(SECONDS, {"pretrain@transformer": 75.0, "check": 1.0})
     log_of("pretrain@transformer").write_text("Running stage 'pretrain@transformer':\n")
     write_json(Path("data/logs/pretrain/transformer-speed.json"), {"peak_memory_bytes": 2e9})
     row = next(
         line
-        for line in after.lines_after(told, after.facts(told))
+        for line in table.lines_after(told, stage_facts(told))
         if line.startswith("pretrain@transformer")
     )
     assert row.split()[1:] == ["1", "60", "s", "75", "s", "1.25", "1", "GB", "2", "GB"]
@@ -388,7 +381,7 @@ def test_plan_beside_fact() -> None:
 
 @pytest.mark.parametrize(("profile", "hardware"), [("paper", 0), ("demo", 3)])
 def test_every_stage_has_a_time_on_every_machine(profile: str, hardware: int) -> None:
-    values, named = compose(profile, ()), machines.NAMED[hardware]
+    values, named = compose(profile, ()), estimate.NAMED[hardware]
     stages, params = expand(values), params_of(profile)
     share = shares(stages, named.slots, named.cores)
     seconds = {
@@ -419,12 +412,12 @@ def test_a_measurement_is_of_the_real_training(kind: str, monkeypatch) -> None:
     names = ("pretrain@lstm",) if kind == "pretrain" else ("finetune@cola", "finetune@race")
     work = [work_of(stages[name], params, ()) for name in names]
     job = benchmark.job_of(work, params, 1e18)
-    pace = benchmark.pace(job, [answer := measured_here(job, monkeypatch)], params)
-    assert len(job["shapes"]) == len(answer["timed"]) == len(work)
+    answer = measured_here(job, monkeypatch)
+    pace = benchmark.measured_pace(job["shapes"], [answer])
+    assert len(job["shapes"]) == len(answer["updates"]) == len(work)
     assert pace.measured
     most = max(one.flops / one.updates for one in work)
     assert 0 < pace.update + pace.flop * most < 1
-    assert 0 < pace.scored_flop < 1e-6
     assert answer["peak_bytes"] > 1e8
 
 
@@ -433,13 +426,13 @@ def test_a_plan_is_measured_in_processes_with_a_stages_threads() -> None:
     params = params_of("demo", *TINY)
     stages = expand(compose("demo", ()))
     work = [work_of(stages[name], params, ()) for name in ("pretrain@transformer", "pretrain@lstm")]
-    share = {one.stage: Share(1, 1) for one in work}
-    found = benchmark.measure(work, params, share, Slots(2), fits=True)
+    share = {one.stage: Allocation(1, 1) for one in work}
+    found = benchmark.benchmark(work, params, share, Slots(2), fits=True)
     assert set(found.paces) == {("pretrain", "transformer"), ("pretrain", "lstm")}
     assert all(pace.measured for pace in found.paces.values())
     assert all(bytes_ > 1e8 for bytes_ in found.peaks.values())
     assert found.matmul_flops > 1e8
-    unmeasured = benchmark.measure(work, params, share, Slots(2), fits=False)
+    unmeasured = benchmark.benchmark(work, params, share, Slots(2), fits=False)
     assert not any(pace.measured for pace in unmeasured.paces.values())
 
 
@@ -447,4 +440,4 @@ def test_a_measurement_that_fails_says_why() -> None:
     with pytest.raises(
         UserError, match=r"the measurement ended with status 1: .*KeyError.*--no-measure"
     ):
-        benchmark.in_processes([{"nothing": 0}], Share(1, 1), Slots(1))
+        benchmark.in_processes({"nothing": 0}, 1, Allocation(1, 1), Slots(1))

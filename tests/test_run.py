@@ -134,8 +134,8 @@ def test_in_a_file_what_is_at_work_is_told_at_times(repository: Repository) -> N
     (repository.folder / "await-quiet").write_text("go")
     process = repository.start(
         "quiet",
-        before="import gpt1.pipeline.run as run, gpt1.pipeline.show as show\n"
-        "run.NEWS_SECONDS, show.QUIET_SECONDS = 0.2, 0.5",  # 15 and 60 elsewhere
+        before="import gpt1.pipeline.run as run\n"
+        "run.NEWS_SECONDS, run.QUIET_SECONDS = 0.2, 0.5",  # 15 and 60 elsewhere
     )
     assert process.stderr is not None
     told = next(

@@ -11,8 +11,9 @@ import pytest
 
 from gpt1.base.cores import quota_cores
 from gpt1.base.errors import UserError
+from gpt1.pipeline.forecast import wall_seconds
 from gpt1.pipeline.schedule import (
-    Share,
+    Allocation,
     Slots,
     Stage,
     after,
@@ -22,7 +23,6 @@ from gpt1.pipeline.schedule import (
     startable,
     urgencies,
 )
-from gpt1.pipeline.walltime import wall_seconds
 
 NEEDS = {
     "check": "",
@@ -103,15 +103,27 @@ def test_what_takes_longest_until_the_end_starts_first() -> None:
 @pytest.mark.parametrize(
     ("lanes", "threads", "pretrain", "finetune", "other"),
     [
-        (2, 2, Share(2, 2), Share(1, 1), Share(1, 1)),
-        (4, 16, Share(4, 16), Share(2, 8), Share(1, 4)),  # two tasks never fill four lanes
-        (4, 2, Share(4, 2), Share(2, 1), Share(1, 1)),
-        (1, 8, Share(1, None), Share(1, None), Share(1, None)),
-        (2, None, Share(1, None), Share(1, None), Share(1, None)),  # GPT1_THREADS is set
+        (2, 2, Allocation(2, 2), Allocation(1, 1), Allocation(1, 1)),
+        (
+            4,
+            16,
+            Allocation(4, 16),
+            Allocation(2, 8),
+            Allocation(1, 4),
+        ),  # two tasks never fill four lanes
+        (4, 2, Allocation(4, 2), Allocation(2, 1), Allocation(1, 1)),
+        (1, 8, Allocation(1, None), Allocation(1, None), Allocation(1, None)),
+        (
+            2,
+            None,
+            Allocation(1, None),
+            Allocation(1, None),
+            Allocation(1, None),
+        ),  # GPT1_THREADS is set
     ],
 )
 def test_the_machine_is_shared_by_the_graph_alone(
-    lanes: int, threads: int | None, pretrain: Share, finetune: Share, other: Share
+    lanes: int, threads: int | None, pretrain: Allocation, finetune: Allocation, other: Allocation
 ) -> None:
     share = shares(graph(), Slots(lanes), threads)
     assert (share["pretrain@transformer"], share["finetune@cola"], share["encode@cola"]) == (
@@ -124,9 +136,9 @@ def test_the_machine_is_shared_by_the_graph_alone(
 
 def test_where_there_are_gpus_pretraining_has_all_and_another_training_one() -> None:
     share = shares(graph(), Slots(16, ("0", "1", "2", "3")), 16)
-    assert share["pretrain@transformer"] == Share(0, 4, devices=4)
-    assert share["finetune@cola"] == Share(0, 4, devices=1)
-    assert share["encode@cola"] == Share(1, 1)
+    assert share["pretrain@transformer"] == Allocation(0, 4, devices=4)
+    assert share["finetune@cola"] == Allocation(0, 4, devices=1)
+    assert share["encode@cola"] == Allocation(1, 1)
     assert shares(graph(), Slots(16, ("0", "1")), None)["finetune@cola"].threads is None
 
 
@@ -177,23 +189,23 @@ def chain(**seconds: float) -> dict[str, Stage]:
 def test_time_side_by_side() -> None:
     seconds = {"a": 1.0, "b": 4.0, "c": 3.0, "d": 2.0}
     stages = chain(**seconds)
-    share = dict.fromkeys(stages, Share(1, 1))
+    share = dict.fromkeys(stages, Allocation(1, 1))
     assert wall_seconds(stages, seconds, Slots(1), share) == 10
     assert wall_seconds(stages, seconds, Slots(2), share) == 1 + 5, "b beside c and then d"
     assert wall_seconds(stages, seconds, Slots(9), share) == 1 + 4
-    whole = share | {"b": Share(2, 2)}
+    whole = share | {"b": Allocation(2, 2)}
     assert wall_seconds(stages, seconds, Slots(2), whole) == 1 + 4 + 3, (
         "b has both lanes for itself"
     )
-    on_gpus = {name: Share(0, 1, devices=1) for name in stages}
+    on_gpus = {name: Allocation(0, 1, devices=1) for name in stages}
     assert wall_seconds(stages, seconds, Slots(1, ("0", "1")), on_gpus) == 1 + 5
 
 
 def test_equally_urgent_stages_start_in_the_graphs_order_in_every_process() -> None:
     code = (
-        "from gpt1.pipeline.schedule import Share, Slots, Stage\n"
-        "from gpt1.pipeline.walltime import wall_seconds\n"
-        "share = {'wide': Share(2, 2), 'one': Share(1, 1), 'two': Share(1, 1)}\n"
+        "from gpt1.pipeline.schedule import Allocation, Slots, Stage\n"
+        "from gpt1.pipeline.forecast import wall_seconds\n"
+        "share = {'wide': Allocation(2, 2), 'one': Allocation(1, 1), 'two': Allocation(1, 1)}\n"
         "stages = {name: Stage(name, frozenset()) for name in share}\n"
         "print(wall_seconds(stages, dict.fromkeys(stages, 1.0), Slots(2), share))"
     )

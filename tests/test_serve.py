@@ -82,7 +82,7 @@ class Copy:
         information.mkdir()
         (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gpt1\nVersion: 0.1.0\n")
         (information / "entry_points.txt").write_text("[prefect.plugins]\ngpt1 = flows.names\n")
-        lost_runs = self.folder / "flows/service/lost_runs.py"
+        lost_runs = self.folder / "flows/service/server.py"
         lost_runs.write_text(
             re.sub(r"(?m)^(LOOK_SECONDS, LOOKS) = .*", r"\1 = 0.5, 8", lost_runs.read_text())
         )  # four seconds in the place of forty

@@ -1,5 +1,5 @@
 """gpt1.pipeline.shared over real DVC repositories: two clones and a folder as their remote;
-gpt1.pipeline.lent with real processes.
+gpt1.pipeline.leases with real processes.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.pipeline import lent, shared
+from gpt1.pipeline import leases, shared
 from gpt1.pipeline.schedule import Stage
 
 WORK = """
@@ -301,29 +301,32 @@ def test_a_checkout_is_lent_to_one_sender_at_a_time(
     monkeypatch.chdir(tmp_path)
     told: list[str] = []
     with (
-        lent.lent_to("a:/b (1)", told.append, lambda: True),
-        lent.lent_to("a:/b (1)", told.append, lambda: True),
+        leases.lent_to("a:/b (1)", told.append, lambda: True),
+        leases.lent_to("a:/b (1)", told.append, lambda: True),
     ):
         assert told == []
-        with pytest.raises(KeyboardInterrupt), lent.lent_to("c:/d (2)", told.append, lambda: False):
+        with (
+            pytest.raises(KeyboardInterrupt),
+            leases.lent_to("c:/d (2)", told.append, lambda: False),
+        ):
             pass
         assert told == [f"a stage sent by a:/b (1) is at work in {tmp_path}; waiting for it to end"]
-        with lent.RUN_LOCK.open("a") as other, pytest.raises(BlockingIOError):
+        with leases.RUN_LOCK.open("a") as other, pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a run of this checkout's own
-    with lent.lent_to("c:/d (2)", told.append, lambda: False):
+    with leases.lent_to("c:/d (2)", told.append, lambda: False):
         assert len(told) == 1, "it was free"
-    with lent.RUN_LOCK.open("a") as own:
+    with leases.RUN_LOCK.open("a") as own:
         fcntl.flock(own, fcntl.LOCK_EX)
-        with lent.lent_to(lent.this_checkout(), told.append, lambda: False):
+        with leases.lent_to(leases.this_checkout(), told.append, lambda: False):
             assert len(told) == 1, "what this checkout sends to itself does not wait for it"
-    assert lent.is_this(lent.this_checkout().replace("/", "/mounted/elsewhere/", 1)), (
+    assert leases.is_this(leases.this_checkout().replace("/", "/mounted/elsewhere/", 1)), (
         "a shared disk shows it under another path"
     )
     copied = tmp_path / "copy"
     shutil.copytree(tmp_path / ".dvc", copied / ".dvc")
-    before = lent.this_checkout()
+    before = leases.this_checkout()
     monkeypatch.chdir(copied)
-    assert not lent.is_this(before), "a copy is another checkout"
+    assert not leases.is_this(before), "a copy is another checkout"
 
 
 def test_a_gpu_is_lent_to_one_stage_at_a_time(
@@ -332,11 +335,11 @@ def test_a_gpu_is_lent_to_one_stage_at_a_time(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     devices = ("0", "1", "GPU-ab/c")
     with (
-        lent.lent_devices(devices, 1, lambda: False) as one,
-        lent.lent_devices(devices, 2, lambda: False) as two,
+        leases.lent_devices(devices, 1, lambda: False) as one,
+        leases.lent_devices(devices, 2, lambda: False) as two,
     ):
         assert sorted(one + two) == sorted(devices)
-        with pytest.raises(KeyboardInterrupt), lent.lent_devices(devices, 1, lambda: False):
+        with pytest.raises(KeyboardInterrupt), leases.lent_devices(devices, 1, lambda: False):
             pass
-    with lent.lent_devices(devices, 3, lambda: False) as three:
+    with leases.lent_devices(devices, 3, lambda: False) as three:
         assert three == devices

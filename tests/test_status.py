@@ -14,14 +14,19 @@ import pytest
 
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
+from gpt1.pipeline import status as activity
 from gpt1.pipeline.graph import connected, read_lock
+from gpt1.pipeline.reasons import (
+    ABSENT,
+    Changed,
+    Reason,
+    changed_parameters,
+    own_reasons,
+    parameter_changes,
+)
 from gpt1.pipeline.schedule import Stage
-from gpt1.pipeline.status import activity
-from gpt1.pipeline.status.activity import Running
-from gpt1.pipeline.status.made_with import Changed, changed_parameters
-from gpt1.pipeline.status.reasons import ABSENT, Reason, own_reasons, parameter_changes
-from gpt1.pipeline.status.show import lines
-from gpt1.pipeline.status.status import Status, as_json, read_status
+from gpt1.pipeline.status import Running, Status, as_json, read_status
+from gpt1.pipeline.status_report import lines
 
 GRAPH = """
 stages:

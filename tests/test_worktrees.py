@@ -15,7 +15,7 @@ from copied_checkout import Checkout
 from gpt1.base.errors import UserError
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params, read_params
-from gpt1.pipeline.alone import alone_here
+from gpt1.pipeline.leases import alone_here
 from gpt1.pipeline.worktrees import open_worktree, remove_worktrees, show_worktrees, worktree_name
 
 ROOT = Path(__file__).parents[1]

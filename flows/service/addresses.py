@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 
 from gpt1.base.errors import UserError
+from gpt1.pipeline.settings import setting
 from gpt1.tracking.address import switched_off, tracking_uri, without_password
 
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1"}
@@ -52,11 +53,7 @@ def read_addresses() -> Addresses:
         return Addresses(prefect, "", None, store)
     if store.startswith(("http://", "https://")):
         return Addresses(prefect, without_password(store), None, store)
-    port = (
-        os.environ.get("GPT1_MLFLOW_PORT")
-        or dotenv_values(".env").get("GPT1_MLFLOW_PORT")
-        or str(MLFLOW_PORT)
-    )
+    port = setting("GPT1_MLFLOW_PORT") or str(MLFLOW_PORT)
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise UserError(
             f"GPT1_MLFLOW_PORT: expected a port from 1 to 65535, found {port!r}; set it in the"

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument, option
+
 EXAMPLES = """
 Examples:
 
@@ -21,25 +23,19 @@ Examples:
 def plan(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="A profile in conf/; params.yaml as it is where none is named.", show_default=False
-        ),
+        argument("A profile in conf/; params.yaml as it is where none is named."),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(help="What differs, as key=value with dotted keys.", show_default=False),
+        argument("What differs, as key=value with dotted keys."),
     ] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PER_HOUR",
-            show_default=False,
-            help="What an hour of every machine costs, or of one: '8 x H100=24'.",
+        option(
+            "What an hour of every machine costs, or of one: '8 x H100=24'.", metavar="PER_HOUR"
         ),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as JSON too.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, option("Write it as JSON too.", metavar="FILE")] = None,
     after: Annotated[
         bool,
         typer.Option(
@@ -49,13 +45,17 @@ def plan(
     measure: Annotated[
         bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")
     ] = True,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Say in one line how long the run takes here.")
+    ] = False,
 ) -> None:
     """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk,
     energy, cost. Runs nothing.
     """
-    from gpt1.pipeline.plan.show import plan_and_show, show_after
+    from gpt1.pipeline.plan.plan import plan_and_show
+    from gpt1.pipeline.plan.table import show_after
 
     if after:
         show_after(json)
     else:
-        plan_and_show(name, overrides or [], price or [], json, measure)
+        plan_and_show(name, overrides or [], price or [], json, measure, brief)

@@ -83,22 +83,19 @@ def predict(
             (
                 json.dumps(found.record(), ensure_ascii=sys.stdout.isatty())
                 if as_json
-                else shown(found)
+                else answer_line(found)
             ),
             flush=True,
         )
 
 
-def shown(found: "Answer") -> str:
+def answer_line(found: "Answer") -> str:
     """An answer as a line for a person: the label or score, the text chosen, the probabilities."""
+    from gpt1.base.terminal import plain
+
     said = f"{found.score:.3f}" if found.score is not None else str(found.label)
-    chosen = f"  {printable(found.choice)}" if found.choice else ""
+    chosen = "  " + " ".join(plain(found.choice).split()) if found.choice else ""
     return (
         f"{said}{chosen} "
         f" ({', '.join(f'{name} {value:.3f}' for name, value in found.probabilities.items())})"
     )
-
-
-def printable(text: str) -> str:
-    """A text without what could steer a terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)

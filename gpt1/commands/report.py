@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import option
+
 SHOWN = 6  # stages by name
 EXAMPLES = """
 Examples:
@@ -20,21 +22,11 @@ Examples:
 def report(
     out: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            help="The file to write. Default: data/report/index.html.",
-            show_default=False,
-        ),
+        option("The file to write. Default: data/report/index.html.", "-o", "--out"),
     ] = None,
     price: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            metavar="PER_HOUR",
-            help="What an hour of this machine costs.",
-            show_default=False,
-        ),
+        option("What an hour of this machine costs.", min=0.0, metavar="PER_HOUR"),
     ] = None,
     as_json: Annotated[
         bool,

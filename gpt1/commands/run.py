@@ -4,9 +4,8 @@ import gc
 import sys
 from typing import Annotated
 
-import typer
-
 from gpt1.base.errors import INTERRUPTED_STATUS
+from gpt1.commands.options import argument, option
 
 EXAMPLES = """
 Examples:
@@ -26,20 +25,16 @@ Examples:
 def run(
     stages: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
-            show_default=False,
-        ),
+        argument("Stages (finetune@cola, table2) or groups (finetune); all where none is named."),
     ] = None,
     lanes: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Stages side by side. Default: one a core; one where a GPU or "
+            "GPT1_PROCESSES is in play.",
             "-j",
             "--lanes",
             min=1,
-            help="Stages side by side. Default: one a core; one where a GPU or "
-            "GPT1_PROCESSES is in play.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -51,7 +46,7 @@ def run(
     command goes on.
     """
     try:
-        from gpt1.pipeline.show import run_and_show
+        from gpt1.pipeline.run import run_and_show
 
         run_and_show(stages or [], lanes)
     except KeyboardInterrupt as interrupt:

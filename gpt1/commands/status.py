@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from gpt1.commands.options import argument
+
 EXAMPLES = """
 Examples:
 
@@ -20,10 +22,7 @@ Examples:
 def status(
     stages: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Stages (finetune@cola, table2) or groups (finetune); all where none is named.",
-            show_default=False,
-        ),
+        argument("Stages (finetune@cola, table2) or groups (finetune); all where none is named."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="For a program.")] = False,
 ) -> None:
@@ -31,7 +30,7 @@ def status(
     Runs nothing.
     """
     from gpt1.pipeline.doctor.doctor import in_the_way
-    from gpt1.pipeline.status.show import status_and_show
+    from gpt1.pipeline.status_report import status_and_show
 
     status_and_show(
         stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()]

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from gpt1.commands.options import argument, option
+
 EXAMPLES = """
 Examples:
 
@@ -26,7 +28,7 @@ Examples:
 def table(
     name: Annotated[
         Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"] | None,
-        typer.Argument(help="Which: table2 … table5, figure2, claims, curves.", show_default=False),
+        argument("Which: table2 … table5, figure2, claims, curves."),
     ] = None,
     format_: Annotated[
         Literal["terminal", "markdown", "csv", "latex", "json", "parquet"],
@@ -34,11 +36,10 @@ def table(
     ] = "terminal",
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="REV|FOLDER",
-            help="Show what differs from a git revision, or from the run in a "
+        option(
+            "Show what differs from a git revision, or from the run in a "
             "folder or worktree, instead.",
-            show_default=False,
+            metavar="REV|FOLDER",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="For a program; as --format json.")] = False,
@@ -53,7 +54,7 @@ def table(
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
     """
-    from gpt1.pipeline.status.made_with import changed_since
+    from gpt1.pipeline.reasons import changed_since
     from gpt1.results.terminal.table import BRIEF, show_brief, show_table
 
     if brief:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from gpt1.commands.options import option
 
 EXAMPLES = """
 Examples:
@@ -18,10 +18,8 @@ Examples:
 def worktrees(
     remove: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Remove one of them, or `all`; finished results stay in DVC's cache.",
-            show_default=False,
+        option(
+            "Remove one of them, or `all`; finished results stay in DVC's cache.", metavar="NAME"
         ),
     ] = None,
 ) -> None:

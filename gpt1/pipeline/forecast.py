@@ -1,14 +1,50 @@
 """How long a run will yet take: from what stages took before, or `gpt1 plan` says they will, and
-how this run compares with that.
+how this run compares with that; side by side in slots, started as `gpt1 run` starts them.
 """
 
+import heapq
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from statistics import mean
+from typing import Any, NamedTuple
 
-from gpt1.base.files import LOGS, parse_json, write_json
-from gpt1.pipeline.schedule import Share, Slots, Stage, group
-from gpt1.pipeline.walltime import wall_seconds
+from gpt1.base.files import LOGS, parse_json, read_json, write_json
+from gpt1.pipeline.job import log_of
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, group, startable, urgencies
+
+
+def wall_seconds(
+    stages: Mapping[str, Stage],
+    seconds: Mapping[str, float],
+    slots: Slots,
+    share: Mapping[str, Allocation],
+) -> float:
+    """Seconds until the last of `stages` has ended; stages without seconds take none."""
+    urgency = urgencies(stages, seconds)
+    waiting, running = set(stages), list[tuple[float, str, tuple[str, ...]]]()
+    lanes, devices, now, ended = slots.lanes, slots.devices, 0.0, set[str]()
+    while waiting or running:
+        ready = sorted(
+            (
+                one
+                for one in stages
+                if one in waiting and not stages[one].needs & stages.keys() - ended
+            ),
+            key=lambda name: -urgency[name],
+        )
+        for name, given in startable(ready, share, Slots(lanes, devices)):
+            heapq.heappush(running, (now + seconds.get(name, 0.0), name, given))
+            waiting.discard(name)
+            lanes, devices = (
+                lanes - share[name].lanes,
+                tuple(device for device in devices if device not in given),
+            )
+        assert running, f"{sorted(waiting)} can never start: they take more than there is"
+        now, name, given = heapq.heappop(running)
+        ended.add(name)
+        lanes, devices = lanes + share[name].lanes, (*devices, *given)
+    return now
+
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PLAN = LOGS / "plan.json"  # what gpt1 plan foretold of params.yaml
@@ -35,6 +71,37 @@ def note_seconds(name: str, took: float) -> None:
     """Write down how long a stage took; a full disk is no reason to stop."""
     with suppress(OSError):
         write_json(SECONDS, last_seconds() | {name: round(took, 1)})
+
+
+class StageFacts(NamedTuple):
+    """Seconds that a stage took, when it ended (seconds since 1970), its peak memory in bytes (0:
+    not written down).
+    """
+
+    seconds: float
+    ended: float
+    memory_bytes: float
+
+
+def memory_of(stage: str) -> float:
+    """Peak memory in bytes that a stage wrote down beside its speed; 0 for none."""
+    verb, _, item = stage.partition("@")
+    try:
+        return float(read_json(LOGS / verb / f"{item}-speed.json")["peak_memory_bytes"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
+
+
+def stage_facts(plan: Mapping[str, Any]) -> dict[str, StageFacts]:
+    """What each stage of a plan took that `gpt1 run` has run since it was made."""
+    seconds, found = last_seconds(), {}
+    for name in plan["stages"]:
+        log = log_of(name)
+        if name not in seconds or not log.is_file() or log.stat().st_mtime <= plan["made"]:
+            continue
+        if "Running stage '" in log.read_text(encoding="utf-8", errors="replace"):
+            found[name] = StageFacts(seconds[name], log.stat().st_mtime, memory_of(name))
+    return found
 
 
 def foretold_seconds() -> dict[str, float]:
@@ -72,7 +139,7 @@ def seconds_left(
     running: Mapping[str, float],
     waiting: Collection[str],
     slots: Slots,
-    share: Mapping[str, Share],
+    share: Mapping[str, Allocation],
 ) -> float | None:
     """Seconds until the last stage has ended; None where too little is known.
 

@@ -7,24 +7,25 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.pipeline import mark
+from gpt1.pipeline import completion
 from gpt1.pipeline.schedule import Stage, choose
 
 DVC_FILE, LOCK_FILE = Path("dvc.yaml"), Path("dvc.lock")
 CLAIMS = Path(".dvc/tmp/rwlock")  # who reads and writes what, as DVC's processes tell one another
 PATIENCE_SECONDS = 15.0  # what a killed DVC held is free when the system has cleared it away
 WRITING_SECONDS = 3.0  # more than any process takes to write its claims
-LOCK_FILE_PAUSES = (0.1, 0.3)  # seconds before each further look: DVC writes dvc.lock in place
+LOCK_FILE_PAUSES = (0.1, 0.3)  # seconds before each further look
 NETWORK_ROOM = "gpt1/model"
+Value = TypeVar("Value")
 
 
 class BusyError(UserError):
@@ -86,7 +87,8 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
         unrecorded = [
             stages[name]
             for name in chosen
-            if stages[name].stale and mark.stands(name, stages[name].reads, stages[name].writes)
+            if stages[name].stale
+            and completion.stands(name, stages[name].reads, stages[name].writes)
         ]
         if not [stage for stage in unrecorded if record(stage)]:
             return stages, chosen
@@ -188,7 +190,7 @@ def record(stage: Stage) -> bool:
         stdin=subprocess.DEVNULL,
         capture_output=True,
     )
-    mark.path_of(stage.name).unlink(missing_ok=True)
+    completion.path_of(stage.name).unlink(missing_ok=True)
     return done.returncode == 0
 
 
@@ -198,15 +200,25 @@ def read_lock() -> dict[str, Any]:
     """
     from dvc.utils.serialize import load_yaml
 
-    for pause in (*LOCK_FILE_PAUSES, None):
+    def read() -> dict[str, Any]:
         try:
             return dict(load_yaml(LOCK_FILE).get("stages") or {}) if LOCK_FILE.exists() else {}
         except Exception as error:  # the parser lets through what int() and deep nesting raise
-            if pause is None:
-                reason = " ".join(str(error).split())
-                raise UserError(f"{LOCK_FILE} cannot be read: {reason}") from None
-            time.sleep(pause)
-    raise AssertionError("unreachable")
+            reason = " ".join(str(error).split())
+            raise UserError(f"{LOCK_FILE} cannot be read: {reason}") from None
+
+    return between_writes(read)
+
+
+def between_writes(read: Callable[[], Value]) -> Value:
+    """What `read` finds, which is tried again in a moment: DVC writes dvc.lock in place. Raises the
+    UserError of the last try.
+    """
+    for pause in LOCK_FILE_PAUSES:
+        with suppress(UserError):
+            return read()
+        time.sleep(pause)
+    return read()
 
 
 def recorded_outputs() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from gpt1.base.errors import TEMPORARY_STATUS
 from gpt1.base.files import LOGS
-from gpt1.pipeline import mark
+from gpt1.pipeline import completion
 from gpt1.pipeline.graph import record
 from gpt1.pipeline.process_group import end_orphans
 from gpt1.pipeline.schedule import Stage
@@ -71,7 +71,7 @@ class StageProcess:
             **os.environ,
             "PATH": programs + os.environ.get("PATH", os.defpath),
             **variables,
-            **mark.ask(stage.name, stage.reads),
+            **completion.ask(stage.name, stage.reads),
         }
         command = ["--wait-for-lock", "repro", "--single-item", stage.name]
         log_of(stage.name).parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def outcome(stage: Stage, status: int, kills_before: int, ending: bool) -> Ended
     """
     said = log_of(stage.name).read_text(encoding="utf-8", errors="replace")
     if status == 0:
-        mark.path_of(stage.name).unlink(missing_ok=True)
+        completion.path_of(stage.name).unlink(missing_ok=True)
         return Ended(
             "run"
             if "Running stage '" in said
@@ -120,7 +120,7 @@ def outcome(stage: Stage, status: int, kills_before: int, ending: bool) -> Ended
             if "is cached" in said
             else "unchanged"
         )
-    if mark.stands(stage.name, stage.reads, stage.writes) and record(stage):
+    if completion.stands(stage.name, stage.reads, stage.writes) and record(stage):
         return Ended("recorded")
     number, starved = signal_of(status, said), out_of_memory_kills() > kills_before
     memory = not ending and (starved or bool(OUT_OF_MEMORY.search(said)))
@@ -150,17 +150,15 @@ def why_it_failed(name: str, number: int, said: str, out_of_memory: bool) -> str
     """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.partition("error:")[2].strip() for line in lines if line.startswith("error:")]
-    memory = (
-        [
+    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
+    reason = (own or lines or ["it ended without a word"])[-1]
+    if errors:
+        reason = errors[-1]
+    elif out_of_memory:
+        reason = (
             "it took more memory than there is: set GPT1_MICRO_BATCH lower, or have fewer stages"
             " side by side"
-        ]
-        if out_of_memory
-        else []
-    )
-    killed = [f"it was ended by signal {number}"] if number else []
-    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
-    reason = (
-        errors[-1:] or memory or killed or own[-1:] or lines[-1:] or ["it ended without a word"]
-    )[0]
+        )
+    elif number:
+        reason = f"it was ended by signal {number}"
     return f"{name}: {reason} (log: {log_of(name)})"

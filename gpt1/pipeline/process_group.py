@@ -1,5 +1,5 @@
-"""A process group that does not outlive whoever made it, even one ended by SIGKILL: a guard in it
-waits for its pipe to close.
+"""Processes that belong together, and their end: a process group that does not outlive whoever made
+it, even one ended by SIGKILL; a guard in it waits for its pipe to close.
 
 `python -m gpt1.pipeline.process_group` is the guard. It leads the group, so the group's id stays
 valid, and holds the files it was given, a lock, for as long as anything of the group lives.
@@ -7,12 +7,100 @@ valid, and holds the files it was given, a lock, for as long as anything of the 
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from gpt1.pipeline.guard import guarded_by, living, stand_guard, tell
+
+@contextmanager
+def guarded_by(
+    module: str,
+    *words: str,
+    held_file: int,
+    new_session: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """`python -m module` as a guard, leader of a process group or session, until the end of the
+    block; it holds `held_file`, a descriptor, for as long as it lives.
+    """
+    guard = subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(held_file,),
+        process_group=None if new_session else 0,
+        start_new_session=new_session,
+        env=environment,
+    )
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    try:
+        guard.stdout.read(1)  # from here on it takes no notice of signals
+        yield guard
+    finally:
+        guard.stdin.close()
+        guard.wait()
+        guard.stdout.close()
+
+
+def stand_guard() -> None:
+    """In the guard: wait, whatever signals come, until whoever started it is gone or is done."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.write(1, b".")
+    sys.stdin.buffer.read()
+
+
+def living(belongs: Callable[[Any], bool]) -> list[Any]:
+    """The processes of this machine that belong, as psutil has them; not those that we may not look
+    at.
+    """
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError, ValueError, psutil.Error):
+            if belongs(process) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def tell(process: Any, number: int) -> None:
+    """Send a signal to a process that may have ended."""
+    import psutil
+
+    with suppress(psutil.Error):
+        process.send_signal(number)
+
+
+@contextmanager
+def signals_noted() -> Iterator[list[int]]:
+    """The signals that asked for an end, as they come, instead of ending this process at once; in
+    the main thread only.
+    """
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    numbers = [
+        signal.SIGINT,
+        signal.SIGTERM,
+    ]  # even where ignored (a shell's `&`): or else the stages would ignore them too
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        numbers.append(signal.SIGHUP)
+    before = {
+        number: signal.signal(number, lambda number, _: noted.append(number)) for number in numbers
+    }
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
 
 DVC = ["-m", "dvc"]  # what follows the interpreter on its command lines
 GRACE_SECONDS = 30.0  # a micro-batch of the paper's size on a CPU, and a checkpoint

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gpt1.base.errors import UserError
-from gpt1.pipeline import mark
+from gpt1.pipeline import completion
 from gpt1.pipeline.forecast import foretold_seconds, note_seconds, seconds_left
 from gpt1.pipeline.graph import recorded_outputs
 from gpt1.pipeline.job import Ended, log_of
-from gpt1.pipeline.news import News
-from gpt1.pipeline.schedule import Share, Slots, Stage, after, may_run, startable
+from gpt1.pipeline.progress import News
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, after, may_run, startable
 from gpt1.pipeline.slots import variables
 
 SHOWN_NAMES = 8
@@ -33,7 +33,7 @@ class Plan:
     chosen: list[str]
     todo: set[str]
     slots: Slots
-    share: dict[str, Share]
+    share: dict[str, Allocation]
     urgency: dict[str, float]
 
 
@@ -43,7 +43,9 @@ def bytes_read(stage: Stage) -> int:
     """
     return sum(
         file.stat().st_size
-        for file in mark.files_under(read for read in stage.reads if not read.startswith("gpt1"))
+        for file in completion.files_under(
+            read for read in stage.reads if not read.startswith("gpt1")
+        )
     )
 
 

@@ -45,7 +45,7 @@ class Slots:
 
 
 @dataclass(frozen=True)
-class Share:
+class Allocation:
     """What a stage has of the machine: lanes or devices that it fills, threads of each of its
     processes (None: as the environment says).
     """
@@ -150,31 +150,31 @@ def urgencies(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> dict
     return {name: urgency(name) for name in stages}
 
 
-def shares(stages: Mapping[str, Stage], slots: Slots, threads: int | None) -> dict[str, Share]:
+def shares(stages: Mapping[str, Stage], slots: Slots, threads: int | None) -> dict[str, Allocation]:
     """What each stage has: `threads` are those of one process that has the machine for itself, None
     where the environment sets them.
     """
     trained = [group(stage.name) for stage in stages.values() if stage.trains]
 
-    def share(stage: Stage) -> Share:
+    def share(stage: Stage) -> Allocation:
         if group(stage.name) == "download":
-            return Share(0, None)
+            return Allocation(0, None)
         if slots.devices and stage.trains:
-            return Share(
+            return Allocation(
                 0,
                 threads and max(1, threads // len(slots.devices)),
                 len(slots.devices) if group(stage.name) == "pretrain" else 1,
             )
         if threads is None or slots.lanes == 1:
-            return Share(1, None)
+            return Allocation(1, None)
         beside = min(slots.lanes, trained.count(group(stage.name))) if stage.trains else slots.lanes
-        return Share(slots.lanes // beside, max(1, threads // beside))
+        return Allocation(slots.lanes // beside, max(1, threads // beside))
 
     return {name: share(stage) for name, stage in stages.items()}
 
 
 def startable(
-    ready: Sequence[str], share: Mapping[str, Share], free: Slots
+    ready: Sequence[str], share: Mapping[str, Allocation], free: Slots
 ) -> list[tuple[str, tuple[str, ...]]]:
     """The first of `ready` (the most urgent first) that fit into what is free, with the devices of
     each.

@@ -3,12 +3,14 @@ which a stage keeps to its share.
 """
 
 import os
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.params.schema import PARAMS, Params, read_params
-from gpt1.pipeline.schedule import Share, Slots
+from gpt1.pipeline.schedule import Allocation, Slots
 from gpt1.pipeline.settings import setting
 from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 
@@ -52,21 +54,32 @@ def memory_bytes() -> float:
         return total
 
 
-def lanes_of_cpu() -> int:
-    """As many trainings as there are cores, and as memory bears; at least one."""
-    if not PARAMS.is_file():
+def nvidia_smi(field: str) -> list[float]:
+    """A number of each GPU as nvidia-smi gives it (MiB, watts); empty where there is none. Not by
+    torch, which takes seconds.
+    """
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
+    with suppress(OSError, subprocess.SubprocessError, ValueError):
+        done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=10)
+        return [float(line) for line in done.stdout.split("\n") if line.strip()]
+    return []
+
+
+def lanes_of_cpu(params: Params | None = None) -> int:
+    """As many trainings (of params.yaml where no others are given) as there are cores, and as
+    memory bears; at least one.
+    """
+    if params is None and not PARAMS.is_file():
         return cores()
-    return max(
-        1,
-        min(
-            cores(), int(memory_bytes() // training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"]))
-        ),
-    )
+    one = training_bytes(params or read_params(), MICRO_BATCH_TOKENS["cpu"])
+    return max(1, min(cores(), int(memory_bytes() // one)))
 
 
-def find_slots(wanted: int | None, trains: bool) -> tuple[Slots, int | None]:
+def find_slots(
+    wanted: int | None, trains: bool, params: Params | None = None
+) -> tuple[Slots, int | None]:
     """The slots of this machine, `wanted` of them if given, and the threads of one process that has
-    it for itself.
+    it for itself, for params.yaml or for other parameters.
 
     No threads where the environment sets them. Without a stage that trains nothing asks for a GPU,
     which only torch could tell, after seconds. Raises UserError for GPT1_… settings that make no
@@ -78,13 +91,13 @@ def find_slots(wanted: int | None, trains: bool) -> tuple[Slots, int | None]:
     threads = None if by_hand else cores()
     if machine.device == "cpu" or wanted == 1:
         several = machine.processes > 1 or setting("GPT1_HOSTFILE")
-        return Slots(wanted or (1 if several else lanes_of_cpu())), threads
+        return Slots(wanted or (1 if several else lanes_of_cpu(params))), threads
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     devices = tuple(visible.split(",")) if visible else tuple(map(str, range(machine.processes)))
     return Slots(cores(), devices[:wanted]), threads
 
 
-def variables(share: Share, devices: tuple[str, ...]) -> dict[str, str]:
+def variables(share: Allocation, devices: tuple[str, ...]) -> dict[str, str]:
     """The environment that keeps a stage to its share of the machine."""
     kept = {} if share.threads is None else {"GPT1_THREADS": str(share.threads)}
     return kept | (

@@ -6,6 +6,7 @@ data/, and shares DVC's cache.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, suppress
@@ -18,7 +19,6 @@ from gpt1.base.files import RAW, fingerprint
 from gpt1.base.locks import locked
 from gpt1.params.profile import compose_run, in_words, link_folder, write_params
 from gpt1.params.schema import PARAMS
-from gpt1.pipeline.alone import alone_here
 from gpt1.pipeline.git import (
     WORKTREES,
     git,
@@ -28,11 +28,12 @@ from gpt1.pipeline.git import (
     snapshot,
     update_code,
 )
-from gpt1.pipeline.news import News
+from gpt1.pipeline.leases import alone_here
+from gpt1.pipeline.progress import News
 
 DVC = Path(".dvc")
 LOCK_SECONDS = 300.0
-COMPOSED_BY = "# Composed by: "
+COMPOSED_BY = re.compile("^# Composed by: (gpt1 profile |a flow, from )?")
 
 
 def worktree_name(
@@ -78,7 +79,7 @@ def open_worktree(
     laid_over = [*overrides, *([f"finetune.seeds={list(seeds)}"] if seeds is not None else [])]
     values, _ = compose_run(profile, laid_over, tasks)
     tree = Path.cwd() / WORKTREES / worktree_name(profile, overrides, seeds, tasks)
-    with alone():
+    with worktrees_locked():
         update_code(tree, snapshot(common), common)
         share_settings(tree)
         link_data(tree)
@@ -88,7 +89,7 @@ def open_worktree(
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def worktrees_locked() -> Iterator[None]:
     """One process at a time opens or removes worktrees of this checkout; others wait. Raises
     UserError after minutes.
     """
@@ -166,17 +167,9 @@ def worktree_names() -> list[str]:
 def describe(name: str) -> Worktree:
     """What there is to know of a worktree."""
     tree = WORKTREES / name
-    params = (
-        (tree / PARAMS).read_text(encoding="utf-8", errors="replace")
-        if (tree / PARAMS).is_file()
-        else ""
-    )
-    first = (
-        params.partition("\n")[0]
-        .removeprefix(COMPOSED_BY)
-        .removeprefix("gpt1 profile ")
-        .removeprefix("a flow, from ")
-    )
+    first = ""
+    if (tree / PARAMS).is_file():
+        first = (tree / PARAMS).read_text(encoding="utf-8", errors="replace").partition("\n")[0]
     entries = [Path(folder, file).lstat() for folder, _, files in os.walk(tree) for file in files]
     times = [
         path.stat().st_mtime
@@ -185,7 +178,7 @@ def describe(name: str) -> Worktree:
     ]
     return Worktree(
         name,
-        first or "not ready",
+        COMPOSED_BY.sub("", first) or "not ready",
         sum(entry.st_size for entry in entries if entry.st_nlink == 1),
         datetime.fromtimestamp(max(times)).astimezone(),
     )
@@ -226,7 +219,7 @@ def remove_worktrees(name: str) -> None:
     common = git_folder()
     for each in there if name == "all" else [name]:
         tree = WORKTREES.absolute() / each
-        with no_run(Path.cwd()), no_run(tree), alone():
+        with no_run(Path.cwd()), no_run(tree), worktrees_locked():
             with suppress(UserError, FileNotFoundError):  # git may not know it any more
                 link_to_git(tree, common)
                 git("worktree", "remove", "--force", "--force", str(tree))

@@ -47,7 +47,7 @@ def main() -> None:
         )
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     getattr(module, verb if verb in FUNCTIONS else "main")(*items)
-    import_module("gpt1.pipeline.mark").leave()
+    import_module("gpt1.pipeline.completion").leave()
 
 
 def imported(name: str) -> ModuleType:

@@ -7,9 +7,9 @@ from pathlib import Path
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, parse_json
 from gpt1.base.locks import is_locked
-from gpt1.pipeline.doctor.finding import Finding
+from gpt1.pipeline.doctor.finding import Finding, to_do, well
 from gpt1.pipeline.graph import CLAIMS, LOCK_FILE
-from gpt1.pipeline.status.activity import at_work
+from gpt1.pipeline.status import at_work, read_status
 from gpt1.sources.table import is_made_up
 
 DVC_LOCK = Path(".dvc/tmp/lock")  # DVC's processes hold it for moments only
@@ -19,63 +19,45 @@ MOMENT_SECONDS = 1.5
 def git() -> list[Finding]:
     """Whether git is there and this is a clone: DVC, flows and comparisons ask for it."""
     if not shutil.which("git"):
-        return [Finding("git", "do", "absent", "install git (Debian, Ubuntu: apt install git)")]
+        return to_do("git", "absent", "install git (Debian, Ubuntu: apt install git)")
     if not Path(".git").exists():
-        return [
-            Finding(
-                "git",
-                "do",
-                f"{Path.cwd()} is not the root of a clone",
-                "clone the project with git, or call git init here",
-            )
-        ]
-    return [Finding("git", "ok", "a clone")]
+        found = f"{Path.cwd()} is not the root of a clone"
+        return to_do("git", found, "clone the project with git, or call git init here")
+    return well("git", "a clone")
 
 
 def locks() -> list[Finding]:
     """Who is at work here, and whether DVC's lock is held by something that hangs."""
     if who := at_work():
-        return [Finding("DVC", "ok", f"{who} is at work here; gpt1 status says how far it is")]
+        return well("DVC", f"{who} is at work here; gpt1 status says how far it is")
     if held(DVC_LOCK):
         time.sleep(MOMENT_SECONDS)
         if held(DVC_LOCK):
-            return [
-                Finding(
-                    "DVC",
-                    "do",
-                    f"DVC's lock is held by {holder(DVC_LOCK)}; every other DVC command waits"
-                    " for it",
-                    "wait for it to end, or end it",
-                )
-            ]
+            return to_do(
+                "DVC",
+                f"DVC's lock is held by {holder(DVC_LOCK)}; every other DVC command waits for it",
+                "wait for it to end, or end it",
+            )
     left = abandoned()
     if left is None:
-        return [
-            Finding(
-                "DVC",
-                "note",
-                f"{CLAIMS} cannot be read: left by a DVC that was killed; the next gpt1 run"
-                " removes it",
-            )
-        ]
+        return well(
+            "DVC",
+            f"{CLAIMS} cannot be read: left by a DVC that was killed; the next gpt1 run removes it",
+            noted=True,
+        )
     if left:
-        return [
-            Finding(
-                "DVC",
-                "note",
-                f"a DVC that was killed left {left} {'claim' if left == 1 else 'claims'}; "
-                "the next gpt1 run passes over them",
-            )
-        ]
-    return [Finding("DVC", "ok", "no lock is held")]
+        claims = f"{left} {'claim' if left == 1 else 'claims'}"
+        return well(
+            "DVC",
+            f"a DVC that was killed left {claims}; the next gpt1 run passes over them",
+            noted=True,
+        )
+    return well("DVC", "no lock is held")
 
 
 def held(path: Path) -> bool:
     """Whether a process holds the lock of a file that may not be there."""
-    try:
-        return is_locked(path)
-    except OSError:
-        return False
+    return path.is_file() and is_locked(path)
 
 
 def holder(path: Path) -> str:
@@ -84,12 +66,10 @@ def holder(path: Path) -> str:
 
     try:
         process = Process(int(path.read_text(encoding="utf-8").split()[0]))
-        return (
-            f"process {process.pid} ({' '.join(' '.join(process.cmdline()).split())[:60]}; kill"
-            f" {process.pid} ends it)"
-        )
+        command = " ".join(" ".join(process.cmdline()).split())[:60]
     except (OSError, ValueError, IndexError, Error):
         return "another process"
+    return f"process {process.pid} ({command}; kill {process.pid} ends it)"
 
 
 def abandoned() -> int | None:
@@ -99,10 +79,8 @@ def abandoned() -> int | None:
     try:
         claims = parse_json(CLAIMS.read_text(encoding="utf-8"))
         readers = [claim for ones in claims.get("read", {}).values() for claim in ones]
-        return sum(
-            not pid_exists(int(claim["pid"]))
-            for claim in [*claims.get("write", {}).values(), *readers]
-        )
+        every = [*claims.get("write", {}).values(), *readers]
+        return sum(not pid_exists(int(claim["pid"])) for claim in every)
     except FileNotFoundError:
         return 0
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -116,68 +94,41 @@ def parameters() -> list[Finding]:
     try:
         params = read_params()
     except UserError as error:
-        return [
-            Finding("params", "do", str(error), "mend it, or compose it anew: gpt1 profile demo")
-        ]
-    return [
-        Finding("params", "ok", f"{PARAMS}: profile {params.profile}, {len(params.tasks)} tasks")
-    ]
+        return to_do("params", str(error), "mend it, or compose it anew: gpt1 profile demo")
+    return well("params", f"{PARAMS}: profile {params.profile}, {len(params.tasks)} tasks")
 
 
 def last_run() -> list[Finding]:
     """What the last run left: failed stages, interrupted ones, what is out of date."""
-    from gpt1.pipeline.status.status import read_status
-
     try:
         status = read_status(())
     except UserError as error:
-        kept = (
-            f"mv {LOCK_FILE} {LOCK_FILE}.broken && gpt1 run, which finds finished results in DVC's"
-            " cache"
-        )
-        return [
-            Finding(
-                "stages",
-                "do",
-                str(error).removesuffix("; gpt1 doctor says what is wrong with its files"),
-                (
-                    kept
-                    if str(LOCK_FILE) in str(error)
-                    else "mend what it names; git status shows what was changed"
-                ),
+        cure = "mend what it names; git status shows what was changed"
+        if str(LOCK_FILE) in str(error):
+            cure = (
+                f"mv {LOCK_FILE} {LOCK_FILE}.broken && gpt1 run, which finds finished results in"
+                " DVC's cache"
             )
-        ]
+        found = str(error).removesuffix("; gpt1 doctor says what is wrong with its files")
+        return to_do("stages", found, cure)
     findings = [
-        Finding(
+        finding
+        for name, ended in status.ended.items()
+        if ended.how == "failed"
+        for finding in to_do(
             "stages",
-            "do",
             f"{name} failed: {ended.why}",
             f"mend that, then gpt1 run {name}; its last lines: gpt1 status {name}",
         )
-        for name, ended in status.ended.items()
-        if ended.how == "failed"
     ]
-    stopped = [name for name, ended in status.ended.items() if ended.how != "failed"]
-    if stopped:
-        findings.append(
-            Finding(
-                "stages",
-                "note",
-                f"{', '.join(stopped[:4])}{' …' if len(stopped) > 4 else ''} did not come to an"
-                " end; gpt1 run goes on from checkpoints and finished seeds",
-            )
-        )
-    if findings:
-        return findings
-    now = f", at work: {', '.join(status.running)}" if status.running else ""
-    return [
-        Finding(
-            "stages",
-            "ok",
-            f"{len(status.current)} of {len(status.stages)} are up to date{now}"
-            + (f", {status.to_run()}: gpt1 status says why" if status.to_run() else ""),
-        )
-    ]
+    if stopped := [name for name, ended in status.ended.items() if ended.how != "failed"]:
+        found = f"{', '.join(stopped[:4])}{' …' if len(stopped) > 4 else ''} did not come to an end"
+        goes_on = "gpt1 run goes on from checkpoints and finished seeds"
+        findings += well("stages", f"{found}; {goes_on}", noted=True)
+    words = [f"{len(status.current)} of {len(status.stages)} are up to date"]
+    words += [f"at work: {', '.join(status.running)}"] if status.running else []
+    words += [f"{status.to_run()}: gpt1 status says why"] if status.to_run() else []
+    return findings or well("stages", ", ".join(words))
 
 
 def data() -> list[Finding]:
@@ -186,33 +137,27 @@ def data() -> list[Finding]:
     from gpt1.tasks.table import all_sources
 
     try:
-        rows = read_params().sources
+        folders = {name: row.folder for name, row in read_params().sources.items()}
     except UserError:
         return []  # parameters() tells
-    known, findings, there = all_sources(), [], []
-    for name, row in rows.items():
-        if row.folder != "raw":
-            continue
-        problem = absent(name)
-        if problem:
-            findings.append(
-                Finding(
-                    "data",
-                    "do",
-                    problem,
-                    f"{known[name].how_to_get}; or leave it out: gpt1 profile NAME",
-                )
-            )
+    known, findings, there = all_sources(), list[Finding](), list[str]()
+    for name in (name for name, folder in folders.items() if folder == "raw"):
+        if problem := absent(name):
+            cure = f"{known[name].how_to_get}; or leave it out: gpt1 profile NAME"
+            findings += to_do("data", problem, cure)
         else:
             there.append(name)
-    made = sorted({row.folder for row in rows.values() if is_made_up(row.folder)})
-    fetched = [name for name, row in rows.items() if row.folder == "download"]
-    words = [f"in {RAW}: {', '.join(there)}"] if there else []
-    words += [f"made up by the run itself: data/{', data/'.join(made)}"] if made else []
-    words += [f"downloaded by the run itself: {', '.join(fetched)}"] if fetched else []
-    lacking = [name for name in known if name not in rows]
-    words += [f"not in params.yaml: {', '.join(lacking)}"] if lacking and not made else []
-    return [*findings, *([Finding("data", "ok", "; ".join(words))] if words else [])]
+    made = sorted({folder for folder in folders.values() if is_made_up(folder)})
+    fetched = [name for name, folder in folders.items() if folder == "download"]
+    lacking = [] if made else [name for name in known if name not in folders]
+    words = {
+        f"in {RAW}: ": there,
+        "made up by the run itself: ": [f"data/{folder}" for folder in made],
+        "downloaded by the run itself: ": fetched,
+        "not in params.yaml: ": lacking,
+    }
+    told = [f"{what}{', '.join(names)}" for what, names in words.items() if names]
+    return [*findings, *(well("data", "; ".join(told)) if told else [])]
 
 
 def absent(name: str) -> str:

@@ -1,6 +1,5 @@
 """`gpt1 doctor`: one examination after the other, what each found, and what to do."""
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,28 +10,27 @@ from rich.text import Text
 
 from gpt1.base.errors import UserError
 from gpt1.base.terminal import console, plain, print_json
-from gpt1.pipeline.doctor import checkout, machine, packages, services
-from gpt1.pipeline.doctor.finding import Finding
-from gpt1.pipeline.status.activity import at_work
+from gpt1.pipeline.doctor import checkout, machine, services
+from gpt1.pipeline.doctor.finding import Finding, to_do
+from gpt1.pipeline.status import at_work
 
 STYLES = {"ok": "green", "note": "yellow", "do": "bold red"}
-MARKS = {"ok": "ok", "note": "note", "do": "DO"}
-EXAMINATIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
-    ("Python", packages.python),
-    ("packages", packages.packages),
-    ("settings", machine.settings),
-    ("memory", machine.memory),
-    ("GPU", machine.accelerators),
-    ("DeepSpeed", machine.tools),
-    ("disk", machine.disk),
-    ("ports", services.ports),
-    ("git", checkout.git),
-    ("params", checkout.parameters),
-    ("DVC", checkout.locks),
-    ("stages", checkout.last_run),
-    ("MLflow", services.mlflow_database),
-    ("data", checkout.data),
-)
+EXAMINATIONS: dict[str, Callable[[], list[Finding]]] = {
+    "Python": machine.python,
+    "packages": machine.packages,
+    "settings": machine.settings,
+    "memory": machine.memory,
+    "GPU": machine.accelerators,
+    "DeepSpeed": machine.tools,
+    "disk": machine.disk,
+    "ports": services.ports,
+    "git": checkout.git,
+    "params": checkout.parameters,
+    "DVC": checkout.locks,
+    "stages": checkout.last_run,
+    "MLflow": services.mlflow_database,
+    "data": checkout.data,
+}
 ANY_RUN = ("packages", "disk", "DVC")  # what any run would trip over, and moments tell
 
 
@@ -40,49 +38,34 @@ def examine() -> list[Finding]:
     """All findings. Raises UserError outside the checkout's root."""
     if not Path("dvc.yaml").is_file():
         raise UserError(f"no dvc.yaml in {Path.cwd()}: run this in the root of the checkout")
-    findings, screen = [], Console(stderr=True, highlight=False)
-    for name, examination in EXAMINATIONS:
-        if screen.is_terminal:
-            print(f"\r{name:10}\r", end="", file=sys.stderr, flush=True)
-        try:
-            findings += examination()
-        except UserError as error:
-            findings.append(Finding(name, "do", str(error)))
-        except (OSError, ImportError) as error:
-            findings.append(
-                Finding(
-                    name,
-                    "do",
-                    f"cannot be looked at: {error}",
-                    "make setup, where a package is at fault",
-                )
-            )
-    if screen.is_terminal:
-        print(f"\r{'':10}\r", end="", file=sys.stderr, flush=True)
-    unsound = [
-        finding for finding in findings if finding.name == "params" and finding.state == "do"
-    ]
-    return [
-        finding
-        for finding in findings
-        if not any(finding is not one and finding.found == one.found for one in unsound)
-    ]
+    findings, screen = list[Finding](), Console(stderr=True, highlight=False)
+    with screen.status("") as looking:
+        for name, examination in EXAMINATIONS.items():
+            looking.update(name)
+            try:
+                findings += examination()
+            except UserError as error:
+                findings += to_do(name, str(error), "")
+            except (OSError, ImportError) as error:
+                cure = "make setup, where a package is at fault"
+                findings += to_do(name, f"cannot be looked at: {error}", cure)
+    unsound = [one.found for one in findings if (one.name, one.state) == ("params", "do")]
+    return [one for one in findings if one.name == "params" or one.found not in unsound]
 
 
 def in_the_way() -> list[Finding]:
     """What must be done about packages, disk or DVC's lock before anything runs."""
-    looked = [examination() for name, examination in EXAMINATIONS if name in ANY_RUN]
-    return [finding for findings in looked for finding in findings if finding.state == "do"]
+    return [one for name in ANY_RUN for one in EXAMINATIONS[name]() if one.state == "do"]
 
 
 def doctor_and_show(as_json: bool) -> bool:
     """Say what was found, as text or as JSON; whether nothing must be done. Raises UserError."""
-    findings = examine()
+    told = plain_values(findings := examine())
     if as_json:
-        print_json(plain_values(findings))
+        print_json(told)
     else:
         print_findings(console(), findings)
-    return not any(finding.state == "do" for finding in findings)
+    return bool(told["well"])
 
 
 def plain_values(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -97,22 +80,18 @@ def print_findings(screen: Console, findings: Sequence[Finding]) -> None:
     """A line or two each; what is to be done below what was found."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for finding in findings:
-        text = Text(plain(finding.found))
+        text, state = Text(plain(finding.found)), finding.state
         if finding.what_to_do:
             text.append(f"\n→ {plain(finding.what_to_do)}", style="bold")
-        table.add_row(Text(MARKS[finding.state], style=STYLES[finding.state]), finding.name, text)
+        mark = Text("DO" if state == "do" else state, style=STYLES[state])
+        table.add_row(mark, finding.name, text)
     screen.print(table)
-    to_do = sum(finding.state == "do" for finding in findings)
     screen.print()
-    who = at_work()
-    well = (
-        f"{who} is at work, and gpt1 status says how far it is"
-        if who
-        else "gpt1 run runs what is out of date"
-    )
-    last = (
-        f"{to_do} {'thing' if to_do == 1 else 'things'} to do: see DO above"
-        if to_do
-        else f"nothing to do: {well}"
-    )
+    count = sum(finding.state == "do" for finding in findings)
+    if count:
+        last = f"{count} {'thing' if count == 1 else 'things'} to do: see DO above"
+    elif who := at_work():
+        last = f"nothing to do: {who} is at work, and gpt1 status says how far it is"
+    else:
+        last = "nothing to do: gpt1 run runs what is out of date"
     screen.print(Text(last, style="bold"))

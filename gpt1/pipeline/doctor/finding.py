@@ -3,7 +3,6 @@
 from typing import Literal, NamedTuple
 
 GB = 1e9
-State = Literal["ok", "note", "do"]
 
 
 class Finding(NamedTuple):
@@ -12,9 +11,19 @@ class Finding(NamedTuple):
     """
 
     name: str
-    state: State
+    state: Literal["ok", "note", "do"]
     found: str
     what_to_do: str = ""
+
+
+def well(name: str, found: str, *, noted: bool = False) -> list[Finding]:
+    """All is well; `noted`: worth knowing all the same."""
+    return [Finding(name, "note" if noted else "ok", found)]
+
+
+def to_do(name: str, found: str, what_to_do: str) -> list[Finding]:
+    """Something must be done."""
+    return [Finding(name, "do", found, what_to_do)]
 
 
 def size(bytes_: float) -> str:

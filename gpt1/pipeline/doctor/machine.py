@@ -1,25 +1,102 @@
-"""The machine: cores, memory, bf16, GPU, DeepSpeed, compiler, disk."""
+"""The machine: Python and its packages, cores, memory, bf16, GPU, DeepSpeed, compiler, disk."""
 
 import difflib
 import errno
 import os
+import re
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, LOGS, read_json
-from gpt1.pipeline.doctor.finding import GB, Finding, size
-from gpt1.pipeline.settings import INTERNAL, KNOWN
+from gpt1.pipeline.doctor.finding import GB, Finding, size, to_do, well
+from gpt1.pipeline.settings import INTERNAL, KNOWN, setting
 
+CONSTRAINTS = Path("constraints.txt")
+SET_UP = Path(sys.prefix, "setup.done")  # what gpt1/setup.sh installed from, where it did
+SHOWN = 4
+# the latter where an old pip had setup.py install what comes as source
+INFORMATION = (".dist-info", ".egg-info")
 LEAST_DISK = 1.0 * GB  # the made-up town's run takes 0.6 GB
 PROBE_BYTES = 1 << 20
-ROOM = (
+MAKE_ROOM = (
     "make room: make clean, gpt1 worktrees --remove all, dvc gc --workspace (drops results of other"
     " parameters)"
 )
+
+
+def python() -> list[Finding]:
+    """Which Python this is."""
+    return well("Python", f"{'.'.join(map(str, sys.version_info[:3]))}, {sys.prefix}")
+
+
+def packages() -> list[Finding]:
+    """Whether what is installed is what constraints.txt names, and nothing that the project asks
+    for is absent.
+    """
+    if not CONSTRAINTS.is_file():
+        found = f"no {CONSTRAINTS} in {Path.cwd()}"
+        return to_do("packages", found, "run gpt1 in the root of the checkout")
+    installed = read_installed(sys.path)
+    pins = read_pins(CONSTRAINTS.read_text(encoding="utf-8").splitlines())
+    absent, other = differences(pins, installed, metadata.requires("gpt1") or [])
+    words = [f"{name} {found}, not {pinned}" for name, found, pinned in other]
+    words += [f"{name} is absent" for name in absent]
+    if words:
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        cure = "make setup installs exactly what constraints.txt names"
+        return to_do("packages", "; ".join(words[:SHOWN]) + more, cure)
+    asked = (Path("pyproject.toml"), CONSTRAINTS)
+    if SET_UP.is_file() and SET_UP.read_bytes() != b"".join(path.read_bytes() for path in asked):
+        found = "pyproject.toml or constraints.txt changed since the last set-up"
+        return to_do("packages", found, "make setup")
+    count = sum(name in installed for name in pins)
+    return well("packages", f"{count} as constraints.txt names them")
+
+
+def read_installed(folders: Iterable[str]) -> dict[str, str]:
+    """{package: version} by the names of the folders that installers leave; the first of a name is
+    the one that Python takes.
+    """
+    found: dict[str, str] = {}
+    for folder in folders:
+        for path in Path(folder or ".").glob("*-*.*-info"):
+            if path.suffix in INFORMATION:
+                name, version, *_ = path.stem.split("-")  # an egg's has Python's version behind it
+                found.setdefault(normal(name), version)
+    return found
+
+
+def normal(name: str) -> str:
+    """A package's name as all its spellings have it in common."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def read_pins(lines: Iterable[str]) -> dict[str, str]:
+    """{package: version} of lines `name==version`."""
+    pairs = (re.match(r"([\w.-]+)==([^\s;#]+)", line) for line in lines)
+    return {normal(pair[1]): pair[2] for pair in pairs if pair}
+
+
+def differences(
+    pins: Mapping[str, str], installed: Mapping[str, str], asked: Iterable[str]
+) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """(packages that are asked for and absent; those of another version, with it and the pinned
+    one). `2.13.0+cpu` counts as 2.13.0.
+    """
+    needed = [normal(re.split(r"[^\w.-]", one)[0]) for one in asked if "extra ==" not in one]
+    other = [
+        (name, installed[name], pin)
+        for name, pin in pins.items()
+        if name in installed and installed[name].partition("+")[0] != pin.partition("+")[0]
+    ]
+    return [name for name in needed if name not in installed], other
 
 
 def settings() -> list[Finding]:
@@ -30,43 +107,29 @@ def settings() -> list[Finding]:
         machine, widest = read_machine(), read_machine(over_hosts=True)
     except UserError as error:
         found, _, cure = str(error).rpartition("; ")
-        return [Finding("settings", "do", found, cure), *unknown_settings()]
+        return [*to_do("settings", found, cure), *unknown_settings()]
     where = "on the CPU" if machine.device == "cpu" else "on GPUs"
-    return [
-        Finding(
-            "cores",
-            "ok",
-            f"{cores()}; trainings run in {machine.processes}"
-            f" {'process' if machine.processes == 1 else 'processes'} of {machine.threads} threads"
-            f" {where}"
-            + f"; pre-training in {widest.processes} on {widest.hosts} hosts"
-            * (widest.hosts > 1),
-        ),
-        *unknown_settings(),
-    ]
+    processes = f"{machine.processes} {'process' if machine.processes == 1 else 'processes'}"
+    words = f"{cores()}; trainings run in {processes} of {machine.threads} threads {where}"
+    if widest.hosts > 1:
+        words += f"; pre-training in {widest.processes} on {widest.hosts} hosts"
+    return [*well("cores", words), *unknown_settings()]
 
 
 def unknown_settings() -> list[Finding]:
     """Settings of the environment or .env that begin as ours do and that nothing reads."""
     from dotenv import dotenv_values
 
-    given = dict.fromkeys(os.environ, "the environment") | dict.fromkeys(
+    places = dict.fromkeys(os.environ, "the environment") | dict.fromkeys(
         dotenv_values(".env"), ".env"
     )
     findings = []
-    for name, place in given.items():
+    for name, place in places.items():
         if name.startswith("GPT1_") and name not in KNOWN + INTERNAL:
             near = difflib.get_close_matches(name, KNOWN, 1)
-            findings.append(
-                Finding(
-                    "settings",
-                    "do",
-                    f"{name} in {place} is nothing that gpt1 knows",
-                    f"did you mean {near[0]}?"
-                    if near
-                    else "take it out; docs/parameters.md lists the settings",
-                )
-            )
+            cure = f"did you mean {near[0]}?" if near else ""
+            cure = cure or "take it out; docs/parameters.md lists the settings"
+            findings += to_do("settings", f"{name} in {place} is nothing that gpt1 knows", cure)
     return findings
 
 
@@ -80,30 +143,21 @@ def memory() -> list[Finding]:
 
     free = min(float(virtual_memory().available), memory_bytes())
     measured, most = measured_bytes(), training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"])
-    needs = measured or most
-    takes = (
-        f"took at most {size(needs)} when it last ran"
-        if measured
-        else f"takes at most {size(needs)}, reckoned with caution"
-    )
+    takes = f"takes at most {size(most)}, reckoned with caution"
+    if measured:
+        takes = f"took at most {size(measured)} when it last ran"
     found = f"{size(free)} free of {size(memory_bytes())}, a training on the CPU {takes}"
-    if free < needs:
-        return [
-            Finding(
-                "memory",
-                "do",
-                found,
-                "end other programs, or set GPT1_MICRO_BATCH in .env to fewer rows",
-            )
-        ]
-    return [Finding("memory", "ok", f"{found}; {lanes_of_cpu()} side by side")]
+    if free < (measured or most):
+        cure = "end other programs, or set GPT1_MICRO_BATCH in .env to fewer rows"
+        return to_do("memory", found, cure)
+    return well("memory", f"{found}; {lanes_of_cpu()} side by side")
 
 
 def measured_bytes() -> float:
     """The most memory that a training of params.yaml's sizes has taken in a process here; 0 where
     none has run since they changed.
     """
-    from gpt1.pipeline.status.made_with import changed_since
+    from gpt1.pipeline.reasons import changed_since
 
     if changed_since("pretrain@transformer"):
         return 0.0
@@ -121,93 +175,57 @@ def accelerators() -> list[Finding]:
     """
     import torch
 
-    from gpt1.pipeline.plan.machines import nvidia_smi
+    from gpt1.pipeline.slots import nvidia_smi
     from gpt1.train.precision import native_bf16
 
-    seen, usable = (
-        len(nvidia_smi("memory.total")),
-        torch.cuda.device_count() if torch.cuda.is_available() else 0,
-    )
-    if usable:
-        found = [
-            Finding(
-                "GPU",
-                "ok",
-                f"{usable} × {torch.cuda.get_device_name(0)}, torch {torch.__version__}",
-            )
-        ]
+    seen, version = len(nvidia_smi("memory.total")), torch.__version__
+    if torch.cuda.is_available() and (usable := torch.cuda.device_count()):
+        gpu = well("GPU", f"{usable} × {torch.cuda.get_device_name(0)}, torch {version}")
     elif seen and torch.version.cuda is None:
-        found = [
-            Finding(
-                "GPU",
-                "do",
-                f"{seen} there, but torch {torch.__version__} is built for CPUs",
-                "rm -rf .venv and make setup without TORCH_INDEX, which takes the CUDA build",
-            )
-        ]
+        gpu = to_do(
+            "GPU",
+            f"{seen} there, but torch {version} is built for CPUs",
+            "rm -rf .venv and make setup without TORCH_INDEX, which takes the CUDA build",
+        )
     elif seen:
-        found = [
-            Finding(
-                "GPU",
-                "do",
-                f"{seen} there, but torch cannot use them (built for CUDA {torch.version.cuda})",
-                "update the driver; nvidia-smi says which CUDA it knows; or set GPT1_DEVICE=cpu in"
-                " .env",
-            )
-        ]
+        gpu = to_do(
+            "GPU",
+            f"{seen} there, but torch cannot use them (built for CUDA {torch.version.cuda})",
+            "update the driver; nvidia-smi says which CUDA it knows; or set GPT1_DEVICE=cpu in"
+            " .env",
+        )
     else:
-        found = [
-            Finding(
-                "GPU",
-                "note",
-                "none: everything runs on the CPU; gpt1 plan says how long that takes",
-            )
-        ]
-    bf16 = native_bf16()
-    return [
-        *found,
-        Finding(
-            "bf16",
-            "ok" if bf16 else "note",
-            (
-                "multiplied by the processor"
-                if bf16
-                else "not known to this processor: emulated, the same numbers at the speed of fp32"
-            ),
-        ),
-    ]
+        words = "none: everything runs on the CPU; gpt1 plan says how long that takes"
+        gpu = well("GPU", words, noted=True)
+    emulated = "not known to this processor: emulated, the same numbers at the speed of fp32"
+    if native_bf16():
+        return [*gpu, *well("bf16", "multiplied by the processor")]
+    return [*gpu, *well("bf16", emulated, noted=True)]
 
 
 def tools() -> list[Finding]:
     """DeepSpeed, and the compiler that torch.compile needs."""
-    from importlib import metadata
-
-    from gpt1.pipeline.settings import setting
     from gpt1.train.speed import NO_COMPILER, compiler
 
-    several, hosts = setting("GPT1_PROCESSES") not in (None, "", "1"), setting("GPT1_HOSTFILE")
+    hosts, asked = setting("GPT1_HOSTFILE"), setting("GPT1_COMPILE")
+    several = hosts or setting("GPT1_PROCESSES") not in (None, "", "1")
     try:
-        use = "in use" if several or hosts else "for several processes"
-        deepspeed = Finding("DeepSpeed", "ok", f"{metadata.version('deepspeed')}, {use}")
+        use = "in use" if several else "for several processes"
+        deepspeed = well("DeepSpeed", f"{metadata.version('deepspeed')}, {use}")
     except metadata.PackageNotFoundError:
-        deepspeed = Finding("DeepSpeed", "do", "absent", "make setup")
+        deepspeed = to_do("DeepSpeed", "absent", "make setup")
     if hosts and not shutil.which("pdsh"):
-        deepspeed = Finding(
+        deepspeed = to_do(
             "DeepSpeed",
-            "do",
             "GPT1_HOSTFILE is set, and pdsh, by which other hosts are reached, is absent",
             "install pdsh, or start processes by srun, mpirun or torchrun",
         )
     path, (found, _, cure) = compiler(), NO_COMPILER.partition(": ")
-    if path or setting("GPT1_COMPILE") == "0":
-        return [deepspeed, Finding("compiler", "ok", path or "none, and GPT1_COMPILE=0 asks none")]
-    asked = setting("GPT1_COMPILE") == "1"
-    return [
-        deepspeed,
-        Finding("compiler", "do", f"GPT1_COMPILE=1 is set, but {found}", cure)
-        if asked
-        else Finding("compiler", "note", NO_COMPILER),
-    ]
+    if path or asked == "0":
+        return [*deepspeed, *well("compiler", path or "none, and GPT1_COMPILE=0 asks none")]
+    if asked == "1":
+        return [*deepspeed, *to_do("compiler", f"GPT1_COMPILE=1 is set, but {found}", cure)]
+    return [*deepspeed, *well("compiler", NO_COMPILER, noted=True)]
 
 
 def disk() -> list[Finding]:
@@ -217,34 +235,22 @@ def disk() -> list[Finding]:
         "DVC's cache": Path(".dvc"),
         "temporary files": Path(tempfile.gettempdir()),
     }
+    places = {name: path for name, path in places.items() if path.is_dir()}
     devices: dict[int, list[str]] = {}
-    findings, planned = [], planned_bytes()
+    findings, planned = list[Finding](), planned_bytes()
     for name, path in places.items():
-        if path.is_dir():
-            if problem := unwritable(path):
-                findings.append(Finding("disk", "do", f"{path} ({name}) {problem[0]}", problem[1]))
-            devices.setdefault(path.stat().st_dev, []).append(name)
-    for device, names in devices.items():
-        path = next(
-            path for path in places.values() if path.is_dir() and path.stat().st_dev == device
-        )
-        free, least = (
-            float(shutil.disk_usage(path).free),
-            max(LEAST_DISK, planned) if "data" in names else LEAST_DISK / 4,
-        )
+        if problem := unwritable(path):
+            findings += to_do("disk", f"{path} ({name}) {problem[0]}", problem[1])
+        devices.setdefault(path.stat().st_dev, []).append(name)
+    for names in [] if findings else devices.values():
+        free = shutil.disk_usage(places[names[0]]).free
+        least = max(LEAST_DISK, planned) if "data" in names else LEAST_DISK / 4
         found = f"{size(free)} free for {' and '.join(names)}"
-        if free < least and not findings:
-            findings.append(
-                Finding(
-                    "disk",
-                    "do",
-                    f"{found}; {size(least)} are"
-                    f" wanted{' by the plan' if least == planned else ''}",
-                    ROOM,
-                )
-            )
-        elif "data" in names and not findings:
-            findings.append(Finding("disk", "ok", found))
+        if free < least:
+            by = " by the plan" if least == planned else ""
+            findings += to_do("disk", f"{found}; {size(least)} are wanted{by}", MAKE_ROOM)
+        elif "data" in names:
+            findings += well("disk", found)
     return findings
 
 
@@ -256,7 +262,7 @@ def unwritable(folder: Path) -> tuple[str, str] | None:
             file.flush()
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "has no room left", ROOM
+            return "has no room left", MAKE_ROOM
         return (
             f"cannot be written ({error.strerror})",
             "clone into a folder where you may write, or make this one yours",
@@ -267,8 +273,7 @@ def unwritable(folder: Path) -> tuple[str, str] | None:
 def planned_bytes() -> float:
     """Disk that the last `gpt1 plan` of params.yaml expects a run to take; 0 for no plan."""
     try:
-        return float(
-            sum(stage["disk_bytes"] for stage in read_json(LOGS / "plan.json")["stages"].values())
-        )
+        stages = read_json(LOGS / "plan.json")["stages"]
+        return float(sum(stage["disk_bytes"] for stage in stages.values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0.0

@@ -1,43 +1,155 @@
-"""Seconds and bytes of a stage's work at a pace: measured here, or estimated from a data sheet."""
+"""Seconds and bytes of a stage's work, at a pace that was measured here or that a machine's data
+sheet gives; and every assumed number behind them, each with where it came from.
+"""
 
+import re
+import shutil
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from gpt1.base.cores import cores
 from gpt1.params.schema import Params
-from gpt1.pipeline.plan import formulas, knobs
-from gpt1.pipeline.plan.machines import Hardware
-from gpt1.pipeline.plan.work import Work
-from gpt1.pipeline.schedule import Share, group
-from gpt1.pipeline.slots import PROCESS_BYTES
+from gpt1.pipeline.plan import formulas
+from gpt1.pipeline.plan.work import StageWork
+from gpt1.pipeline.schedule import Allocation, Slots, group
+from gpt1.pipeline.slots import PROCESS_BYTES, memory_bytes, nvidia_smi
 from gpt1.train.launch import MICRO_BATCH_TOKENS
 
-SOFTMAX_ROWS = (
-    1024.0  # of logits that are stored at once: the softmax goes in blocks (gpt1/train/losses.py)
+# Seconds from `gpt1 run` starting a stage to its work, and from its work to its end: DVC (1.0 s),
+# Python, imports, reading and writing.
+# CPU seconds on two cores of an AMD EPYC (Zen 3); scaled by the speed of this machine's cores, see
+# REFERENCE_PYTHON_SECONDS.
+START_SECONDS = {
+    "check": 1.5,
+    "world": 1.5,
+    "download": 2.5,
+    "acquire": 1.5,
+    "clean": 4.5,
+    "contamination": 6.0,
+    "bpe": 2.6,
+    "shard": 2.2,
+    "encode": 6.0,
+    "prompt": 6.0,
+    "table2": 4.0,
+    "table3": 3.0,
+    "table4": 4.0,
+    "table5": 7.0,
+    "figure2": 6.0,
+    "claims": 12.0,
+    "scores": 3.0,
+}
+OTHER_START_SECONDS = 5.0  # of a stage that is not named above
+NETWORK_SECONDS = (
+    1.0  # of each network of a stage: drawing it, loading weights, writing logits and weights
+)
+# Bytes of raw text a second and core. Books: 70 MB cleaned, learned and encoded in 39 s on two
+# cores (README, small).
+BYTES_A_SECOND = {
+    "world": 0.11e6,
+    "acquire": 100e6,
+    "clean": 1.5e6,
+    "contamination": 30e6,
+    "bpe": 15e6,
+    "shard": 4e6,
+    "encode": 0.8e6,
+}
+SEVERAL_PROCESSES = (
+    "clean",
+    "shard",
+    "encode",
+    "prompt",
+)  # stages that go through text on every core
+PARALLEL_BYTES = 8e6  # text that is worth a further process (gpt1/corpus/parallel.py)
+
+REFERENCE_PYTHON_SECONDS = (
+    0.06  # CPU seconds of python_seconds() on the machine of the figures above
+)
+
+# Assumed share of the peak in bf16: what well-tuned training of networks of this size is reported
+# to reach on GPUs (0.3 to 0.55).
+GPU_SHARE = 0.40
+GPU_LAUNCH_SECONDS = 6e-6  # of a kernel, from Python
+KERNELS_A_LAYER, KERNELS_AN_UPDATE = (
+    70,
+    250,
+)  # forward and backward; embeddings, softmax, clipping, Adam
+RECURRENT_SECONDS = 30e-6  # of one step in time of an LSTM, forward and backward (cuDNN)
+GPU_TUNING_SECONDS = 20.0  # before the first update: CUDA, compilation
+
+# of the limit in bf16 on two cores: 26 MFLOP a token at 7,000 tokens/s against 0.42 TFLOP/s
+# (README, small)
+CPU_SHARE = 0.45
+CPU_UPDATE_SECONDS = 0.02  # Python and small operations of an update
+# of the GPUs' own power: host, network, cooling fans (NVIDIA DGX data sheets: 10.2 kW for 8 x 700 W
+# is more)
+WATTS_BESIDE_GPUS = 0.25
+
+# of logits that are stored at once: the softmax goes in blocks (gpt1/train/losses.py)
+SOFTMAX_ROWS = 1024.0
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A machine as its data sheet has it. devices 0: a CPU; flops: dense bf16 operations a second
+    of a device (or of the whole CPU); watts: of a device.
+    """
+
+    name: str
+    devices: int
+    cores: int
+    flops: float
+    memory_bytes: float
+    watts: float
+
+    @property
+    def slots(self) -> Slots:
+        """As gpt1/pipeline/slots.py would find them."""
+        return Slots(self.cores, tuple(map(str, range(self.devices))))
+
+    @property
+    def full_watts(self) -> float:
+        """Power at full load: of its devices and what stands beside them."""
+        return self.devices * self.watts * (1.0 + WATTS_BESIDE_GPUS) or self.watts
+
+
+# NVIDIA's data sheets (H200 SXM, H100 SXM, A100 80GB SXM): bf16 dense, HBM, power. Cores: what
+# clouds put beside. Two cores: Zen 4 with AVX512-BF16, where a 4096^3 product made 362-417 GFLOP/s.
+NAMED = (
+    Hardware("1 x H200", 1, 16, 989e12, 141e9, 700.0),
+    Hardware("8 x H100", 8, 96, 989e12, 80e9, 700.0),
+    Hardware("8 x A100", 8, 96, 312e12, 80e9, 400.0),
+    Hardware("two cores", 0, 2, 0.4e12, 16e9, 30.0),
 )
 
 
+@dataclass(frozen=True)
+class Room:
+    """What this machine has: memory, memory of one GPU (0: none), free disk (bytes); cores."""
+
+    memory: float
+    device_memory: float
+    disk: float
+    cores: int
+
+
+def room_here() -> Room:
+    """The room here."""
+    device_mebibytes = next(iter(nvidia_smi("memory.total")), 0.0)
+    disk = float(shutil.disk_usage(".").free)
+    return Room(memory_bytes(), device_mebibytes * 2**20, disk, cores())
+
+
 class Pace(NamedTuple):
-    """How fast a kind of training of one network goes: seconds an update and an operation on top,
-    in training and in scoring; and the seconds that the first update of a process takes more.
-    `measured`: on this machine.
+    """How fast a kind of training of one network goes: seconds an update and an operation on top;
+    and the seconds that the first update of a process takes more. `measured`: on this machine.
     """
 
     update: float
     flop: float
-    scored_flop: float
     first: float
     measured: bool
-
-    def shared(self, devices: int, network: formulas.Network) -> "Pace":
-        """The pace of one device made that of several that share each update."""
-        bytes_ = formulas.WEIGHT_BYTES * formulas.parameters(network)
-        exchanged = formulas.all_reduce_seconds(bytes_, devices, knobs.LINK_BYTES_A_SECOND)
-        return self._replace(
-            update=self.update + exchanged,
-            flop=self.flop / devices,
-            scored_flop=self.scored_flop / devices,
-            measured=False,
-        )
 
 
 def line(points: Mapping[float, float]) -> tuple[float, float]:
@@ -50,58 +162,46 @@ def line(points: Mapping[float, float]) -> tuple[float, float]:
     return fixed, (points[most] - fixed) / most
 
 
-def data_sheet_pace(hardware: Hardware, work: Work, devices: int) -> Pace:
-    """The pace of a stage with so many of a machine's devices, from its data sheet and the assumed
-    shares in knobs.py.
+def data_sheet_pace(work: StageWork, hardware: Hardware, share: Allocation) -> Pace:
+    """The pace of a stage with its share of a machine, from the data sheet and what is assumed
+    above; a stage with but some of a CPU's lanes has that part of its cores.
     """
-    assert work.network is not None
+    network = work.network
+    assert network is not None
     if not hardware.devices:
-        flop = 1.0 / (knobs.CPU_SHARE * hardware.flops)
-        return Pace(knobs.CPU_UPDATE_SECONDS, flop, flop, 0.0, False)
-    count, layers = (
-        formulas.parameters(work.network),
-        1 if work.network.units else work.network.sizes.layers,
-    )
-    launches = knobs.GPU_LAUNCH_SECONDS * (knobs.KERNELS_A_LAYER * layers + knobs.KERNELS_AN_UPDATE)
-    recurrence = knobs.RECURRENT_SECONDS * work.length if work.network.units else 0.0
-    adam = knobs.ADAM_TRAFFIC_BYTES * count / hardware.bytes_per_second
-    exchanged = formulas.all_reduce_seconds(
-        formulas.WEIGHT_BYTES * count, devices, hardware.link_bytes_per_second
-    )
-    peak = devices * hardware.flops
-    return Pace(
-        launches + recurrence + adam + exchanged,
-        1.0 / (knobs.GPU_SHARE * peak),
-        1.0 / (knobs.GPU_SCORED_SHARE * peak),
-        knobs.GPU_TUNING_SECONDS,
-        False,
-    )
+        part = hardware.cores / max(1, share.lanes)
+        return Pace(CPU_UPDATE_SECONDS, part / (CPU_SHARE * hardware.flops), 0.0, False)
+    layers = 1 if network.units else network.sizes.layers
+    launches = GPU_LAUNCH_SECONDS * (KERNELS_A_LAYER * layers + KERNELS_AN_UPDATE)
+    recurrence = RECURRENT_SECONDS * work.length if network.units else 0.0
+    peak = max(1, share.devices) * hardware.flops
+    return Pace(launches + recurrence, 1.0 / (GPU_SHARE * peak), GPU_TUNING_SECONDS, False)
 
 
-def seconds(work: Work, pace: Pace | None, slowness: float, cores: int) -> float:
+def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> float:
     """How long a stage takes, start and end included. `slowness`: of a core at plain Python, 1 on
-    the machine of knobs.py's figures.
+    the machine of the figures above.
     """
     verb = group(work.stage)
-    fixed = (
-        knobs.START_SECONDS.get(verb, knobs.OTHER_START_SECONDS)
-        + knobs.NETWORK_SECONDS * work.networks
-    ) * slowness
+    start = START_SECONDS.get(verb, OTHER_START_SECONDS) + NETWORK_SECONDS * work.networks
     if pace is None:
-        processes = (
-            max(1.0, min(float(cores), work.bytes_read // knobs.PARALLEL_BYTES))
-            if verb in knobs.SEVERAL_PROCESSES
-            else 1.0
-        )
-        return fixed + slowness * work.bytes_read / (
-            knobs.BYTES_A_SECOND.get(verb, 1e9) * processes
-        )
-    trained = work.updates * pace.update + work.flops * pace.flop
-    return fixed + pace.first + trained + work.scored_flops * pace.scored_flop
+        several = min(cores, work.bytes_read // PARALLEL_BYTES) if verb in SEVERAL_PROCESSES else 1
+        reading = work.bytes_read / (BYTES_A_SECOND.get(verb, 1e9) * max(1, several))
+        return slowness * (start + reading)
+    trained = work.updates * pace.update + (work.flops + work.scored_flops) * pace.flop
+    return slowness * start + pace.first + trained
+
+
+def data_sheet_seconds(
+    work: StageWork, hardware: Hardware, share: Allocation, slowness: float
+) -> float:
+    """How long a stage takes on a machine by name."""
+    pace = data_sheet_pace(work, hardware, share) if work.network else None
+    return seconds(work, pace, slowness, hardware.cores)
 
 
 def process_bytes(
-    work: Work, params: Params, device: str, micro_batch_tokens: int | None, processes: int
+    work: StageWork, params: Params, device: str, micro_batch_tokens: int | None, processes: int
 ) -> float:
     """Memory that one process of a stage takes at the most, on a GPU that of the GPU alone; 0 for a
     stage without a network.
@@ -118,12 +218,20 @@ def process_bytes(
     )
 
 
-def data_sheet_seconds(work: Work, hardware: Hardware, share: Share, slowness: float) -> float:
-    """How long a stage takes on a machine by name."""
-    pace = None if work.network is None else data_sheet_pace(hardware, work, max(1, share.devices))
-    if (
-        pace and not hardware.devices
-    ):  # a stage that has but some of the lanes has that share of the cores
-        part = hardware.slots.lanes / max(1, share.lanes)
-        pace = pace._replace(flop=pace.flop * part, scored_flop=pace.scored_flop * part)
-    return seconds(work, pace, slowness, hardware.cores)
+def python_seconds() -> float:
+    """CPU seconds of a fixed piece of plain Python, the best of three: how fast a core is at what
+    stages without a network do.
+    """
+
+    def work() -> float:
+        began, counts = time.process_time(), dict[str, int]()
+        for number in range(250):
+            for word in re.findall(
+                r"\w+",
+                f"the {number} brown foxes of {number % 7} towns jump over lazy dogs and run, "
+                * 40,
+            ):
+                counts[word] = counts.get(word, 0) + len(word.lower())
+        return time.process_time() - began
+
+    return min(work() for _ in range(3))

@@ -1,18 +1,24 @@
-"""What is known of corpora and tasks before their files have been read: rows of the official
-releases, and lengths of their sequences.
+"""How much a run reads, the best source first: what its stages have written and is up to date, what
+lies in data/raw, else what is known of the official releases and of the made-up town.
 
-Every length is in tokens with special symbols: official tasks by the authors' byte pairs at a
+Every length below is in tokens with special symbols: official tasks by the authors' byte pairs at a
 context of 512, the town by its own.
 """
 
 import math
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+from gpt1.base.files import RAW, read_arrays, read_json, stage_folder
+from gpt1.params.schema import Params
+from gpt1.sources.table import is_made_up
+from gpt1.tasks.table import TASKS
 
-class Rows(NamedTuple):
+
+class TaskSize(NamedTuple):
     """Rows of a task: to train on, to select on, further ones with labels and without; the mean
-    length of a sequence.
+    length of a sequence in tokens; whether counted in files.
     """
 
     train: int
@@ -20,9 +26,10 @@ class Rows(NamedTuple):
     labelled: int
     unlabelled: int
     length: float
+    counted: bool = False
 
 
-class Asked(NamedTuple):
+class ZeroShotSize(NamedTuple):
     """Rows of a zero-shot set: to choose a threshold on, and to score; tokens of a row, its
     continuations included.
     """
@@ -32,58 +39,67 @@ class Asked(NamedTuple):
     tokens: float
 
 
+class CorpusSize(NamedTuple):
+    """Bytes of the books, tokens to train on, rows of the vocabulary; whether counted in files."""
+
+    bytes_: float
+    tokens: float
+    rows: int
+    counted: bool
+
+
 # Rows: the releases' own papers and GLUE (Wang et al. 2018). Lengths: counted in the training files
 # with the authors' byte pairs (CoLA,
 # SST-2, STS-B and QQP with 5,000 merges, and shortened); for SciTail, MRPC and Story Cloze guessed
 # from their mean words.
 OFFICIAL = {
-    "snli": Rows(549_367, 9_842, 9_824, 0, 26.0),
-    "mnli": Rows(392_702, 9_815, 9_832, 19_643, 39.3),
-    "qnli": Rows(104_743, 5_463, 0, 5_463, 51.0),
-    "rte": Rows(2_490, 277, 0, 3_000, 71.0),
-    "scitail": Rows(23_596, 1_304, 2_126, 0, 38.0),
-    "race": Rows(87_866, 4_887, 4_934, 0, 353.0),
-    "story_cloze": Rows(1_497, 374, 1_871, 0, 53.0),
-    "cola": Rows(8_551, 1_043, 0, 1_063, 10.6),
-    "sst2": Rows(67_349, 872, 0, 1_821, 13.0),
-    "mrpc": Rows(3_668, 408, 1_725, 0, 55.0),
-    "stsb": Rows(5_749, 1_500, 1_379, 0, 31.0),
-    "qqp": Rows(363_846, 40_430, 0, 390_965, 31.0),
+    "snli": TaskSize(549_367, 9_842, 9_824, 0, 26.0),
+    "mnli": TaskSize(392_702, 9_815, 9_832, 19_643, 39.3),
+    "qnli": TaskSize(104_743, 5_463, 0, 5_463, 51.0),
+    "rte": TaskSize(2_490, 277, 0, 3_000, 71.0),
+    "scitail": TaskSize(23_596, 1_304, 2_126, 0, 38.0),
+    "race": TaskSize(87_866, 4_887, 4_934, 0, 353.0),
+    "story_cloze": TaskSize(1_497, 374, 1_871, 0, 53.0),
+    "cola": TaskSize(8_551, 1_043, 0, 1_063, 10.6),
+    "sst2": TaskSize(67_349, 872, 0, 1_821, 13.0),
+    "mrpc": TaskSize(3_668, 408, 1_725, 0, 55.0),
+    "stsb": TaskSize(5_749, 1_500, 1_379, 0, 31.0),
+    "qqp": TaskSize(363_846, 40_430, 0, 390_965, 31.0),
 }
 OFFICIAL_ZERO_SHOT = {
-    "cola": Asked(8_551, 1_043, 8.6),
-    "sst2": Asked(0, 872, 28.0),
-    "race": Asked(0, 4_934, 385.0),
-    "dprd": Asked(0, 564, 28.0),
+    "cola": ZeroShotSize(8_551, 1_043, 8.6),
+    "sst2": ZeroShotSize(0, 872, 28.0),
+    "race": ZeroShotSize(0, 4_934, 385.0),
+    "dprd": ZeroShotSize(0, 564, 28.0),
 }
 
 # The made-up town: gpt1/demo/files.py gives the rows; lengths counted in a town of seed 0 with
 # 2,500 merges.
 TOWN = {
-    "snli": Rows(1_000, 200, 500, 0, 15.4),
-    "mnli": Rows(1_000, 500, 500, 0, 20.0),
-    "qnli": Rows(800, 500, 0, 200, 19.7),
-    "rte": Rows(200, 300, 0, 200, 19.3),
-    "scitail": Rows(800, 200, 500, 0, 15.5),
-    "race": Rows(400, 200, 600, 0, 36.1),
-    "story_cloze": Rows(400, 100, 500, 0, 36.0),
-    "cola": Rows(600, 500, 0, 200, 9.1),
-    "sst2": Rows(200, 500, 0, 200, 8.4),
-    "mrpc": Rows(720, 80, 500, 0, 15.0),
-    "stsb": Rows(1_000, 200, 500, 0, 15.0),
-    "qqp": Rows(600, 500, 0, 200, 16.8),
+    "snli": TaskSize(1_000, 200, 500, 0, 15.4),
+    "mnli": TaskSize(1_000, 500, 500, 0, 20.0),
+    "qnli": TaskSize(800, 500, 0, 200, 19.7),
+    "rte": TaskSize(200, 300, 0, 200, 19.3),
+    "scitail": TaskSize(800, 200, 500, 0, 15.5),
+    "race": TaskSize(400, 200, 600, 0, 36.1),
+    "story_cloze": TaskSize(400, 100, 500, 0, 36.0),
+    "cola": TaskSize(600, 500, 0, 200, 9.1),
+    "sst2": TaskSize(200, 500, 0, 200, 8.4),
+    "mrpc": TaskSize(720, 80, 500, 0, 15.0),
+    "stsb": TaskSize(1_000, 200, 500, 0, 15.0),
+    "qqp": TaskSize(600, 500, 0, 200, 16.8),
 }
 TOWN_ZERO_SHOT = {
-    "cola": Asked(600, 500, 7.2),
-    "sst2": Asked(0, 500, 9.3),
-    "race": Asked(0, 600, 37.5),
-    "dprd": Asked(0, 300, 13.5),
+    "cola": ZeroShotSize(600, 500, 7.2),
+    "sst2": ZeroShotSize(0, 500, 9.3),
+    "race": ZeroShotSize(0, 600, 37.5),
+    "dprd": ZeroShotSize(0, 300, 13.5),
 }
 
 # Of what has no row above: a task of middling size.
 ASSUMED, ASSUMED_ZERO_SHOT, ASSUMED_BYTES = (
-    Rows(10_000, 1_000, 1_000, 0, 40.0),
-    Asked(0, 1_000, 40.0),
+    TaskSize(10_000, 1_000, 1_000, 0, 40.0),
+    ZeroShotSize(0, 1_000, 40.0),
     10e6,
 )
 
@@ -119,25 +135,77 @@ AUTHORS_MERGES = 40_000
 LONGER_A_HALVING = 0.077
 
 
-def lengthening(merges: int) -> float:
-    """How much longer a text is in tokens than by the authors' 40,000 merges."""
-    return math.pow(1.0 + LONGER_A_HALVING, max(0.0, math.log2(AUTHORS_MERGES / merges)))
+def is_town(folder: str) -> bool:
+    """Whether a source is the made-up town's, by its folder in params.yaml."""
+    return folder.startswith("world/")
+
+
+def lengthening(folder: str, merges: int) -> float:
+    """How much longer a source's text is in tokens than where its lengths above were counted: by
+    the authors' 40,000 merges, or in the town.
+    """
+    halvings = 0.0 if is_town(folder) else max(0.0, math.log2(AUTHORS_MERGES / merges))
+    return math.pow(1.0 + LONGER_A_HALVING, halvings)
 
 
 def bytes_a_token(folder: str, merges: int) -> float:
-    """Bytes of raw text that make a token; `folder` is the source's in params.yaml."""
-    return (
-        BYTES_A_TOKEN["town"]
-        if folder.startswith("world/")
-        else BYTES_A_TOKEN["raw"] / lengthening(merges)
+    """Bytes of raw text that make a token."""
+    return BYTES_A_TOKEN["town" if is_town(folder) else "raw"] / lengthening(folder, merges)
+
+
+def corpus_size(params: Params, fresh: Collection[str]) -> CorpusSize:
+    """The corpus; `fresh` are the names of the stages whose outputs are those of `params`."""
+    folder, bpe, books = params.sources["books"].folder, params.bpe, RAW / "books"
+    if is_made_up(folder):
+        world = params.world[folder.removeprefix("world/")]
+        bytes_, counted = PAGE_BYTES * world.books * world.pages, False
+    elif counted := books.is_dir():
+        bytes_ = float(sum(path.stat().st_size for path in books.rglob("*.txt")))
+    else:
+        bytes_ = BOOKSCORPUS_BYTES
+    if "shard" in fresh:
+        index = read_json(stage_folder("shard", "index.json"))
+        return CorpusSize(
+            bytes_, index["splits"]["train"]["tokens"], index["vocabulary_size"], True
+        )
+    tokens = bytes_ / bytes_a_token(folder, bpe.merges) * (1 - params.shard.heldout_fraction)
+    return CorpusSize(bytes_, tokens, bpe.merges + 2 * bpe.alphabet_size + 2, counted)
+
+
+def task_size(name: str, params: Params, fresh: Collection[str]) -> TaskSize:
+    """A task of params.yaml, its sequences cut to the context."""
+    row, folder, context = params.tasks[name], params.sources[name].folder, params.model.context
+    if f"encode@{name}" in fresh:
+        encoded = stage_folder("encode", row.group, name)
+        splits = read_json(encoded / "task.json")["splits"]
+        train, dev, *others = (
+            splits[split]["examples"]
+            for split in ("train", "dev", *(splits.keys() - {"train", "dev"}))
+        )
+        length = tokens_in(encoded / "train.npz") / train / TASKS[name].sequences
+        return TaskSize(train, dev, sum(others), 0, length, True)
+    known = (TOWN if is_town(folder) else OFFICIAL).get(name, ASSUMED)
+    length = known.length * lengthening(folder, params.bpe.merges)
+    # in a form that meets what was counted at 128 tokens (RTE 89 -> 72, RACE 439 -> 126)
+    cut = min(length, context) if is_town(folder) else 1 / math.hypot(1 / length, 1 / context)
+    return TaskSize(
+        capped(known.train, row.train_rows),
+        capped(known.dev, row.eval_rows),
+        capped(known.labelled, row.eval_rows),
+        known.unlabelled if row.eval_rows is None else 0,
+        cut,
     )
 
 
-def cut(length: float, context: int) -> float:
-    """Mean length of sequences cut to the context, in a form that meets what was counted at 128
-    tokens (RTE 89 -> 72, RACE 439 -> 126).
-    """
-    return 1.0 / math.hypot(1.0 / length, 1.0 / context)
+def zero_shot_tokens(name: str, params: Params, fresh: Collection[str]) -> tuple[float, bool]:
+    """Tokens of a zero-shot set that each snapshot reads; whether they were counted."""
+    if f"prompt@{name}" in fresh:
+        return sum(map(tokens_in, stage_folder("prompt", name).glob("*.npz"))), True
+    folder, wanted = params.sources[name].folder, params.zero_shot[name]
+    known = (TOWN_ZERO_SHOT if is_town(folder) else OFFICIAL_ZERO_SHOT).get(name, ASSUMED_ZERO_SHOT)
+    tokens = known.tokens * lengthening(folder, params.bpe.merges)
+    rows = capped(known.train, wanted.train_rows) + capped(known.scored, wanted.rows)
+    return min(tokens, 1.2 * params.model.context) * rows, False
 
 
 def capped(rows: int, wanted: int | None) -> int:
@@ -145,38 +213,16 @@ def capped(rows: int, wanted: int | None) -> int:
     return rows if wanted is None else min(rows, wanted)
 
 
-def rows_of(task: str, folder: str, merges: int, context: int) -> Rows:
-    """What is known of a task from the town or from its official files, its sequences cut to the
-    context.
-    """
-    known = (TOWN if folder.startswith("world/") else OFFICIAL).get(task, ASSUMED)
-    if folder.startswith("world/"):
-        return known._replace(length=min(known.length, context))
-    return known._replace(length=cut(known.length * lengthening(merges), context))
-
-
-def asked_of(name: str, folder: str, merges: int, context: int) -> Asked:
-    """The same of a zero-shot set."""
-    known: Mapping[str, Asked] = (
-        TOWN_ZERO_SHOT if folder.startswith("world/") else OFFICIAL_ZERO_SHOT
-    )
-    longer, one = (
-        lengthening(merges) if not folder.startswith("world/") else 1.0,
-        known.get(name, ASSUMED_ZERO_SHOT),
-    )
-    return one._replace(tokens=min(one.tokens * longer, 1.2 * context))
+def tokens_in(path: Path) -> int:
+    """Tokens in one split's npz."""
+    return int(read_arrays(path, ("offsets",))["offsets"][-1])
 
 
 def unknown(folders: Mapping[str, str], zero_shot: Collection[str]) -> list[str]:
     """Which tasks ({name: folder of the source}) and zero-shot sets have no row here, so that one
     is assumed.
     """
-    missing = [
-        name
-        for name, folder in folders.items()
-        if name not in (TOWN if folder.startswith("world/") else OFFICIAL)
-    ]
     return [
-        *missing,
+        *(name for name in folders if name not in (TOWN if is_town(folders[name]) else OFFICIAL)),
         *(f"{name} (zero-shot)" for name in zero_shot if name not in OFFICIAL_ZERO_SHOT),
     ]

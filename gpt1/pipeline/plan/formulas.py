@@ -100,13 +100,6 @@ def training_bytes(
     )
 
 
-def all_reduce_seconds(bytes_: float, devices: int, bytes_per_second: float) -> float:
-    """A ring's time to sum `bytes_` over devices (Patarasuk and Yuan 2009): 2 (n - 1) / n times the
-    bytes through each link.
-    """
-    return 2 * (devices - 1) / devices * bytes_ / bytes_per_second if devices > 1 else 0.0
-
-
 def petaflop_days(flops: float) -> float:
     """10^15 operations a second for a day: the unit in which OpenAI gives the paper's training
     (0.96).

@@ -12,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ import torch
 from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.model.networks import describe, make_network
 from gpt1.params.schema import Params, validate
+from gpt1.pipeline.plan.work import UpdateShape
 from gpt1.train import launch
 from gpt1.train.batches import Examples
 from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
@@ -28,32 +30,9 @@ from gpt1.train.precision import native_bf16
 from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
 STEADY_SECONDS = 3.0  # of updates after the first
+UPDATES_AN_EPOCH = 8
+SLOW_FLOPS = 2e10  # below, a larger product takes too long, and the small one tells as much
 LEAST_UPDATES = 2  # the first has its own cost: memory, compilation
-EVALUATE_AFTER = 2
-
-
-class Shape(NamedTuple):
-    """What one update takes: examples, sequences of each, tokens of a sequence."""
-
-    rows: int
-    sequences: int
-    length: float
-
-    @property
-    def tokens(self) -> float:
-        """Tokens of the update."""
-        return self.rows * self.sequences * self.length
-
-
-class Timed(NamedTuple):
-    """Seconds of the first update beyond a later one's, of a later one (median), of an evaluation
-    of as many rows as `evaluated`.
-    """
-
-    first: float
-    update: float
-    evaluation: float
-    evaluated: int
 
 
 class _EnoughError(BaseException):
@@ -63,54 +42,42 @@ class _EnoughError(BaseException):
 class _Clock:
     """Takes the points of a curve and ends the run when enough have come."""
 
-    def __init__(self, evaluated: int) -> None:
-        self.evaluated, self.last = evaluated, time.perf_counter()
-        self.updates, self.evaluations = list[float](), list[float]()
+    def __init__(self) -> None:
+        self.last, self.updates = time.perf_counter(), list[float]()
 
     def report(self, _update: int, values: Mapping[str, float]) -> None:
         """Note how long this point took; raises _EnoughError."""
         now = time.perf_counter()
-        (self.updates if "learning_rate" in values else self.evaluations).append(now - self.last)
+        if "learning_rate" in values:  # an update; an evaluation's time is not counted
+            self.updates.append(now - self.last)
         self.last = now
-        if (
-            self.evaluations
-            and len(self.updates) >= LEAST_UPDATES
-            and sum(self.updates[1:]) + sum(self.evaluations) > STEADY_SECONDS
-        ):
+        if len(self.updates) >= LEAST_UPDATES and sum(self.updates[1:]) > STEADY_SECONDS:
             raise _EnoughError
 
-    def timed(self) -> Timed:
-        """What was seen."""
-        later = statistics.median(self.updates[1:] or self.updates)
-        return Timed(
-            max(0.0, self.updates[0] - later), later, min(self.evaluations), self.evaluated
-        )
 
-
-def clocked(evaluated: int, train: Callable[[Path, Any], object]) -> Timed:
-    """Run `train` in a folder of its own until the clock has seen enough."""
-    with tempfile.TemporaryDirectory() as folder:
-        clock = _Clock(evaluated)
-        with suppress(_EnoughError):
-            train(Path(folder), clock.report)
-    return clock.timed()
+def clocked(train: Callable[[Path, Any], object]) -> tuple[float, float]:
+    """Run `train` in a folder of its own until enough was seen: seconds of a later update (median),
+    and those of the first beyond it.
+    """
+    clock = _Clock()
+    with tempfile.TemporaryDirectory() as folder, suppress(_EnoughError):
+        train(Path(folder), clock.report)
+    later = statistics.median(clock.updates[1:] or clock.updates)
+    return later, max(0.0, clock.updates[0] - later)
 
 
 def time_pretraining(
-    name: str, params: Params, rows: int, shape: Shape, tokens: float, machine: launch.Machine
-) -> Timed:
-    """Updates of `shape.rows` windows of `shape.length` tokens, out of a run on `tokens`, and
-    held-out evaluations of one micro-batch.
-    """
+    name: str, params: Params, rows: int, shape: UpdateShape, tokens: float, machine: launch.Machine
+) -> tuple[float, float]:
+    """Updates of `shape.rows` windows of `shape.length` tokens, out of a run on `tokens`."""
     length = round(shape.length)
-    heldout = min(machine.micro_batch_for(length), shape.rows)
     sizes = params.model.model_copy(update={"context": length})
     params = params.model_copy(update={"model": sizes})
     recipe = params.pretrain.model_copy(
         update={
             "batch_size": shape.rows,
             "log_updates": 1,
-            "heldout_updates": EVALUATE_AFTER,
+            "heldout_updates": 10**9,
             "snapshots_per_decade": 1,
             "checkpoint_minutes": 1e6,
         }
@@ -118,23 +85,20 @@ def time_pretraining(
     draw = np.random.default_rng(0)
     corpus = Corpus(
         lambda _: draw.integers(0, rows, (shape.rows, length + 1)),
-        draw.integers(0, rows, (heldout, length + 1)),
+        draw.integers(0, rows, (1, length + 1)),
         1.0,
     )
     network = make_network(name, params, rows, torch.Generator().manual_seed(0))
-    updates, description = (
-        max(LEAST_UPDATES, round(tokens / shape.tokens)),
-        describe(name, params, rows, ""),
-    )
+    description = describe(name, params, rows, "")
+    updates = max(LEAST_UPDATES, round(tokens / (shape.rows * shape.length)))
     return clocked(
-        heldout,
         lambda folder, report: pretrain(
             PretrainingRun(network, description, recipe, updates, corpus, machine, folder), report
         ),
     )
 
 
-def made_examples(count: int, shape: Shape, rows: int, context: int) -> Examples:
+def made_examples(count: int, shape: UpdateShape, rows: int, context: int) -> Examples:
     """Examples of random tokens that end with the extract symbol (the last row), of lengths around
     the shape's.
     """
@@ -151,9 +115,14 @@ def made_examples(count: int, shape: Shape, rows: int, context: int) -> Examples
 
 
 def time_finetuning(
-    name: str, params: Params, rows: int, shape: Shape, _tokens: float, machine: launch.Machine
-) -> Timed:
-    """Updates of `shape.rows` examples, and evaluations of twice as many."""
+    name: str,
+    params: Params,
+    rows: int,
+    shape: UpdateShape,
+    _tokens: float,
+    machine: launch.Machine,
+) -> tuple[float, float]:
+    """Updates of `shape.rows` examples."""
     recipe = params.finetune.model_copy(
         update={
             "batch_size": shape.rows,
@@ -169,11 +138,10 @@ def time_finetuning(
     classifier = Classifier(
         network, Head(params.model.width, 2, combine, params.model.weight_deviation, draw)
     )
-    train = made_examples(EVALUATE_AFTER * shape.rows, shape, rows, params.model.context)
-    dev = made_examples(2 * shape.rows, shape, rows, params.model.context)
+    train = made_examples(UPDATES_AN_EPOCH * shape.rows, shape, rows, params.model.context)
+    dev = made_examples(1, shape, rows, params.model.context)
     task = EncodedTask("made", {"train": train, "dev": dev}, "dev", lambda _: 0.0)
     return clocked(
-        len(dev),
         lambda folder, report: finetune_seed(
             FinetuningRun(classifier, recipe, task, 0, machine, folder / "curve.jsonl", "plan"),
             report,
@@ -206,26 +174,20 @@ def main() -> None:
     sys.stdout = sys.stderr
     machine = launch.read_machine()
     launch.prepare(machine)
-    found: dict[str, Any] = {"device": launch.facts(machine)["device"]}
+    found: dict[str, Any] = {}
     if "limit" in job:
-        found["matmul_flops"] = matmul_flops(
-            machine.device, job["limit"], 256 if machine.device == "cpu" else 8192, 0.3
-        )
-        if (
-            found["matmul_flops"] > 2e10
-        ):  # below that the larger one takes too long, and the small one is as good
-            found["matmul_flops"] = matmul_flops(
-                machine.device, job["limit"], 2048 if machine.device == "cpu" else 8192, 0.7
-            )
+        small, large = (256, 2048) if machine.device == "cpu" else (8192, 8192)
+        flops = matmul_flops(machine.device, job["limit"], small, 0.3)
+        if flops > SLOW_FLOPS:
+            flops = matmul_flops(machine.device, job["limit"], large, 0.7)
+        found["matmul_flops"] = flops
     else:
-        params = validate(job["params"])
+        params, time_training = validate(job["params"]), TIMERS[job["kind"]]
         timed = [
-            TIMERS[job["kind"]](
-                job["network"], params, job["rows"], Shape(*shape), job["tokens"], machine
-            )
-            for shape in job["shapes"]
+            time_training(job["network"], params, job["rows"], shape, job["tokens"], machine)
+            for shape in starmap(UpdateShape, job["shapes"])
         ]
-        found["timed"] = [one._asdict() for one in timed]
+        found |= {"updates": [update for update, _ in timed], "first": timed[0][1]}
     found["peak_bytes"] = (
         torch.cuda.max_memory_reserved() if machine.device == "cuda" else launch.peak_memory_bytes()
     )

@@ -1,110 +1,156 @@
-"""`gpt1 plan`: every stage's work, measured and estimated paces, and what comes of them for this
-machine and for others by name.
+"""`gpt1 plan`: which parameters, every stage's work at measured and estimated paces, and what comes
+of them for this machine and for others by name.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from gpt1.base.cores import cores, cpu_name
-from gpt1.base.errors import UserError
-from gpt1.params.schema import Params
+from gpt1.base.errors import UserError, perhaps
+from gpt1.base.files import write_json
+from gpt1.params.profile import present_sources, requested, without_absent
+from gpt1.params.schema import Params, validate
+from gpt1.pipeline.forecast import PLAN, wall_seconds
 from gpt1.pipeline.graph import expand, read_graph
-from gpt1.pipeline.plan import benchmark, estimate, formulas, knobs, machines
-from gpt1.pipeline.plan.work import Work, work_of
-from gpt1.pipeline.schedule import Slots, Stage, concerned, shares
-from gpt1.pipeline.slots import find_slots, memory_bytes, training_bytes
-from gpt1.pipeline.walltime import wall_seconds
+from gpt1.pipeline.plan import estimate, formulas
+from gpt1.pipeline.plan.benchmark import benchmark
+from gpt1.pipeline.plan.estimate import NAMED
+from gpt1.pipeline.plan.facts import unknown
+from gpt1.pipeline.plan.table import CostEstimate, StageEstimate, as_json, brief_line, lines_of
+from gpt1.pipeline.plan.work import StageWork, work_of
+from gpt1.pipeline.schedule import Stage, concerned, shares
+from gpt1.pipeline.slots import find_slots, nvidia_smi
 from gpt1.train import launch, speed
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What one stage will take here (`measured`: whether at a measured pace), and seconds on other
-    machines by their names.
+def read_prices(given: Sequence[str]) -> dict[str, float]:
+    """{machine: price of an hour}, "" for this one, from `3` (every machine) or `MACHINE=3`. Raises
+    UserError.
     """
+    names = [hardware.name for hardware in NAMED]
+    prices: dict[str, float] = {}
+    for one in given:
+        name, _, price = one.rpartition("=")
+        try:
+            prices |= dict.fromkeys([name] if name else ["", *names], float(price))
+        except ValueError:
+            raise UserError(
+                f"--price {one}: expected a price an hour as 2.5, or of one machine as '8 x"
+                " H100=24'"
+            ) from None
+        if name and name not in names:
+            raise UserError(
+                f"--price {one}: expected one of {', '.join(names)} before the =, found"
+                f" {name}{perhaps(name, names)}"
+            )
+    return prices
 
-    work: Work
-    seconds: float
-    measured: bool
-    memory_bytes: float
-    memory_measured: bool
-    elsewhere: dict[str, float]
 
-
-@dataclass(frozen=True)
-class Plan:
-    """A whole plan. wall_seconds: end to end by machine, "" this one; left_seconds: of what is out
-    of date; watts: None if unknown; beside: trainings side by side here; elsewhere_bytes: the most
-    memory that a device takes; uncompiled: pre-training would be compiled, were there a compiler.
+def plan_and_show(
+    profile: str | None,
+    overrides: Sequence[str],
+    prices: Sequence[str],
+    file: Path | None,
+    measure: bool,
+    brief: bool,
+) -> None:
+    """Plan a profile, or (None) params.yaml, with overrides; that of params.yaml as it is is kept
+    for `--after`. `brief`: say in one line how long it takes here. Raises UserError.
     """
+    values, by_machine = requested(profile, overrides, None), read_prices(prices)
+    present, absent = present_sources(), list[str]()
+    if profile is not None and "books" in present:
+        whole, values = values, without_absent(values, present)
+        absent = [name for name in whole["tasks"] if name not in values["tasks"]]
+    if measure and not brief:
+        print(
+            "measuring a few updates of each network; for figures that hold, let nothing else run"
+            " (--no-measure: estimate)",
+            file=sys.stderr,
+            flush=True,
+        )
+    active, params = profile is None and not overrides, validate(values)
+    plan, missing = estimate_costs(values, params, active, measure), list[str]()
+    folders = {name: params.sources[name].folder for name in params.tasks}
+    if params.sources["books"].folder == "raw" and "books" not in present:
+        missing.append(
+            "nothing lies in data/raw yet: planned for BooksCorpus and all official files (gpt1"
+            " profile --data FOLDER links yours)"
+        )
+    if assumed := unknown(folders, params.zero_shot):
+        missing.append(
+            f"nothing is known of {', '.join(assumed)} until encoded; a middling task is assumed"
+            " (gpt1/pipeline/plan/facts.py takes a row)"
+        )
+    if absent:
+        missing.append(f"left out, for data/raw lacks them: {', '.join(absent)}")
+    for line in [brief_line(plan)] if brief else [*lines_of(plan, by_machine), *missing]:
+        print(line)
+    for path in ([PLAN] if active else []) + ([file] if file else []):
+        write_json(path, as_json(plan, by_machine, time.time()))
 
-    profile: str
-    stages: dict[str, Planned]
-    wall_seconds: dict[str, float]
-    left_seconds: float | None
-    matmul_flops: float
-    watts: float | None
-    beside: int
-    device: str
-    room: machines.Room
-    elsewhere_bytes: float
-    uncompiled: bool
 
-
-def make_plan(values: Mapping[str, Any], params: Params, active: bool, measure: bool) -> Plan:
-    """The plan of a run with these values, checked as `params`; `active`: they are those of
+def estimate_costs(
+    values: Mapping[str, Any], params: Params, active: bool, measure: bool
+) -> CostEstimate:
+    """What a run with these values, checked as `params`, costs; `active`: they are those of
     params.yaml. Raises UserError.
     """
     stages = expand(values)
     fresh = fresh_stages(stages) if active else set()
     works = {name: work_of(stage, params, fresh) for name, stage in stages.items()}
-    machine, slots, threads = slots_here(params)
-    share, room, devices = shares(stages, slots, threads), machines.room_here(), len(slots.devices)
+    machine, (slots, threads) = launch.read_machine(), find_slots(None, True, params)
+    share, room, devices = shares(stages, slots, threads), estimate.room_here(), len(slots.devices)
     lanes = [share[name].lanes for name, stage in stages.items() if stage.trains]
     beside = 1 if devices else slots.lanes // min(lanes, default=slots.lanes)
 
-    def bytes_of(work: Work) -> float:
+    def bytes_of(work: StageWork) -> float:
         tokens = machine.micro_batch and machine.micro_batch * round(work.length * work.sequences)
         processes = max(1, devices) if work.kind == "pretrain" else 1
         return estimate.process_bytes(work, params, machine.device, tokens, processes)
 
     most = max(map(bytes_of, works.values()))
     fits = measure and most * beside <= (room.device_memory if devices else room.memory)
-    found = benchmark.measure(list(works.values()), params, share, slots, fits)
-    slowness = machines.python_seconds() / knobs.REFERENCE_PYTHON_SECONDS
-    named = {one.name: shares(stages, one.slots, one.cores) for one in machines.NAMED}
-    planned = {}
-    for name, work in works.items():
-        key = ("pretrain" if work.kind == "score" else work.kind, work.name)
-        pace = found.paces[key] if work.network else None
-        if pace and work.network and share[name].devices > 1:
-            pace = pace.shared(share[name].devices, work.network)
-        seen = work.kind != "score" and key in found.peaks
-        planned[name] = Planned(
+    seen = benchmark(list(works.values()), params, share, slots, fits)
+    slowness = estimate.python_seconds() / estimate.REFERENCE_PYTHON_SECONDS
+    shares_there = {one.name: shares(stages, one.slots, one.cores) for one in NAMED}
+
+    def estimated(name: str, work: StageWork) -> StageEstimate:
+        kind = "pretrain" if work.kind == "score" else work.kind
+        pace = seen.paces[kind, work.name] if work.network else None
+        if pace and share[name].devices > 1:  # several share each update
+            pace = pace._replace(flop=pace.flop / share[name].devices, measured=False)
+        peak = seen.peaks.get((work.kind, work.name))
+        there = {
+            one.name: estimate.data_sheet_seconds(work, one, shares_there[one.name][name], slowness)
+            for one in NAMED
+        }
+        return StageEstimate(
             work,
             estimate.seconds(work, pace, slowness, cores()),
             bool(pace and pace.measured),
-            found.peaks[key] if seen else bytes_of(work),
-            seen,
-            {
-                one.name: estimate.data_sheet_seconds(work, one, named[one.name][name], slowness)
-                for one in machines.NAMED
-            },
+            peak or bytes_of(work),
+            peak is not None,
+            there,
         )
-    own = {name: one.seconds for name, one in planned.items()}
-    wall = {"": wall_seconds(stages, own, slots, share)}
-    for one in machines.NAMED:
+
+    planned = {name: estimated(name, work) for name, work in works.items()}
+    here = {name: one.seconds for name, one in planned.items()}
+    wall = {"": wall_seconds(stages, here, slots, share)}
+    for one in NAMED:
         there = {name: stage.elsewhere[one.name] for name, stage in planned.items()}
-        wall[one.name] = wall_seconds(stages, there, one.slots, named[one.name])
+        wall[one.name] = wall_seconds(stages, there, one.slots, shares_there[one.name])
     left = {name: stage for name, stage in stages.items() if name not in fresh}
-    return Plan(
+    return CostEstimate(
         str(values["profile"]),
         planned,
         wall,
-        wall_seconds(left, own, slots, share) if fresh else None,
-        found.matmul_flops,
-        found.watts,
+        wall_seconds(left, here, slots, share) if fresh else None,
+        seen.matmul_flops,
+        (sum(nvidia_smi("power.limit")) or None) if devices else None,
         beside,
         f"{devices} x GPU" if devices else cpu_name(),
         room,
@@ -114,7 +160,7 @@ def make_plan(values: Mapping[str, Any], params: Params, active: bool, measure: 
     )
 
 
-def pays_to_compile(work: Work, params: Params, machine: launch.Machine) -> bool:
+def pays_to_compile(work: StageWork, params: Params, machine: launch.Machine) -> bool:
     """Whether a pre-training is long enough here; imported weights are none."""
     if work.network is None:
         return False
@@ -131,15 +177,3 @@ def fresh_stages(stages: Mapping[str, Stage]) -> set[str]:
     except UserError:
         return set()
     return (set(chosen) - concerned(known, chosen)) & stages.keys()
-
-
-def slots_here(params: Params) -> tuple[launch.Machine, Slots, int | None]:
-    """The slots that `gpt1 run` would have with these parameters, and the threads of a process that
-    has the machine for itself.
-    """
-    machine = launch.read_machine()
-    if machine.device == "cuda" or machine.processes > 1:
-        return machine, *find_slots(None, True)
-    one = training_bytes(params, launch.MICRO_BATCH_TOKENS["cpu"])
-    bears = int(memory_bytes() // one)  # as lanes_of_cpu, of other parameters
-    return machine, *find_slots(max(1, min(cores(), bears)), True)

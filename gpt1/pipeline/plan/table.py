@@ -1,13 +1,18 @@
 """The plan as text and as JSON: a line for each group of stages, totals, what the machine cannot
-hold, the paper's own figure.
+hold, the paper's own figure; and beside it what the stages took since.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from gpt1.pipeline.plan import formulas, knobs
-from gpt1.pipeline.plan.machines import NAMED, Hardware
-from gpt1.pipeline.plan.plan import Plan, Planned
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, write_json
+from gpt1.pipeline.forecast import PLAN, StageFacts, stage_facts
+from gpt1.pipeline.plan import formulas
+from gpt1.pipeline.plan.estimate import NAMED, Room
+from gpt1.pipeline.plan.work import StageWork
 from gpt1.pipeline.schedule import group
 from gpt1.train.speed import NO_COMPILER
 
@@ -24,7 +29,40 @@ UNITS = (("years", 365.25 * 86400), ("days", 86400), ("h", 3600), ("min", 60))
 PREFIXES = (("E", 1e18), ("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 OF_STAGE = ("seconds", "measured", "memory_bytes", "memory_measured", "elsewhere")
 OF_WORK = ("counted", "updates", "tokens", "flops", "scored_flops", "disk_bytes")
-Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """What one stage will take here (`measured`: whether at a measured pace), and seconds on other
+    machines by their names.
+    """
+
+    work: StageWork
+    seconds: float
+    measured: bool
+    memory_bytes: float
+    memory_measured: bool
+    elsewhere: dict[str, float]
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """A whole plan. wall_seconds: end to end by machine, "" this one; left_seconds: of what is out
+    of date; watts: None if unknown; beside: trainings side by side here; elsewhere_bytes: the most
+    memory that a device takes; uncompiled: pre-training would be compiled, were there a compiler.
+    """
+
+    profile: str
+    stages: dict[str, StageEstimate]
+    wall_seconds: dict[str, float]
+    left_seconds: float | None
+    matmul_flops: float
+    watts: float | None
+    beside: int
+    device: str
+    room: Room
+    elsewhere_bytes: float
+    uncompiled: bool
 
 
 def duration(seconds: float) -> str:
@@ -58,11 +96,11 @@ def line_of(name: str) -> str:
     return name if group(name) in ALONE else "report" if name in REPORTS else group(name)
 
 
-def grouped(stages: Mapping[str, Value]) -> dict[str, list[Value]]:
-    """What is known of stages, by the line that they stand in."""
-    lines: dict[str, list[Value]] = {}
-    for name, one in stages.items():
-        lines.setdefault(line_of(name), []).append(one)
+def grouped(names: Iterable[str]) -> dict[str, list[str]]:
+    """Stages by the line that they stand in."""
+    lines: dict[str, list[str]] = {}
+    for name in names:
+        lines.setdefault(line_of(name), []).append(name)
     return lines
 
 
@@ -70,9 +108,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of equal length as lines, the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join(
-            [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])],
-        ).rstrip()
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
         for row in rows
     ]
 
@@ -82,7 +118,7 @@ def guessed(text: str, known: bool) -> str:
     return text if known or text == "-" else f"~{text}"
 
 
-def stage_row(line: str, ones: Sequence[Planned]) -> list[str]:
+def stage_row(line: str, ones: Sequence[StageEstimate]) -> list[str]:
     """One line of the table."""
     works = [one.work for one in ones]
     counted = all(work.counted for work in works)
@@ -105,12 +141,12 @@ def stage_row(line: str, ones: Sequence[Planned]) -> list[str]:
     ]
 
 
-def total_rows(plan: Plan, prices: Mapping[str, float]) -> Iterable[list[str]]:
+def total_rows(plan: CostEstimate, prices: Mapping[str, float]) -> Iterable[list[str]]:
     """End to end, side by side in slots; energy; cost where a price is given. Machines by their
     names, "" is this one.
     """
     wall = plan.wall_seconds
-    powers = {"": plan.watts, **{there.name: watts(there) for there in NAMED}}
+    powers = {"": plan.watts, **{there.name: there.full_watts for there in NAMED}}
     energy = {name: power and power * wall[name] / 3.6e6 for name, power in powers.items()}
     cost = {name: wall[name] / 3600 * price for name, price in prices.items()}
     blank = [""] * (len(HEAD) - 2)
@@ -130,15 +166,7 @@ def total_rows(plan: Plan, prices: Mapping[str, float]) -> Iterable[list[str]]:
         ]
 
 
-def watts(hardware: Hardware) -> float:
-    """Power of a machine at full load, by its data sheet: its devices and what stands beside
-    them.
-    """
-    beside = 1.0 + knobs.WATTS_BESIDE_GPUS if hardware.devices else 1.0
-    return max(1, hardware.devices) * hardware.watts * beside
-
-
-def problems(plan: Plan) -> list[str]:
+def problems(plan: CostEstimate) -> list[str]:
     """What this machine, and those by name, cannot hold, each in a line."""
     found, most = [], max(plan.stages.values(), key=lambda one: one.memory_bytes)
     on_gpu, need = plan.room.device_memory > 0, most.memory_bytes * plan.beside
@@ -167,10 +195,13 @@ def problems(plan: Plan) -> list[str]:
     ]
 
 
-def lines_of(plan: Plan, prices: Mapping[str, float]) -> list[str]:
+def lines_of(plan: CostEstimate, prices: Mapping[str, float]) -> list[str]:
     """The plan as lines of text."""
     head = [*HEAD, *(hardware.name for hardware in NAMED)]
-    rows = [stage_row(line, ones) for line, ones in grouped(plan.stages).items()]
+    rows = [
+        stage_row(line, [plan.stages[name] for name in names])
+        for line, names in grouped(plan.stages).items()
+    ]
     lines = [
         f"profile {plan.profile} on this machine: {plan.device}, {plan.room.cores} cores,"
         f" {in_bytes(plan.room.memory)} memory, {in_bytes(plan.room.disk)} disk free;"
@@ -181,7 +212,7 @@ def lines_of(plan: Plan, prices: Mapping[str, float]) -> list[str]:
         "Times of a line are added up; end to end counts stages side by side. No mark: measured"
         " here just now, or counted.",
         "~: estimated; for the machines by name from data sheets and an assumed share of the"
-        " peak (gpt1/pipeline/plan/knobs.py).",
+        " peak (gpt1/pipeline/plan/estimate.py).",
     ]
     if not plan.watts:
         lines.append("Energy here is unknown: only nvidia-smi tells it.")
@@ -191,7 +222,15 @@ def lines_of(plan: Plan, prices: Mapping[str, float]) -> list[str]:
     return lines + problems(plan)
 
 
-def as_json(plan: Plan, prices: Mapping[str, float], made: float) -> dict[str, Any]:
+def brief_line(plan: CostEstimate) -> str:
+    """How long the run takes here, in one line."""
+    return (
+        f"the run will take about {duration(plan.wall_seconds[''])} on this machine, by a quick"
+        " estimate (gpt1 plan)"
+    )
+
+
+def as_json(plan: CostEstimate, prices: Mapping[str, float], made: float) -> dict[str, Any]:
     """The plan as JSON values; `made` is when, in seconds since 1970."""
     cost = {name: plan.wall_seconds[name] / 3600 * price for name, price in prices.items()}
     return {
@@ -212,3 +251,42 @@ def as_json(plan: Plan, prices: Mapping[str, float], made: float) -> dict[str, A
             for name, one in plan.stages.items()
         },
     }
+
+
+def lines_after(plan: Mapping[str, Any], took: Mapping[str, StageFacts]) -> list[str]:
+    """Plan beside fact as lines of text. Raises UserError where no stage has run since."""
+    if not took:
+        raise UserError(
+            f"no stage has run since the plan in {PLAN} was made; run gpt1 run, then gpt1 plan"
+            " --after"
+        )
+    stages, missing = plan["stages"], len(plan["stages"]) - len(took)
+    rows = [["stages", "of", "planned", "took", "took / planned", "memory planned", "memory taken"]]
+    for line, names in grouped(took).items():
+        planned = sum(stages[name]["seconds"] for name in names)
+        real = sum(took[name].seconds for name in names)
+        times = [duration(planned), duration(real), f"{real / planned:.2f}"]
+        memory = max(stages[name]["memory_bytes"] for name in names)
+        taken = max(took[name].memory_bytes for name in names)
+        rows.append([line, str(len(names)), *times, in_bytes(memory), in_bytes(taken)])
+    began = min(one.ended - one.seconds for one in took.values())
+    wall, planned = max(one.ended for one in took.values()) - began, plan["wall_seconds"]["here"]
+    times = [duration(planned), duration(wall), "-" if missing else f"{wall / planned:.2f}"]
+    rows.append(["end to end", str(len(took)), *times, "", ""])
+    head = f"profile {plan['profile']}, planned beforehand and as it was:"
+    tail = f"{missing} of {len(stages)} stages have not run since the plan was made"
+    return [head, "", *aligned(rows), *([tail] if missing else [])]
+
+
+def show_after(file: Path | None) -> None:
+    """The last plan of params.yaml beside what its stages took since. Raises UserError where there
+    is no plan, or nothing has run.
+    """
+    try:
+        plan = read_json(PLAN)
+    except (OSError, ValueError):
+        raise UserError(f"{PLAN} is not there; make a plan before the run: gpt1 plan") from None
+    took = stage_facts(plan)
+    print("\n".join(lines_after(plan, took)))
+    if file is not None:
+        write_json(file, plan | {"took": {name: one._asdict() for name, one in took.items()}})

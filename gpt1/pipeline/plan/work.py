@@ -1,28 +1,39 @@
 """What each stage of a run has to do: updates, tokens, operations, bytes. Follows gpt1/train and
-gpt1/stages, whose loops it counts, over rows as counts.py knows them.
+gpt1/stages, whose loops it counts, over rows as facts.py knows them.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
 from gpt1.params.schema import Finetune, NetworkName, Params
-from gpt1.pipeline.plan import counts, facts, formulas
+from gpt1.pipeline.plan import facts, formulas
 from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.schedule import Stage
 from gpt1.sources.table import is_made_up
+from gpt1.tasks.table import TASKS
 from gpt1.train.schedules import snapshot_updates
 
 KEPT_CHECKPOINTS = 3  # gpt1/train/checkpoint.py: the last two, and one in the making
 OTHERS_EVALUATED = 1.7  # times: with the last weights, and with the best where these are not them
 TOKEN_BYTES = 2.0
+SPECIAL_SYMBOLS = 3
 
 Kind = Literal["pretrain", "finetune", "score", "text"]
 
 
+class UpdateShape(NamedTuple):
+    """What one update takes: examples, sequences of each, tokens of a sequence; operations."""
+
+    rows: int
+    sequences: int
+    length: float
+    flops: float
+
+
 @dataclass(frozen=True)
-class Work:
+class StageWork:
     """A stage's work. rows, sequences, length: of one update; networks: made one after another;
     operations, tokens: of the whole stage.
 
@@ -51,23 +62,21 @@ class Work:
         return self.rows * self.sequences * self.length
 
 
-def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> Work:
+def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> StageWork:
     """The work of a stage of dvc.yaml; `fresh` are the stages whose outputs are up to date."""
     verb, _, item = stage.name.partition("@")
     if verb in ("pretrain", "zero_shot") and params.pretrain.source == "official":
-        return Work(stage.name, "text")  # imported weights: some windows of the held-out books
+        return StageWork(stage.name, "text")  # imported weights: some windows of the held-out books
     if verb == "pretrain":
         return pretraining(stage.name, params, fresh)
     if verb == "zero_shot":
         return scoring(stage.name, params, fresh)
-    if verb == "finetune":
-        recipe = finetune_recipe(params, item)
-        return finetuning(stage.name, item, recipe, len(recipe.seeds), params, fresh)
-    if verb == "ablate":
-        row = params.ablate[item]
-        recipe, name = finetune_recipe(params, row.task, row.variant), params.variants[row.variant]
-        seeds = len(recipe.seeds)
-        return finetuning(stage.name, row.task, recipe, seeds, params, fresh, name.network)
+    if verb in ("finetune", "ablate"):
+        row = params.ablate[item] if verb == "ablate" else None
+        task, variant = (row.task, row.variant) if row else (item, None)
+        recipe = finetune_recipe(params, task, variant)
+        name = params.variants[variant].network if variant else "transformer"
+        return finetuning(stage.name, task, recipe, len(recipe.seeds), params, fresh, name)
     if verb == "transfer":
         recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
         networks = len(recipe.seeds) * sum(count < params.model.layers for count in layers)
@@ -80,10 +89,14 @@ def network_of(name: NetworkName, params: Params, rows: int) -> Network:
     return Network(params.model, params.lstm.units if name == "lstm" else 0, rows)
 
 
-def pretraining(stage: str, params: Params, fresh: Collection[str]) -> Work:
+def pretraining(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     """A pre-training with its held-out evaluations, snapshots and checkpoints."""
     name: NetworkName = "lstm" if stage.endswith("@lstm") else "transformer"
-    corpus, recipe, context = counts.corpus(params, fresh), params.pretrain, params.model.context
+    corpus, recipe, context = (
+        facts.corpus_size(params, fresh),
+        params.pretrain,
+        params.model.context,
+    )
     network = network_of(name, params, corpus.rows)
     update_tokens = recipe.batch_size * context
     updates = recipe.updates or max(1, round((recipe.epochs or 0) * corpus.tokens / update_tokens))
@@ -91,7 +104,7 @@ def pretraining(stage: str, params: Params, fresh: Collection[str]) -> Work:
     forward = formulas.hidden_flops(network, context) + formulas.softmax_flops(network)
     weights = len(snapshot_updates(updates, recipe.snapshots_per_decade)) + 1
     stored = weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
-    return Work(
+    return StageWork(
         stage,
         "pretrain",
         counted=corpus.counted or recipe.updates is not None,
@@ -123,28 +136,30 @@ def finetuning(
     params: Params,
     fresh: Collection[str],
     name: NetworkName = "transformer",
-) -> Work:
+) -> StageWork:
     """Fine-tunings of one task by one recipe, `networks` of them: seeds, times numbers of layers.
     The tasks' own keep their weights.
     """
-    seen = counts.task(task, params, fresh)
-    network = network_of(name, params, counts.corpus(params, fresh).rows + counts.SPECIAL_SYMBOLS)
+    seen, sequences = facts.task_size(task, params, fresh), TASKS[task].sequences
+    network = network_of(name, params, facts.corpus_size(params, fresh).rows + SPECIAL_SYMBOLS)
     in_epoch = seen.train // recipe.batch_size
     updates = networks * in_epoch * recipe.epochs
-    example_tokens = seen.sequences * seen.length
+    example_tokens = sequences * seen.length
     tokens = updates * recipe.batch_size * example_tokens
-    rows_scored = evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * seen.others
+    rows_scored = evaluations_of(recipe, in_epoch) * seen.dev + OTHERS_EVALUATED * (
+        seen.labelled + seen.unlabelled
+    )
     flops = formulas.training_flops(network.with_positions, seen.length, recipe.lambda_lm > 0)
     scored = networks * rows_scored * example_tokens * formulas.hidden_flops(network, seen.length)
     weights = networks * formulas.WEIGHT_BYTES * formulas.parameters(network)
-    return Work(
+    return StageWork(
         stage,
         "finetune",
         counted=seen.counted,
         name=name,
         network=network,
         rows=recipe.batch_size,
-        sequences=seen.sequences,
+        sequences=sequences,
         length=seen.length,
         networks=networks,
         updates=updates,
@@ -155,18 +170,18 @@ def finetuning(
     )
 
 
-def scoring(stage: str, params: Params, fresh: Collection[str]) -> Work:
+def scoring(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     """Every snapshot's reading of the zero-shot sets."""
     pretrained = pretraining(stage, params, fresh)
     assert pretrained.network is not None
     snapshots = len(snapshot_updates(pretrained.updates, params.pretrain.snapshots_per_decade))
-    sets = [counts.asked(one, params, fresh) for one in params.zero_shot]
-    tokens = snapshots * sum(one.tokens for one in sets)
+    sets = [facts.zero_shot_tokens(one, params, fresh) for one in params.zero_shot]
+    tokens = snapshots * sum(tokens for tokens, _ in sets)
     hidden = formulas.hidden_flops(pretrained.network, params.model.context / 2)
-    return Work(
+    return StageWork(
         stage,
         "score",
-        counted=all(one.counted for one in sets),
+        counted=all(counted for _, counted in sets),
         name=pretrained.name,
         network=pretrained.network,
         networks=snapshots,
@@ -175,11 +190,11 @@ def scoring(stage: str, params: Params, fresh: Collection[str]) -> Work:
     )
 
 
-def reading(stage: str, params: Params, fresh: Collection[str]) -> Work:
+def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     """A stage without a network: how much raw text it goes through, and writes."""
     verb, _, item = stage.partition("@")
-    corpus = counts.corpus(params, fresh)
-    work = Work(stage, "text", corpus.counted)
+    corpus = facts.corpus_size(params, fresh)
+    work = StageWork(stage, "text", corpus.counted)
     if verb in ("world", "clean", "contamination", "bpe", "shard") or item == "books":
         written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}
         disk_bytes = written.get(verb, corpus.bytes_)
@@ -189,13 +204,13 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> Work:
         size = 0.0 if is_made_up(params.sources[item].folder) else known
         return replace(work, counted=False, bytes_read=size, disk_bytes=size)
     if verb == "encode":
-        seen, folder = counts.task(item, params, fresh), params.sources[item].folder
-        rows = seen.train + seen.dev + seen.others
-        tokens = rows * seen.length * min(2, seen.sequences)  # a passage is read once
+        seen, folder = facts.task_size(item, params, fresh), params.sources[item].folder
+        sequences = TASKS[item].sequences
+        tokens = sum(seen[:4]) * seen.length * min(2, sequences)  # a passage is read once
         return replace(
             work,
             counted=seen.counted,
             bytes_read=tokens * facts.bytes_a_token(folder, params.bpe.merges),
-            disk_bytes=tokens * seen.sequences * TOKEN_BYTES,
+            disk_bytes=tokens * sequences * TOKEN_BYTES,
         )
     return work

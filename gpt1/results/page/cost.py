@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import read_json
-from gpt1.pipeline.forecast import PLAN, last_seconds
+from gpt1.pipeline.forecast import PLAN, last_seconds, memory_of
 from gpt1.pipeline.job import log_of
-from gpt1.pipeline.plan.after import memory_of
 from gpt1.pipeline.plan.table import amount, duration, line_of, number
 from gpt1.pipeline.schedule import Stage
 from gpt1.results.page.cells import NONE, Cell, Sheet

@@ -15,7 +15,7 @@ from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.params.schema import Params, read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import expand
-from gpt1.pipeline.status.made_with import changed_parameters
+from gpt1.pipeline.reasons import changed_parameters
 from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
 from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples

@@ -1,18 +1,20 @@
-"""Why a stage would run again, and which only wait for others.
+"""Why a stage would run again, and which only wait for others; and, read in a fraction of a second,
+for no file is hashed, what params.yaml has other values for than the results were made with.
 
 DVC's index is read in this process and without its lock, so that it can be asked while a run is at
 work; every file is hashed once.
 """
 
 import gc
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gpt1.base.errors import UserError
-from gpt1.pipeline.graph import LOCK_FILE_PAUSES, relative, repository, stages_of
-from gpt1.pipeline.schedule import NO_RESULTS, Stage
+from gpt1.params.yaml import read_yaml
+from gpt1.pipeline.completion import WATCHED
+from gpt1.pipeline.graph import between_writes, expand, read_lock, relative, repository, stages_of
+from gpt1.pipeline.schedule import NO_RESULTS, Stage, choose, group
 
 Kind = Literal["new", "command", "parameter", "changed", "missing", "not in cache"]
 ABSENT = object()
@@ -36,10 +38,13 @@ class Reason(NamedTuple):
             "missing": f"{self.what} is missing",
             "not in cache": f"{self.what} is not in DVC's cache",
         }
-        return words.get(self.kind) or f"{self.what}: {shown(self.before)} → {shown(self.after)}"
+        return (
+            words.get(self.kind)
+            or f"{self.what}: {shortened(self.before)} → {shortened(self.after)}"
+        )
 
 
-def shown(value: Any) -> str:
+def shortened(value: Any) -> str:
     """A parameter's value in a few characters."""
     text = "none" if value is None else str(value)
     return text if len(text) <= 40 else f"{text[:37]}…"
@@ -137,12 +142,7 @@ def read_reasons() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
     # very many objects are made and all are kept: looking for others takes a seventh of the time
     gc.disable()
     try:
-        for pause in LOCK_FILE_PAUSES:
-            try:
-                return _read()
-            except UserError:
-                time.sleep(pause)
-        return _read()
+        return between_writes(_read)
     finally:
         gc.freeze()  # nor once they are there
         gc.enable()
@@ -222,3 +222,69 @@ def _parameters(dep: Any, values: dict[str, Any]) -> Iterator[Reason]:
         yield from parameter_changes(
             "", dict(before), dict(now) if isinstance(now, Mapping) else {}
         )
+
+
+PARAMS = Path(WATCHED[0])
+
+
+class Changed(NamedTuple):
+    """A parameter by its dotted name, its value when results were made and now, and the stages
+    whose results those are.
+    """
+
+    reason: Reason
+    stages: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({', '.join(in_short(self.stages))})"
+
+
+def changed_since(name: str) -> list[str]:
+    """In words, what params.yaml has other values for than a stage's results were made with; none
+    where it cannot be read.
+    """
+    try:
+        values = read_yaml(PARAMS)
+        return list(map(str, changed_parameters(expand(values), values, [name])))
+    except (
+        UserError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # a run would stop there; results can be looked at all the same
+        return []
+
+
+def changed_parameters(
+    stages: Mapping[str, Stage], values: Mapping[str, Any], targets: Collection[str] = ()
+) -> list[Changed]:
+    """What differs between params.yaml (`values`) and dvc.lock for the targets (none: all) and what
+    they need, of those that have results.
+
+    Only stages of the graph count: dvc.lock keeps what is no longer in it. Empty where there is no
+    dvc.lock. That a stage ran again and what comes after it has not yet is for `gpt1 status` to
+    tell.
+    """
+    wanted = {
+        name
+        for name in choose(stages, targets)
+        if all(Path(path).exists() for path in stages[name].writes)
+    } - {NO_RESULTS}
+    found: dict[str, tuple[Reason, list[str]]] = {}
+    for stage, entry in read_lock().items():
+        before = entry.get("params", {}).get(str(PARAMS), {}) if stage in wanted else {}
+        for name, value in before.items():
+            for reason in parameter_changes(name, value, at(values, name)):
+                found.setdefault(str(reason), (reason, []))[1].append(stage)
+    return [Changed(reason, tuple(names)) for reason, names in found.values()]
+
+
+def in_short(names: Iterable[str]) -> list[str]:
+    """Stages in a few words: one by its name, several of a group by their number."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(group(name), []).append(name)
+    return [
+        ones[0] if len(ones) == 1 else f"{verb}, {len(ones)} stages"
+        for verb, ones in groups.items()
+    ]

@@ -16,12 +16,11 @@ from rich.text import Text
 
 from gpt1.base.files import RAW
 from gpt1.base.terminal import ago, console, plain, print_json
+from gpt1.pipeline.completion import WATCHED
 from gpt1.pipeline.job import log_of
-from gpt1.pipeline.mark import WATCHED
+from gpt1.pipeline.reasons import Reason
 from gpt1.pipeline.schedule import Stage, group
-from gpt1.pipeline.status.activity import Ended, Running
-from gpt1.pipeline.status.reasons import Reason
-from gpt1.pipeline.status.status import Status, as_json, read_status
+from gpt1.pipeline.status import EndedStage, Running, Status, as_json, read_status
 
 MOST_REASONS = 4  # of a line; a person who wants all asks for JSON
 
@@ -127,7 +126,7 @@ def print_ended(screen: Console, status: Status) -> None:
         screen.print(f"  log: {log_of(name)}", markup=False)
 
 
-def last_lines(ended: Ended) -> Sequence[str]:
+def last_lines(ended: EndedStage) -> Sequence[str]:
     """Last lines that say more than the reason does."""
     told = [
         line

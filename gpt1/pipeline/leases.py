@@ -1,5 +1,5 @@
-"""This checkout and this machine's GPUs, lent to stages that a flow of another checkout has sent
-here.
+"""Who may run here: one run at a time in a checkout; and the checkout and this machine's GPUs, lent
+to stages that a flow of another checkout has sent here.
 """
 
 import fcntl
@@ -13,11 +13,34 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from gpt1.base.errors import UserError
 from gpt1.base.locks import locked
+from gpt1.pipeline.progress import News, Watch
 
-TEMPORARY = Path(".dvc/tmp")
-RUN_LOCK = TEMPORARY / "gpt1-run.lock"  # gpt1.pipeline.alone holds it for a whole run
+DVC = Path(".dvc")
+TEMPORARY = DVC / "tmp"
+RUN_LOCK = TEMPORARY / "gpt1-run.lock"  # held for a whole run
 POLL_SECONDS = 0.5
+
+
+@contextmanager
+def alone_here(who: str, watch: Watch) -> Iterator[int]:
+    """The descriptor of a locked file, so that one run at a time is at work in a checkout and its
+    worktrees.
+
+    Waits for another to end, and says for whom; `who` is what a third will be told.
+    """
+    if not DVC.is_dir():
+        raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
+
+    def tell(other: str) -> None:
+        watch(News(f"{other or 'another run'} is at work here; waiting for it to end"))
+
+    with locked(RUN_LOCK, on_wait=tell) as file:
+        file.truncate(0)
+        file.write(f"{who} (process {os.getpid()})\n")
+        file.flush()
+        yield file.fileno()
 
 
 def this_checkout() -> str:

@@ -1,12 +1,12 @@
-"""docs/cli.md: every command with its options and examples, as help says them. `python -m
-gpt1.commands.surface` writes it anew.
+"""docs/cli.md: every command with its options and examples, as help says them. `python
+docs/made_commands.py` writes it anew.
 """
 
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-RENEW = "python -m gpt1.commands.surface"
+PAGE = Path(__file__).resolve().parent / "cli.md"
+RENEW = "python docs/made_commands.py"
 WIDTH = 80
 HEAD = f"""# Command line
 
