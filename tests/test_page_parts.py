@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt1.results.document import Bullets, Grid, Heading, left_out
+from gpt1.results.document import Bullets, Grid, Heading, left_out, minus, number
 from gpt1.results.page import claims, comparison, cost, found, html, page, pictures, provenance
 from gpt1.results.records import write_scores
-from gpt1.results.words import minus, number
 from gpt1.stages import scores as scores_stage
 
 

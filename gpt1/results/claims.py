@@ -10,10 +10,13 @@ from gpt1.params.schema import Params
 from gpt1.results.ablations import AVERAGED, Ablation, columns_of, difference, paper_average
 from gpt1.results.answers import FULL
 from gpt1.results.bootstrap import Estimate, Floats
+from gpt1.results.captions import made_up
+from gpt1.results.document import NONE
 from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
-from gpt1.results.tables import made_up
 from gpt1.results.transfer import by_layers
 from gpt1.results.verdict import (
+    POINTS,
+    RANKS,
     Claim,
     not_measured,
     order_verdict,
@@ -21,10 +24,8 @@ from gpt1.results.verdict import (
     together,
     verdict,
 )
-from gpt1.results.words import NONE
 from gpt1.tasks.table import TASKS
 
-POINTS, RANKS = "points", "rank correlation"
 ALL = tuple(TABLE5.columns)
 LARGER = ("QQP", "MNLI", "QNLI")  # over 100,000 rows to train on
 SMALLER = tuple(title for title in ALL if title not in LARGER)

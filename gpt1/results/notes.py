@@ -6,19 +6,23 @@ import statistics
 from collections.abc import Sequence
 
 from gpt1.params.schema import Params
+from gpt1.results.ablations import AVERAGED, Ablation, paper_row, system_title
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
-from gpt1.results.document import LEFT_OUT
+from gpt1.results.document import LEFT_OUT, number
 from gpt1.results.paper import (
     GLUE_ROW,
     GLUE_SCORE,
     GLUE_TASKS,
     NOT_ON_DEV,
+    QNLI_V1_TRAIN_ROWS,
     QNLI_V2_SCORE,
+    TABLE5,
     Table,
 )
 from gpt1.results.scores import LAST_UPDATE, Cell, GlueMean, Measured
-from gpt1.results.words import number
+from gpt1.sources.table import is_made_up
 
+AVERAGE = "Avg"  # Table 5's first column
 CHANCE, ONE_CLASS, COMPARED = "†", "‡", "¶"
 LEGEND = {  # directly under a table's scores, where its signs stand
     CHANCE: (
@@ -83,7 +87,9 @@ def legend(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     )
 
 
-def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> list[str]:
+def table_notes(
+    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None
+) -> list[str]:
     """The notes under a table, in the order in which a reader wants them."""
     comparable = any(cell.difference is not None for cell in cells)
     there = [(cell, cell.measured) for cell in cells if cell.measured]
@@ -196,4 +202,82 @@ def _glue_note(glue: GlueMean | None) -> str:
         f" task averaged first, QQP by accuracy alone; {missing} left out. The paper's model on the"
         f" same: {glue.published:.1f}; its GLUE score, over nine, is {GLUE_SCORE}, with WNLI"
         f" {GLUE_ROW['WNLI', 'accuracy']}."
+    )
+
+
+def ablation_notes(params: Params, table: Ablation) -> list[str]:
+    """The notes under Table 5, in the order in which a reader wants them."""
+    lines = [
+        (
+            "ours: mean ± sample standard deviation over the seeds; each score's interval stands in"
+            " table5.csv."
+        ),
+        (
+            f"{INTERVALS} Differences are paired: the same examples and seeds for both systems, on"
+            f" the seeds that both have. {FEW_SEEDS}"
+        ),
+        _average_note(table),
+        (
+            "MNLI: the mean of matched and mismatched, as the paper's 81.8 is the mean of 82.1 and"
+            " 81.4."
+        ),
+    ]
+    there = table.results.values()
+    if any(part.chosen == LAST_UPDATE for result in there for part in result.parts):
+        lines.append(
+            "dev: the labels of test are not public, so these are dev numbers at the last update,"
+            " chosen on nothing; they stand beside the paper's test-server numbers and compare with"
+            " them only roughly."
+        )
+    if any(part.chosen != LAST_UPDATE for result in there for part in result.parts):
+        lines.append("test: with the weights that scored best on dev.")
+    chance = (
+        f"chance level, that is below or within {params.report.chance_standard_errors:g}"
+        " standard errors of the majority, for the mean or a seed"
+    )
+    for sign, words in (
+        (CHANCE, chance),
+        (ONE_CLASS, "a seed gives the same answer to every example"),
+    ):
+        if cells := [
+            f"{system_title(system)} on {title}"
+            for (system, title), result in table.results.items()
+            if any(sign in marks(part) for part in result.parts)
+        ]:
+            lines.append(f"{sign} {words}: {'; '.join(cells)}.")
+    reasons: dict[str, list[str]] = {}
+    for (system, title), reason in table.absent.items():
+        where = title if "task" in reason else f"{title} of {system_title(system)}"
+        reasons.setdefault(reason, []).append(where)
+    if reasons:
+        left = "; ".join(
+            f"{', '.join(dict.fromkeys(cells))} ({reason})" for reason, cells in reasons.items()
+        )
+        lines.append(f"{LEFT_OUT}{left}; gpt1 profile says how to get what is missing.")
+    if others := [system for system in table.systems if paper_row(system) is None]:
+        lines.append(f"Not in the paper: {', '.join(others)}.")
+    if "qqp" in params.tasks and not is_made_up(params.sources["qqp"].folder):
+        lines.append(QQP_NOTE)
+    if "qnli" in params.tasks:
+        lines.append(
+            f"QNLI: the paper's rows are on version 1 ({QNLI_V1_TRAIN_ROWS:,} rows to train on); on"
+            f" version 2, drawn anew after it, the paper's full model scores {QNLI_V2_SCORE}"
+            " (Devlin et al. 2019)."
+        )
+    lines.append(f"Source of the paper's rows: {TABLE5.full.source}.")
+    return lines
+
+
+def _average_note(table: Ablation) -> str:
+    titles = table.averaged
+    if not titles:
+        return f"{AVERAGE}: no column has a score in every row, so there is none."
+    rest = ", ".join(title for title in AVERAGED if title not in titles)
+    printed = ", ".join(map(number, TABLE5.printed_means.values()))
+    return (
+        f"{AVERAGE}: the mean over {len(titles)} of eight columns ({', '.join(titles)}), in the"
+        " paper's rows as in ours: without QQP, whose F1 on dev compares with no number of the"
+        " paper"
+        + (f", and without {rest}, which not every row of ours has" if rest else "")
+        + f". Over all eight the paper prints {printed}."
     )

@@ -11,15 +11,23 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, stage_folder
 from gpt1.params.schema import Params
 from gpt1.results.bootstrap import Array, Estimate, Floats, Part, Sample, mean_of, resample
-from gpt1.results.claims import LEAST_RANKED, POINTS, RANKS, rank_correlation
+from gpt1.results.claims import LEAST_RANKED, rank_correlation
 from gpt1.results.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShot
 from gpt1.results.training import networks
-from gpt1.results.verdict import Claim, not_measured, order_verdict, together, verdict
+from gpt1.results.verdict import (
+    POINTS,
+    RANKS,
+    SCALED,
+    SQUARED,
+    Claim,
+    not_measured,
+    order_verdict,
+    together,
+    verdict,
+)
 from gpt1.results.zero_shot import Behaviour, behaviours
 
 WHERE = "Figure 2 right, section 5"
-SCALED = "points of relative performance"  # x 100: 0 is random, 100 the state of the art
-SQUARED = "squared points of relative performance"
 TRANSFORMER, LSTM = "transformer", "lstm"
 ONE_PRETRAINING = 1  # seed: its snapshots are no further ones
 

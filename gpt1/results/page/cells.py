@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpt1.results import words
+from gpt1.results import document as words
 from gpt1.results.records import Record
 
 NONE = words.NONE
@@ -71,7 +71,7 @@ def interval(record: Record, form: str = ".1f") -> str:
     low, high = record.get("low"), record.get("high")
     if low is None or high is None:
         return NONE
-    return words.bounds(low, high, form) + words.alone(record.get("seeds") or 0)
+    return words.bounds(low, high, form) + words.seeds_note(record.get("seeds") or 0)
 
 
 def listed(words: Sequence[str]) -> str:

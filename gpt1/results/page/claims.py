@@ -1,20 +1,21 @@
 """The paper's claims with this run's verdict on each, as the page shows them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from gpt1.results.bootstrap import COVERAGE
-from gpt1.results.claims import POINTS, RANKS
+from gpt1.results.document import minus, number
 from gpt1.results.page.cells import Cell, Sheet, Tone, interval
 from gpt1.results.records import Record
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
+    FORMS,
+    MADE_UP,
     NOT_CONFIRMED,
     NOT_MEASURED,
     UNDECIDED,
 )
-from gpt1.results.words import minus, number
-from gpt1.results.zero_shot_claims import SCALED, SQUARED
 
 VERDICTS: dict[str, tuple[Tone, str]] = {
     CONFIRMED: ("good", "✓"),
@@ -24,17 +25,11 @@ VERDICTS: dict[str, tuple[Tone, str]] = {
     NOT_MEASURED: ("quiet", "·"),
 }
 HEADER = ("claim", "verdict", "the paper", "this run", f"{COVERAGE:.0%} interval", "on what")
-FORMS = {
-    POINTS: "+.1f",
-    SCALED: "+.1f",
-    SQUARED: "+.1f",
-    RANKS: "+.2f",
-}  # whatever else is counted, in whole numbers
 
 
-def counts(records: Sequence[Record]) -> dict[str, int]:
-    """How many claims have which verdict, each verdict among them."""
-    return {verdict: sum(one["verdict"] == verdict for one in records) for verdict in VERDICTS}
+def counts(records: Sequence[Record]) -> Mapping[str, int]:
+    """How many claims have which verdict."""
+    return Counter(one["verdict"] for one in records)
 
 
 def claims(records: Sequence[Record], caption: str) -> Sheet:
@@ -44,23 +39,20 @@ def claims(records: Sequence[Record], caption: str) -> Sheet:
 
 def _row(one: Record) -> tuple[Cell, ...]:
     tone, mark = VERDICTS[one["verdict"]]
-    ours = one.get("score")
-    form = FORMS.get(one["unit"], ".0f")
-    of, detail = (
-        (f" {one['detail']}", "")
-        if (one["detail"] or "").startswith("of ")
-        else ("", minus(one["detail"] or ""))
-    )  # 3 of 4
-    told = (
-        Cell()
-        if ours is None
-        else Cell(number(ours, form) + of, "\n".join(filter(None, (one["unit"], detail))))
-    )
+    form, detail = FORMS.get(one["unit"], ".0f"), one["detail"] or ""
+    ours = Cell()
+    if one.get("score") is not None:
+        text, notes = number(one["score"], form), [one["unit"]]
+        if detail.startswith("of "):  # 3 of 4
+            text += f" {detail}"
+        elif detail:
+            notes.append(minus(detail))
+        ours = Cell(text, "\n".join(notes))
     return (
-        Cell(one["statement"] + ("§" if one["made_up"] else ""), one["where"]),
+        Cell(one["statement"] + (MADE_UP if one["made_up"] else ""), one["where"]),
         Cell(one["verdict"], "", tone, mark),
         Cell(minus(one["published"])),
-        told,
+        ours,
         Cell(interval(one, form)),
         Cell("", one["basis"]),
     )

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 from gpt1.params.schema import Params
 from gpt1.results.bootstrap import COVERAGE
+from gpt1.results.captions import made_up
+from gpt1.results.document import counted, spread
 from gpt1.results.notes import CHANCE, METRIC_WORDS, ONE_CLASS
 from gpt1.results.page.cells import NONE, Cell, Scale, Sheet, interval, plain, signed
 from gpt1.results.records import Record
-from gpt1.results.tables import made_up
-from gpt1.results.words import counted, spread
 from gpt1.tasks.table import TASKS
 
 ABOVE, BELOW, WITHIN = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpt1.pipeline.schedule import group
+from gpt1.results.document import ONE_SEED, counted
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.page.cells import interval, listed, signed
 from gpt1.results.page.claims import counts
@@ -18,7 +19,6 @@ from gpt1.results.verdict import (
     NOT_MEASURED,
     UNDECIDED,
 )
-from gpt1.results.words import ONE_SEED, counted
 
 LOSSES = {
     "no_pretraining": "Pre-training is worth",

@@ -16,6 +16,7 @@ from gpt1.params.schema import Params, read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.status.made_with import changed_parameters
+from gpt1.results.captions import caption_facts, made_up
 from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
 from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples
@@ -24,7 +25,6 @@ from gpt1.results.page.html import html
 from gpt1.results.page.pictures import figure
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
-from gpt1.results.tables import facts, made_up
 from gpt1.sources.table import is_made_up
 
 INDEX = stage_folder("report", "index.html")
@@ -255,6 +255,8 @@ def _ablations(records: list[Record], invented: set[str]) -> tuple[Sheet, ...]:
 def _facts(params: Params) -> list[tuple[str, str]]:
     """How the run was made, in a line a fact; what is missing of it where it is."""
     try:
-        return [fact for fact in facts(params, list(params.tasks), "") if fact[0] != "Beside it"]
+        return [
+            fact for fact in caption_facts(params, list(params.tasks), "") if fact[0] != "Beside it"
+        ]
     except UserError as error:
         return [("Profile", params.profile), ("Not there yet", str(error))]
