@@ -13,8 +13,8 @@ from gpt1.pipeline.job import log_of
 from gpt1.pipeline.plan.after import memory_of
 from gpt1.pipeline.plan.table import amount, duration, line_of, number
 from gpt1.pipeline.schedule import Stage
-from gpt1.results.document import counted
-from gpt1.results.page.cells import NONE, Cell, Sheet
+from gpt1.results.document import NONE, counted
+from gpt1.results.page.sheets import Cell, Sheet
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import LOGS, read_json, sha256_file, stage_folder
-from gpt1.pipeline.plan.table import number
-from gpt1.results.page.cells import Cell, Sheet
 from gpt1.tracking.log import checkout, machine
 
 FILES_SHOWN = 40  # of a source; a corpus of thousands of books has its manifest for that
@@ -80,22 +78,6 @@ def sources() -> list[Source]:
             )
         )
     return found
-
-
-def data_sheet(found: list[Source], caption: str) -> Sheet:
-    """A source a row."""
-    rows = tuple(
-        (
-            Cell(one.name),
-            Cell(one.origin),
-            Cell(one.licence),
-            Cell(f"{len(one.files):,}"),
-            Cell(f"{number(one.bytes_)}B"),
-            Cell(one.sha256[:16], "files in order of name" if len(one.files) > 1 else "the file"),
-        )
-        for one in found
-    )
-    return Sheet(caption, ("source", "origin", "licence", "files", "size", "sha256 begins"), rows)
 
 
 def code_facts() -> list[tuple[str, str]]:
