@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
+from gpt1.results.ablations import by_layers, transferred
 from gpt1.results.document import markdown
 from gpt1.results.drawing import apart
 from gpt1.results.figure2 import figure2_document, figure2_report
 from gpt1.results.formats import write_report
 from gpt1.results.paper import ZERO_SHOT
-from gpt1.results.transfer import by_layers, transferred
 from gpt1.results.zero_shot import behaviours, normalised, normalised_error
 
 MNLI = {

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpt1.results.document import Bullets, Grid, Heading, left_out, minus, number
-from gpt1.results.page import cost, findings, html, page, pictures, provenance, sheets
+from gpt1.results.page import findings, html, page, provenance, sheets
 from gpt1.results.records import write_scores
 from gpt1.stages import scores as scores_stage
 
@@ -235,7 +235,9 @@ def test_letters_stand_out_in_light_and_dark():
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=8))
 def test_time_at_work_counts_each_second_once(spans):
     covered = {second for begin, lasts in spans for second in range(begin, begin + lasts)}
-    assert cost.busy_seconds([(begin, begin + lasts) for begin, lasts in spans]) == len(covered)
+    assert provenance.busy_seconds([(begin, begin + lasts) for begin, lasts in spans]) == len(
+        covered
+    )
 
 
 def test_pictures_keep_their_names_apart_and_lose_what_could_run(tmp_path):
@@ -248,9 +250,7 @@ def test_pictures_keep_their_names_apart_and_lose_what_could_run(tmp_path):
     )
     for name in ("one", "two"):
         (tmp_path / f"{name}.svg").write_text(source)
-    first, second = (
-        str(pictures.inline(tmp_path / f"{name}.svg", 'a "b"')) for name in ("one", "two")
-    )
+    first, second = (str(html.inline(tmp_path / f"{name}.svg", 'a "b"')) for name in ("one", "two"))
     ids = [re.findall(r' id="([^"]+)"', text) for text in (first, second)]
     assert [len(names) for names in ids] == [1, 1]
     assert ids[0] != ids[1]
@@ -261,7 +261,7 @@ def test_pictures_keep_their_names_apart_and_lose_what_could_run(tmp_path):
     assert 'aria-label="a &quot;b&quot;"' in first
     assert "var(--purple-text, var(--purple))" in first
     assert "stroke: var(--ink)" in first
-    assert "#000000" in str(pictures.inline(tmp_path / "one.svg", "x", recoloured=False))
+    assert "#000000" in str(html.inline(tmp_path / "one.svg", "x", recoloured=False))
 
 
 def test_a_report_becomes_a_section_and_html_in_it_stays_text(tmp_path):

@@ -1,8 +1,8 @@
-"""Table 5: what fine-tuning scores without pre-training, without the auxiliary objective, and with
-an LSTM (paper, section 5).
+"""Section 5 of the paper scored: Table 5, what fine-tuning scores without pre-training, without the
+auxiliary objective, and with an LSTM; Figure 2 left, by the number of layers transferred.
 
-The same rows and weights count as in Tables 2 to 4. MNLI is the mean of matched and mismatched, as
-the paper's 81.8 is.
+The same rows and weights count as in Tables 2 to 4. MNLI of Table 5 is the mean of matched and
+mismatched, as the paper's 81.8 is.
 """
 
 import statistics
@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpt1.base.errors import UserError
+from gpt1.params.recipes import transferred_layers
 from gpt1.params.schema import Params
-from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers
+from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers, transfer_answers
 from gpt1.results.bootstrap import (
     Estimate,
     Part,
@@ -23,7 +24,8 @@ from gpt1.results.bootstrap import (
     within_range,
 )
 from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, Row
-from gpt1.results.scores import Answered, Measured, answered, measured
+from gpt1.results.scores import Answered, Measured, answered, measured, whole_column
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, Column, Task
 
 AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, metric) != NOT_ON_DEV)
@@ -231,3 +233,58 @@ def _part(metric: str, rows: Mapping[str, Answered]) -> Part:
             for seed, answer in part.given.items()
         },
     )
+
+
+@dataclass(frozen=True)
+class Transferred:
+    """One task: its scores (x 100) by the number of layers transferred, in rising order, over the
+    seeds of the transfer.
+    """
+
+    task: str
+    title: str
+    metric: str
+    made_up: bool
+    points: Mapping[int, Result]
+
+    @property
+    def measured(self) -> Measured:
+        """What the scores of all numbers of layers have in common: split, rows, majority."""
+        return next(iter(self.points.values())).parts[0]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that every number of layers has."""
+        return tuple(self.measured.scores)
+
+
+def transferred(params: Params) -> list[Transferred]:
+    """Every task of params.transfer. Raises UserError where results are missing or broken."""
+    return [
+        Transferred(
+            task,
+            whole_column(task).title,
+            TASKS[task].metric,
+            is_made_up(params.sources[task].folder),
+            by_layers(params, task),
+        )
+        for task in params.transfer
+    ]
+
+
+def by_layers(params: Params, task: str) -> dict[int, Result]:
+    """A task's scores by the number of layers transferred, ascending, on the same drawn rows:
+    MNLI's matched, all of RACE.
+
+    The ordinary fine-tuning is there in any case. Raises UserError where results are missing or
+    broken.
+    """
+    layers = sorted({*transferred_layers(params, task), params.model.layers})
+    found = scored(
+        task,
+        (whole_column(task),),
+        TASKS[task].metric,
+        {str(count): transfer_answers(params, task, count) for count in layers},
+        params.report.chance_standard_errors,
+    )
+    return {count: found[str(count)] for count in layers}

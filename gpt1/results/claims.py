@@ -7,13 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpt1.params.schema import Params
-from gpt1.results.ablations import AVERAGED, Ablation, columns_of, difference, paper_average
+from gpt1.results.ablations import (
+    AVERAGED,
+    Ablation,
+    by_layers,
+    columns_of,
+    difference,
+    paper_average,
+)
 from gpt1.results.answers import FULL
 from gpt1.results.bootstrap import Estimate, Floats
 from gpt1.results.captions import made_up
 from gpt1.results.document import NONE
 from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
-from gpt1.results.transfer import by_layers
 from gpt1.results.verdict import (
     POINTS,
     RANKS,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpt1.params.schema import Params
+from gpt1.results.ablations import Transferred, transferred
 from gpt1.results.answers import transfer_answers
 from gpt1.results.document import (
     LEFT_OUT,
@@ -31,7 +32,6 @@ from gpt1.results.records import Record
 from gpt1.results.scores import scored_splits, whole_column
 from gpt1.results.tables import between
 from gpt1.results.training import networks
-from gpt1.results.transfer import Transferred, transferred
 from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
 from gpt1.tasks.table import TASKS
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpt1.results import drawing
+from gpt1.results.ablations import Transferred
 from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.document import counted
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT
-from gpt1.results.transfer import Transferred
 from gpt1.results.zero_shot import Behaviour, normalised, normalised_error
 
 if TYPE_CHECKING:

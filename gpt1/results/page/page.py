@@ -20,9 +20,8 @@ from gpt1.pipeline.status.made_with import changed_parameters
 from gpt1.results.captions import caption_facts, made_up
 from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
-from gpt1.results.page import cost, findings, provenance
-from gpt1.results.page.html import html
-from gpt1.results.page.pictures import figure
+from gpt1.results.page import findings, provenance
+from gpt1.results.page.html import figure, html
 from gpt1.results.page.sheets import Cell, Sheet, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
@@ -139,9 +138,9 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     invented, columns = made_up(params, list(params.tasks)), invented_titles(params)
     values = read_yaml(provenance.PARAMS)
     stages = expand(values)
-    taken = cost.stages_taken(stages)
+    taken = provenance.stages_taken(stages)
     missing = [one.name for one in taken if not one.there]
-    plan, code = cost.last_plan(params.profile), provenance.code_facts()
+    plan, code = provenance.last_plan(params.profile), provenance.code_facts()
     tables = [
         part_of(
             name,
@@ -194,8 +193,8 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         ),
         "stages_missing": missing,
         "stages": len(taken),
-        "time": cost.by_stage(taken, plan, "Time by stage"),
-        "totals": cost.totals(taken, plan, price),
+        "time": provenance.by_stage(taken, plan, "Time by stage"),
+        "totals": provenance.totals(taken, plan, price),
         "sources": provenance.sources(),
         "code": code,
         "commands": provenance.commands(dict(code)["Commit"]),
