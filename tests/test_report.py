@@ -17,9 +17,10 @@ from gpt1.params.schema import read_params
 from gpt1.results.document import markdown
 from gpt1.results.drawing import POINTS, svg
 from gpt1.results.formats import escaped, latex
+from gpt1.results.glue import glue_cells, our_glue_mean
 from gpt1.results.paper import TABLES
 from gpt1.results.score_pictures import draw_cells
-from gpt1.results.scores import Cell, Measured, glue_cells, our_glue_mean, table_cells
+from gpt1.results.scores import Cell, Measured, table_cells
 from gpt1.results.tables import table_page
 
 

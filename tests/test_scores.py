@@ -17,8 +17,9 @@ from gpt1.results.ablations import ablation
 from gpt1.results.answers import read_answers
 from gpt1.results.document import markdown
 from gpt1.results.formats import as_csv
+from gpt1.results.glue import glue_cells, our_glue_mean
 from gpt1.results.paper import TABLES
-from gpt1.results.scores import glue_cells, our_glue_mean, table_cells
+from gpt1.results.scores import table_cells
 from gpt1.results.tables import CSV_COLUMNS, table_metrics, table_page, table_records
 
 

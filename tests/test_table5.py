@@ -26,13 +26,13 @@ from gpt1.results.claims_report import row_of
 from gpt1.results.document import markdown
 from gpt1.results.formats import as_csv, write_report
 from gpt1.results.paper import TABLE5
+from gpt1.results.score_pictures import draw_ablation
 from gpt1.results.table5 import (
     CSV_COLUMNS,
     ablation_metrics,
     ablation_page,
     ablation_records,
     ablation_report,
-    draw_ablation,
 )
 from gpt1.results.verdict import UNDECIDED
 from gpt1.stages.report import main

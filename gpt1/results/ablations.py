@@ -28,6 +28,8 @@ from gpt1.results.scores import Answered, Measured, answered, measured, whole_co
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, Column, Task
 
+AVERAGE = "Avg"  # Table 5's first column
+COLUMNS = {AVERAGE: "mean", **TABLE5.columns}
 AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, metric) != NOT_ON_DEV)
 
 
@@ -116,6 +118,26 @@ def paper_average(row: Row, titles: Sequence[str]) -> float:
     if len(titles) == len(TABLE5.columns):
         return TABLE5.printed_means[row.system]
     return statistics.fmean(TABLE5.score(row, title) for title in titles)
+
+
+def paper_scores(row: Row, table: Ablation) -> dict[str, float | None]:
+    """A row of the paper by column; its average is over the columns of ours, None without any."""
+    average = paper_average(row, table.averaged) if table.averaged else None
+    return {AVERAGE: average} | {title: TABLE5.score(row, title) for title in TABLE5.columns}
+
+
+def losses_of(table: Ablation, variant: str) -> dict[str, Estimate | None]:
+    """What the whole model has over a variant, by column."""
+    mean = table.mean_difference(variant, table.averaged)
+    there = {title: table.differences.get((variant, title)) for title in TABLE5.columns}
+    return {AVERAGE: mean} | there
+
+
+def scores_of(table: Ablation, system: str) -> dict[str, Estimate | None]:
+    """A system's scores by column."""
+    there = {title: table.results.get((system, title)) for title in TABLE5.columns}
+    scores = {title: result and result.estimate for title, result in there.items()}
+    return {AVERAGE: table.average(system)} | scores
 
 
 def columns_of(title: str) -> tuple[Task, tuple[Column, ...]]:

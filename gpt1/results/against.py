@@ -15,7 +15,7 @@ from rich.console import Console
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
 from gpt1.base.terminal import plain
-from gpt1.params.yaml import parse_yaml
+from gpt1.pipeline.graph import outputs_in
 from gpt1.results.document import Grid
 from gpt1.results.terminal_page import print_grid
 
@@ -86,7 +86,7 @@ def numbers_at(revision: str, name: str) -> dict[str, Any]:
             " add dvc.lock), or name the folder of another checkout"
         ) from None
     place = str(stage_folder("report", name))
-    outs = parse_yaml(lock, f"dvc.lock of {revision}")["stages"].get(name, {}).get("outs", ())
+    outs = outputs_in(lock).get(name, ())
     found = next((out["md5"] for out in outs if out["path"] == place), None)
     if found is None:
         raise UserError(f"dvc.lock of {revision} knows no {name}: it had not been run there")

@@ -11,7 +11,6 @@ from gpt1.params.schema import Params
 from gpt1.results.ablations import Transferred, transferred
 from gpt1.results.answers import transfer_answers
 from gpt1.results.document import (
-    LEFT_OUT,
     NONE,
     Block,
     Bullets,
@@ -24,16 +23,14 @@ from gpt1.results.document import (
     signed,
 )
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.figure2_pictures import PAPER_LAYERS, draw_transfer, draw_zero_shot
+from gpt1.results.figure2_pictures import draw_transfer, draw_zero_shot
 from gpt1.results.formats import Report, estimate_record, rounded
-from gpt1.results.notes import METRIC_WORDS
+from gpt1.results.notes import METRIC_WORDS, layer_notes, zero_shot_notes
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
 from gpt1.results.records import Record
 from gpt1.results.scores import scored_splits, whole_column
 from gpt1.results.tables import between
-from gpt1.results.training import networks
 from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
-from gpt1.tasks.table import TASKS
 
 CSV_COLUMNS = (
     "panel task title metric split network x seed score low high standard_error normalised examples"
@@ -179,14 +176,14 @@ def figure2_document(
         Heading(2, "Left: the effect of transferring more layers"),
         Picture("figure2-left.svg", "layers transferred"),
         _layer_table(curves),
-        Bullets(tuple(_layer_notes(params, curves))),
+        Bullets(tuple(layer_notes(params, curves))),
         Heading(2, "Right: zero-shot behaviours over pre-training"),
         Picture("figure2-right.svg", "zero-shot behaviours"),
         *(
             _zero_shot_table([one for one in found if one.network == network])
             for network in PLOTTED_NETWORKS
         ),
-        Bullets(tuple(_zero_shot_notes(params, found))),
+        Bullets(tuple(zero_shot_notes(params, found))),
     ]
 
 
@@ -233,50 +230,6 @@ def _layer_table(curves: Sequence[Transferred]) -> Grid:
     )
 
 
-def _layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
-    lines = []
-    if curves:
-        seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
-        lines.append(
-            f"Ours: mean over the seeds that every number of layers has ({seeds}), with its"
-            " interval as in the tables; the band is the same. 0 layers: the embeddings only. All"
-            " layers: the ordinary fine-tuning, not trained again."
-        )
-        if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
-            lines.append(
-                f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip"
-                " or a peak at one number of layers may be that seed's own; transfer.<task>.seeds"
-                " of params.yaml asks for more."
-            )
-        lines += [
-            "Scored as in the tables: test with the weights chosen on dev where test labels are"
-            " public, else dev at the last update. The paper draws training scores too; fine-tuning"
-            " keeps its answers to dev and test only, so they are not here."
-        ]
-        compared = [curve for curve in curves if curve.task in FIGURE2_LAYERS and not curve.made_up]
-        if compared:
-            ends = "; ".join(
-                f"{curve.title}"
-                f" {' to '.join(f'{score:.0f}' for _, score in FIGURE2_LAYERS[curve.task])}"
-                for curve in compared
-            )
-            lines.append(
-                f"The paper's curve: only its ends at 0 and {PAPER_LAYERS} layers, on dev,"
-                f" read off by eye within 2 points ({ends}), joined by a straight line."
-            )
-    if made_up := [curve.title for curve in curves if curve.made_up]:
-        lines.append(
-            f"{', '.join(made_up)}: made up, in the official file formats; the paper's curve is"
-            " left out, for nothing compares."
-        )
-    if missing := [TASKS[task].title for task in FIGURE2_LAYERS if task not in params.transfer]:
-        lines.append(
-            f"{LEFT_OUT}{' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
-            " row in transfer of params.yaml."
-        )
-    return lines
-
-
 def _zero_shot_table(found: Sequence[Behaviour]) -> Grid:
     """One network: relative performance and, in brackets, the score x 100, a row a snapshot."""
     if not found:
@@ -309,57 +262,6 @@ def _zero_shot_table(found: Sequence[Behaviour]) -> Grid:
         for each in [[point.standard_error for point in one.points]]
     ]
     return Grid(header, (*rows, ("one SE, mean", *errors)))
-
-
-def _zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
-    lines = []
-    own = {one.set: one for one in found if one.network == "transformer"}
-    if found:
-        scales = "; ".join(
-            f"{one.scale.behaviour}: {one.scale.title}, {one.metric}, {one.examples:,} examples,"
-            f" {one.scale.random:g} to {one.scale.state_of_the_art:g} ({one.scale.source})"
-            for one in own.values()
-        )
-        lines += [
-            (
-                "Relative task performance: (score − random) / (single-model state of the art"
-                " before the paper − random); in brackets the score × 100. From random to state of"
-                f" the art: {scales}."
-            ),
-            (
-                "The bands here are one standard error of the examples, so that eight curves do not"
-                " hide one another, and no 95% interval: analytic for accuracies, a seeded"
-                " bootstrap for Matthews correlation. One pre-training a network, so they say"
-                " nothing of other seeds."
-            ),
-        ]
-        lines += [
-            f"{NETWORK_TITLES[one.network]}, {one.scale.title}: {note}"
-            for one in found
-            for note in one.notes
-        ]
-        if real := [one for one in own.values() if not one.made_up]:
-            ends = ", ".join(f"{one.scale.title} {FIGURE2_ZERO_SHOT[one.set]:.2f}" for one in real)
-            lines.append(
-                "The paper's marks at the right edge: where its Transformer ends, after about a"
-                f" million updates, read off by eye ({ends})."
-            )
-    if made_up := [one.scale.title for one in own.values() if one.made_up]:
-        lines.append(
-            f"{', '.join(made_up)}: made up, in the official file formats. The state of the art is"
-            " that of the real sets and means nothing here: 1 is no goal, only the scale of the"
-            " axis; the paper's marks are left out."
-        )
-    if missing := [
-        scale.title for name, scale in ZERO_SHOT.items() if name not in params.zero_shot
-    ]:
-        lines.append(
-            f"{LEFT_OUT}{', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
-            " in zero_shot of params.yaml."
-        )
-    if found and "lstm" not in networks(params):
-        lines.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
-    return lines
 
 
 def _left_plot(curves: Sequence[Transferred]) -> tuple[str, list[Record]]:

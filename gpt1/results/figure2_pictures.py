@@ -9,7 +9,7 @@ from gpt1.results import drawing
 from gpt1.results.ablations import Transferred
 from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.document import counted
-from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT
+from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, PAPER_LAYERS
 from gpt1.results.zero_shot import Behaviour, normalised, normalised_error
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEFT_INCHES_HIGH, RIGHT_INCHES_HIGH, EMPTY_SIZE = 3.5, 3.9, (drawing.INCHES_WIDE, 1.2)
-PAPER_LAYERS = max(layers for curve in FIGURE2_LAYERS.values() for layers, _ in curve)
 TASK_STYLES = {
     "mnli": (drawing.BLUE, "o"),
     "race": (drawing.VERMILION, "s"),

@@ -6,23 +6,31 @@ import statistics
 from collections.abc import Sequence
 
 from gpt1.params.schema import Params
-from gpt1.results.ablations import AVERAGED, Ablation, paper_row, system_title
+from gpt1.results.ablations import AVERAGE, AVERAGED, Ablation, Transferred, paper_row, system_title
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
 from gpt1.results.document import LEFT_OUT, number
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.glue import GlueMean
 from gpt1.results.paper import (
+    FIGURE2_LAYERS,
+    FIGURE2_ZERO_SHOT,
     GLUE_ROW,
     GLUE_SCORE,
     GLUE_TASKS,
     NOT_ON_DEV,
+    PAPER_LAYERS,
     QNLI_V1_TRAIN_ROWS,
     QNLI_V2_SCORE,
     TABLE5,
+    ZERO_SHOT,
     Table,
 )
-from gpt1.results.scores import LAST_UPDATE, Cell, GlueMean, Measured
+from gpt1.results.scores import LAST_UPDATE, Cell, Measured
+from gpt1.results.training import networks
+from gpt1.results.zero_shot import Behaviour
 from gpt1.sources.table import is_made_up
+from gpt1.tasks.table import TASKS
 
-AVERAGE = "Avg"  # Table 5's first column
 CHANCE, ONE_CLASS, COMPARED = "†", "‡", "¶"
 LEGEND = {  # directly under a table's scores, where its signs stand
     CHANCE: (
@@ -281,3 +289,100 @@ def _average_note(table: Ablation) -> str:
         + (f", and without {rest}, which not every row of ours has" if rest else "")
         + f". Over all eight the paper prints {printed}."
     )
+
+
+def layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
+    """The notes under Figure 2, left."""
+    lines = []
+    if curves:
+        seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
+        lines.append(
+            f"Ours: mean over the seeds that every number of layers has ({seeds}), with its"
+            " interval as in the tables; the band is the same. 0 layers: the embeddings only. All"
+            " layers: the ordinary fine-tuning, not trained again."
+        )
+        if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
+            lines.append(
+                f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip"
+                " or a peak at one number of layers may be that seed's own; transfer.<task>.seeds"
+                " of params.yaml asks for more."
+            )
+        lines += [
+            "Scored as in the tables: test with the weights chosen on dev where test labels are"
+            " public, else dev at the last update. The paper draws training scores too; fine-tuning"
+            " keeps its answers to dev and test only, so they are not here."
+        ]
+        compared = [curve for curve in curves if curve.task in FIGURE2_LAYERS and not curve.made_up]
+        if compared:
+            ends = "; ".join(
+                f"{curve.title}"
+                f" {' to '.join(f'{score:.0f}' for _, score in FIGURE2_LAYERS[curve.task])}"
+                for curve in compared
+            )
+            lines.append(
+                f"The paper's curve: only its ends at 0 and {PAPER_LAYERS} layers, on dev,"
+                f" read off by eye within 2 points ({ends}), joined by a straight line."
+            )
+    if made_up := [curve.title for curve in curves if curve.made_up]:
+        lines.append(
+            f"{', '.join(made_up)}: made up, in the official file formats; the paper's curve is"
+            " left out, for nothing compares."
+        )
+    if missing := [TASKS[task].title for task in FIGURE2_LAYERS if task not in params.transfer]:
+        lines.append(
+            f"{LEFT_OUT}{' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
+            " row in transfer of params.yaml."
+        )
+    return lines
+
+
+def zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
+    """The notes under Figure 2, right."""
+    lines = []
+    own = {one.set: one for one in found if one.network == "transformer"}
+    if found:
+        scales = "; ".join(
+            f"{one.scale.behaviour}: {one.scale.title}, {one.metric}, {one.examples:,} examples,"
+            f" {one.scale.random:g} to {one.scale.state_of_the_art:g} ({one.scale.source})"
+            for one in own.values()
+        )
+        lines += [
+            (
+                "Relative task performance: (score − random) / (single-model state of the art"
+                " before the paper − random); in brackets the score × 100. From random to state of"
+                f" the art: {scales}."
+            ),
+            (
+                "The bands here are one standard error of the examples, so that eight curves do not"
+                " hide one another, and no 95% interval: analytic for accuracies, a seeded"
+                " bootstrap for Matthews correlation. One pre-training a network, so they say"
+                " nothing of other seeds."
+            ),
+        ]
+        lines += [
+            f"{NETWORK_TITLES[one.network]}, {one.scale.title}: {note}"
+            for one in found
+            for note in one.notes
+        ]
+        if real := [one for one in own.values() if not one.made_up]:
+            ends = ", ".join(f"{one.scale.title} {FIGURE2_ZERO_SHOT[one.set]:.2f}" for one in real)
+            lines.append(
+                "The paper's marks at the right edge: where its Transformer ends, after about a"
+                f" million updates, read off by eye ({ends})."
+            )
+    if made_up := [one.scale.title for one in own.values() if one.made_up]:
+        lines.append(
+            f"{', '.join(made_up)}: made up, in the official file formats. The state of the art is"
+            " that of the real sets and means nothing here: 1 is no goal, only the scale of the"
+            " axis; the paper's marks are left out."
+        )
+    if missing := [
+        scale.title for name, scale in ZERO_SHOT.items() if name not in params.zero_shot
+    ]:
+        lines.append(
+            f"{LEFT_OUT}{', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
+            " in zero_shot of params.yaml."
+        )
+    if found and "lstm" not in networks(params):
+        lines.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
+    return lines

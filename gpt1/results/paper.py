@@ -253,6 +253,7 @@ ZERO_SHOT = {
 # accuracies on MNLI and RACE rise between them; and where the Transformer's curves end on the
 # right, on the scale of ZERO_SHOT.
 FIGURE2_LAYERS = {"mnli": ((0, 72.0), (12, 82.0)), "race": ((0, 40.0), (12, 60.0))}
+PAPER_LAYERS = max(layers for curve in FIGURE2_LAYERS.values() for layers, _ in curve)
 FIGURE2_ZERO_SHOT = {"sst2": 0.68, "dprd": 0.55, "cola": 0.43, "race": 0.25}
 MNLI_TRANSFER_GAIN = (
     9.0  # "up to 9% for full transfer on MultiNLI" (section 5); by eye the figure shows 10

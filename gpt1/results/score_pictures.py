@@ -6,8 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpt1.results import drawing
-from gpt1.results.bootstrap import COVERAGE
+from gpt1.results.ablations import (
+    AVERAGE,
+    AVERAGED,
+    COLUMNS,
+    Ablation,
+    paper_row,
+    paper_scores,
+    scores_of,
+    system_title,
+)
+from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.document import seeds_note
+from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.scores import Cell
 from gpt1.results.verdict import (
     CONFIRMED,
@@ -130,6 +141,39 @@ def draw_scores(
         frameon=False,
     )
     return figure
+
+
+def draw_ablation(profile: str, table: Ablation, comparable: bool) -> "Figure":
+    """The average and then a column for each task, each row of ours as a point with its interval.
+
+    `comparable`: whether the paper's numbers were measured on the same tasks; elsewhere they are
+    left out.
+    """
+    scores = {system: scores_of(table, system) for system in table.systems}
+    places = [title for title in COLUMNS if any(row[title] for row in scores.values())]
+    systems: dict[str, list[Mark | None]] = {}
+    for system, row in scores.items():
+        there = [estimate for estimate in row.values() if estimate]
+        if there:
+            label = system_title(system) + seeds_note(min(one.seeds for one in there))
+            paper = _drawn_beside(system, table) if comparable else {}
+            systems[label] = [_mark(row[title], paper.get(title)) for title in places]
+    if not systems:
+        size = (drawing.INCHES_WIDE, INCHES_HIGH)
+        return drawing.empty("no task of Table 5 is in params.yaml", size)
+    words = [f"{title}\n{METRIC_WORDS.get(COLUMNS[title], 'mean')}" for title in places]
+    title = f"Table 5, {profile}: mean over the seeds with {COVERAGE:.0%} intervals"
+    return draw_scores(title, words, systems)
+
+
+def _drawn_beside(system: str, table: Ablation) -> Mapping[str, float | None]:
+    row = paper_row(system)
+    scores = paper_scores(row, table) if row else {}
+    return {title: score for title, score in scores.items() if title in (AVERAGE, *AVERAGED)}
+
+
+def _mark(estimate: Estimate | None, paper: float | None) -> Mark | None:
+    return estimate and Mark(estimate.value, estimate.interval, paper=paper)
 
 
 def draw_claims(profile: str, claims: Sequence[Claim]) -> "Figure":

@@ -2,25 +2,24 @@
 interval; as words and as records.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpt1.params.schema import Params
-from gpt1.results import drawing
 from gpt1.results.ablations import (
-    AVERAGED,
+    COLUMNS,
     Ablation,
     Result,
     ablation,
     columns_of,
-    paper_average,
-    paper_row,
+    losses_of,
+    paper_scores,
+    scores_of,
     system_title,
     systems_of,
     tasks_there,
 )
 from gpt1.results.answers import FULL
-from gpt1.results.bootstrap import COVERAGE, Estimate
+from gpt1.results.bootstrap import Estimate
 from gpt1.results.captions import caption_facts, lstm_fact, made_up
 from gpt1.results.document import (
     NONE,
@@ -41,16 +40,15 @@ from gpt1.results.notes import (
     legend,
     marks,
 )
-from gpt1.results.paper import TABLE5, Row
+from gpt1.results.paper import TABLE5
 from gpt1.results.records import Record
-from gpt1.results.score_pictures import INCHES_HIGH, Mark, draw_scores
+from gpt1.results.score_pictures import draw_ablation
 from gpt1.results.scores import scored_splits
 from gpt1.results.tables import between
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-COLUMNS = {AVERAGE: "mean", **TABLE5.columns}
 PAPER_ROWS = (TABLE5.full, *TABLE5.variants.values())
 DETAILS = (
     "column",
@@ -138,19 +136,6 @@ def ablation_facts(params: Params, table: Ablation) -> Facts:
     return tuple(facts)
 
 
-def paper_scores(row: Row, table: Ablation) -> dict[str, float | None]:
-    """A row of the paper by column; its average is over the columns of ours, None without any."""
-    average = paper_average(row, table.averaged) if table.averaged else None
-    return {AVERAGE: average} | {title: TABLE5.score(row, title) for title in TABLE5.columns}
-
-
-def losses_of(table: Ablation, variant: str) -> dict[str, Estimate | None]:
-    """What the whole model has over a variant, by column."""
-    mean = table.mean_difference(variant, table.averaged)
-    there = {title: table.differences.get((variant, title)) for title in TABLE5.columns}
-    return {AVERAGE: mean} | there
-
-
 def ablation_records(params: Params, table: Ablation, caption: str) -> list[Record]:
     """Every score and every difference, the paper's and ours (these with the caption), as one flat
     record each.
@@ -212,7 +197,7 @@ def ablation_metrics(table: Ablation) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for system in table.systems:
         losses = losses_of(table, system)
-        for title, estimate in _estimates(table, system).items():
+        for title, estimate in scores_of(table, system).items():
             if estimate:
                 key = "average" if title == AVERAGE else _task_name(title)
                 numbers = estimate_record(estimate)
@@ -222,45 +207,6 @@ def ablation_metrics(table: Ablation) -> dict[str, Any]:
                     estimate_record(losses[title]), "full_less_this_"
                 )
     return rows
-
-
-def _estimates(table: Ablation, system: str) -> dict[str, Estimate | None]:
-    there = {title: table.results.get((system, title)) for title in TABLE5.columns}
-    scores = {title: result and result.estimate for title, result in there.items()}
-    return {AVERAGE: table.average(system)} | scores
-
-
-def draw_ablation(profile: str, table: Ablation, comparable: bool) -> "Figure":
-    """The average and then a column for each task, each row of ours as a point with its interval.
-
-    `comparable`: whether the paper's numbers were measured on the same tasks; elsewhere they are
-    left out.
-    """
-    scores = {system: _estimates(table, system) for system in table.systems}
-    places = [title for title in COLUMNS if any(row[title] for row in scores.values())]
-    systems: dict[str, list[Mark | None]] = {}
-    for system, row in scores.items():
-        there = [estimate for estimate in row.values() if estimate]
-        if there:
-            label = system_title(system) + seeds_note(min(one.seeds for one in there))
-            paper = _drawn_beside(system, table) if comparable else {}
-            systems[label] = [_mark(row[title], paper.get(title)) for title in places]
-    if not systems:
-        size = (drawing.INCHES_WIDE, INCHES_HIGH)
-        return drawing.empty("no task of Table 5 is in params.yaml", size)
-    words = [f"{title}\n{METRIC_WORDS.get(COLUMNS[title], 'mean')}" for title in places]
-    title = f"Table 5, {profile}: mean over the seeds with {COVERAGE:.0%} intervals"
-    return draw_scores(title, words, systems)
-
-
-def _drawn_beside(system: str, table: Ablation) -> Mapping[str, float | None]:
-    row = paper_row(system)
-    scores = paper_scores(row, table) if row else {}
-    return {title: score for title, score in scores.items() if title in (AVERAGE, *AVERAGED)}
-
-
-def _mark(estimate: Estimate | None, paper: float | None) -> Mark | None:
-    return estimate and Mark(estimate.value, estimate.interval, paper=paper)
 
 
 def _text(score: float | None) -> str:

@@ -10,18 +10,12 @@ from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.captions import caption_facts
 from gpt1.results.document import NONE, Grid, number, seeds_note, signed, spread
 from gpt1.results.formats import Page, Report, estimate_record, latex, rounded, score_record
+from gpt1.results.glue import GlueMean, glue_cells, our_glue_mean
 from gpt1.results.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, table_notes
 from gpt1.results.paper import GLUE, Table
 from gpt1.results.records import Record
 from gpt1.results.score_pictures import draw_cells
-from gpt1.results.scores import (
-    Cell,
-    GlueMean,
-    glue_cells,
-    our_glue_mean,
-    scored_splits,
-    table_cells,
-)
+from gpt1.results.scores import Cell, scored_splits, table_cells
 from gpt1.tasks.table import TASKS
 
 DETAILS = (

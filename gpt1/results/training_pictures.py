@@ -39,10 +39,8 @@ LABELLED, NAMED = (
     0.09,
     0.22,
 )  # shares of the longest bar from which a component has room for its number, and for its name
-PERPLEXITIES, MOST_PERPLEXITIES = (
-    tuple(digit * 10**power for power in range(7) for digit in (1, 2, 5)),
-    8,
-)
+PERPLEXITIES = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+MOST_PERPLEXITIES = 8
 RAW = 0.28
 
 
@@ -151,38 +149,25 @@ def pretraining_curves(trained: Sequence[Trained], clipped_at: float) -> "Figure
     figure = Figure(figsize=CURVES_SIZE, layout="constrained")
     losses, norms = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.25))
     for one in trained:
-        colour, dashes = drawing.NETWORK_COLOURS[one.network], drawing.NETWORK_DASHES[one.network]
-        drawn, marked, title = (
-            thinned(one.at, DRAWN),
-            thinned(one.heldout_at, MARKED),
-            drawing.NETWORK_TITLES[one.network],
-        )
-        at = one.at[drawn]
-        losses.plot(at, one.loss[drawn], color=colour, linewidth=0.5, alpha=RAW)
-        losses.plot(
-            at,
-            smoothed(one.at, one.loss, at),
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.4,
-            label=f"{title}, training",
-        )
+        style = {
+            "color": drawing.NETWORK_COLOURS[one.network],
+            "linestyle": drawing.NETWORK_DASHES[one.network],
+            "linewidth": 1.4,
+        }
+        title, at = drawing.NETWORK_TITLES[one.network], one.at[thinned(one.at, DRAWN)]
+        for axes, values in ((losses, one.loss), (norms, one.gradient_norm)):
+            raw = {"linestyle": "-", "linewidth": 0.5, "alpha": RAW}
+            axes.plot(at, values[np.isin(one.at, at)], **style | raw)
+            axes.plot(at, smoothed(one.at, values, at), **style, label=f"{title}, training")
+        marked = thinned(one.heldout_at, MARKED)
         losses.plot(
             one.heldout_at[marked],
             one.heldout_loss[marked],
             "o" if one.network == "transformer" else "s",
-            color=colour,
+            color=style["color"],
             markersize=4,
             markerfacecolor="white",
             label=f"{title}, held out",
-        )
-        norms.plot(at, one.gradient_norm[drawn], color=colour, linewidth=0.5, alpha=RAW)
-        norms.plot(
-            at,
-            smoothed(one.at, one.gradient_norm, at),
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.2,
         )
     norms.axhline(clipped_at, color=drawing.GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     norms.annotate(
