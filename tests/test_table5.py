@@ -20,7 +20,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.results import drawing
 from gpt1.results.ablations import ablation
-from gpt1.results.bootstrap import Sample, over_seeds, within_range
+from gpt1.results.bootstrap import Resample, over_seeds, within_range
 from gpt1.results.claims import ablation_claims
 from gpt1.results.claims_report import row_of
 from gpt1.results.document import markdown
@@ -418,7 +418,7 @@ def test_no_interval_leaves_the_range_of_its_metric(metric, lowest):
     """Two seeds far apart, stretched by the bootstrap: 10 and 95 give replicates below 0 and above
     100.
     """
-    sample = Sample({0: 10.0, 1: 95.0}, {0: np.full(1000, 10.0), 1: np.full(1000, 95.0)})
+    sample = Resample({0: 10.0, 1: 95.0}, {0: np.full(1000, 10.0), 1: np.full(1000, 95.0)})
     free = over_seeds("cola", sample)
     assert free.interval[0] < 0 < 100 < free.interval[1]
     low, high = within_range(free, metric).interval

@@ -15,15 +15,15 @@ from gpt1.params.schema import Params
 from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers, transfer_answers
 from gpt1.results.bootstrap import (
     Estimate,
-    Part,
-    Sample,
+    Resample,
+    ScoredRows,
     less,
     mean_of,
     over_seeds,
     resample,
     within_range,
 )
-from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, Row
+from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, PaperRow
 from gpt1.results.scores import Answered, Measured, answered, measured, whole_column
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, Column, Task
@@ -34,13 +34,13 @@ AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, me
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class SystemScore:
     """One system in one column: its score's parts (two for MNLI), its scores by seed, and their
     mean with its interval.
     """
 
     parts: tuple[Measured, ...]
-    sample: Sample
+    sample: Resample
     estimate: Estimate
 
     @property
@@ -57,13 +57,13 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Ablation:
+class AblationScores:
     """Our Table 5. A result, or a difference from the whole model, is absent where the task or the
     run is not in params.yaml.
     """
 
     systems: tuple[str, ...]  # FULL and the variants of params.yaml
-    results: Mapping[tuple[str, str], Result]  # by system and column
+    results: Mapping[tuple[str, str], SystemScore]  # by system and column
     differences: Mapping[tuple[str, str], Estimate]  # FULL less the variant, by variant and column
     absent: Mapping[tuple[str, str], str]  # why, by system and column
 
@@ -100,7 +100,7 @@ class Ablation:
         return mean_of(there) if there else None
 
 
-def paper_row(system: str) -> Row | None:
+def paper_row(system: str) -> PaperRow | None:
     """The paper's row of a system; None for a variant that the paper does not have."""
     return TABLE5.full if system == FULL else TABLE5.variants.get(system)
 
@@ -111,7 +111,7 @@ def system_title(system: str) -> str:
     return row.system if row else system
 
 
-def paper_average(row: Row, titles: Sequence[str]) -> float:
+def paper_average(row: PaperRow, titles: Sequence[str]) -> float:
     """A row of the paper averaged over columns; over all of them as it is printed. Raises
     StatisticsError for no column.
     """
@@ -120,23 +120,23 @@ def paper_average(row: Row, titles: Sequence[str]) -> float:
     return statistics.fmean(TABLE5.score(row, title) for title in titles)
 
 
-def paper_scores(row: Row, table: Ablation) -> dict[str, float | None]:
+def paper_scores(row: PaperRow, table: AblationScores) -> dict[str, float | None]:
     """A row of the paper by column; its average is over the columns of ours, None without any."""
     average = paper_average(row, table.averaged) if table.averaged else None
     return {AVERAGE: average} | {title: TABLE5.score(row, title) for title in TABLE5.columns}
 
 
-def losses_of(table: Ablation, variant: str) -> dict[str, Estimate | None]:
+def losses_of(table: AblationScores, variant: str) -> dict[str, Estimate | None]:
     """What the whole model has over a variant, by column."""
     mean = table.mean_difference(variant, table.averaged)
     there = {title: table.differences.get((variant, title)) for title in TABLE5.columns}
     return {AVERAGE: mean} | there
 
 
-def scores_of(table: Ablation, system: str) -> dict[str, Estimate | None]:
+def scores_of(table: AblationScores, system: str) -> dict[str, Estimate | None]:
     """A system's scores by column."""
     there = {title: table.results.get((system, title)) for title in TABLE5.columns}
-    scores = {title: result and result.estimate for title, result in there.items()}
+    scores = {title: result.estimate if result else None for title, result in there.items()}
     return {AVERAGE: table.average(system)} | scores
 
 
@@ -157,12 +157,12 @@ def tasks_there(params: Params) -> list[str]:
     return [task.name for task, _ in map(columns_of, TABLE5.columns) if task.name in params.tasks]
 
 
-def ablation(params: Params) -> Ablation:
+def ablation(params: Params) -> AblationScores:
     """Score every row of Table 5. Raises UserError where a result that params.yaml names is missing
     or broken.
     """
     systems = (FULL, *params.variants)
-    results: dict[tuple[str, str], Result] = {}
+    results: dict[tuple[str, str], SystemScore] = {}
     differences: dict[tuple[str, str], Estimate] = {}
     absent: dict[tuple[str, str], str] = {}
     for title in TABLE5.columns:
@@ -184,7 +184,7 @@ def ablation(params: Params) -> Ablation:
                 differences[system, title] = difference(
                     task.name, column[FULL].sample, result.sample, f"ablate@{system}-{task.name}"
                 )
-    return Ablation(systems, results, differences, absent)
+    return AblationScores(systems, results, differences, absent)
 
 
 def systems_of(params: Params, task: str) -> dict[str, Answers]:
@@ -205,7 +205,7 @@ def scored(
     metric: str,
     systems: Mapping[str, Answers],
     chance_standard_errors: float,
-) -> dict[str, Result]:
+) -> dict[str, SystemScore]:
     """Every system on the same rows: the mean of the columns' scores. Raises UserError where
     results are missing or broken.
     """
@@ -221,7 +221,7 @@ def scored(
         ],
     )
     return {
-        system: Result(
+        system: SystemScore(
             tuple(measured(part, metric, chance_standard_errors) for part in parts),
             samples[system],
             within_range(over_seeds(task, samples[system]), metric),
@@ -230,7 +230,7 @@ def scored(
     }
 
 
-def difference(task: str, one: Sample, other: Sample, stage: str) -> Estimate:
+def difference(task: str, one: Resample, other: Resample, stage: str) -> Estimate:
     """`one` less `other`, the mean over their common seeds. Raises UserError naming the stage of
     `other` where they share none.
     """
@@ -245,8 +245,8 @@ def difference(task: str, one: Sample, other: Sample, stage: str) -> Estimate:
         ) from None
 
 
-def _part(metric: str, rows: Mapping[str, Answered]) -> Part:
-    return Part(
+def _part(metric: str, rows: Mapping[str, Answered]) -> ScoredRows:
+    return ScoredRows(
         metric,
         next(iter(rows.values())).labels,
         {
@@ -267,7 +267,7 @@ class Transferred:
     title: str
     metric: str
     made_up: bool
-    points: Mapping[int, Result]
+    points: Mapping[int, SystemScore]
 
     @property
     def measured(self) -> Measured:
@@ -294,7 +294,7 @@ def transferred(params: Params) -> list[Transferred]:
     ]
 
 
-def by_layers(params: Params, task: str) -> dict[int, Result]:
+def by_layers(params: Params, task: str) -> dict[int, SystemScore]:
     """A task's scores by the number of layers transferred, ascending, on the same drawn rows:
     MNLI's matched, all of RACE.
 

@@ -22,7 +22,7 @@ from gpt1.results.document import (
     number,
     seeds_note,
 )
-from gpt1.results.formats import Report, caption, estimate_record, floating, rounded, tabular
+from gpt1.results.formats import ReportContent, caption, estimate_record, floating, rounded, tabular
 from gpt1.results.notes import FEW_SEEDS
 from gpt1.results.records import Record
 from gpt1.results.score_pictures import draw_claims
@@ -66,13 +66,13 @@ VERDICT_KEYS = {
 }
 
 
-def claims_report(params: Params) -> Report:
+def claims_report(params: Params) -> ReportContent:
     """The claims. Raises UserError where a result that params.yaml names is missing or broken."""
     table = ablation(params)
     claims = [*ablation_claims(params, table), *transfer_claims(params), *zero_shot_claims(params)]
     facts = ablation_facts(params, table)
     records = claim_records(params, claims)
-    return Report(
+    return ReportContent(
         "claims",
         claims_document(facts, claims),
         claims_metrics(claims),

@@ -18,10 +18,10 @@ from gpt1.results.document import (
     Picture,
 )
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.formats import Report
+from gpt1.results.formats import ReportContent
 from gpt1.results.training import SMOOTHING, Trained, networks, read_training, smoothed
 from gpt1.results.training_pictures import (
-    Rates,
+    RateSchedule,
     in_order,
     learning_rates,
     parameters,
@@ -32,7 +32,7 @@ from gpt1.tasks.table import TASKS
 TITLE = "Learning rates, pre-training and parameters"
 
 
-def curves_report(params: Params) -> Report:
+def curves_report(params: Params) -> ReportContent:
     """Learning rates, pre-training curves and parameters. Raises UserError where results are
     missing or broken.
     """
@@ -53,7 +53,7 @@ def curves_report(params: Params) -> Report:
         for name, count in (*in_order(parts), ("total", parts["total"]))
     ]
     clipped_at = params.pretrain.max_gradient_norm
-    return Report(
+    return ReportContent(
         "curves",
         curves_document(params, trained, before, after),
         curves_metrics(trained),
@@ -66,34 +66,34 @@ def curves_report(params: Params) -> Report:
     )
 
 
-def without_pretraining(params: Params) -> Report:
+def without_pretraining(params: Params) -> ReportContent:
     """The report of a run on imported weights: fine-tuning's rates, and that there is no curve."""
     told = f"Profile {params.profile}: imported weights, so no pre-training and no curve of one."
-    document = [
+    document: list[Block] = [
         Heading(1, TITLE),
         Paragraph(told),
         Heading(2, "Learning rate"),
         Bullets(tuple(f"{_rate_line(one)}." for one in finetuning_rates(params))),
     ]
-    return Report("curves", document, {})
+    return ReportContent("curves", document, {})
 
 
-def _rate_line(one: Rates) -> str:
+def _rate_line(one: RateSchedule) -> str:
     return (
         f"{one.label[0].upper()}{one.label[1:]}: {one.name}, highest {one.peak:.3g}, warm-up over"
         f" {100 * one.warmup:g} % of updates"
     )
 
 
-def pretraining_rates(params: Params, updates: int) -> Rates:
+def pretraining_rates(params: Params, updates: int) -> RateSchedule:
     """Pre-training's schedule over so many updates."""
     recipe = params.pretrain
-    return Rates(
+    return RateSchedule(
         "pre-training", recipe.learning_rate, recipe.schedule, recipe.warmup_updates / updates
     )
 
 
-def finetuning_rates(params: Params) -> list[Rates]:
+def finetuning_rates(params: Params) -> list[RateSchedule]:
     """Fine-tuning's schedules: that of the section, then each other one with the tasks whose rows
     ask for it.
     """
@@ -106,8 +106,8 @@ def finetuning_rates(params: Params) -> list[Rates]:
         found.setdefault(of(finetune_recipe(params, task)), []).append(TASKS[task].title)
     usual, *others = found
     return [
-        Rates("fine-tuning", *usual),
-        *(Rates(", ".join(found[other]), *other) for other in others),
+        RateSchedule("fine-tuning", *usual),
+        *(RateSchedule(", ".join(found[other]), *other) for other in others),
     ]
 
 
@@ -135,7 +135,7 @@ def curves_metrics(trained: Sequence[Trained]) -> dict[str, Any]:
 
 
 def curves_document(
-    params: Params, trained: Sequence[Trained], before: Rates, after: Sequence[Rates]
+    params: Params, trained: Sequence[Trained], before: RateSchedule, after: Sequence[RateSchedule]
 ) -> list[Block]:
     """Pictures, tables and notes."""
     peak = max(1, params.pretrain.warmup_updates)

@@ -71,7 +71,7 @@ def write_pictures(folder: Path, name: str, draw: "Callable[[], Figure]", for_pr
         (folder / f"{name}.png").write_bytes(png(draw, POINTS))
 
 
-def plain(axes: "Axes") -> None:
+def bare_axes(axes: "Axes") -> None:
     """No frame but the two axes, and a light grid behind what is drawn."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=LIGHT, linewidth=0.6)

@@ -24,7 +24,7 @@ from gpt1.results.document import (
 )
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.figure2_pictures import draw_transfer, draw_zero_shot
-from gpt1.results.formats import Report, estimate_record, rounded
+from gpt1.results.formats import ReportContent, estimate_record, rounded
 from gpt1.results.notes import METRIC_WORDS, layer_notes, zero_shot_notes
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
 from gpt1.results.records import Record
@@ -40,7 +40,7 @@ OURS, PAPER, MEAN = "ours", "paper, read off by eye", "mean over seeds"
 PLOTTED_NETWORKS = ("transformer", "lstm")
 
 
-def figure2_report(params: Params) -> Report:
+def figure2_report(params: Params) -> ReportContent:
     """Both panels. Raises UserError where results are missing or broken."""
     curves, found = transferred(params), behaviours(params)
     records = figure2_records(curves, found)
@@ -48,7 +48,7 @@ def figure2_report(params: Params) -> Report:
         row | {"title": row["column"]} | ({"seed": "mean"} if row.get("value") == MEAN else {})
         for row in records
     ]
-    return Report(
+    return ReportContent(
         "figure2",
         figure2_document(params, curves, found),
         figure2_metrics(curves, found),

@@ -37,11 +37,12 @@ BAND = 0.16
 BESIDE = 0.017  # share of the axis between a mean and its seeds, which it would cover
 OTHERS_HIGH = 1.2  # inches that axis titles and legend take
 LABEL_LINES, POINTS_AN_INCH = 2.5, 72
+Style = dict[str, Any]
 # How a kind of line or marker looks, on the axes in its curve's colour and in the legend in black.
-MEAN = {"markersize": 4.5, "linewidth": 1.5}
-SEED = {"markersize": 2.6, "linestyle": "none", "alpha": 0.45, "markeredgewidth": 0}
-MAJORITY = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
-PAPER = {"markersize": 4.5, "linewidth": 1.0, "alpha": 0.45, "markerfacecolor": "white"}
+MEAN: Style = {"markersize": 4.5, "linewidth": 1.5}
+SEED: Style = {"markersize": 2.6, "linestyle": "none", "alpha": 0.45, "markeredgewidth": 0}
+MAJORITY: Style = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
+PAPER: Style = {"markersize": 4.5, "linewidth": 1.0, "alpha": 0.45, "markerfacecolor": "white"}
 
 
 def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
@@ -63,13 +64,13 @@ def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
         ylabel=f"{' or '.join(sorted({curve.metric for curve in curves}))} × 100",
         xlim=(-0.025 * layers, 1.035 * layers),
     )
-    drawing.plain(axes)
+    drawing.bare_axes(axes)
     others = iter(OTHER_STYLES)
     ends, compared = [], False
     several = any(len(curve.seeds) > 1 for curve in curves)
     for curve in curves:
         colour, marker = TASK_STYLES.get(curve.task) or next(others, OTHER_STYLES[-1])
-        style = {"color": colour, "marker": marker}
+        style: Style = {"color": colour, "marker": marker}
         at, results = list(curve.points), list(curve.points.values())
         means = [result.estimate.value for result in results]
         lows, highs = zip(*(result.estimate.interval for result in results), strict=True)
@@ -90,9 +91,7 @@ def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
             axes.plot(shares, scores, **style, **PAPER, clip_on=False)
     if compared and layers != PAPER_LAYERS:
         factor = PAPER_LAYERS / layers
-        top = axes.secondary_xaxis(
-            "top", functions=(lambda count: count * factor, lambda count: count / factor)
-        )
+        top = axes.secondary_xaxis("top", functions=(_times(factor), _times(1 / factor)))
         top.set_xlabel(f"the paper's, of {PAPER_LAYERS}", color=drawing.GREY)
         top.tick_params(colors=drawing.GREY)
         top.spines["top"].set_color(drawing.GREY)
@@ -127,7 +126,7 @@ def draw_zero_shot(found: Sequence[Behaviour]) -> "Figure":
         xscale="log",
         ylabel="relative task performance\n(0: random, 1: state of the art)",
     )
-    drawing.plain(axes)
+    drawing.bare_axes(axes)
     axes.axhline(0, color=drawing.GREY, linewidth=0.8)
     ends, keys = [], dict[str, dict[str, Any]]()
     for behaviour in found:
@@ -144,13 +143,13 @@ def draw_zero_shot(found: Sequence[Behaviour]) -> "Figure":
             alpha=BAND if own else BAND / 2,
             linewidth=0,
         )
-        style = {
+        style: Style = {
             "linestyle": drawing.NETWORK_DASHES[behaviour.network],
             "linewidth": 1.5 if own else 1.1,
             "markersize": 3.6 if own else 3.0,
             "markeredgewidth": 0.8,
         }
-        face = {} if own else {"markerfacecolor": "white"}
+        face: Style = {} if own else {"markerfacecolor": "white"}
         axes.plot(at, values, color=colour, marker=marker, **style, **face)
         keys[drawing.NETWORK_TITLES[behaviour.network]] = {"marker": "o"} | style | face
         if own:
@@ -171,6 +170,10 @@ def draw_zero_shot(found: Sequence[Behaviour]) -> "Figure":
     _label_ends(axes, ends, 1.075, RIGHT_INCHES_HIGH)
     _legend(figure, "± one standard error", keys)
     return figure
+
+
+def _times(factor: float) -> Any:
+    return lambda count: count * factor
 
 
 def _label_ends(

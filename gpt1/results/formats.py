@@ -53,7 +53,7 @@ LATEX = {
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportContent:
     """What one report of the run says, before it is written. A part that it lacks has no file."""
 
     name: str
@@ -67,7 +67,7 @@ class Report:
     for_print: bool = True  # whether pictures are there as PNG, too
 
 
-def write_report(report: Report, folder: Path) -> str:
+def write_report(report: ReportContent, folder: Path) -> str:
     """Fill `folder`; returns the markdown. Raises UserError where answers are missing or broken."""
     text = write_document(folder, report.name, report.document)
     if report.tex:
@@ -85,7 +85,7 @@ def write_report(report: Report, folder: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Page:
+class TablePage:
     """A table ready to print: facts for the caption, a header, rows (system first), a legend of
     their signs, further tables, notes.
     """
@@ -125,7 +125,7 @@ def caption(heading: str, facts: Facts) -> str:
     return f"{heading}. {'. '.join(f'{name}: {text}' for name, text in facts)}."
 
 
-def latex(page: Page) -> str:
+def latex(page: TablePage) -> str:
     r"""The page as one LaTeX table; it needs \usepackage{booktabs} and nothing else."""
     first, *others = ([escaped(cell) for cell in row] for row in page.our_rows)
     bold = [rf"\textbf{{{cell}}}" if cell else cell for cell in first]

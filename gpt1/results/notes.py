@@ -6,7 +6,14 @@ import statistics
 from collections.abc import Sequence
 
 from gpt1.params.schema import Params
-from gpt1.results.ablations import AVERAGE, AVERAGED, Ablation, Transferred, paper_row, system_title
+from gpt1.results.ablations import (
+    AVERAGE,
+    AVERAGED,
+    AblationScores,
+    Transferred,
+    paper_row,
+    system_title,
+)
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
 from gpt1.results.document import LEFT_OUT, number
 from gpt1.results.drawing import NETWORK_TITLES
@@ -213,7 +220,7 @@ def _glue_note(glue: GlueMean | None) -> str:
     )
 
 
-def ablation_notes(params: Params, table: Ablation) -> list[str]:
+def ablation_notes(params: Params, table: AblationScores) -> list[str]:
     """The notes under Table 5, in the order in which a reader wants them."""
     lines = [
         (
@@ -276,7 +283,7 @@ def ablation_notes(params: Params, table: Ablation) -> list[str]:
     return lines
 
 
-def _average_note(table: Ablation) -> str:
+def _average_note(table: AblationScores) -> str:
     titles = table.averaged
     if not titles:
         return f"{AVERAGE}: no column has a score in every row, so there is none."

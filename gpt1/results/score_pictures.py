@@ -10,7 +10,7 @@ from gpt1.results.ablations import (
     AVERAGE,
     AVERAGED,
     COLUMNS,
-    Ablation,
+    AblationScores,
     paper_row,
     paper_scores,
     scores_of,
@@ -59,7 +59,7 @@ LETTERS_WIDE = 68  # a longer statement takes two lines
 PANELS = {POINTS: "points (score × 100)", SCALED: SCALED, RANKS: RANKS}
 
 
-class Mark(NamedTuple):
+class DrawnScore(NamedTuple):
     """A system's score in a column; what is not drawn of it is empty or None."""
 
     value: float
@@ -74,7 +74,7 @@ def draw_cells(title: str, cells: Sequence[Cell]) -> "Figure":
     number where it compares.
     """
     marks = {
-        f"{cell.title}\n{cell.metric}": Mark(
+        f"{cell.title}\n{cell.metric}": DrawnScore(
             cell.measured.mean,
             cell.estimate.interval if cell.estimate else (),
             list(cell.measured.scores.values()),
@@ -90,7 +90,7 @@ def draw_cells(title: str, cells: Sequence[Cell]) -> "Figure":
 
 
 def draw_scores(
-    title: str, columns: Sequence[str], systems: Mapping[str, Sequence[Mark | None]]
+    title: str, columns: Sequence[str], systems: Mapping[str, Sequence[DrawnScore | None]]
 ) -> "Figure":
     """Scores x 100 from top to bottom, a group of points a column, each system's at its place."""
     from matplotlib.figure import Figure
@@ -99,10 +99,10 @@ def draw_scores(
         figsize=(1.0 + INCHES_A_COLUMN * max(len(columns), 4), INCHES_HIGH), layout="constrained"
     )
     axes = figure.add_subplot(ylabel="score × 100", xlim=(-0.5, max(len(columns), 1) - 0.5))
-    drawing.plain(axes)
+    drawing.bare_axes(axes)
     axes.grid(visible=False, axis="x")
     shared: dict[str, Any] = {}  # what every system's marks have in common, for the legend
-    hollow = {"markersize": 6.5, "markerfacecolor": "none", "markeredgewidth": 0.9}
+    hollow: dict[str, Any] = {"markersize": 6.5, "markerfacecolor": "none", "markeredgewidth": 0.9}
     for number, (system, marks) in enumerate(systems.items()):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         shift = SPREAD * ((number + 0.5) / len(systems) - 0.5)
@@ -143,7 +143,7 @@ def draw_scores(
     return figure
 
 
-def draw_ablation(profile: str, table: Ablation, comparable: bool) -> "Figure":
+def draw_ablation(profile: str, table: AblationScores, comparable: bool) -> "Figure":
     """The average and then a column for each task, each row of ours as a point with its interval.
 
     `comparable`: whether the paper's numbers were measured on the same tasks; elsewhere they are
@@ -151,7 +151,7 @@ def draw_ablation(profile: str, table: Ablation, comparable: bool) -> "Figure":
     """
     scores = {system: scores_of(table, system) for system in table.systems}
     places = [title for title in COLUMNS if any(row[title] for row in scores.values())]
-    systems: dict[str, list[Mark | None]] = {}
+    systems: dict[str, list[DrawnScore | None]] = {}
     for system, row in scores.items():
         there = [estimate for estimate in row.values() if estimate]
         if there:
@@ -166,14 +166,14 @@ def draw_ablation(profile: str, table: Ablation, comparable: bool) -> "Figure":
     return draw_scores(title, words, systems)
 
 
-def _drawn_beside(system: str, table: Ablation) -> Mapping[str, float | None]:
+def _drawn_beside(system: str, table: AblationScores) -> Mapping[str, float | None]:
     row = paper_row(system)
     scores = paper_scores(row, table) if row else {}
     return {title: score for title, score in scores.items() if title in (AVERAGE, *AVERAGED)}
 
 
-def _mark(estimate: Estimate | None, paper: float | None) -> Mark | None:
-    return estimate and Mark(estimate.value, estimate.interval, paper=paper)
+def _mark(estimate: Estimate | None, paper: float | None) -> DrawnScore | None:
+    return DrawnScore(estimate.value, estimate.interval, paper=paper) if estimate else None
 
 
 def draw_claims(profile: str, claims: Sequence[Claim]) -> "Figure":
@@ -212,7 +212,7 @@ def draw_claims(profile: str, claims: Sequence[Claim]) -> "Figure":
 
 
 def _panel(axes: "Axes", title: str, claims: Sequence[Claim]) -> None:
-    drawing.plain(axes)
+    drawing.bare_axes(axes)
     axes.axvline(0, color=drawing.GREY, linewidth=0.9)
     places = _places(claims)
     middles = [(begin + end) / 2 for begin, end in itertools.pairwise(places)]

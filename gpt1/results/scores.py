@@ -12,7 +12,7 @@ from typing import Any
 
 from gpt1.params.schema import Params
 from gpt1.results.answers import Answers, Array, read_answers
-from gpt1.results.bootstrap import Estimate, Part, over_seeds, resample, within_range
+from gpt1.results.bootstrap import Estimate, ScoredRows, over_seeds, resample, within_range
 from gpt1.results.paper import (
     GLUE,
     GLUE_ROW,
@@ -293,6 +293,10 @@ def estimated(rows: Answered, metric: str, task: str, drawn: str) -> Estimate:
     """
     sample = resample(
         drawn,
-        [Part(metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()})],
+        [
+            ScoredRows(
+                metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()}
+            )
+        ],
     )[task]
     return within_range(over_seeds(task, sample), metric)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
+    AVERAGE,
     COLUMNS,
-    Ablation,
-    Result,
+    AblationScores,
+    SystemScore,
     ablation,
     columns_of,
     losses_of,
@@ -30,9 +31,15 @@ from gpt1.results.document import (
     signed,
     spread,
 )
-from gpt1.results.formats import Page, Report, estimate_record, latex, rounded, score_record
+from gpt1.results.formats import (
+    ReportContent,
+    TablePage,
+    estimate_record,
+    latex,
+    rounded,
+    score_record,
+)
 from gpt1.results.notes import (
-    AVERAGE,
     CHANCE,
     METRIC_WORDS,
     ONE_CLASS,
@@ -67,13 +74,13 @@ CSV_COLUMNS = (
 )
 
 
-def ablation_report(params: Params) -> Report:
+def ablation_report(params: Params) -> ReportContent:
     """Table 5. Raises UserError where a result that params.yaml names is missing or broken."""
     table = ablation(params)
     page = ablation_page(params, table)
     records = ablation_records(params, table, page.caption)
     comparable = not made_up(params, tasks_there(params))
-    return Report(
+    return ReportContent(
         "table5",
         page.document,
         ablation_metrics(table),
@@ -89,7 +96,7 @@ def ablation_report(params: Params) -> Report:
     )
 
 
-def ablation_page(params: Params, table: Ablation) -> Page:
+def ablation_page(params: Params, table: AblationScores) -> TablePage:
     """Lay out Table 5. Raises UserError where the files behind its caption are missing or
     broken.
     """
@@ -106,7 +113,7 @@ def ablation_page(params: Params, table: Ablation) -> Page:
     losses = [row for variant in table.systems[1:] for row in _loss_rows(table, variant)]
     details = [_details(table, title) for title in TABLE5.columns if (FULL, title) in table.results]
     grids = (Grid(("the full model less the row", *header), tuple(losses)),)
-    return Page(
+    return TablePage(
         name=TABLE5.name,
         heading=f"Table 5 of the paper: {TABLE5.title.lower()}",
         facts=ablation_facts(params, table),
@@ -121,7 +128,7 @@ def ablation_page(params: Params, table: Ablation) -> Page:
     )
 
 
-def ablation_facts(params: Params, table: Ablation) -> Facts:
+def ablation_facts(params: Params, table: AblationScores) -> Facts:
     """What a reader must know first; the LSTM's pre-training too, where a row needs it. Raises
     UserError.
     """
@@ -136,7 +143,7 @@ def ablation_facts(params: Params, table: Ablation) -> Facts:
     return tuple(facts)
 
 
-def ablation_records(params: Params, table: Ablation, caption: str) -> list[Record]:
+def ablation_records(params: Params, table: AblationScores, caption: str) -> list[Record]:
     """Every score and every difference, the paper's and ours (these with the caption), as one flat
     record each.
     """
@@ -184,7 +191,7 @@ def ablation_records(params: Params, table: Ablation, caption: str) -> list[Reco
     return found
 
 
-def _columns_behind(table: Ablation, title: str) -> tuple[str, ...]:
+def _columns_behind(table: AblationScores, title: str) -> tuple[str, ...]:
     return table.averaged if title == AVERAGE else (title,)
 
 
@@ -192,7 +199,7 @@ def _task_name(title: str) -> str:
     return columns_of(title)[0].name
 
 
-def ablation_metrics(table: Ablation) -> dict[str, Any]:
+def ablation_metrics(table: AblationScores) -> dict[str, Any]:
     """Our numbers for `dvc metrics`: {"lstm": {"cola": {"mean": …, "low": …}, "average": …}}."""
     rows: dict[str, Any] = {}
     for system in table.systems:
@@ -217,7 +224,7 @@ def _average_cell(estimate: Estimate | None) -> str:
     return f"{number(estimate.value)} {between(estimate)}" if estimate else NONE
 
 
-def _score_cell(result: Result | None) -> str:
+def _score_cell(result: SystemScore | None) -> str:
     if result is None:
         return NONE
     signs = "".join(marks(part) for part in result.parts)
@@ -236,7 +243,7 @@ def within(estimate: Estimate | None) -> str:
     return f"{signed(estimate.value)} [{interval}]{seeds_note(estimate.seeds)}"
 
 
-def _loss_rows(table: Ablation, variant: str) -> list[tuple[str, ...]]:
+def _loss_rows(table: AblationScores, variant: str) -> list[tuple[str, ...]]:
     """What the whole model has over a variant: ours with its interval, and the paper's under it."""
     losses = losses_of(table, variant)
     if not any(losses[title] for title in TABLE5.columns):
@@ -253,7 +260,7 @@ def _loss_rows(table: Ablation, variant: str) -> list[tuple[str, ...]]:
     return rows
 
 
-def _details(table: Ablation, title: str) -> tuple[str, ...]:
+def _details(table: AblationScores, title: str) -> tuple[str, ...]:
     full = table.results[FULL, title]
     facts = score_record(full.parts, full.sample.scores, full.estimate)
     there = [table.results.get((system, title)) for system in table.systems]

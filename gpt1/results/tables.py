@@ -9,7 +9,14 @@ from gpt1.results.answers import read_answers
 from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.captions import caption_facts
 from gpt1.results.document import NONE, Grid, number, seeds_note, signed, spread
-from gpt1.results.formats import Page, Report, estimate_record, latex, rounded, score_record
+from gpt1.results.formats import (
+    ReportContent,
+    TablePage,
+    estimate_record,
+    latex,
+    rounded,
+    score_record,
+)
 from gpt1.results.glue import GlueMean, glue_cells, our_glue_mean
 from gpt1.results.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, table_notes
 from gpt1.results.paper import GLUE, Table
@@ -38,7 +45,7 @@ CSV_COLUMNS = (
 )
 
 
-def table_report(params: Params, table: Table) -> Report:
+def table_report(params: Params, table: Table) -> ReportContent:
     """Table 2, 3 or 4, every task scored. Raises UserError where a result is missing or broken."""
     cells = table_cells(params, table.name)
     glue = our_glue_mean(glue_cells(params, cells)) if table.name == "table4" else None
@@ -52,7 +59,7 @@ def table_report(params: Params, table: Table) -> Report:
             [read_answers(params, task)],
         )
     )
-    return Report(
+    return ReportContent(
         table.name,
         page.document,
         table_metrics(cells, glue),
@@ -65,7 +72,9 @@ def table_report(params: Params, table: Table) -> Report:
     )
 
 
-def table_page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> Page:
+def table_page(
+    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None
+) -> TablePage:
     """Lay out a table. `glue` is for Table 4, None elsewhere or where no GLUE task is there. Raises
     UserError (see `caption_facts`).
     """
@@ -87,7 +96,7 @@ def table_page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMe
     our_rows = _our_rows(params, titles, first, glue)
     details = [_details(cell) for cell in cells if cell.measured]
     kept = len(DETAILS) - all(cell.difference is None for cell in cells)
-    return Page(
+    return TablePage(
         name=table.name,
         heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
         facts=caption_facts(params, tasks_of(params, table), table.measured),

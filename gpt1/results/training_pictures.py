@@ -45,7 +45,7 @@ RAW = 0.28
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateSchedule:
     """A schedule of the learning rate: the highest rate, its name, and which share of all updates
     warms it up.
     """
@@ -60,7 +60,9 @@ class Rates:
         return [self.peak * schedule(self.name, update, of, self.warmup) for update in updates]
 
 
-def learning_rates(pretraining: Rates, updates: int, finetuning: Sequence[Rates]) -> "Figure":
+def learning_rates(
+    pretraining: RateSchedule, updates: int, finetuning: Sequence[RateSchedule]
+) -> "Figure":
     """Pre-training's rate by update, fine-tuning's by the share of updates done; beside each its
     warm-up, too short to be seen there.
     """
@@ -97,7 +99,7 @@ def learning_rates(pretraining: Rates, updates: int, finetuning: Sequence[Rates]
 def _schedule(
     whole: "Axes",
     start: "Axes",
-    rates: Sequence[Rates],
+    rates: Sequence[RateSchedule],
     of: int,
     scale: Callable[[int], float],
     xlabel: str,
@@ -120,7 +122,7 @@ def _schedule(
                 linewidth=1.5,
                 label=f"{one.label}: {one.name}",
             )
-        drawing.plain(axes)
+        drawing.bare_axes(axes)
         axes.set(
             ylim=(0, 1.06 * max(one.peak for one in rates)),
             xlabel=xlabel if axes is whole else "warm-up",
@@ -186,7 +188,7 @@ def pretraining_curves(trained: Sequence[Trained], clipped_at: float) -> "Figure
     norms.yaxis.set_major_formatter("{x:g}")
     norms.yaxis.set_minor_locator(NullLocator())
     for axes in (losses, norms):
-        drawing.plain(axes)
+        drawing.bare_axes(axes)
     ratio = trained[0].tokens_an_update
     top = losses.secondary_xaxis(
         "top", functions=(lambda update: update * ratio, lambda tokens: tokens / ratio)
@@ -229,7 +231,7 @@ def parameters(counts: Mapping[str, Mapping[str, int]]) -> "Figure":
         else (1, "parameters")
     )
     axes = figure.add_subplot(xlabel=word, xlim=(0, 1.13 * longest / unit))
-    drawing.plain(axes)
+    drawing.bare_axes(axes)
     axes.grid(visible=False, axis="y")
     named = set()
     for place, parts in enumerate(counts.values()):

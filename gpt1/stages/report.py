@@ -2,20 +2,21 @@
 files, with no torch, in seconds.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, writing_folder
-from gpt1.params.schema import read_params
+from gpt1.params.schema import Params, read_params
 from gpt1.results.claims_report import claims_report
 from gpt1.results.curves import curves_report
 from gpt1.results.figure2 import figure2_report
-from gpt1.results.formats import write_report
+from gpt1.results.formats import ReportContent, write_report
 from gpt1.results.paper import TABLES
 from gpt1.results.table5 import ablation_report
 from gpt1.results.tables import table_report
 
-REPORTS = {
+REPORTS: dict[str, Callable[[Params], ReportContent]] = {
     **{name: partial(table_report, table=table) for name, table in TABLES.items()},
     "table5": ablation_report,
     "figure2": figure2_report,

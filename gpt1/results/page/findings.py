@@ -10,7 +10,7 @@ from gpt1.pipeline.schedule import group
 from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.document import ONE_SEED, counted, minus, number
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.page.sheets import FULL, Cell, Sheet, Tone, interval, points
+from gpt1.results.page.sheets import FULL, Sheet, SheetCell, Tone, interval, points
 from gpt1.results.records import Record
 from gpt1.results.verdict import (
     CONFIRMED,
@@ -190,22 +190,22 @@ def claims_sheet(records: Sequence[Record], caption: str) -> Sheet:
     return Sheet(caption, CLAIMS_HEADER, tuple(_claim_row(one) for one in records))
 
 
-def _claim_row(one: Record) -> tuple[Cell, ...]:
+def _claim_row(one: Record) -> tuple[SheetCell, ...]:
     tone, mark = VERDICTS[one["verdict"]]
     form, detail = FORMS.get(one["unit"], ".0f"), one["detail"] or ""
-    ours = Cell()
+    ours = SheetCell()
     if one.get("score") is not None:
         text, notes = number(one["score"], form), [one["unit"]]
         if detail.startswith("of "):  # 3 of 4
             text += f" {detail}"
         elif detail:
             notes.append(minus(detail))
-        ours = Cell(text, "\n".join(notes))
+        ours = SheetCell(text, "\n".join(notes))
     return (
-        Cell(one["statement"] + (MADE_UP if one["made_up"] else ""), one["where"]),
-        Cell(one["verdict"], "", tone, mark),
-        Cell(minus(one["published"])),
+        SheetCell(one["statement"] + (MADE_UP if one["made_up"] else ""), one["where"]),
+        SheetCell(one["verdict"], "", tone, mark),
+        SheetCell(minus(one["published"])),
         ours,
-        Cell(interval(one, form)),
-        Cell("", one["basis"]),
+        SheetCell(interval(one, form)),
+        SheetCell("", one["basis"]),
     )

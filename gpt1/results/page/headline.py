@@ -86,7 +86,7 @@ def curves(trained: Iterable[Trained], heldout: bool) -> list[dict[str, Any]]:
     return [rows[update] for update in sorted(rows)]
 
 
-def write(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
+def write_headline(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
     """Fill both folders; returns the numbers. Raises UserError where a pre-training is missing."""
     trained = (
         [read_training(network) for network in networks(params)]

@@ -22,7 +22,7 @@ from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
 from gpt1.results.page import findings, provenance
 from gpt1.results.page.html import figure, html
-from gpt1.results.page.sheets import Cell, Sheet, ablation_sheet, comparison, invented_titles
+from gpt1.results.page.sheets import Sheet, SheetCell, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
 from gpt1.sources.table import is_made_up
@@ -69,7 +69,7 @@ TABLE5_PICTURE = (
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportSection:
     """A report on the page: its own tables, a picture, its whole text; `missing` says what to run
     where it is not there.
     """
@@ -127,7 +127,7 @@ def rendered(told: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals |= {"cell": Cell, "amount": number}
+    environment.globals |= {"cell": SheetCell, "amount": number}
     style = Markup((here / "page.css").read_text(encoding="utf-8"))  # our own
     return environment.get_template("page.html.j2").render(told, style=style)
 
@@ -210,15 +210,15 @@ def sample_titles(samples: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def part_of(name: str, title: str, *sheets: Sheet, picture: str = "") -> Part:
+def part_of(name: str, title: str, *sheets: Sheet, picture: str = "") -> ReportSection:
     """A report by the name of its folder; only words on how to get it where the folder is not
     there.
     """
     folder = stage_folder("report", name)
     if not (folder / DOCUMENT).is_file():
-        return Part(name, title, missing=f"gpt1 run {name}")
+        return ReportSection(name, title, missing=f"gpt1 run {name}")
     document = read_document(folder)
-    return Part(
+    return ReportSection(
         name,
         title,
         sheets,
@@ -228,7 +228,7 @@ def part_of(name: str, title: str, *sheets: Sheet, picture: str = "") -> Part:
     )
 
 
-def _ablations(records: list[Record], invented: set[str]) -> Part:
+def _ablations(records: list[Record], invented: set[str]) -> ReportSection:
     lost = "Table 5, what the whole model has over each variant, in points"
     losses = ablation_sheet(records, invented, lost, losses=True)
     scores = ablation_sheet(records, invented, "Table 5, scores with intervals", losses=False)

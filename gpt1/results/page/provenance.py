@@ -16,7 +16,7 @@ from gpt1.pipeline.plan.after import memory_of
 from gpt1.pipeline.plan.table import amount, duration, line_of, number
 from gpt1.pipeline.schedule import Stage
 from gpt1.results.document import NONE, counted
-from gpt1.results.page.sheets import Cell, Sheet
+from gpt1.results.page.sheets import Sheet, SheetCell
 from gpt1.tracking.log import checkout, machine
 
 FILES_SHOWN = 40  # of a source; a corpus of thousands of books has its manifest for that
@@ -38,7 +38,7 @@ NO_GIT = "not under git"
 
 
 @dataclass(frozen=True)
-class Source:
+class AcquiredSource:
     """A source of data: its manifest's facts, and one sha256 for all its files."""
 
     name: str
@@ -68,7 +68,7 @@ class Source:
         return sorted(self.files.items())[:FILES_SHOWN]
 
 
-def sources() -> list[Source]:
+def sources() -> list[AcquiredSource]:
     """Every acquired source by its manifest, books first. Raises OSError, ValueError, KeyError for
     a broken one.
     """
@@ -76,7 +76,7 @@ def sources() -> list[Source]:
     for path in sorted(stage_folder("acquire").glob("*/*/manifest.json")):
         told = read_json(path)
         found.append(
-            Source(
+            AcquiredSource(
                 str(told["source"]),
                 str(told["origin"]),
                 str(told["licence"]),
@@ -159,7 +159,7 @@ def _version(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Took:
+class StageCost:
     """A stage: whether its results are there; as far as known its seconds, its end (seconds since
     1970), its peak memory in bytes.
     """
@@ -171,11 +171,11 @@ class Took:
     memory_bytes: float
 
 
-def stages_taken(stages: Mapping[str, Stage]) -> list[Took]:
+def stages_taken(stages: Mapping[str, Stage]) -> list[StageCost]:
     """Every stage of the graph in its order."""
     seconds = last_seconds()
     return [
-        Took(
+        StageCost(
             name,
             all(Path(out).exists() for out in stage.writes),
             seconds.get(name),
@@ -204,7 +204,7 @@ def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def wall_seconds(taken: Iterable[Took]) -> float:
+def wall_seconds(taken: Iterable[StageCost]) -> float:
     """Time with any stage at work, of those whose beginning and end are known."""
     return busy_seconds(
         (one.ended - one.seconds, one.ended)
@@ -222,11 +222,11 @@ def last_plan(profile: str) -> dict[str, Any]:
         return {}
 
 
-def by_stage(taken: Iterable[Took], plan: Mapping[str, Any], caption: str) -> Sheet:
+def by_stage(taken: Iterable[StageCost], plan: Mapping[str, Any], caption: str) -> Sheet:
     """A line for each kind of stage: finished, time, longest, peak memory, and the arithmetic and
     time of the plan.
     """
-    lines: dict[str, list[Took]] = {}
+    lines: dict[str, list[StageCost]] = {}
     for one in taken:
         lines.setdefault(line_of(one.name), []).append(one)
     planned: Mapping[str, Mapping[str, float]] = plan.get("stages", {})
@@ -247,8 +247,8 @@ def by_stage(taken: Iterable[Took], plan: Mapping[str, Any], caption: str) -> Sh
 
 
 def _row(
-    line: str, ones: list[Took], planned: Mapping[str, Mapping[str, float]]
-) -> tuple[Cell, ...]:
+    line: str, ones: list[StageCost], planned: Mapping[str, Mapping[str, float]]
+) -> tuple[SheetCell, ...]:
     done, seconds, memory = (
         sum(one.there for one in ones),
         [one.seconds for one in ones if one.seconds],
@@ -257,20 +257,20 @@ def _row(
     plans = [planned[one.name] for one in ones if one.name in planned]
     flops = sum(one["flops"] + one["scored_flops"] for one in plans)
     state = (
-        Cell(f"{done} of {len(ones)}", "", "", "✓", "complete")
+        SheetCell(f"{done} of {len(ones)}", "", "", "✓", "complete")
         if done == len(ones)
-        else Cell(f"{done} of {len(ones)}", "", "bad", "✗", "incomplete")
+        else SheetCell(f"{done} of {len(ones)}", "", "bad", "✗", "incomplete")
     )
     return (
-        Cell(line),
+        SheetCell(line),
         state,
-        Cell(duration(sum(seconds)) if seconds else NONE),
-        Cell(duration(max(seconds)) if seconds else NONE),
-        Cell(f"{number(memory)}B" if memory else NONE),
+        SheetCell(duration(sum(seconds)) if seconds else NONE),
+        SheetCell(duration(max(seconds)) if seconds else NONE),
+        SheetCell(f"{number(memory)}B" if memory else NONE),
         *(
             (
-                Cell(duration(sum(one["seconds"] for one in plans)) if plans else NONE),
-                Cell(f"{number(flops)}FLOP" if flops else NONE),
+                SheetCell(duration(sum(one["seconds"] for one in plans)) if plans else NONE),
+                SheetCell(f"{number(flops)}FLOP" if flops else NONE),
             )
             if planned
             else ()
@@ -278,7 +278,7 @@ def _row(
     )
 
 
-def totals(taken: list[Took], plan: Mapping[str, Any], price: float | None) -> list[str]:
+def totals(taken: list[StageCost], plan: Mapping[str, Any], price: float | None) -> list[str]:
     """The whole run in sentences: wall time, stage time, arithmetic, energy and cost as far as they
     are known.
     """

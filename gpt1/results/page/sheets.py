@@ -32,7 +32,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SheetCell:
     """A value as words, smaller words under it, and how it stands: `mark` is a sign and `means` its
     words, for whom colours say nothing.
     """
@@ -58,7 +58,7 @@ class Sheet:
 
     caption: str
     header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[SheetCell, ...], ...]
 
 
 def points(value: float | None) -> str:
@@ -84,7 +84,7 @@ ABOVE, BELOW, WITHIN = (
     ("bad", "▼", "below"),
     ("even", "≈", "interval holds it"),
 )
-MADE_UP = Cell("§", "made up", "quiet", means="does not compare")
+MADE_UP = SheetCell("§", "made up", "quiet", means="does not compare")
 DIFFERENCE = "difference"
 HEADER = (
     "column",
@@ -110,14 +110,16 @@ def invented_titles(params: Params) -> set[str]:
     }
 
 
-def against(text: str, low: float | None, high: float | None, other: float, note: str = "") -> Cell:
+def against(
+    text: str, low: float | None, high: float | None, other: float, note: str = ""
+) -> SheetCell:
     """A difference, marked by whether the interval of ours lies above the other number, below it,
     or holds it; unmarked without one.
     """
     if low is None or high is None:
-        return Cell(text, note)
+        return SheetCell(text, note)
     tone, mark, means = ABOVE if low > other else BELOW if high < other else WITHIN
-    return Cell(text, note, tone, mark, means)  # type: ignore[arg-type]  # a literal of the three above
+    return SheetCell(text, note, tone, mark, means)  # type: ignore[arg-type]  # a literal of the three above
 
 
 def comparison(records: Sequence[Record], made_up: Collection[str], caption: str) -> Sheet:
@@ -149,7 +151,7 @@ def comparison(records: Sequence[Record], made_up: Collection[str], caption: str
 
 def _row(
     one: Record, published: Mapping[tuple[str, str], float | None], made_up: Collection[str]
-) -> tuple[Cell, ...]:
+) -> tuple[SheetCell, ...]:
     """A score, or GLUE's mean, which is of several tasks and no metric."""
     column, metric, tasks = one["column"], one["metric"], (one["task"] or "").split()
     mean, compared, low, high = (one.get(key) for key in ("score", "compared_with", "low", "high"))
@@ -158,36 +160,46 @@ def _row(
     if of_tasks:
         whole = column == GLUE
         invented, majority = bool(set(tasks) & set(made_up)), None
-        name = Cell(GLUE if whole else f"{len(tasks)} of GLUE's 9", "mean")
-        paper = Cell(score_text(compared), "" if whole else "over the same")
-        basis = Cell("", ", ".join(tasks))
+        name = SheetCell(GLUE if whole else f"{len(tasks)} of GLUE's 9", "mean")
+        paper = SheetCell(score_text(compared), "" if whole else "over the same")
+        basis = SheetCell("", ", ".join(tasks))
     else:
         invented, majority = column in made_up, one.get("majority") or 0.0
-        name, paper = Cell(column, METRIC_WORDS[metric]), Cell(score_text(theirs))
+        name, paper = SheetCell(column, METRIC_WORDS[metric]), SheetCell(score_text(theirs))
         if mean is None:
-            return name, paper, Cell(NONE, one["reason"], "quiet"), Cell(), Cell(), Cell(), Cell()
+            return (
+                name,
+                paper,
+                SheetCell(NONE, one["reason"], "quiet"),
+                SheetCell(),
+                SheetCell(),
+                SheetCell(),
+                SheetCell(),
+            )
         rows, seeds = one.get("examples") or 0, one.get("seeds") or 0
         amount = f"{counted(rows, 'example')}, {counted(seeds, 'seed')}; {one['weights']}"
-        basis = Cell(one["split"].replace("_mismatched", ""), amount)
+        basis = SheetCell(one["split"].replace("_mismatched", ""), amount)
     mean = mean or 0.0
-    difference, scale = MADE_UP if invented else Cell(), Cell()
+    difference, scale = MADE_UP if invented else SheetCell(), SheetCell()
     if not invented and compared is not None:
         anew = not of_tasks and compared != theirs
         note = f"from {compared:.1f}: drawn anew" if anew else ""
         difference = against(points(mean - compared), low, high, compared, note)
     if low is not None and high is not None:
-        scale = Cell("", scale=Scale(mean, low, high, majority, None if invented else compared))
-    chance = Cell() if majority is None else _over_chance(one, points(mean - majority))
-    ours = Cell(spread(mean, one.get("sd")), interval(one))
+        scale = SheetCell(
+            "", scale=Scale(mean, low, high, majority, None if invented else compared)
+        )
+    chance = SheetCell() if majority is None else _over_chance(one, points(mean - majority))
+    ours = SheetCell(spread(mean, one.get("sd")), interval(one))
     return name, paper, ours, difference, chance, scale, basis
 
 
-def _over_chance(one: Record, text: str) -> Cell:
+def _over_chance(one: Record, text: str) -> SheetCell:
     if one["at_chance"]:
-        return Cell(text, "chance level", "bad", "†", "no better than chance")
+        return SheetCell(text, "chance level", "bad", "†", "no better than chance")
     if one["flagged_seeds"]:
-        return Cell(text, "some seeds at chance", "even", "†", "seeds at chance")
-    return Cell(text, "", "good", "▲", "clear of chance")
+        return SheetCell(text, "some seeds at chance", "even", "†", "seeds at chance")
+    return SheetCell(text, "", "good", "▲", "clear of chance")
 
 
 def ablation_sheet(
@@ -206,7 +218,7 @@ def ablation_sheet(
     whole = names.pop(FULL, "") if losses else ""
     there = {(one["variant"], one["column"]): one for one in ours if one["value"] == value}
 
-    def cell(variant: str, title: str) -> Cell:
+    def cell(variant: str, title: str) -> SheetCell:
         one, theirs = there.get((variant, title)), paper.get((names[variant], title))
         if losses:
             full = paper.get((whole, title))
@@ -214,17 +226,17 @@ def ablation_sheet(
         compares = not made_up if one and one["metric"] == "mean" else title not in made_up
         told = f"the paper {number(theirs, form)}" if theirs is not None and compares else ""
         if one is None:
-            return Cell(NONE, told)
+            return SheetCell(NONE, told)
         within = interval(one, form) if one["low"] is not None else ""
         text, note = number(one["score"], form), "\n".join(filter(None, (within, told)))
         if losses:
             return against(text, one.get("low"), one.get("high"), 0.0, note)
         chance = CHANCE if one.get("at_chance") or one.get("flagged_seeds") else ""
-        return Cell(text + chance + (ONE_CLASS if one.get("one_class_seeds") else ""), note)
+        return SheetCell(text + chance + (ONE_CLASS if one.get("one_class_seeds") else ""), note)
 
     columns = {one["column"]: one["metric"] for one in records if one["row"] == "paper"}
     rows = tuple(
-        (Cell(title, METRIC_WORDS.get(metric, metric)), *(cell(name, title) for name in names))
+        (SheetCell(title, METRIC_WORDS.get(metric, metric)), *(cell(name, title) for name in names))
         for title, metric in columns.items()
     )
     return Sheet(caption, ("column", *names.values()), rows)
