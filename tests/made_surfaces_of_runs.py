@@ -217,9 +217,9 @@ def read_record() -> None:
 
 
 def read_page() -> None:
-    from gpt1.results.page.provenance import code_facts, data_sheet, sources
+    from gpt1.results.page.provenance import code_facts, sources
 
-    data_sheet(sources(), "data"), code_facts()
+    [source.sha256 for source in sources()], code_facts()
 
 
 def write_status() -> None:

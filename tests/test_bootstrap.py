@@ -11,8 +11,8 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from gpt1.results.bootstrap import (
     REPLICATES,
-    Part,
-    Sample,
+    Resample,
+    ScoredRows,
     less,
     mean_of,
     over_seeds,
@@ -69,7 +69,7 @@ def test_interval_of_an_accuracy_has_the_width_of_the_binomial():
     labels = np.ones(900, dtype=int)
     answers = (np.arange(900) < 720).astype(int)
     estimate = over_seeds(
-        "rte", resample("rte", [Part("accuracy", labels, {("full", 0): answers})])["full"]
+        "rte", resample("rte", [ScoredRows("accuracy", labels, {("full", 0): answers})])["full"]
     )
     low, high = estimate.interval
     assert estimate.value == 80.0
@@ -84,7 +84,9 @@ def test_a_difference_agrees_with_scipy_s_paired_bootstrap_and_pairing_narrows_i
     other = np.where(
         generator.random(400) < 0.1, 1 - one, one
     )  # right and wrong on mostly the same rows
-    samples = resample("rte", [Part("accuracy", labels, {("one", 0): one, ("other", 0): other})])
+    samples = resample(
+        "rte", [ScoredRows("accuracy", labels, {("one", 0): one, ("other", 0): other})]
+    )
     estimate = over_seeds("rte", less(samples["one"], samples["other"]))
     theirs = stats.bootstrap(
         ((one == labels).astype(float), (other == labels).astype(float)),
@@ -95,7 +97,7 @@ def test_a_difference_agrees_with_scipy_s_paired_bootstrap_and_pairing_narrows_i
         rng=np.random.default_rng(0),
     ).confidence_interval
     assert estimate.interval == pytest.approx((theirs.low, theirs.high), abs=0.6)
-    apart = resample("sst2", [Part("accuracy", labels, {("other", 0): other})])[
+    apart = resample("sst2", [ScoredRows("accuracy", labels, {("other", 0): other})])[
         "other"
     ]  # its own rows
     unpaired = samples["one"].replicates[0] - apart.replicates[0]
@@ -106,12 +108,12 @@ def test_seeds_are_drawn_with_their_whole_variance_and_alike_for_both():
     still = {
         seed: np.full(REPLICATES, value) for seed, value in enumerate((10.0, 14.0, 15.0))
     }  # no spread over examples
-    estimate = over_seeds("rte", Sample({0: 10.0, 1: 14.0, 2: 15.0}, still))
+    estimate = over_seeds("rte", Resample({0: 10.0, 1: 14.0, 2: 15.0}, still))
     assert np.var(estimate.replicates) == pytest.approx(
         np.var([10, 14, 15], ddof=1) / 3, rel=0.1
     )  # s^2 / n
-    one = Sample({0: 50.0, 1: 70.0}, {0: np.full(REPLICATES, 50.0), 1: np.full(REPLICATES, 70.0)})
-    other = Sample(
+    one = Resample({0: 50.0, 1: 70.0}, {0: np.full(REPLICATES, 50.0), 1: np.full(REPLICATES, 70.0)})
+    other = Resample(
         {1: 69.0, 0: 49.0, 5: 0.0},
         {seed: np.full(REPLICATES, value) for seed, value in ((1, 69.0), (0, 49.0), (5, 0.0))},
     )
@@ -120,13 +122,13 @@ def test_seeds_are_drawn_with_their_whole_variance_and_alike_for_both():
     )  # each seed loses 1, and seed 5 has no counterpart
     assert (difference.value, difference.interval) == (1.0, pytest.approx((1.0, 1.0)))
     with pytest.raises(ValueError, match="a seed that both have"):
-        less(one, Sample({9: 1.0}, {9: np.ones(REPLICATES)}))
+        less(one, Resample({9: 1.0}, {9: np.ones(REPLICATES)}))
 
 
 def test_tasks_are_drawn_apart_and_equal_calls_are_equal():
     labels = np.arange(300) % 2
     answers = np.where(np.arange(300) % 5 == 0, 1 - labels, labels)
-    part = [Part("accuracy", labels, {("full", 0): answers})]
+    part = [ScoredRows("accuracy", labels, {("full", 0): answers})]
     first, again, other = (
         over_seeds(name, resample(name, part)["full"]) for name in ("rte", "rte", "qnli")
     )

@@ -17,7 +17,6 @@ from scipy import stats
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.results import claims_page
 from gpt1.results.ablations import ablation
 from gpt1.results.bootstrap import (
     COVERAGE,
@@ -25,6 +24,8 @@ from gpt1.results.bootstrap import (
     Estimate,
 )
 from gpt1.results.claims import ablation_claims, rank_correlation, transfer_claims
+from gpt1.results.claims_report import claims_report, row_of
+from gpt1.results.formats import write_report
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
@@ -311,7 +312,7 @@ def test_zero_shot_claims():
     assert {claim.verdict for claim in found.values()} == {UNDECIDED}, (
         "snapshots of one pre-training of each network are one seed, however many they are"
     )
-    assert all("one seed" in claims_page.row_of(claim)[4] for claim in found.values())
+    assert all("one seed" in row_of(claim)[4] for claim in found.values())
 
 
 def test_zero_shot_without_the_lstm_or_with_one_snapshot_is_not_measured():
@@ -351,7 +352,7 @@ def test_the_stage_writes_its_files_twice_the_same():
         "page.json",
         "scores.parquet",
     ]
-    claims_page.write(read_params(), folder)
+    write_report(claims_report(read_params()), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert first.stdout.strip() == before["claims.md"].decode().strip()
     numbers = json.loads(before["metrics.json"])["claims"]
@@ -374,4 +375,4 @@ def test_scores_that_params_name_but_are_not_there_are_one_line():
             r" zero_shot@transformer$"
         ),
     ):
-        claims_page.write(read_params(), Path())
+        write_report(claims_report(read_params()), Path())

@@ -16,6 +16,7 @@ from gpt1.params.schema import read_params
 from gpt1.results import curves
 from gpt1.results.document import left_out
 from gpt1.results.drawing import svg
+from gpt1.results.formats import write_report
 from gpt1.results.training import SMOOTHING, networks, read_training, smoothed, thinned
 from gpt1.results.training_pictures import in_order, learning_rates, pretraining_curves
 
@@ -55,7 +56,10 @@ def _folder(tmp_path, monkeypatch):
 def written(name: str) -> Path:
     folder = Path(name)
     folder.mkdir()
-    assert curves.write(read_params(), folder) == (folder / "curves.md").read_text()
+    assert (
+        write_report(curves.curves_report(read_params()), folder)
+        == (folder / "curves.md").read_text()
+    )
     return folder
 
 
@@ -163,7 +167,7 @@ def test_without_a_variant_of_that_kind_only_the_transformer_is_drawn():
     change(variants={})
     params, trained = read_params(), [read_training(network) for network in networks(read_params())]
     assert "LSTM" not in svg(lambda: pretraining_curves(trained, 1.0), POINTS_HIGH)
-    text = curves.page(
+    text = curves.curves_document(
         params, trained, curves.pretraining_rates(params, 40), curves.finetuning_rates(params)
     )
     assert any("LSTM" in what for what in left_out(text))

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.results import figure2
+from gpt1.results.ablations import by_layers, transferred
 from gpt1.results.document import markdown
 from gpt1.results.drawing import apart
+from gpt1.results.figure2 import figure2_document, figure2_report
+from gpt1.results.formats import write_report
 from gpt1.results.paper import ZERO_SHOT
-from gpt1.results.transfer import by_layers
 from gpt1.results.zero_shot import behaviours, normalised, normalised_error
 
 MNLI = {
@@ -67,7 +68,9 @@ def change(**rows) -> None:
 def written(name: str) -> Path:
     folder = Path(name)
     folder.mkdir()
-    assert figure2.write(read_params(), folder) == (folder / "figure2.md").read_text()
+    assert (
+        write_report(figure2_report(read_params()), folder) == (folder / "figure2.md").read_text()
+    )
     return folder
 
 
@@ -230,13 +233,13 @@ def test_absent_rows_are_left_out_and_said():
 def test_transfer_is_compared_on_its_own_seeds():
     write_inputs(made_up=False)
     change(transfer={"mnli": {"group": "glue_nli", "layers": [0], "seeds": 1}}, zero_shot={})
-    curve = figure2.transferred(read_params())[0]
+    curve = transferred(read_params())[0]
     assert {layers: dict(result.sample.scores) for layers, result in curve.points.items()} == {
         0: {0: 50.0},
         2: {0: 70.0},
     }
     assert "MNLI-m: one seed. The interval is over examples alone" in markdown(
-        figure2.page(read_params(), [curve], [])
+        figure2_document(read_params(), [curve], [])
     )
 
 
@@ -324,7 +327,7 @@ def test_broken_results_are_one_line(fault):
     spoil, message, stage = FAULTS[fault]
     spoil()
     with pytest.raises(UserError) as caught:
-        figure2.write(read_params(), Path())
+        write_report(figure2_report(read_params()), Path())
     assert message in str(caught.value)
     assert "dvc repro" in str(caught.value)
     assert stage in str(caught.value)

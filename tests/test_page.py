@@ -20,7 +20,7 @@ from gpt1.pipeline.reasons import changed_since
 from gpt1.results import drawing
 from gpt1.results.page import page
 from gpt1.results.records import read_records
-from gpt1.results.terminal.table import show_table
+from gpt1.results.show import show_table
 from gpt1.stages import report as stage
 
 COMPONENTS = {

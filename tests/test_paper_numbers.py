@@ -4,6 +4,7 @@ import statistics
 
 import pytest
 
+from gpt1.results.glue import glue_mean
 from gpt1.results.paper import (
     GLUE_ROW,
     GLUE_SCORE,
@@ -14,7 +15,6 @@ from gpt1.results.paper import (
     TABLE4,
     TABLES,
 )
-from gpt1.results.scores import glue_mean
 from gpt1.tasks.table import TASKS
 
 

@@ -13,7 +13,7 @@ from gpt1.params.schema import read_params
 from gpt1.results.document import markdown
 from gpt1.results.paper import TABLES
 from gpt1.results.scores import Cell, table_cells
-from gpt1.results.tables import page
+from gpt1.results.tables import table_page
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def laid_out(table: str) -> tuple[dict[str, Cell], str]:
     params = read_params()
     cells = table_cells(params, table)
     return {cell.title: cell for cell in cells if cell.first}, markdown(
-        page(params, TABLES[table], cells, None).document
+        table_page(params, TABLES[table], cells, None).document
     )
 
 

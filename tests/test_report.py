@@ -15,11 +15,13 @@ import pytest
 
 from gpt1.params.schema import read_params
 from gpt1.results.document import markdown
+from gpt1.results.drawing import POINTS, svg
 from gpt1.results.formats import escaped, latex
+from gpt1.results.glue import glue_cells, our_glue_mean
 from gpt1.results.paper import TABLES
-from gpt1.results.picture import svg
-from gpt1.results.scores import Cell, Measured, glue_cells, our_glue_mean, table_cells
-from gpt1.results.tables import page
+from gpt1.results.score_pictures import draw_cells
+from gpt1.results.scores import Cell, Measured, table_cells
+from gpt1.results.tables import table_page
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +43,7 @@ def report(*arguments: str) -> subprocess.CompletedProcess[str]:
 def laid_out(table: str):
     params = read_params()
     found = table_cells(params, table)
-    return page(
+    return table_page(
         params,
         TABLES[table],
         found,
@@ -261,9 +263,10 @@ def test_a_picture_shows_every_column_and_the_paper_only_where_it_compares():
         Cell("snli", "SNLI", "snli", "accuracy", 89.9, 89.9, measured),
         Cell("rte", "RTE", "rte", "accuracy", 56.0, 56.0, None),
     ]
-    with_paper = svg("Table 2", cells)
-    without = svg("Table 2", [replace(cell, compared=None) for cell in cells])
-    assert with_paper == svg("Table 2", cells)
+    alone = [replace(cell, compared=None) for cell in cells]
+    with_paper = svg(lambda: draw_cells("Table 2", cells), POINTS)
+    without = svg(lambda: draw_cells("Table 2", alone), POINTS)
+    assert with_paper == svg(lambda: draw_cells("Table 2", cells), POINTS)
     assert "SNLI" in with_paper
     assert "RTE" not in with_paper  # nothing was measured
     assert "the paper" in with_paper

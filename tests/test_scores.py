@@ -16,11 +16,11 @@ from gpt1.params.schema import read_params
 from gpt1.results.ablations import ablation
 from gpt1.results.answers import read_answers
 from gpt1.results.document import markdown
-from gpt1.results.formats import CSV_COLUMNS, as_csv, metrics
-from gpt1.results.formats import rows as records_of
+from gpt1.results.formats import as_csv
+from gpt1.results.glue import glue_cells, our_glue_mean
 from gpt1.results.paper import TABLES
-from gpt1.results.scores import glue_cells, our_glue_mean, table_cells
-from gpt1.results.tables import page
+from gpt1.results.scores import table_cells
+from gpt1.results.tables import CSV_COLUMNS, table_metrics, table_page, table_records
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def cells(table: str) -> dict[tuple[str, str], object]:
 def laid_out(table: str):
     params = read_params()
     found = table_cells(params, table)
-    return page(
+    return table_page(
         params,
         TABLES[table],
         found,
@@ -233,7 +233,9 @@ def test_intervals_are_the_same_in_every_table_and_cover_both_metrics_of_glue():
     assert glue.mean == pytest.approx(glue.estimate.value)
     records = list(
         csv.DictReader(
-            as_csv(records_of(params, TABLES["table4"], cells4, glue, ""), CSV_COLUMNS).splitlines()
+            as_csv(
+                table_records(params, TABLES["table4"], cells4, glue, ""), CSV_COLUMNS.split()
+            ).splitlines()
         )
     )
     mean = next(one for one in records if one["row"] == "ours" and one["metric"] == "mean")
@@ -242,11 +244,9 @@ def test_intervals_are_the_same_in_every_table_and_cover_both_metrics_of_glue():
         pytest.approx(low, abs=1e-4),
         pytest.approx(high, abs=1e-4),
     )
-    assert metrics(TABLES["table4"], cells4, glue)["table4"]["glue_tasks_there"][
-        "low"
-    ] == pytest.approx(low, abs=1e-4)
+    assert table_metrics(cells4, glue)["glue_tasks_there"]["low"] == pytest.approx(low, abs=1e-4)
     assert f"[{low:.1f}, {high:.1f}]" in markdown(
-        page(params, TABLES["table4"], cells4, glue).document
+        table_page(params, TABLES["table4"], cells4, glue).document
     )
 
 

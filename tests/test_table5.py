@@ -18,15 +18,22 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.results import drawing, table5
-from gpt1.results.ablation_page import CSV_COLUMNS, metrics, page, records
+from gpt1.results import drawing
 from gpt1.results.ablations import ablation
-from gpt1.results.bootstrap import Sample, over_seeds, within_range
+from gpt1.results.bootstrap import Resample, over_seeds, within_range
 from gpt1.results.claims import ablation_claims
-from gpt1.results.claims_page import row_of
+from gpt1.results.claims_report import row_of
 from gpt1.results.document import markdown
-from gpt1.results.formats import as_csv
+from gpt1.results.formats import as_csv, write_report
 from gpt1.results.paper import TABLE5
+from gpt1.results.score_pictures import draw_ablation
+from gpt1.results.table5 import (
+    CSV_COLUMNS,
+    ablation_metrics,
+    ablation_page,
+    ablation_records,
+    ablation_report,
+)
 from gpt1.results.verdict import UNDECIDED
 from gpt1.stages.report import main
 
@@ -78,8 +85,12 @@ def report():
     """The page, the numbers for DVC and the rows of the CSV: what needs no picture."""
     params = read_params()
     table = ablation(params)
-    rows = list(csv.DictReader(as_csv(records(params, table, "caption"), CSV_COLUMNS).splitlines()))
-    return markdown(page(params, table).document), metrics(table)["table5"], rows
+    rows = list(
+        csv.DictReader(
+            as_csv(ablation_records(params, table, "caption"), CSV_COLUMNS.split()).splitlines()
+        )
+    )
+    return markdown(ablation_page(params, table).document), ablation_metrics(table), rows
 
 
 def recomputed(system, task, seed):
@@ -260,7 +271,7 @@ def test_no_task_of_the_table_at_all():
     text, numbers, _ = report()
     assert "no column has a score in every row" in text
     assert numbers == {}
-    table5.write(read_params(), Path())
+    write_report(ablation_report(read_params()), Path())
     assert "no task of Table 5" in Path("table5.svg").read_text()
 
 
@@ -348,7 +359,7 @@ def test_made_up_tasks_are_said_and_the_paper_is_left_out_of_the_picture():
     write(("rte",), {"full": 2.0, "no_aux_lm": 1.8}, seeds=(0,), rows=60)
     table = ablation(read_params())
     assert "hollow: the paper" in drawing.svg(
-        lambda: table5.draw("made_up", table, comparable=True), 8
+        lambda: draw_ablation("made_up", table, comparable=True), 8
     )
     values = json.loads(Path("params.yaml").read_text())
     values["world"] = {"town": {"seed": 0, "books": 3, "pages": 3}}
@@ -356,7 +367,7 @@ def test_made_up_tasks_are_said_and_the_paper_is_left_out_of_the_picture():
         name: row | {"folder": "world/town"} for name, row in values["sources"].items()
     }
     Path("params.yaml").write_text(json.dumps(values))
-    assert "**Tasks**: RTE: made up" in table5.write(read_params(), Path())
+    assert "**Tasks**: RTE: made up" in write_report(ablation_report(read_params()), Path())
     picture = Path("table5.svg").read_text()
     assert "hollow: the paper" not in picture
     assert "Transformer w/o aux LM" in picture
@@ -407,7 +418,7 @@ def test_no_interval_leaves_the_range_of_its_metric(metric, lowest):
     """Two seeds far apart, stretched by the bootstrap: 10 and 95 give replicates below 0 and above
     100.
     """
-    sample = Sample({0: 10.0, 1: 95.0}, {0: np.full(1000, 10.0), 1: np.full(1000, 95.0)})
+    sample = Resample({0: 10.0, 1: 95.0}, {0: np.full(1000, 10.0), 1: np.full(1000, 95.0)})
     free = over_seeds("cola", sample)
     assert free.interval[0] < 0 < 100 < free.interval[1]
     low, high = within_range(free, metric).interval
@@ -431,7 +442,7 @@ def test_a_difference_of_one_seed_says_so_wherever_it_stands():
     assert losses.count("], one seed") == 3, "the average, and two columns"
     assert {one["seeds"] for one in rows if one["value"] == "full less variant"} == {"1"}
     params = read_params()
-    picture = drawing.svg(lambda: table5.draw("made_up", ablation(params), comparable=False), 8)
+    picture = drawing.svg(lambda: draw_ablation("made_up", ablation(params), comparable=False), 8)
     assert "LSTM w/ aux LM, one seed" in picture
     claims = {claim.key: row_of(claim) for claim in ablation_claims(params, ablation(params))}
     assert claims["lstm_below"][4].endswith("], one seed")

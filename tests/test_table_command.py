@@ -16,20 +16,19 @@ from rich.console import Console
 
 from gpt1.base.errors import UserError
 from gpt1.base.terminal import plain
+from gpt1.results.against import Difference, cache_folder, compare, other_numbers
 from gpt1.results.document import (
     Bullets,
     Grid,
     Heading,
     Picture,
-    facts,
+    facts_list,
     read_document,
     write_document,
 )
 from gpt1.results.records import SCORES, read_records, write_scores
-from gpt1.results.terminal.compare import Difference, compare
-from gpt1.results.terminal.other import cache_folder, other_numbers
-from gpt1.results.terminal.page import print_page
-from gpt1.results.terminal.table import show_brief, show_table
+from gpt1.results.show import show_brief, show_table
+from gpt1.results.terminal_page import print_page
 
 ROOT = Path(__file__).parents[1]
 HEADER = ("", *(f"column {number}" for number in range(9)))
@@ -42,7 +41,7 @@ ROWS = [
 ]
 PAGE = [
     Heading(1, "Table 2 of the paper"),
-    facts((("Profile", "tiny with \x1b[31mcolour\x07"),)),
+    facts_list((("Profile", "tiny with \x1b[31mcolour\x07"),)),
     Grid(HEADER, tuple(ROWS)),
     Bullets(("† chance",)),
     Picture("x.svg", "a picture"),

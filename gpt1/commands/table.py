@@ -55,7 +55,7 @@ def table(
     another run.
     """
     from gpt1.pipeline.reasons import changed_since
-    from gpt1.results.terminal.table import BRIEF, show_brief, show_table
+    from gpt1.results.show import BRIEF, show_brief, show_table
 
     if brief:
         if name not in (*BRIEF, None) or format_ != "terminal" or json or against is not None:

@@ -227,3 +227,11 @@ def recorded_outputs() -> dict[str, Any]:
         return {name: entry["outs"] for name, entry in read_lock().items() if "outs" in entry}
     except (UserError, TypeError):
         return {}
+
+
+def outputs_in(lock: str) -> dict[str, Any]:
+    """What the text of a dvc.lock, of any revision, says of each stage's outputs."""
+    from dvc.utils.serialize import parse_yaml
+
+    stages = parse_yaml(lock, LOCK_FILE)["stages"]
+    return {name: entry.get("outs", []) for name, entry in stages.items()}

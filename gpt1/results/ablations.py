@@ -1,8 +1,8 @@
-"""Table 5: what fine-tuning scores without pre-training, without the auxiliary objective, and with
-an LSTM (paper, section 5).
+"""Section 5 of the paper scored: Table 5, what fine-tuning scores without pre-training, without the
+auxiliary objective, and with an LSTM; Figure 2 left, by the number of layers transferred.
 
-The same rows and weights count as in Tables 2 to 4. MNLI is the mean of matched and mismatched, as
-the paper's 81.8 is.
+The same rows and weights count as in Tables 2 to 4. MNLI of Table 5 is the mean of matched and
+mismatched, as the paper's 81.8 is.
 """
 
 import statistics
@@ -10,33 +10,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpt1.base.errors import UserError
+from gpt1.params.recipes import transferred_layers
 from gpt1.params.schema import Params
-from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers
+from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers, transfer_answers
 from gpt1.results.bootstrap import (
     Estimate,
-    Part,
-    Sample,
+    Resample,
+    ScoredRows,
     less,
     mean_of,
     over_seeds,
     resample,
     within_range,
 )
-from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, Row
-from gpt1.results.scores import Answered, Measured, answered, measured
+from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, PaperRow
+from gpt1.results.scores import Answered, Measured, answered, measured, whole_column
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, Column, Task
 
+AVERAGE = "Avg"  # Table 5's first column
+COLUMNS = {AVERAGE: "mean", **TABLE5.columns}
 AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, metric) != NOT_ON_DEV)
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class SystemScore:
     """One system in one column: its score's parts (two for MNLI), its scores by seed, and their
     mean with its interval.
     """
 
     parts: tuple[Measured, ...]
-    sample: Sample
+    sample: Resample
     estimate: Estimate
 
     @property
@@ -53,13 +57,13 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Ablation:
+class AblationScores:
     """Our Table 5. A result, or a difference from the whole model, is absent where the task or the
     run is not in params.yaml.
     """
 
     systems: tuple[str, ...]  # FULL and the variants of params.yaml
-    results: Mapping[tuple[str, str], Result]  # by system and column
+    results: Mapping[tuple[str, str], SystemScore]  # by system and column
     differences: Mapping[tuple[str, str], Estimate]  # FULL less the variant, by variant and column
     absent: Mapping[tuple[str, str], str]  # why, by system and column
 
@@ -96,7 +100,7 @@ class Ablation:
         return mean_of(there) if there else None
 
 
-def paper_row(system: str) -> Row | None:
+def paper_row(system: str) -> PaperRow | None:
     """The paper's row of a system; None for a variant that the paper does not have."""
     return TABLE5.full if system == FULL else TABLE5.variants.get(system)
 
@@ -107,13 +111,33 @@ def system_title(system: str) -> str:
     return row.system if row else system
 
 
-def paper_average(row: Row, titles: Sequence[str]) -> float:
+def paper_average(row: PaperRow, titles: Sequence[str]) -> float:
     """A row of the paper averaged over columns; over all of them as it is printed. Raises
     StatisticsError for no column.
     """
     if len(titles) == len(TABLE5.columns):
         return TABLE5.printed_means[row.system]
     return statistics.fmean(TABLE5.score(row, title) for title in titles)
+
+
+def paper_scores(row: PaperRow, table: AblationScores) -> dict[str, float | None]:
+    """A row of the paper by column; its average is over the columns of ours, None without any."""
+    average = paper_average(row, table.averaged) if table.averaged else None
+    return {AVERAGE: average} | {title: TABLE5.score(row, title) for title in TABLE5.columns}
+
+
+def losses_of(table: AblationScores, variant: str) -> dict[str, Estimate | None]:
+    """What the whole model has over a variant, by column."""
+    mean = table.mean_difference(variant, table.averaged)
+    there = {title: table.differences.get((variant, title)) for title in TABLE5.columns}
+    return {AVERAGE: mean} | there
+
+
+def scores_of(table: AblationScores, system: str) -> dict[str, Estimate | None]:
+    """A system's scores by column."""
+    there = {title: table.results.get((system, title)) for title in TABLE5.columns}
+    scores = {title: result.estimate if result else None for title, result in there.items()}
+    return {AVERAGE: table.average(system)} | scores
 
 
 def columns_of(title: str) -> tuple[Task, tuple[Column, ...]]:
@@ -133,12 +157,12 @@ def tasks_there(params: Params) -> list[str]:
     return [task.name for task, _ in map(columns_of, TABLE5.columns) if task.name in params.tasks]
 
 
-def ablation(params: Params) -> Ablation:
+def ablation(params: Params) -> AblationScores:
     """Score every row of Table 5. Raises UserError where a result that params.yaml names is missing
     or broken.
     """
     systems = (FULL, *params.variants)
-    results: dict[tuple[str, str], Result] = {}
+    results: dict[tuple[str, str], SystemScore] = {}
     differences: dict[tuple[str, str], Estimate] = {}
     absent: dict[tuple[str, str], str] = {}
     for title in TABLE5.columns:
@@ -160,7 +184,7 @@ def ablation(params: Params) -> Ablation:
                 differences[system, title] = difference(
                     task.name, column[FULL].sample, result.sample, f"ablate@{system}-{task.name}"
                 )
-    return Ablation(systems, results, differences, absent)
+    return AblationScores(systems, results, differences, absent)
 
 
 def systems_of(params: Params, task: str) -> dict[str, Answers]:
@@ -181,7 +205,7 @@ def scored(
     metric: str,
     systems: Mapping[str, Answers],
     chance_standard_errors: float,
-) -> dict[str, Result]:
+) -> dict[str, SystemScore]:
     """Every system on the same rows: the mean of the columns' scores. Raises UserError where
     results are missing or broken.
     """
@@ -197,7 +221,7 @@ def scored(
         ],
     )
     return {
-        system: Result(
+        system: SystemScore(
             tuple(measured(part, metric, chance_standard_errors) for part in parts),
             samples[system],
             within_range(over_seeds(task, samples[system]), metric),
@@ -206,7 +230,7 @@ def scored(
     }
 
 
-def difference(task: str, one: Sample, other: Sample, stage: str) -> Estimate:
+def difference(task: str, one: Resample, other: Resample, stage: str) -> Estimate:
     """`one` less `other`, the mean over their common seeds. Raises UserError naming the stage of
     `other` where they share none.
     """
@@ -221,8 +245,8 @@ def difference(task: str, one: Sample, other: Sample, stage: str) -> Estimate:
         ) from None
 
 
-def _part(metric: str, rows: Mapping[str, Answered]) -> Part:
-    return Part(
+def _part(metric: str, rows: Mapping[str, Answered]) -> ScoredRows:
+    return ScoredRows(
         metric,
         next(iter(rows.values())).labels,
         {
@@ -231,3 +255,58 @@ def _part(metric: str, rows: Mapping[str, Answered]) -> Part:
             for seed, answer in part.given.items()
         },
     )
+
+
+@dataclass(frozen=True)
+class Transferred:
+    """One task: its scores (x 100) by the number of layers transferred, in rising order, over the
+    seeds of the transfer.
+    """
+
+    task: str
+    title: str
+    metric: str
+    made_up: bool
+    points: Mapping[int, SystemScore]
+
+    @property
+    def measured(self) -> Measured:
+        """What the scores of all numbers of layers have in common: split, rows, majority."""
+        return next(iter(self.points.values())).parts[0]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that every number of layers has."""
+        return tuple(self.measured.scores)
+
+
+def transferred(params: Params) -> list[Transferred]:
+    """Every task of params.transfer. Raises UserError where results are missing or broken."""
+    return [
+        Transferred(
+            task,
+            whole_column(task).title,
+            TASKS[task].metric,
+            is_made_up(params.sources[task].folder),
+            by_layers(params, task),
+        )
+        for task in params.transfer
+    ]
+
+
+def by_layers(params: Params, task: str) -> dict[int, SystemScore]:
+    """A task's scores by the number of layers transferred, ascending, on the same drawn rows:
+    MNLI's matched, all of RACE.
+
+    The ordinary fine-tuning is there in any case. Raises UserError where results are missing or
+    broken.
+    """
+    layers = sorted({*transferred_layers(params, task), params.model.layers})
+    found = scored(
+        task,
+        (whole_column(task),),
+        TASKS[task].metric,
+        {str(count): transfer_answers(params, task, count) for count in layers},
+        params.report.chance_standard_errors,
+    )
+    return {count: found[str(count)] for count in layers}

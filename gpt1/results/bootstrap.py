@@ -26,7 +26,7 @@ ENTRIES_AT_ONCE = 4_000_000  # replicates x rows held in memory
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ScoredRows:
     """Rows with a score of their own: a metric, labels [n], and the answers [n] of every system and
     seed.
     """
@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Resample:
     """Scores x 100 by seed: on the rows as they are, and on the rows of every replicate
     [REPLICATES].
     """
@@ -63,7 +63,7 @@ class Estimate:
         return float(low), float(high)
 
 
-def resample(task: str, parts: Sequence[Part]) -> dict[str, Sample]:
+def resample(task: str, parts: Sequence[ScoredRows]) -> dict[str, Resample]:
     """Every system's scores x 100 on the same drawn rows; the score over several parts is their
     mean.
 
@@ -81,7 +81,7 @@ def resample(task: str, parts: Sequence[Part]) -> dict[str, Sample]:
     samples = {}
     for system in dict.fromkeys(system for system, _ in known):
         seeds = [seed for name, seed in known if name == system]
-        samples[system] = Sample(
+        samples[system] = Resample(
             {
                 seed: 100
                 * statistics.fmean(
@@ -102,7 +102,7 @@ def within_range(estimate: Estimate, metric: str) -> Estimate:
     return replace(estimate, replicates=np.clip(estimate.replicates, lowest, 100.0))
 
 
-def less(one: Sample, other: Sample) -> Sample:
+def less(one: Resample, other: Resample) -> Resample:
     """`one` less `other`, seed by seed, on the seeds that both have. Raises ValueError where they
     share none.
     """
@@ -111,13 +111,13 @@ def less(one: Sample, other: Sample) -> Sample:
         raise ValueError(
             f"expected a seed that both have, found {sorted(one.scores)} and {sorted(other.scores)}"
         )
-    return Sample(
+    return Resample(
         {seed: one.scores[seed] - other.scores[seed] for seed in seeds},
         {seed: one.replicates[seed] - other.replicates[seed] for seed in seeds},
     )
 
 
-def over_seeds(task: str, sample: Sample) -> Estimate:
+def over_seeds(task: str, sample: Resample) -> Estimate:
     """The mean over the seeds; every replicate draws the seeds again, the same for all samples of a
     task with as many seeds.
 

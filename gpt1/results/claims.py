@@ -7,13 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpt1.params.schema import Params
-from gpt1.results.ablations import AVERAGED, Ablation, columns_of, difference, paper_average
+from gpt1.results.ablations import (
+    AVERAGED,
+    AblationScores,
+    by_layers,
+    columns_of,
+    difference,
+    paper_average,
+)
 from gpt1.results.answers import FULL
 from gpt1.results.bootstrap import Estimate, Floats
+from gpt1.results.captions import made_up
+from gpt1.results.document import NONE
 from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
-from gpt1.results.tables import made_up
-from gpt1.results.transfer import by_layers
 from gpt1.results.verdict import (
+    POINTS,
+    RANKS,
     Claim,
     not_measured,
     order_verdict,
@@ -21,10 +30,8 @@ from gpt1.results.verdict import (
     together,
     verdict,
 )
-from gpt1.results.words import NONE
 from gpt1.tasks.table import TASKS
 
-POINTS, RANKS = "points", "rank correlation"
 ALL = tuple(TABLE5.columns)
 LARGER = ("QQP", "MNLI", "QNLI")  # over 100,000 rows to train on
 SMALLER = tuple(title for title in ALL if title not in LARGER)
@@ -34,7 +41,7 @@ TRANSFER_TASKS = ("mnli", "race")
 LEAST_RANKED = 4  # of three points one order in six rises by chance, of four one in twenty-four
 
 
-def ablation_claims(params: Params, table: Ablation) -> list[Claim]:
+def ablation_claims(params: Params, table: AblationScores) -> list[Claim]:
     """Claims about Table 5, in the paper's order."""
     larger, smaller = (", ".join(titles) for titles in (LARGER, SMALLER))
     about = (
@@ -68,7 +75,7 @@ def ablation_claims(params: Params, table: Ablation) -> list[Claim]:
 
 def _average(
     params: Params,
-    table: Ablation,
+    table: AblationScores,
     key: str,
     statement: str,
     variant: str,
@@ -96,7 +103,7 @@ def _average(
     )
 
 
-def _lstm_only(params: Params, table: Ablation) -> Claim:
+def _lstm_only(params: Params, table: AblationScores) -> Claim:
     key, where = "lstm_only_mrpc", TABLE5_CLAIM
     statement, unit = "The LSTM is better on MRPC only", "columns where the LSTM is better"
     there = {
@@ -153,7 +160,7 @@ def _tasks(titles: Sequence[str]) -> list[str]:
     return [columns_of(title)[0].name for title in titles]
 
 
-def _basis(table: Ablation, variant: str, there: Sequence[str], wanted: Sequence[str]) -> str:
+def _basis(table: AblationScores, variant: str, there: Sequence[str], wanted: Sequence[str]) -> str:
     """Tasks, seeds and examples behind a difference; which tasks, where some are missing."""
     seeds = sorted(
         {
@@ -170,12 +177,12 @@ def _basis(table: Ablation, variant: str, there: Sequence[str], wanted: Sequence
         else f" ({', '.join(there)} of {len(wanted)}; the paper's number over the same)"
     )
     return (
-        counted(len(there), seeds, sum(table.results[FULL, title].examples for title in there))
+        amount_of(len(there), seeds, sum(table.results[FULL, title].examples for title in there))
         + names
     )
 
 
-def counted(tasks: int, seeds: Sequence[int], examples: int) -> str:
+def amount_of(tasks: int, seeds: Sequence[int], examples: int) -> str:
     """How much a number rests on, in words."""
     return (
         f"{tasks} task{'s' if tasks > 1 else ''}, {' to '.join(map(str, seeds))}"
@@ -221,7 +228,7 @@ def _transfer(params: Params, task: str) -> list[Claim]:
     results = by_layers(params, task)
     layers, all_layers = list(results), results[params.model.layers]
     basis = (
-        f"{counted(1, [len(all_layers.sample.scores)], all_layers.examples)}, layers"
+        f"{amount_of(1, [len(all_layers.sample.scores)], all_layers.examples)}, layers"
         f" {', '.join(map(str, layers))} of {params.model.layers}"
     )
     invented = bool(made_up(params, [task]))

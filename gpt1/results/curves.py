@@ -2,28 +2,26 @@
 of the run.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from gpt1.base.files import write_json
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Finetune, Params
 from gpt1.results.document import (
     LEFT_OUT,
+    NONE,
     Block,
     Bullets,
     Grid,
     Heading,
     Paragraph,
     Picture,
-    write_document,
 )
-from gpt1.results.drawing import NETWORK_TITLES, write_pictures
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.formats import ReportContent
 from gpt1.results.training import SMOOTHING, Trained, networks, read_training, smoothed
 from gpt1.results.training_pictures import (
-    Rates,
+    RateSchedule,
     in_order,
     learning_rates,
     parameters,
@@ -31,68 +29,71 @@ from gpt1.results.training_pictures import (
 )
 from gpt1.tasks.table import TASKS
 
-NONE = "-"
+TITLE = "Learning rates, pre-training and parameters"
 
 
-def write(params: Params, folder: Path) -> str:
-    """Fill `folder` with pictures, tables and numbers; returns the page. Raises UserError where
-    results are missing or broken.
+def curves_report(params: Params) -> ReportContent:
+    """Learning rates, pre-training curves and parameters. Raises UserError where results are
+    missing or broken.
     """
     if params.pretrain.source == "official":
-        return without_pretraining(params, folder)
+        return without_pretraining(params)
     trained = [read_training(network) for network in networks(params)]
     updates = trained[0].updates
     before, after = pretraining_rates(params, updates), finetuning_rates(params)
     counts = {one.network: one.parameters for one in trained}
-    write_pictures(folder, "learning-rate", lambda: learning_rates(before, updates, after))
-    write_pictures(
-        folder,
-        "pretraining",
-        lambda: pretraining_curves(trained, params.pretrain.max_gradient_norm),
-    )
-    write_pictures(folder, "parameters", lambda: parameters(counts))
-    with (folder / "parameters.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("network", "component", "parameters", "share"))
-        writer.writerows(
-            (network, name, count, f"{count / parts['total']:.6f}")
-            for network, parts in counts.items()
-            for name, count in (*in_order(parts), ("total", parts["total"]))
-        )
-    write_json(folder / "metrics.json", {"curves": metrics(trained)})
-    return write_document(folder, "curves", page(params, trained, before, after))
-
-
-def without_pretraining(params: Params, folder: Path) -> str:
-    """The page of a run on imported weights: fine-tuning's rates, and that there is no curve."""
-    rates = [
-        f"{one.label[0].upper()}{one.label[1:]}: {one.name}, highest {one.peak:.3g}, warm-up over"
-        f" {100 * one.warmup:g} % of updates."
-        for one in finetuning_rates(params)
+    shares = [
+        {
+            "network": network,
+            "component": name,
+            "parameters": count,
+            "share": f"{count / parts['total']:.6f}",
+        }
+        for network, parts in counts.items()
+        for name, count in (*in_order(parts), ("total", parts["total"]))
     ]
-    write_json(folder / "metrics.json", {"curves": {}})
-    told = f"Profile {params.profile}: imported weights, so no pre-training and no curve of one."
-    return write_document(
-        folder,
+    clipped_at = params.pretrain.max_gradient_norm
+    return ReportContent(
         "curves",
-        [
-            Heading(1, "Learning rates, pre-training and parameters"),
-            Paragraph(told),
-            Heading(2, "Learning rate"),
-            Bullets(tuple(rates)),
-        ],
+        curves_document(params, trained, before, after),
+        curves_metrics(trained),
+        {"parameters": ("network component parameters share", shares)},
+        {
+            "learning-rate": lambda: learning_rates(before, updates, after),
+            "pretraining": lambda: pretraining_curves(trained, clipped_at),
+            "parameters": lambda: parameters(counts),
+        },
     )
 
 
-def pretraining_rates(params: Params, updates: int) -> Rates:
+def without_pretraining(params: Params) -> ReportContent:
+    """The report of a run on imported weights: fine-tuning's rates, and that there is no curve."""
+    told = f"Profile {params.profile}: imported weights, so no pre-training and no curve of one."
+    document: list[Block] = [
+        Heading(1, TITLE),
+        Paragraph(told),
+        Heading(2, "Learning rate"),
+        Bullets(tuple(f"{_rate_line(one)}." for one in finetuning_rates(params))),
+    ]
+    return ReportContent("curves", document, {})
+
+
+def _rate_line(one: RateSchedule) -> str:
+    return (
+        f"{one.label[0].upper()}{one.label[1:]}: {one.name}, highest {one.peak:.3g}, warm-up over"
+        f" {100 * one.warmup:g} % of updates"
+    )
+
+
+def pretraining_rates(params: Params, updates: int) -> RateSchedule:
     """Pre-training's schedule over so many updates."""
     recipe = params.pretrain
-    return Rates(
+    return RateSchedule(
         "pre-training", recipe.learning_rate, recipe.schedule, recipe.warmup_updates / updates
     )
 
 
-def finetuning_rates(params: Params) -> list[Rates]:
+def finetuning_rates(params: Params) -> list[RateSchedule]:
     """Fine-tuning's schedules: that of the section, then each other one with the tasks whose rows
     ask for it.
     """
@@ -105,8 +106,8 @@ def finetuning_rates(params: Params) -> list[Rates]:
         found.setdefault(of(finetune_recipe(params, task)), []).append(TASKS[task].title)
     usual, *others = found
     return [
-        Rates("fine-tuning", *usual),
-        *(Rates(", ".join(found[other]), *other) for other in others),
+        RateSchedule("fine-tuning", *usual),
+        *(RateSchedule(", ".join(found[other]), *other) for other in others),
     ]
 
 
@@ -117,7 +118,7 @@ def last_training_loss(trained: Trained) -> float:
     return float(smoothed(trained.at, trained.loss, trained.at[-1:])[0])
 
 
-def metrics(trained: Sequence[Trained]) -> dict[str, Any]:
+def curves_metrics(trained: Sequence[Trained]) -> dict[str, Any]:
     """Numbers for `dvc metrics`, by network."""
     return {
         one.network: {
@@ -133,8 +134,8 @@ def metrics(trained: Sequence[Trained]) -> dict[str, Any]:
     }
 
 
-def page(
-    params: Params, trained: Sequence[Trained], before: Rates, after: Sequence[Rates]
+def curves_document(
+    params: Params, trained: Sequence[Trained], before: RateSchedule, after: Sequence[RateSchedule]
 ) -> list[Block]:
     """Pictures, tables and notes."""
     peak = max(1, params.pretrain.warmup_updates)
@@ -144,8 +145,7 @@ def page(
         f" {before.at([peak], trained[0].updates)[0]:.3g} at update {peak:,}."
     ]
     rates += [
-        f"{one.label[0].upper()}{one.label[1:]}: {one.name}, highest {one.peak:.3g}, warm-up over"
-        f" {100 * one.warmup:g} % of updates"
+        _rate_line(one)
         + (
             f"; in a run of fewer than {1 / one.warmup:,.0f} updates the first is past it."
             if one.warmup
@@ -164,7 +164,7 @@ def page(
     if "lstm" not in networks(params):
         drawn.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
     return [
-        Heading(1, "Learning rates, pre-training and parameters"),
+        Heading(1, TITLE),
         Paragraph(f"Profile {params.profile}; pre-trained on {params.clean.corpus_name}."),
         Heading(2, "Learning rate"),
         Picture("learning-rate.svg", "learning rates"),

@@ -3,6 +3,7 @@ rendered. Texts may hold **bold** and other marks within a line, as markdown has
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,10 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json
 
 DOCUMENT = "page.json"
+NONE = "-"
+ONE_SEED = "one seed"  # beside every number that rests on no more
+MINUS = "−"
+BEFORE_DIGITS = re.compile(r"(?<!\w)-(?=\d)")
 LEFT_OUT = "Left out: "  # begins the line of a list that says what a report lacks
 
 
@@ -49,10 +54,11 @@ class Picture(NamedTuple):
 
 Block = Heading | Paragraph | Bullets | Grid | Picture
 Document = Sequence[Block]
+Facts = Sequence[tuple[str, str]]  # name and text
 KINDS = {kind.__name__.lower(): kind for kind in (Heading, Paragraph, Bullets, Grid, Picture)}
 
 
-def facts(pairs: Sequence[tuple[str, str]]) -> Bullets:
+def facts_list(pairs: Facts) -> Bullets:
     """What a reader must know first, a line a fact."""
     return Bullets(tuple(f"**{name}**: {text}" for name, text in pairs))
 
@@ -128,3 +134,52 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         f"{'-' * (width - 1)}:" if column else "-" * width for column, width in enumerate(widths)
     ]
     return "\n".join([line(header), line(rule), *map(line, rows)])
+
+
+def number(value: float, form: str = ".1f") -> str:
+    """A number for a reader: with the sign for less instead of a hyphen, and no zero below zero."""
+    text = f"{value:{form}}"
+    if not text.strip("+-0.,"):  # rounds to nothing
+        text = f"{0.0:{form}}"
+    return text.replace("-", MINUS)
+
+
+def minus(text: str) -> str:
+    """A text of the CSV files with the sign for less in its numbers; hyphens between words stay."""
+    return BEFORE_DIGITS.sub(MINUS, text)
+
+
+def signed(value: float) -> str:
+    """A difference in points."""
+    return number(value, "+.1f")
+
+
+def bounds(low: float, high: float, form: str = ".1f") -> str:
+    """An interval: 4.0 to 5.5."""
+    return f"{number(low, form)} to {number(high, form)}"
+
+
+def spread(mean: float, deviation: float | None) -> str:
+    """A mean and its deviation."""
+    return number(mean) if deviation is None else f"{number(mean)} ± {number(deviation)}"
+
+
+def counted(count: int, word: str) -> str:
+    """1 seed, 2 seeds."""
+    return f"{count:,} {word}{'s' if count != 1 else ''}"
+
+
+def seeds_note(seeds: int) -> str:
+    """What stands behind an interval of so many seeds: that there is but one, else nothing."""
+    return f", {ONE_SEED}" if seeds == 1 else ""
+
+
+def large(count: int) -> str:
+    """A count that a reader can take in: 12.3 M, or all its digits below a million."""
+    return (
+        f"{count / 1e9:.2f} G"
+        if count >= 1e9
+        else f"{count / 1e6:.1f} M"
+        if count >= 1e6
+        else f"{count:,}"
+    )

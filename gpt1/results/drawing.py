@@ -64,13 +64,14 @@ def png(draw: "Callable[[], Figure]", points: float) -> bytes:
     return image.getvalue()
 
 
-def write_pictures(folder: Path, name: str, draw: "Callable[[], Figure]") -> None:
-    """Put `name`.svg and `name`.png of what `draw` draws into `folder`."""
+def write_pictures(folder: Path, name: str, draw: "Callable[[], Figure]", for_print: bool) -> None:
+    """Put `name`.svg, and `name`.png `for_print`, of what `draw` draws into `folder`."""
     (folder / f"{name}.svg").write_text(svg(draw, POINTS), encoding="utf-8")
-    (folder / f"{name}.png").write_bytes(png(draw, POINTS))
+    if for_print:
+        (folder / f"{name}.png").write_bytes(png(draw, POINTS))
 
 
-def plain(axes: "Axes") -> None:
+def bare_axes(axes: "Axes") -> None:
     """No frame but the two axes, and a light grid behind what is drawn."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=LIGHT, linewidth=0.6)

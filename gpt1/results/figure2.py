@@ -5,68 +5,63 @@ and numbers.
 import math
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from gpt1.base.files import write_json
 from gpt1.params.schema import Params
-from gpt1.results import panels
+from gpt1.results.ablations import Transferred, transferred
 from gpt1.results.answers import transfer_answers
 from gpt1.results.document import (
-    LEFT_OUT,
+    NONE,
     Block,
     Bullets,
     Grid,
     Heading,
     Paragraph,
     Picture,
-    write_document,
+    counted,
+    number,
+    signed,
 )
-from gpt1.results.drawing import NETWORK_TITLES, write_pictures
-from gpt1.results.formats import as_csv, bounds_of
-from gpt1.results.notes import METRIC_WORDS
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.figure2_pictures import draw_transfer, draw_zero_shot
+from gpt1.results.formats import ReportContent, estimate_record, rounded
+from gpt1.results.notes import METRIC_WORDS, layer_notes, zero_shot_notes
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
-from gpt1.results.records import write_predictions, write_scores
+from gpt1.results.records import Record
 from gpt1.results.scores import scored_splits, whole_column
 from gpt1.results.tables import between
-from gpt1.results.training import networks
-from gpt1.results.transfer import Transferred, transferred
-from gpt1.results.words import NONE, counted, number, signed
 from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
-from gpt1.tasks.table import TASKS
 
 CSV_COLUMNS = (
-    "panel",
-    "task",
-    "title",
-    "metric",
-    "split",
-    "network",
-    "x",
-    "seed",
-    "score",
-    "low",
-    "high",
-    "standard_error",
-    "normalised",
-    "examples",
-    "source",
+    "panel task title metric split network x seed score low high standard_error normalised examples"
+    " source"
 )
 OURS, PAPER, MEAN = "ours", "paper, read off by eye", "mean over seeds"
 PLOTTED_NETWORKS = ("transformer", "lstm")
 
 
-def write(params: Params, folder: Path) -> str:
-    """Fill `folder` with both panels, their data and numbers; returns the page. Raises UserError
-    where results are missing or broken.
-    """
+def figure2_report(params: Params) -> ReportContent:
+    """Both panels. Raises UserError where results are missing or broken."""
     curves, found = transferred(params), behaviours(params)
-    write_pictures(folder, "figure2-left", lambda: panels.left(curves, params.model.layers))
-    write_pictures(folder, "figure2-right", lambda: panels.right(found))
-    rows = records(curves, found)
-    write_scores(folder, rows)
-    write_predictions(
-        folder,
+    records = figure2_records(curves, found)
+    points = [
+        row | {"title": row["column"]} | ({"seed": "mean"} if row.get("value") == MEAN else {})
+        for row in records
+    ]
+    return ReportContent(
+        "figure2",
+        figure2_document(params, curves, found),
+        figure2_metrics(curves, found),
+        {
+            "figure2": (CSV_COLUMNS, points),
+            "left": _left_plot(curves),
+            "right": _right_plot(found),
+        },
+        {
+            "figure2-left": lambda: draw_transfer(curves, params.model.layers),
+            "figure2-right": lambda: draw_zero_shot(found),
+        },
+        records,
         (
             scored
             for curve in curves
@@ -76,67 +71,45 @@ def write(params: Params, folder: Path) -> str:
             )
         ),
     )
-    points = [
-        row | {"title": row["column"]} | ({"seed": "mean"} if row.get("value") == MEAN else {})
-        for row in rows
-    ]
-    for name, columns, lines in (
-        ("figure2", CSV_COLUMNS, points),
-        ("left", *_left_plot(curves)),
-        ("right", *_right_plot(found)),
-    ):
-        (folder / f"{name}.csv").write_text(as_csv(lines, columns), encoding="utf-8")
-    write_json(folder / "metrics.json", {"figure2": metrics(curves, found)})
-    return write_document(folder, "figure2", page(params, curves, found))
 
 
-def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[dict[str, Any]]:
+def figure2_records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[Record]:
     """Every point of both panels as one flat record; x is layers on the left and updates on the
     right, scores are x 100.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for curve in curves:
         about = {
             "panel": "left",
             "task": curve.task,
-            "table": "figure2",
             "column": curve.title,
             "metric": curve.metric,
             "network": "transformer",
         }
+        ours = about | {
+            "split": curve.measured.split,
+            "examples": curve.measured.examples,
+            "row": "ours",
+            "source": OURS,
+        }
         for layers, result in curve.points.items():
-            ours = about | {
-                "x": layers,
-                "split": curve.measured.split,
-                "examples": curve.measured.examples,
-                "row": "ours",
-                "source": OURS,
-            }
+            scores = result.sample.scores
             rows += [
-                ours | {"value": "score", "seed": seed, "score": score, "scores": [score]}
-                for seed, score in result.sample.scores.items()
+                ours | {"x": layers, "value": "score", "seed": seed, "score": one, "scores": [one]}
+                for seed, one in scores.items()
             ]
-            rows.append(
-                ours
-                | {
-                    "value": MEAN,
-                    "score": result.estimate.value,
-                    "sd": result.deviation,
-                    "seeds": result.estimate.seeds,
-                    "scores": list(result.sample.scores.values()),
-                }
-                | bounds_of(result.estimate)
-            )
-        if not curve.made_up:
-            rows += [
-                about | {"x": layers, "row": "paper", "score": score, "source": PAPER}
-                for layers, score in FIGURE2_LAYERS.get(curve.task, ())
-            ]
+            mean = {"x": layers, "value": MEAN, "sd": result.deviation}
+            mean["scores"] = list(scores.values())
+            rows.append(ours | mean | estimate_record(result.estimate))
+        rows += [
+            about | {"x": layers, "row": "paper", "score": score, "source": PAPER}
+            for layers, score in FIGURE2_LAYERS.get(curve.task, ())
+            if not curve.made_up
+        ]
     for one in found:
         about = {
             "panel": "right",
             "task": one.set,
-            "table": "figure2",
             "column": one.scale.title,
             "metric": one.metric,
             "network": one.network,
@@ -155,48 +128,41 @@ def records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[d
             for point in one.points
         ]
         if one.network == "transformer" and not one.made_up:
-            rows.append(
-                about
-                | {
-                    "normalised": FIGURE2_ZERO_SHOT[one.set],
-                    "row": "paper",
-                    "source": PAPER,
-                }
-            )
-    return rows
+            end = FIGURE2_ZERO_SHOT[one.set]
+            rows.append(about | {"normalised": end, "row": "paper", "source": PAPER})
+    return [{"table": "figure2"} | row for row in rows]
 
 
-def metrics(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> dict[str, Any]:
+def figure2_metrics(curves: Sequence[Transferred], found: Sequence[Behaviour]) -> dict[str, Any]:
     """Our numbers for `dvc metrics`: by task and layers, and by network and set at the first and
     last snapshot.
     """
-    layers: dict[str, Any] = {}
-    for curve in curves:
-        points = {
-            str(count): {
-                name: round(value, 4)
-                for name, value in (
-                    ("score", result.estimate.value),
-                    *bounds_of(result.estimate).items(),
-                )
-            }
+    layers = {
+        curve.task: {
+            str(count): rounded(estimate_record(result.estimate) | {"seeds": None})
             for count, result in curve.points.items()
         }
-        layers[curve.task] = points | {"rise": round(_rise(curve), 4)}
+        | rounded({"rise": _rise(curve)})
+        for curve in curves
+    }
     zero_shot: dict[str, dict[str, Any]] = {}
     for one in found:
         first, last = one.points[0], one.points[-1]
-        zero_shot.setdefault(one.network, {})[one.set] = {
-            "first": round(first.score, 4),
-            "last": round(last.score, 4),
-            "standard_error": round(last.standard_error, 4),
-            "first_normalised": round(normalised(first.score, one.scale), 4),
-            "last_normalised": round(normalised(last.score, one.scale), 4),
-        }
+        zero_shot.setdefault(one.network, {})[one.set] = rounded(
+            {
+                "first": first.score,
+                "last": last.score,
+                "standard_error": last.standard_error,
+                "first_normalised": normalised(first.score, one.scale),
+                "last_normalised": normalised(last.score, one.scale),
+            }
+        )
     return {"layers": layers, "zero_shot": zero_shot}
 
 
-def page(params: Params, curves: Sequence[Transferred], found: Sequence[Behaviour]) -> list[Block]:
+def figure2_document(
+    params: Params, curves: Sequence[Transferred], found: Sequence[Behaviour]
+) -> list[Block]:
     """Captions, pictures, both tables and notes."""
     model = params.model
     layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
@@ -210,14 +176,14 @@ def page(params: Params, curves: Sequence[Transferred], found: Sequence[Behaviou
         Heading(2, "Left: the effect of transferring more layers"),
         Picture("figure2-left.svg", "layers transferred"),
         _layer_table(curves),
-        Bullets(tuple(_layer_notes(params, curves))),
+        Bullets(tuple(layer_notes(params, curves))),
         Heading(2, "Right: zero-shot behaviours over pre-training"),
         Picture("figure2-right.svg", "zero-shot behaviours"),
         *(
             _zero_shot_table([one for one in found if one.network == network])
             for network in PLOTTED_NETWORKS
         ),
-        Bullets(tuple(_zero_shot_notes(params, found))),
+        Bullets(tuple(zero_shot_notes(params, found))),
     ]
 
 
@@ -264,50 +230,6 @@ def _layer_table(curves: Sequence[Transferred]) -> Grid:
     )
 
 
-def _layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
-    lines = []
-    if curves:
-        seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
-        lines.append(
-            f"Ours: mean over the seeds that every number of layers has ({seeds}), with its"
-            " interval as in the tables; the band is the same. 0 layers: the embeddings only. All"
-            " layers: the ordinary fine-tuning, not trained again."
-        )
-        if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
-            lines.append(
-                f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip"
-                " or a peak at one number of layers may be that seed's own; transfer.<task>.seeds"
-                " of params.yaml asks for more."
-            )
-        lines += [
-            "Scored as in the tables: test with the weights chosen on dev where test labels are"
-            " public, else dev at the last update. The paper draws training scores too; fine-tuning"
-            " keeps its answers to dev and test only, so they are not here."
-        ]
-        compared = [curve for curve in curves if curve.task in FIGURE2_LAYERS and not curve.made_up]
-        if compared:
-            ends = "; ".join(
-                f"{curve.title}"
-                f" {' to '.join(f'{score:.0f}' for _, score in FIGURE2_LAYERS[curve.task])}"
-                for curve in compared
-            )
-            lines.append(
-                f"The paper's curve: only its ends at 0 and {panels.PAPER_LAYERS} layers, on dev,"
-                f" read off by eye within 2 points ({ends}), joined by a straight line."
-            )
-    if made_up := [curve.title for curve in curves if curve.made_up]:
-        lines.append(
-            f"{', '.join(made_up)}: made up, in the official file formats; the paper's curve is"
-            " left out, for nothing compares."
-        )
-    if missing := [TASKS[task].title for task in FIGURE2_LAYERS if task not in params.transfer]:
-        lines.append(
-            f"{LEFT_OUT}{' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
-            " row in transfer of params.yaml."
-        )
-    return lines
-
-
 def _zero_shot_table(found: Sequence[Behaviour]) -> Grid:
     """One network: relative performance and, in brackets, the score x 100, a row a snapshot."""
     if not found:
@@ -342,86 +264,35 @@ def _zero_shot_table(found: Sequence[Behaviour]) -> Grid:
     return Grid(header, (*rows, ("one SE, mean", *errors)))
 
 
-def _zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
-    lines = []
-    own = {one.set: one for one in found if one.network == "transformer"}
-    if found:
-        scales = "; ".join(
-            f"{one.scale.behaviour}: {one.scale.title}, {one.metric}, {one.examples:,} examples,"
-            f" {one.scale.random:g} to {one.scale.state_of_the_art:g} ({one.scale.source})"
-            for one in own.values()
-        )
-        lines += [
-            (
-                "Relative task performance: (score − random) / (single-model state of the art"
-                " before the paper − random); in brackets the score × 100. From random to state of"
-                f" the art: {scales}."
-            ),
-            (
-                "The bands here are one standard error of the examples, so that eight curves do not"
-                " hide one another, and no 95% interval: analytic for accuracies, a seeded"
-                " bootstrap for Matthews correlation. One pre-training a network, so they say"
-                " nothing of other seeds."
-            ),
-        ]
-        lines += [
-            f"{NETWORK_TITLES[one.network]}, {one.scale.title}: {note}"
-            for one in found
-            for note in one.notes
-        ]
-        if real := [one for one in own.values() if not one.made_up]:
-            ends = ", ".join(f"{one.scale.title} {FIGURE2_ZERO_SHOT[one.set]:.2f}" for one in real)
-            lines.append(
-                "The paper's marks at the right edge: where its Transformer ends, after about a"
-                f" million updates, read off by eye ({ends})."
-            )
-    if made_up := [one.scale.title for one in own.values() if one.made_up]:
-        lines.append(
-            f"{', '.join(made_up)}: made up, in the official file formats. The state of the art is"
-            " that of the real sets and means nothing here: 1 is no goal, only the scale of the"
-            " axis; the paper's marks are left out."
-        )
-    if missing := [
-        scale.title for name, scale in ZERO_SHOT.items() if name not in params.zero_shot
-    ]:
-        lines.append(
-            f"{LEFT_OUT}{', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
-            " in zero_shot of params.yaml."
-        )
-    if found and "lstm" not in networks(params):
-        lines.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
-    return lines
-
-
-def _left_plot(curves: Sequence[Transferred]) -> tuple[list[str], list[dict[str, Any]]]:
+def _left_plot(curves: Sequence[Transferred]) -> tuple[str, list[Record]]:
     """Columns and rows for `dvc plots`: layers, then a column a task; the paper's two are there in
     any case, empty if need be.
     """
-    tasks = list(dict.fromkeys([*FIGURE2_LAYERS, *(curve.task for curve in curves)]))
-    points = {curve.task: curve.points for curve in curves}
+    tasks = dict.fromkeys([*FIGURE2_LAYERS, *(curve.task for curve in curves)])
     counts = sorted({count for curve in curves for count in curve.points}) or [0]
-    return ["layers", *tasks], [
+    return " ".join(["layers", *tasks]), [
         {"layers": count}
-        | {task: points[task][count].estimate.value for task in points if count in points[task]}
+        | {
+            curve.task: curve.points[count].estimate.value
+            for curve in curves
+            if count in curve.points
+        }
         for count in counts
     ]
 
 
-def _right_plot(found: Sequence[Behaviour]) -> tuple[list[str], list[dict[str, Any]]]:
+def _right_plot(found: Sequence[Behaviour]) -> tuple[str, list[Record]]:
     """Columns and rows for `dvc plots`: update, then the relative performance of each network on
     each set, empty where absent.
     """
     names = [f"{network}_{name}" for network in PLOTTED_NETWORKS for name in ZERO_SHOT]
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, Record] = {}
     for one in found:
         for point in one.points:
-            row = {
-                "update": point.update,
-                "log10_update": math.log10(point.update),
-            }  # DVC's plots know no logarithmic axis
-            rows.setdefault(point.update, row)[f"{one.network}_{one.set}"] = normalised(
+            rows.setdefault(point.update, {})[f"{one.network}_{one.set}"] = normalised(
                 point.score, one.scale
             )
-    return ["update", "log10_update", *names], [rows[update] for update in sorted(rows)] or [
-        {"update": 1, "log10_update": 0.0}
-    ]
+    return " ".join(["update", "log10_update", *names]), [
+        {"update": update, "log10_update": math.log10(update)} | rows[update]
+        for update in sorted(rows)
+    ] or [{"update": 1, "log10_update": 0.0}]  # DVC's plots know no logarithmic axis

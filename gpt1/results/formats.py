@@ -1,16 +1,34 @@
-"""A page as LaTeX; cells as a long CSV and as nested numbers for DVC's metrics."""
+"""A report and its files: markdown, data, LaTeX, long CSV, numbers for DVC's metrics, pictures."""
 
 import csv
 import io
+import math
 import statistics
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from gpt1.params.schema import Params
+from gpt1.base.files import write_json
+from gpt1.results.answers import Answers
 from gpt1.results.bootstrap import Estimate
-from gpt1.results.paper import Table
-from gpt1.results.scores import Cell, GlueMean
-from gpt1.results.tables import Page
+from gpt1.results.document import (
+    NONE,
+    Block,
+    Bullets,
+    Document,
+    Facts,
+    Grid,
+    Heading,
+    facts_list,
+    write_document,
+)
+from gpt1.results.drawing import write_pictures
+from gpt1.results.records import Record, write_predictions, write_scores
+from gpt1.results.scores import Measured
+
+if TYPE_CHECKING:  # half a second, which only drawing is worth
+    from matplotlib.figure import Figure
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -32,41 +50,82 @@ LATEX = {
     "¶": r"$^\P$",
     "−": "$-$",
 }
-CSV_COLUMNS = (
-    "table",
-    "row",
-    "system",
-    "source",
-    "column",
-    "task",
-    "metric",
-    "score",
-    "low",
-    "high",
-    "sd",
-    "best",
-    "median",
-    "seeds",
-    "scores",
-    "difference",
-    "compared_with",
-    "split",
-    "weights",
-    "examples",
-    "standard_error",
-    "majority",
-    "at_chance",
-    "flagged_seeds",
-    "one_class_seeds",
-    "best_evaluation",
-    "reason",
-    "profile",
-    "corpus",
-    "caption",
-)
 
 
-def latex(page: Page) -> str:
+@dataclass(frozen=True)
+class ReportContent:
+    """What one report of the run says, before it is written. A part that it lacks has no file."""
+
+    name: str
+    document: Document
+    metrics: Mapping[str, Any]  # nested, for `dvc metrics`
+    csv: Mapping[str, tuple[str, Sequence[Record]]] = field(default_factory=dict)  # columns, rows
+    pictures: "Mapping[str, Callable[[], Figure]]" = field(default_factory=dict)
+    records: Sequence[Record] | None = None
+    scored: Iterable[tuple[Answers, Iterable[str]]] | None = None  # answers and splits
+    tex: str = ""
+    for_print: bool = True  # whether pictures are there as PNG, too
+
+
+def write_report(report: ReportContent, folder: Path) -> str:
+    """Fill `folder`; returns the markdown. Raises UserError where answers are missing or broken."""
+    text = write_document(folder, report.name, report.document)
+    if report.tex:
+        (folder / f"{report.name}.tex").write_text(report.tex, encoding="utf-8")
+    if report.records is not None:
+        write_scores(folder, report.records)
+    if report.scored is not None:
+        write_predictions(folder, report.scored)
+    for name, (columns, rows) in report.csv.items():
+        (folder / f"{name}.csv").write_text(as_csv(rows, columns.split()), encoding="utf-8")
+    write_json(folder / "metrics.json", {report.name: report.metrics})
+    for name, draw in report.pictures.items():
+        write_pictures(folder, name, draw, report.for_print)
+    return text
+
+
+@dataclass(frozen=True)
+class TablePage:
+    """A table ready to print: facts for the caption, a header, rows (system first), a legend of
+    their signs, further tables, notes.
+    """
+
+    name: str
+    heading: str
+    facts: Facts
+    header: tuple[str, ...]
+    paper_rows: tuple[tuple[str, ...], ...]
+    our_rows: tuple[tuple[str, ...], ...]  # the first stands out
+    legend: tuple[str, ...]
+    more: tuple[Grid, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def document(self) -> list[Block]:
+        """The page in the order in which it is read, our first row in bold."""
+        first, *others = self.our_rows
+        bold = tuple(f"**{value}**" if value != NONE else value for value in first)
+        return [
+            Heading(1, self.heading),
+            facts_list(self.facts),
+            Grid(self.header, (*self.paper_rows, bold, *others)),
+            Bullets(self.legend),
+            *self.more,
+            Bullets(self.notes),
+        ]
+
+    @property
+    def caption(self) -> str:
+        """What a reader must know before reading a number, in one paragraph."""
+        return caption(self.heading, self.facts)
+
+
+def caption(heading: str, facts: Facts) -> str:
+    """A report's heading and facts in one paragraph."""
+    return f"{heading}. {'. '.join(f'{name}: {text}' for name, text in facts)}."
+
+
+def latex(page: TablePage) -> str:
     r"""The page as one LaTeX table; it needs \usepackage{booktabs} and nothing else."""
     first, *others = ([escaped(cell) for cell in row] for row in page.our_rows)
     bold = [rf"\textbf{{{cell}}}" if cell else cell for cell in first]
@@ -80,7 +139,7 @@ def latex(page: Page) -> str:
     ours = [r"\midrule", *(" & ".join(row) + r" \\" for row in (bold, *others))]
     scores[-2:-2] = ours  # above the rule at the foot
     body = [*scores, *(["", r"\smallskip", *legend] if legend else []), *further]
-    return floating(page.name, r"\small", caption(page), body, page.notes)
+    return floating(page.name, r"\small", page.caption, body, page.notes)
 
 
 def floating(name: str, size: str, text: str, body: Sequence[str], notes: Sequence[str]) -> str:
@@ -125,101 +184,48 @@ def escaped(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def caption(page: Page) -> str:
-    """What a reader must know before reading a number, in one paragraph."""
-    return f"{page.heading}. {'. '.join(f'{name}: {text}' for name, text in page.facts)}."
-
-
-def rows(
-    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None, text: str
-) -> list[dict[str, Any]]:
-    """Every cell of the paper's rows and of ours (these with the caption `text`) as one flat
-    record; what does not apply is left out.
-    """
-    records: list[dict[str, Any]] = []
-    metric = {cell.title: cell.metric for cell in cells if cell.first} | {"GLUE": "mean"}
-    for row in (*table.others, table.model):
-        kind = "paper's model" if row is table.model else "paper"
-        records += [
-            {
-                "row": kind,
-                "system": row.system,
-                "source": row.source,
-                "column": title,
-                "metric": metric[title],
-                "score": value,
-            }
-            for title, value in zip(table.columns, row.scores, strict=True)
-            if value is not None
-        ]
-    ours = {
-        "row": "ours",
-        "system": "this run",
-        "profile": params.profile,
-        "corpus": params.clean.corpus_name,
-        "caption": text,
-    }
-    for cell in cells:
-        record = ours | {
-            "column": cell.title,
-            "task": cell.task,
-            "metric": cell.metric,
-            "compared_with": cell.compared,
-        }
-        records.append(record | (facts_of(cell) if cell.measured else {"reason": "left out"}))
-    if glue:
-        name = "GLUE" if glue.complete else f"mean over the {len(glue.tasks)} tasks that are there"
-        records.append(
-            ours
-            | {
-                "column": name,
-                "task": " ".join(glue.tasks),
-                "metric": "mean",
-                "score": glue.mean,
-                "sd": glue.deviation,
-                "seeds": glue.estimate.seeds if glue.estimate else None,
-                "difference": glue.difference,
-                "compared_with": glue.published if glue.compares else None,
-            }
-            | bounds_of(glue.estimate)
-        )
-    return [{"table": table.name} | record for record in records]
-
-
-def facts_of(cell: Cell) -> dict[str, Any]:
-    """Every fact of a scored cell by name."""
-    measured = cell.measured
-    if measured is None:
+def estimate_record(estimate: Estimate | None) -> Record:
+    """A number with its interval and its seeds; nothing for None."""
+    if estimate is None:
         return {}
+    low, high = estimate.interval
+    return {"score": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
+
+
+def score_record(
+    parts: Sequence[Measured], scores: Mapping[int, float], estimate: Estimate | None
+) -> Record:
+    """Every fact of a score by name: of the mean of `parts` with rows apart, `scores` by seed."""
+
+    def seeds(of: Iterable[Sequence[int]]) -> list[int]:
+        return list(dict.fromkeys(seed for several in of for seed in several))
+
     return {
-        "score": measured.mean,
-        **bounds_of(cell.estimate),
-        "sd": measured.deviation,
-        "best": measured.best,
-        "median": measured.median,
-        "seeds": len(measured.scores),
-        "scores": list(measured.scores.values()),
-        "difference": cell.difference,
-        "split": measured.split,
-        "weights": measured.chosen,
-        "examples": measured.examples,
-        "standard_error": measured.standard_error,
-        "majority": measured.majority,
-        "at_chance": measured.at_chance,
-        "flagged_seeds": list(measured.flagged),
-        "one_class_seeds": list(measured.one_class),
-        "best_evaluation": statistics.fmean(measured.selected.values())
-        if measured.selected
-        else None,
+        "score": statistics.fmean(scores.values()),
+        "sd": statistics.stdev(scores.values()) if len(scores) > 1 else None,
+        "seeds": len(scores),
+        "scores": list(scores.values()),
+        "split": " ".join(part.split for part in parts),
+        "weights": parts[0].chosen,
+        "examples": sum(part.examples for part in parts),
+        "standard_error": math.sqrt(sum(part.standard_error**2 for part in parts)) / len(parts),
+        "majority": sum(part.majority for part in parts) / len(parts),
+        "at_chance": all(part.at_chance for part in parts),
+        "flagged_seeds": seeds(part.flagged for part in parts),
+        "one_class_seeds": seeds(part.one_class for part in parts),
+    } | estimate_record(estimate)
+
+
+def rounded(record: Record, before: str = "", **names: str) -> dict[str, float]:
+    """What is a number of a record, for DVC's metrics: under new names, or with `before` theirs."""
+    return {
+        before + names.get(name, name): round(value, 4)
+        for name, value in record.items()
+        if isinstance(value, int | float)
     }
 
 
-def bounds_of(estimate: Estimate | None) -> dict[str, float]:
-    """An interval's ends by name."""
-    return dict(zip(("low", "high"), estimate.interval, strict=True)) if estimate else {}
-
-
-def as_csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def as_csv(records: Sequence[Record], columns: Sequence[str]) -> str:
     """The records under these columns; fractions with four decimals, lists as words, empty where
     there is none.
     """
@@ -228,29 +234,6 @@ def as_csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     writer.writeheader()
     writer.writerows({key: _plain(value) for key, value in record.items()} for record in records)
     return text.getvalue()
-
-
-def metrics(table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> dict[str, Any]:
-    """Our numbers for `dvc metrics`: {"table2": {"snli": {"mean": …}}}; nothing that is not a
-    number.
-    """
-    columns: dict[str, dict[str, float]] = {}
-    for cell in cells:
-        facts = {"mean" if key == "score" else key: value for key, value in facts_of(cell).items()}
-        if facts:
-            columns[cell.key] = {
-                key: round(value, 4)
-                for key, value in facts.items()
-                if isinstance(value, int | float)
-            }
-    if glue:
-        columns["glue" if glue.complete else "glue_tasks_there"] = {
-            "mean": round(glue.mean, 4),
-            "tasks": len(glue.tasks),
-            **({} if glue.difference is None else {"difference": round(glue.difference, 4)}),
-            **{name: round(value, 4) for name, value in bounds_of(glue.estimate).items()},
-        }
-    return {table.name: columns}
 
 
 def _plain(value: Any) -> Any:

@@ -6,18 +6,37 @@ import statistics
 from collections.abc import Sequence
 
 from gpt1.params.schema import Params
+from gpt1.results.ablations import (
+    AVERAGE,
+    AVERAGED,
+    AblationScores,
+    Transferred,
+    paper_row,
+    system_title,
+)
 from gpt1.results.bootstrap import COVERAGE, REPLICATES
-from gpt1.results.document import LEFT_OUT
+from gpt1.results.document import LEFT_OUT, number
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.glue import GlueMean
 from gpt1.results.paper import (
+    FIGURE2_LAYERS,
+    FIGURE2_ZERO_SHOT,
     GLUE_ROW,
     GLUE_SCORE,
     GLUE_TASKS,
     NOT_ON_DEV,
+    PAPER_LAYERS,
+    QNLI_V1_TRAIN_ROWS,
     QNLI_V2_SCORE,
+    TABLE5,
+    ZERO_SHOT,
     Table,
 )
-from gpt1.results.scores import LAST_UPDATE, Cell, GlueMean, Measured
-from gpt1.results.words import number
+from gpt1.results.scores import LAST_UPDATE, Cell, Measured
+from gpt1.results.training import networks
+from gpt1.results.zero_shot import Behaviour
+from gpt1.sources.table import is_made_up
+from gpt1.tasks.table import TASKS
 
 CHANCE, ONE_CLASS, COMPARED = "†", "‡", "¶"
 LEGEND = {  # directly under a table's scores, where its signs stand
@@ -83,7 +102,9 @@ def legend(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     )
 
 
-def notes(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> list[str]:
+def table_notes(
+    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None
+) -> list[str]:
     """The notes under a table, in the order in which a reader wants them."""
     comparable = any(cell.difference is not None for cell in cells)
     there = [(cell, cell.measured) for cell in cells if cell.measured]
@@ -197,3 +218,178 @@ def _glue_note(glue: GlueMean | None) -> str:
         f" same: {glue.published:.1f}; its GLUE score, over nine, is {GLUE_SCORE}, with WNLI"
         f" {GLUE_ROW['WNLI', 'accuracy']}."
     )
+
+
+def ablation_notes(params: Params, table: AblationScores) -> list[str]:
+    """The notes under Table 5, in the order in which a reader wants them."""
+    lines = [
+        (
+            "ours: mean ± sample standard deviation over the seeds; each score's interval stands in"
+            " table5.csv."
+        ),
+        (
+            f"{INTERVALS} Differences are paired: the same examples and seeds for both systems, on"
+            f" the seeds that both have. {FEW_SEEDS}"
+        ),
+        _average_note(table),
+        (
+            "MNLI: the mean of matched and mismatched, as the paper's 81.8 is the mean of 82.1 and"
+            " 81.4."
+        ),
+    ]
+    there = table.results.values()
+    if any(part.chosen == LAST_UPDATE for result in there for part in result.parts):
+        lines.append(
+            "dev: the labels of test are not public, so these are dev numbers at the last update,"
+            " chosen on nothing; they stand beside the paper's test-server numbers and compare with"
+            " them only roughly."
+        )
+    if any(part.chosen != LAST_UPDATE for result in there for part in result.parts):
+        lines.append("test: with the weights that scored best on dev.")
+    chance = (
+        f"chance level, that is below or within {params.report.chance_standard_errors:g}"
+        " standard errors of the majority, for the mean or a seed"
+    )
+    for sign, words in (
+        (CHANCE, chance),
+        (ONE_CLASS, "a seed gives the same answer to every example"),
+    ):
+        if cells := [
+            f"{system_title(system)} on {title}"
+            for (system, title), result in table.results.items()
+            if any(sign in marks(part) for part in result.parts)
+        ]:
+            lines.append(f"{sign} {words}: {'; '.join(cells)}.")
+    reasons: dict[str, list[str]] = {}
+    for (system, title), reason in table.absent.items():
+        where = title if "task" in reason else f"{title} of {system_title(system)}"
+        reasons.setdefault(reason, []).append(where)
+    if reasons:
+        left = "; ".join(
+            f"{', '.join(dict.fromkeys(cells))} ({reason})" for reason, cells in reasons.items()
+        )
+        lines.append(f"{LEFT_OUT}{left}; gpt1 profile says how to get what is missing.")
+    if others := [system for system in table.systems if paper_row(system) is None]:
+        lines.append(f"Not in the paper: {', '.join(others)}.")
+    if "qqp" in params.tasks and not is_made_up(params.sources["qqp"].folder):
+        lines.append(QQP_NOTE)
+    if "qnli" in params.tasks:
+        lines.append(
+            f"QNLI: the paper's rows are on version 1 ({QNLI_V1_TRAIN_ROWS:,} rows to train on); on"
+            f" version 2, drawn anew after it, the paper's full model scores {QNLI_V2_SCORE}"
+            " (Devlin et al. 2019)."
+        )
+    lines.append(f"Source of the paper's rows: {TABLE5.full.source}.")
+    return lines
+
+
+def _average_note(table: AblationScores) -> str:
+    titles = table.averaged
+    if not titles:
+        return f"{AVERAGE}: no column has a score in every row, so there is none."
+    rest = ", ".join(title for title in AVERAGED if title not in titles)
+    printed = ", ".join(map(number, TABLE5.printed_means.values()))
+    return (
+        f"{AVERAGE}: the mean over {len(titles)} of eight columns ({', '.join(titles)}), in the"
+        " paper's rows as in ours: without QQP, whose F1 on dev compares with no number of the"
+        " paper"
+        + (f", and without {rest}, which not every row of ours has" if rest else "")
+        + f". Over all eight the paper prints {printed}."
+    )
+
+
+def layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
+    """The notes under Figure 2, left."""
+    lines = []
+    if curves:
+        seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
+        lines.append(
+            f"Ours: mean over the seeds that every number of layers has ({seeds}), with its"
+            " interval as in the tables; the band is the same. 0 layers: the embeddings only. All"
+            " layers: the ordinary fine-tuning, not trained again."
+        )
+        if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
+            lines.append(
+                f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip"
+                " or a peak at one number of layers may be that seed's own; transfer.<task>.seeds"
+                " of params.yaml asks for more."
+            )
+        lines += [
+            "Scored as in the tables: test with the weights chosen on dev where test labels are"
+            " public, else dev at the last update. The paper draws training scores too; fine-tuning"
+            " keeps its answers to dev and test only, so they are not here."
+        ]
+        compared = [curve for curve in curves if curve.task in FIGURE2_LAYERS and not curve.made_up]
+        if compared:
+            ends = "; ".join(
+                f"{curve.title}"
+                f" {' to '.join(f'{score:.0f}' for _, score in FIGURE2_LAYERS[curve.task])}"
+                for curve in compared
+            )
+            lines.append(
+                f"The paper's curve: only its ends at 0 and {PAPER_LAYERS} layers, on dev,"
+                f" read off by eye within 2 points ({ends}), joined by a straight line."
+            )
+    if made_up := [curve.title for curve in curves if curve.made_up]:
+        lines.append(
+            f"{', '.join(made_up)}: made up, in the official file formats; the paper's curve is"
+            " left out, for nothing compares."
+        )
+    if missing := [TASKS[task].title for task in FIGURE2_LAYERS if task not in params.transfer]:
+        lines.append(
+            f"{LEFT_OUT}{' and '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no"
+            " row in transfer of params.yaml."
+        )
+    return lines
+
+
+def zero_shot_notes(params: Params, found: Sequence[Behaviour]) -> list[str]:
+    """The notes under Figure 2, right."""
+    lines = []
+    own = {one.set: one for one in found if one.network == "transformer"}
+    if found:
+        scales = "; ".join(
+            f"{one.scale.behaviour}: {one.scale.title}, {one.metric}, {one.examples:,} examples,"
+            f" {one.scale.random:g} to {one.scale.state_of_the_art:g} ({one.scale.source})"
+            for one in own.values()
+        )
+        lines += [
+            (
+                "Relative task performance: (score − random) / (single-model state of the art"
+                " before the paper − random); in brackets the score × 100. From random to state of"
+                f" the art: {scales}."
+            ),
+            (
+                "The bands here are one standard error of the examples, so that eight curves do not"
+                " hide one another, and no 95% interval: analytic for accuracies, a seeded"
+                " bootstrap for Matthews correlation. One pre-training a network, so they say"
+                " nothing of other seeds."
+            ),
+        ]
+        lines += [
+            f"{NETWORK_TITLES[one.network]}, {one.scale.title}: {note}"
+            for one in found
+            for note in one.notes
+        ]
+        if real := [one for one in own.values() if not one.made_up]:
+            ends = ", ".join(f"{one.scale.title} {FIGURE2_ZERO_SHOT[one.set]:.2f}" for one in real)
+            lines.append(
+                "The paper's marks at the right edge: where its Transformer ends, after about a"
+                f" million updates, read off by eye ({ends})."
+            )
+    if made_up := [one.scale.title for one in own.values() if one.made_up]:
+        lines.append(
+            f"{', '.join(made_up)}: made up, in the official file formats. The state of the art is"
+            " that of the real sets and means nothing here: 1 is no goal, only the scale of the"
+            " axis; the paper's marks are left out."
+        )
+    if missing := [
+        scale.title for name, scale in ZERO_SHOT.items() if name not in params.zero_shot
+    ]:
+        lines.append(
+            f"{LEFT_OUT}{', '.join(missing)}, which {'have' if len(missing) > 1 else 'has'} no row"
+            " in zero_shot of params.yaml."
+        )
+    if found and "lstm" not in networks(params):
+        lines.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
+    return lines

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One row: a system, where its numbers come from, and a score or None for each column."""
 
     system: str
@@ -28,8 +28,8 @@ class Table:
     title: str
     measured: str
     columns: tuple[str, ...]
-    others: tuple[Row, ...]
-    model: Row
+    others: tuple[PaperRow, ...]
+    model: PaperRow
 
     def published(self, title: str) -> float | None:
         """The paper's model's score in a column; None for a column that the paper lacks."""
@@ -47,26 +47,26 @@ TABLE2 = Table(
     measured="test accuracy; MNLI, QNLI and RTE by the GLUE test server",
     columns=("MNLI-m", "MNLI-mm", "SNLI", "SciTail", "QNLI", "RTE"),
     others=(
-        Row(
+        PaperRow(
             "ESIM+ELMo (5x)",
             "Peters et al. 2018; five models together",
             (None, None, 89.3, None, None, None),
         ),
-        Row(
+        PaperRow(
             "CAFE (5x)",
             "Tay et al. 2018; five models together",
             (80.2, 79.0, 89.3, None, None, None),
         ),
-        Row(
+        PaperRow(
             "Stochastic Answer Network (3x)",
             "Liu et al. 2018; three models together",
             (80.6, 80.1, None, None, None, None),
         ),
-        Row("CAFE", "Tay et al. 2018", (78.7, 77.9, 88.5, 83.3, None, None)),
-        Row("GenSen", GLUE_PAPER, (71.4, 71.3, None, None, 82.3, 59.2)),
-        Row("Multi-task BiLSTM+Attn", GLUE_PAPER, (72.2, 72.1, None, None, 82.1, 61.7)),
+        PaperRow("CAFE", "Tay et al. 2018", (78.7, 77.9, 88.5, 83.3, None, None)),
+        PaperRow("GenSen", GLUE_PAPER, (71.4, 71.3, None, None, 82.3, 59.2)),
+        PaperRow("Multi-task BiLSTM+Attn", GLUE_PAPER, (72.2, 72.1, None, None, 82.1, 61.7)),
     ),
-    model=Row(MODEL, PAPER, (82.1, 81.4, 89.9, 88.3, 88.1, 56.0)),
+    model=PaperRow(MODEL, PAPER, (82.1, 81.4, 89.9, 88.3, 88.1, 56.0)),
 )
 
 TABLE3 = Table(
@@ -75,20 +75,20 @@ TABLE3 = Table(
     measured="test accuracy",
     columns=("Story Cloze", "RACE-m", "RACE-h", "RACE"),
     others=(
-        Row("val-LS-skip", "Srinivasan et al. 2018", (76.5, None, None, None)),
-        Row("Hidden Coherence Model", "Chaturvedi et al. 2017", (77.6, None, None, None)),
-        Row(
+        PaperRow("val-LS-skip", "Srinivasan et al. 2018", (76.5, None, None, None)),
+        PaperRow("Hidden Coherence Model", "Chaturvedi et al. 2017", (77.6, None, None, None)),
+        PaperRow(
             "Dynamic Fusion Net (9x)",
             "Xu et al. 2017; nine models together",
             (None, 55.6, 49.4, 51.2),
         ),
-        Row(
+        PaperRow(
             "BiAttention MRU (9x)",
             "Tay et al. 2018; nine models together",
             (None, 60.2, 50.3, 53.3),
         ),
     ),
-    model=Row(MODEL, PAPER, (86.5, 62.9, 57.4, 59.0)),
+    model=PaperRow(MODEL, PAPER, (86.5, 62.9, 57.4, 59.0)),
 )
 
 TABLE4 = Table(
@@ -97,13 +97,13 @@ TABLE4 = Table(
     measured="by the GLUE test server",
     columns=("CoLA", "SST-2", "MRPC", "STS-B", "QQP", "GLUE"),
     others=(
-        Row("Sparse byte mLSTM", "Gray et al. 2017", (None, 93.2, None, None, None, None)),
-        Row("TF-KLD", "Ji and Eisenstein 2013", (None, None, 86.0, None, None, None)),
-        Row("ECNU (mixed ensemble)", "Tian et al. 2017", (None, None, None, 81.0, None, None)),
-        Row("Single-task BiLSTM+ELMo+Attn", GLUE_PAPER, (35.0, 90.2, 80.2, 55.5, 66.1, 64.8)),
-        Row("Multi-task BiLSTM+ELMo+Attn", GLUE_PAPER, (18.9, 91.6, 83.5, 72.8, 63.3, 68.9)),
+        PaperRow("Sparse byte mLSTM", "Gray et al. 2017", (None, 93.2, None, None, None, None)),
+        PaperRow("TF-KLD", "Ji and Eisenstein 2013", (None, None, 86.0, None, None, None)),
+        PaperRow("ECNU (mixed ensemble)", "Tian et al. 2017", (None, None, None, 81.0, None, None)),
+        PaperRow("Single-task BiLSTM+ELMo+Attn", GLUE_PAPER, (35.0, 90.2, 80.2, 55.5, 66.1, 64.8)),
+        PaperRow("Multi-task BiLSTM+ELMo+Attn", GLUE_PAPER, (18.9, 91.6, 83.5, 72.8, 63.3, 68.9)),
     ),
-    model=Row(MODEL, PAPER, (45.4, 91.3, 82.3, 82.0, 70.3, 72.8)),
+    model=PaperRow(MODEL, PAPER, (45.4, 91.3, 82.3, 82.0, 70.3, 72.8)),
 )
 
 TABLES = {table.name: table for table in (TABLE2, TABLE3, TABLE4)}
@@ -172,11 +172,11 @@ class Ablations:
     title: str
     measured: str
     columns: Mapping[str, str]  # title -> metric, in the paper's order
-    full: Row
-    variants: Mapping[str, Row]
+    full: PaperRow
+    variants: Mapping[str, PaperRow]
     printed_means: Mapping[str, float]  # the column "Avg. Score" as printed, by system
 
-    def score(self, row: Row, title: str) -> float:
+    def score(self, row: PaperRow, title: str) -> float:
         """A row's score in a column; Table 5 has no dashes."""
         score = row.scores[list(self.columns).index(title)]
         assert score is not None
@@ -197,17 +197,17 @@ TABLE5 = Ablations(
         "QNLI": "accuracy",
         "RTE": "accuracy",
     },
-    full=Row(
+    full=PaperRow(
         "Transformer w/ aux LM (full)", PAPER, (45.4, 91.3, 82.3, 82.0, 70.3, 81.8, 88.1, 56.0)
     ),
     variants={
-        "no_pretraining": Row(
+        "no_pretraining": PaperRow(
             "Transformer w/o pre-training", PAPER, (18.9, 84.0, 79.4, 30.9, 65.5, 75.7, 71.2, 53.8)
         ),
-        "no_aux_lm": Row(
+        "no_aux_lm": PaperRow(
             "Transformer w/o aux LM", PAPER, (47.9, 92.0, 84.9, 83.2, 69.8, 81.1, 86.9, 54.4)
         ),
-        "lstm": Row("LSTM w/ aux LM", PAPER, (30.3, 90.5, 83.2, 71.8, 68.1, 73.7, 81.1, 54.6)),
+        "lstm": PaperRow("LSTM w/ aux LM", PAPER, (30.3, 90.5, 83.2, 71.8, 68.1, 73.7, 81.1, 54.6)),
     },
     printed_means={
         "Transformer w/ aux LM (full)": 74.7,
@@ -219,7 +219,7 @@ TABLE5 = Ablations(
 
 
 @dataclass(frozen=True)
-class ZeroShot:
+class ZeroShotScale:
     """The scale of one behaviour in Figure 2 (right): 0 is `random`, 1 the best single model before
     the paper; both x 100.
     """
@@ -232,20 +232,20 @@ class ZeroShot:
 
 
 ZERO_SHOT = {
-    "cola": ZeroShot(
+    "cola": ZeroShotScale(
         "CoLA",
         "linguistic acceptability",
         0.0,
         35.0,
         "Single-task BiLSTM+ELMo+Attn, Wang et al. 2018 (GLUE)",
     ),
-    "sst2": ZeroShot(
+    "sst2": ZeroShotScale(
         "SST-2", "sentiment analysis", 50.0, 93.2, "Sparse byte mLSTM, Gray et al. 2017"
     ),
-    "race": ZeroShot(
+    "race": ZeroShotScale(
         "RACE", "question answering", 25.0, 50.4, "BiAttention MRU, single model, Tay et al. 2018"
     ),
-    "dprd": ZeroShot("DPRD", "winograd schema resolution", 50.0, 76.4, "Peng et al. 2015"),
+    "dprd": ZeroShotScale("DPRD", "winograd schema resolution", 50.0, 76.4, "Peng et al. 2015"),
 }
 
 # Figure 2 read off by eye, within 2 points: (layers transferred, accuracy x 100) at both ends of
@@ -253,6 +253,7 @@ ZERO_SHOT = {
 # accuracies on MNLI and RACE rise between them; and where the Transformer's curves end on the
 # right, on the scale of ZERO_SHOT.
 FIGURE2_LAYERS = {"mnli": ((0, 72.0), (12, 82.0)), "race": ((0, 40.0), (12, 60.0))}
+PAPER_LAYERS = max(layers for curve in FIGURE2_LAYERS.values() for layers, _ in curve)
 FIGURE2_ZERO_SHOT = {"sst2": 0.68, "dprd": 0.55, "cola": 0.43, "race": 0.25}
 MNLI_TRANSFER_GAIN = (
     9.0  # "up to 9% for full transfer on MultiNLI" (section 5); by eye the figure shows 10

@@ -12,12 +12,10 @@ from typing import Any
 
 from gpt1.params.schema import Params
 from gpt1.results.answers import Answers, Array, read_answers
-from gpt1.results.bootstrap import Estimate, Part, mean_of, over_seeds, resample, within_range
+from gpt1.results.bootstrap import Estimate, ScoredRows, over_seeds, resample, within_range
 from gpt1.results.paper import (
     GLUE,
     GLUE_ROW,
-    GLUE_TASKS,
-    GLUE_TASKS_ON_DEV,
     NOT_ON_DEV,
     QNLI_V1_TRAIN_ROWS,
     QNLI_V2_SCORE,
@@ -109,29 +107,6 @@ class Cell:
         )
 
 
-@dataclass(frozen=True)
-class GlueMean:
-    """The mean over GLUE's tasks that are there, by seed where all tasks share their seeds."""
-
-    tasks: tuple[str, ...]
-    mean: float
-    deviation: float | None
-    published: float  # the paper's model on the same tasks
-    compares: bool
-    flagged: tuple[str, ...]  # columns with a flagged seed in the mean
-    estimate: Estimate | None = None  # the mean with its interval, tasks drawn apart
-
-    @property
-    def difference(self) -> float | None:
-        """Our mean less the paper's, where all of it compares."""
-        return self.mean - self.published if self.compares else None
-
-    @property
-    def complete(self) -> bool:
-        """Whether all nine tasks are there, so that this is the GLUE score."""
-        return len(self.tasks) == len(GLUE_TASKS)
-
-
 def table_cells(params: Params, table: str) -> list[Cell]:
     """Every column of a table, in the paper's order; columns of tasks that the paper does not know
     follow. Raises UserError.
@@ -147,21 +122,6 @@ def table_cells(params: Params, table: str) -> list[Cell]:
     for title in (*paper, *(title for title in known if title not in paper)):
         cells += column_cells(params, *known[title])
     return cells
-
-
-def glue_cells(params: Params, there: Sequence[Cell] = ()) -> list[Cell]:
-    """The columns of all tasks whose scores make the GLUE mean, some of them `there` already.
-    Raises UserError.
-    """
-    wanted = {title for metrics in GLUE_TASKS.values() for title, _ in metrics}
-    known = {cell.title for cell in there}
-    return [cell for cell in there if cell.title in wanted] + [
-        cell
-        for task in TASKS.values()
-        for column in task.columns
-        if column.title in wanted - known
-        for cell in column_cells(params, task, column)
-    ]
 
 
 def whole_column(task: str) -> Column:
@@ -333,59 +293,10 @@ def estimated(rows: Answered, metric: str, task: str, drawn: str) -> Estimate:
     """
     sample = resample(
         drawn,
-        [Part(metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()})],
+        [
+            ScoredRows(
+                metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()}
+            )
+        ],
     )[task]
     return within_range(over_seeds(task, sample), metric)
-
-
-def glue_mean(
-    scores: Mapping[tuple[str, str], float],
-    metrics_of: Mapping[str, Sequence[tuple[str, str]]] = GLUE_TASKS,
-) -> tuple[tuple[str, ...], float]:
-    """GLUE's tasks that are wholly there and their mean: two metrics of a task are averaged first
-    (Wang et al. 2018).
-
-    `scores` are by column and metric. Raises ValueError where no task is there.
-    """
-    tasks = tuple(
-        task for task, metrics in metrics_of.items() if all(metric in scores for metric in metrics)
-    )
-    if not tasks:
-        raise ValueError("expected at least one of GLUE's tasks, found none")
-    return tasks, statistics.fmean(
-        statistics.fmean(scores[metric] for metric in metrics_of[task]) for task in tasks
-    )
-
-
-def our_glue_mean(cells: list[Cell]) -> GlueMean | None:
-    """The mean of our means over GLUE's tasks that are there, of each the metrics that compare on
-    dev; None where none is there.
-    """
-    of = GLUE_TASKS_ON_DEV
-    cell_of = {(cell.title, cell.metric): cell for cell in cells if cell.measured}
-    there = {name: cell.measured for name, cell in cell_of.items() if cell.measured}
-    try:
-        tasks, mean = glue_mean({name: measured.mean for name, measured in there.items()}, of)
-    except ValueError:
-        return None
-    names = [name for task in tasks for name in of[task]]
-    compared = {name: cell_of[name].compared for name in names}
-    _, published = glue_mean(
-        {name: GLUE_ROW[name] if (value := compared[name]) is None else value for name in names}, of
-    )
-    seeds = {tuple(there[name].scores) for name in names}
-    deviation = None
-    if len(seeds) == 1 and len(shared := next(iter(seeds))) > 1:
-        deviation = statistics.stdev(
-            glue_mean({name: there[name].scores[seed] for name in names}, of)[1] for seed in shared
-        )
-    flagged = tuple(dict.fromkeys(title for title, metric in names if there[title, metric].flagged))
-    found = {name: estimate for name in names if (estimate := cell_of[name].estimate)}
-    estimate = (
-        mean_of([mean_of([found[name] for name in of[task]]) for task in tasks])
-        if len(found) == len(names)
-        else None
-    )
-    return GlueMean(
-        tasks, mean, deviation, published, None not in compared.values(), flagged, estimate
-    )

@@ -1,172 +1,276 @@
-"""Table 5's files: the page in three formats, its numbers, and a picture of every column's rows."""
+"""Table 5, ours under the paper's: every row's scores, and what each variant loses with its
+interval; as words and as records.
+"""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gpt1.base.files import write_json
 from gpt1.params.schema import Params
-from gpt1.results import drawing
-from gpt1.results.ablation_page import AVERAGE, CSV_COLUMNS, metrics, page, records
 from gpt1.results.ablations import (
-    AVERAGED,
-    Ablation,
+    AVERAGE,
+    COLUMNS,
+    AblationScores,
+    SystemScore,
     ablation,
     columns_of,
-    paper_average,
-    paper_row,
+    losses_of,
+    paper_scores,
+    scores_of,
     system_title,
     systems_of,
     tasks_there,
 )
-from gpt1.results.bootstrap import COVERAGE, Estimate
-from gpt1.results.document import write_document
-from gpt1.results.formats import as_csv, caption, latex
-from gpt1.results.notes import METRIC_WORDS
-from gpt1.results.paper import TABLE5
-from gpt1.results.records import write_predictions, write_scores
-from gpt1.results.scores import scored_splits
-from gpt1.results.tables import made_up
-from gpt1.results.words import alone
-
-if TYPE_CHECKING:  # half a second, which only drawing is worth
-    from matplotlib.figure import Figure
-
-INCHES_A_COLUMN, INCHES_HIGH = 0.78, 3.4
-COLOURS = (
-    drawing.BLUE,
-    drawing.ORANGE,
-    drawing.GREEN,
-    drawing.VERMILION,
-    drawing.PURPLE,
-    drawing.SKY,
-    drawing.YELLOW,
+from gpt1.results.answers import FULL
+from gpt1.results.bootstrap import Estimate
+from gpt1.results.captions import caption_facts, lstm_fact, made_up
+from gpt1.results.document import (
+    NONE,
+    Facts,
+    Grid,
+    number,
+    seeds_note,
+    signed,
+    spread,
 )
-MARKERS = "osDv^Px"  # told apart in grey as well
-SPREAD = 0.66  # of a column's width, over which its rows stand side by side
+from gpt1.results.formats import (
+    ReportContent,
+    TablePage,
+    estimate_record,
+    latex,
+    rounded,
+    score_record,
+)
+from gpt1.results.notes import (
+    CHANCE,
+    METRIC_WORDS,
+    ONE_CLASS,
+    ablation_notes,
+    legend,
+    marks,
+)
+from gpt1.results.paper import TABLE5
+from gpt1.results.records import Record
+from gpt1.results.score_pictures import draw_ablation
+from gpt1.results.scores import scored_splits
+from gpt1.results.tables import between
+
+if TYPE_CHECKING:
+    pass
+
+PAPER_ROWS = (TABLE5.full, *TABLE5.variants.values())
+DETAILS = (
+    "column",
+    "metric",
+    "split",
+    "weights",
+    "examples",
+    "majority",
+    "one SE of the full model",
+    "seeds of each row",
+)
+CSV_COLUMNS = (
+    "table row system variant source value column task metric score low high sd seeds scores split"
+    " weights examples standard_error majority at_chance flagged_seeds one_class_seeds reason"
+    " profile corpus caption"
+)
 
 
-def write(params: Params, folder: Path) -> str:
-    """Write Table 5 into `folder`; returns its markdown. Raises UserError where a result that
-    params.yaml names is missing or broken.
-    """
+def ablation_report(params: Params) -> ReportContent:
+    """Table 5. Raises UserError where a result that params.yaml names is missing or broken."""
     table = ablation(params)
-    laid_out = page(params, table)
-    text = write_document(folder, "table5", laid_out.document)
-    (folder / "table5.tex").write_text(latex(laid_out), encoding="utf-8")
-    rows = records(params, table, caption(laid_out))
-    write_scores(folder, rows)
-    write_predictions(
-        folder,
+    page = ablation_page(params, table)
+    records = ablation_records(params, table, page.caption)
+    comparable = not made_up(params, tasks_there(params))
+    return ReportContent(
+        "table5",
+        page.document,
+        ablation_metrics(table),
+        {"table5": (CSV_COLUMNS, records)},
+        {"table5": lambda: draw_ablation(params.profile, table, comparable)},
+        records,
         (
             scored
             for task, columns in map(columns_of, TABLE5.columns)
             for scored in scored_splits(columns, systems_of(params, task.name).values())
         ),
+        latex(page),
     )
-    (folder / "table5.csv").write_text(as_csv(rows, CSV_COLUMNS), encoding="utf-8")
-    write_json(folder / "metrics.json", metrics(table))
-    comparable = not made_up(params, tasks_there(params))
-    drawing.write_pictures(folder, "table5", lambda: draw(params.profile, table, comparable))
-    return text
 
 
-def draw(profile: str, table: Ablation, comparable: bool) -> "Figure":
-    """Scores x 100 from top to bottom, the average and then a column for each task, each row of
-    ours as a point with its interval.
-
-    `comparable`: whether the paper's numbers were measured on the same tasks; elsewhere they are
-    left out.
+def ablation_page(params: Params, table: AblationScores) -> TablePage:
+    """Lay out Table 5. Raises UserError where the files behind its caption are missing or
+    broken.
     """
-    from matplotlib.figure import Figure
-
-    columns = [
-        title
-        for title in TABLE5.columns
-        if any((system, title) in table.results for system in table.systems)
-    ]
-    systems = [
-        system
+    named = [f"{title} ({METRIC_WORDS[metric]})" for title, metric in TABLE5.columns.items()]
+    header = (AVERAGE, *named)
+    ours = [
+        (
+            f"{system_title(system)}: this run",
+            _average_cell(table.average(system)),
+            *(_score_cell(table.results.get((system, title))) for title in TABLE5.columns),
+        )
         for system in table.systems
-        if any((system, title) in table.results for title in columns)
     ]
-    if not systems:
-        return drawing.empty(
-            "no task of Table 5 is in params.yaml", (drawing.INCHES_WIDE, INCHES_HIGH)
-        )
-    places = [AVERAGE, *columns] if table.averaged else columns
-    figure = Figure(
-        figsize=(1.0 + INCHES_A_COLUMN * max(len(places), 4), INCHES_HIGH), layout="constrained"
+    losses = [row for variant in table.systems[1:] for row in _loss_rows(table, variant)]
+    details = [_details(table, title) for title in TABLE5.columns if (FULL, title) in table.results]
+    grids = (Grid(("the full model less the row", *header), tuple(losses)),)
+    return TablePage(
+        name=TABLE5.name,
+        heading=f"Table 5 of the paper: {TABLE5.title.lower()}",
+        facts=ablation_facts(params, table),
+        header=("", *header),
+        paper_rows=tuple(
+            (row.system, *map(_text, paper_scores(row, table).values())) for row in PAPER_ROWS
+        ),
+        our_rows=tuple(ours),
+        legend=legend(ours),
+        more=tuple(grid for grid in (*grids, Grid(DETAILS, tuple(details))) if grid.rows),
+        notes=tuple(ablation_notes(params, table)),
     )
-    axes = figure.add_subplot(ylabel="score × 100")
-    drawing.plain(axes)
-    axes.grid(visible=False, axis="x")
-    for number, system in enumerate(systems):
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        shift = SPREAD * ((number + 0.5) / len(systems) - 0.5)
-        for place, title in enumerate(places):
-            estimate = (
-                table.average(system) if title == AVERAGE else _estimate(table, system, title)
-            )
-            if estimate is None:
-                continue
-            low, high = estimate.interval
-            axes.plot([place + shift] * 2, [low, high], color=colour, linewidth=1.2)
-            axes.plot(place + shift, estimate.value, marker, color=colour, markersize=4)
-            if comparable and (published := _published(table, system, title)) is not None:
-                axes.plot(
-                    place + shift,
-                    published,
-                    marker,
-                    color=colour,
-                    markersize=6.5,
-                    markerfacecolor="none",
-                    markeredgewidth=0.9,
-                )
-        axes.plot([], [], marker, color=colour, markersize=4, label=_label(table, system))
-    if comparable:
-        axes.plot(
-            [],
-            [],
-            "o",
-            color=drawing.GREY,
-            markersize=6.5,
-            markerfacecolor="none",
-            label="hollow: the paper",
-        )
-    for place in range(1, len(places)):
-        axes.axvline(place - 0.5, color=drawing.LIGHT, linewidth=0.6)
-    words = {title: METRIC_WORDS[metric] for title, metric in TABLE5.columns.items()} | {
-        AVERAGE: "mean"
+
+
+def ablation_facts(params: Params, table: AblationScores) -> Facts:
+    """What a reader must know first; the LSTM's pre-training too, where a row needs it. Raises
+    UserError.
+    """
+    facts = list(caption_facts(params, tasks_there(params), TABLE5.measured))
+    if any(
+        params.variants[variant].network == "lstm" and (variant, title) in table.results
+        for variant in table.systems[1:]
+        for title in TABLE5.columns
+    ):
+        place = [name for name, _ in facts].index("Pre-training") + 1
+        facts.insert(place, lstm_fact(params))
+    return tuple(facts)
+
+
+def ablation_records(params: Params, table: AblationScores, caption: str) -> list[Record]:
+    """Every score and every difference, the paper's and ours (these with the caption), as one flat
+    record each.
+    """
+    about: dict[str, Record] = {
+        title: {"table": TABLE5.name, "column": title, "metric": metric, "task": task}
+        for title, metric in COLUMNS.items()
+        for task in [" ".join(_task_name(one) for one in _columns_behind(table, title))]
     }
-    axes.set_xticks(range(len(places)), [f"{title}\n{words[title]}" for title in places])
-    axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_title(
-        f"Table 5, {profile}: mean over the seeds with {COVERAGE:.0%} intervals",
-        fontsize="medium",
-        loc="left",
+    found = [
+        about[title]
+        | {
+            "row": "paper",
+            "system": row.system,
+            "source": row.source,
+            "value": "score",
+            "score": score,
+        }
+        for row in PAPER_ROWS
+        for title, score in paper_scores(row, table).items()
+        if score is not None
+    ]
+    run = {
+        "row": "ours",
+        "profile": params.profile,
+        "corpus": params.clean.corpus_name,
+        "caption": caption,
+    }
+    for system in table.systems:
+        ours = run | {"system": system_title(system), "variant": system}
+        for title, loss in losses_of(table, system).items():
+            if title == AVERAGE:
+                score = estimate_record(table.average(system))
+            elif result := table.results.get((system, title)):
+                score = score_record(result.parts, result.sample.scores, result.estimate)
+            else:
+                score = {"reason": table.absent[system, title]}
+            found += [
+                ours | about[title] | {"value": value} | facts
+                for value, facts in (
+                    ("score", score),
+                    ("full less variant", estimate_record(loss)),
+                )
+                if facts
+            ]
+    return found
+
+
+def _columns_behind(table: AblationScores, title: str) -> tuple[str, ...]:
+    return table.averaged if title == AVERAGE else (title,)
+
+
+def _task_name(title: str) -> str:
+    return columns_of(title)[0].name
+
+
+def ablation_metrics(table: AblationScores) -> dict[str, Any]:
+    """Our numbers for `dvc metrics`: {"lstm": {"cola": {"mean": …, "low": …}, "average": …}}."""
+    rows: dict[str, Any] = {}
+    for system in table.systems:
+        losses = losses_of(table, system)
+        for title, estimate in scores_of(table, system).items():
+            if estimate:
+                key = "average" if title == AVERAGE else _task_name(title)
+                numbers = estimate_record(estimate)
+                if title == AVERAGE:
+                    numbers["tasks"] = len(table.averaged)
+                rows.setdefault(system, {})[key] = rounded(numbers, score="mean") | rounded(
+                    estimate_record(losses[title]), "full_less_this_"
+                )
+    return rows
+
+
+def _text(score: float | None) -> str:
+    return NONE if score is None else number(score)
+
+
+def _average_cell(estimate: Estimate | None) -> str:
+    return f"{number(estimate.value)} {between(estimate)}" if estimate else NONE
+
+
+def _score_cell(result: SystemScore | None) -> str:
+    if result is None:
+        return NONE
+    signs = "".join(marks(part) for part in result.parts)
+    return spread(result.estimate.value, result.deviation) + "".join(
+        sign for sign in (CHANCE, ONE_CLASS) if sign in signs
     )
-    figure.legend(
-        loc="outside lower center", ncols=2 if len(systems) % 3 == 1 else 3, frameon=False
+
+
+def within(estimate: Estimate | None) -> str:
+    """A difference with its interval, signed, and a word where it is of one seed: +14.2 [+10.1,
+    +18.0].
+    """
+    if estimate is None:
+        return NONE
+    interval = ", ".join(map(signed, estimate.interval))
+    return f"{signed(estimate.value)} [{interval}]{seeds_note(estimate.seeds)}"
+
+
+def _loss_rows(table: AblationScores, variant: str) -> list[tuple[str, ...]]:
+    """What the whole model has over a variant: ours with its interval, and the paper's under it."""
+    losses = losses_of(table, variant)
+    if not any(losses[title] for title in TABLE5.columns):
+        return []
+    rows = [(f"{system_title(variant)}: this run", *map(within, losses.values()))]
+    if row := TABLE5.variants.get(variant):
+        pairs = zip(
+            paper_scores(TABLE5.full, table).values(),
+            paper_scores(row, table).values(),
+            strict=True,
+        )
+        theirs = (NONE if a is None or b is None else signed(a - b) for a, b in pairs)
+        rows.append((f"{row.system}: the paper", *theirs))
+    return rows
+
+
+def _details(table: AblationScores, title: str) -> tuple[str, ...]:
+    full = table.results[FULL, title]
+    facts = score_record(full.parts, full.sample.scores, full.estimate)
+    there = [table.results.get((system, title)) for system in table.systems]
+    return (
+        title,
+        METRIC_WORDS[TABLE5.columns[title]],
+        facts["split"] if len(full.parts) == 1 else "dev, both",
+        facts["weights"],
+        f"{facts['examples']:,}",
+        f"{facts['majority']:.1f}",
+        f"{facts['standard_error']:.1f}",
+        " ".join(str(len(found.sample.scores)) if found else NONE for found in there),
     )
-    return figure
-
-
-def _label(table: Ablation, system: str) -> str:
-    seeds = min(
-        result.estimate.seeds for (name, _), result in table.results.items() if name == system
-    )
-    return system_title(system) + alone(seeds)
-
-
-def _estimate(table: Ablation, system: str, title: str) -> Estimate | None:
-    result = table.results.get((system, title))
-    return result.estimate if result else None
-
-
-def _published(table: Ablation, system: str, title: str) -> float | None:
-    row = paper_row(system)
-    if row is None:
-        return None
-    if title == AVERAGE:
-        return paper_average(row, table.averaged)
-    return TABLE5.score(row, title) if title in AVERAGED else None

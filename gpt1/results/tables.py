@@ -1,25 +1,28 @@
-"""Ours beside the paper's: caption, rows and notes of one table as plain words, for every format to
-print.
-"""
+"""Tables 2 to 4, ours beside the paper's: as words, and as records, one flat row a number."""
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params
-from gpt1.results import document
+from gpt1.results.answers import read_answers
 from gpt1.results.bootstrap import COVERAGE, Estimate
-from gpt1.results.document import Block, Bullets, Grid, Heading
-from gpt1.results.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, notes
-from gpt1.results.paper import CORPUS, GLUE, MODEL_SIZE, PRETRAINING, Table
-from gpt1.results.scores import Cell, GlueMean
-from gpt1.results.words import NONE, alone, counted, large, number, signed, spread
-from gpt1.sources.table import is_made_up
+from gpt1.results.captions import caption_facts
+from gpt1.results.document import NONE, Grid, number, seeds_note, signed, spread
+from gpt1.results.formats import (
+    ReportContent,
+    TablePage,
+    estimate_record,
+    latex,
+    rounded,
+    score_record,
+)
+from gpt1.results.glue import GlueMean, glue_cells, our_glue_mean
+from gpt1.results.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, table_notes
+from gpt1.results.paper import GLUE, Table
+from gpt1.results.records import Record
+from gpt1.results.score_pictures import draw_cells
+from gpt1.results.scores import Cell, scored_splits, table_cells
 from gpt1.tasks.table import TASKS
 
 DETAILS = (
@@ -35,192 +38,78 @@ DETAILS = (
     "best evaluation",
     "ours less the paper's",
 )
+CSV_COLUMNS = (
+    "table row system source column task metric score low high sd best median seeds scores"
+    " difference compared_with split weights examples standard_error majority at_chance"
+    " flagged_seeds one_class_seeds best_evaluation reason profile corpus caption"
+)
 
 
-@dataclass(frozen=True)
-class Page:
-    """A table ready to print: facts for the caption, a header, rows (system first), a legend of
-    their signs, further tables, notes.
-    """
-
-    name: str
-    heading: str
-    facts: tuple[tuple[str, str], ...]
-    header: tuple[str, ...]
-    paper_rows: tuple[tuple[str, ...], ...]
-    our_rows: tuple[tuple[str, ...], ...]  # the first stands out
-    legend: tuple[str, ...]
-    more: tuple[Grid, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def document(self) -> list[Block]:
-        """The page in the order in which it is read, our first row in bold."""
-        first, *others = self.our_rows
-        bold = tuple(f"**{value}**" if value != NONE else value for value in first)
-        return [
-            Heading(1, self.heading),
-            document.facts(self.facts),
-            Grid(self.header, (*self.paper_rows, bold, *others)),
-            Bullets(self.legend),
-            *self.more,
-            Bullets(self.notes),
-        ]
-
-
-def page(params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None) -> Page:
-    """Lay out a table. `glue` is for Table 4, None elsewhere or where no GLUE task is there. Raises
-    UserError (see `facts`).
-    """
-    first = [cell for cell in cells if cell.first]
-    more = [cell for cell in first if cell.title not in table.columns]
-    part = glue is not None and not glue.complete
-    titles = (
-        *table.columns,
-        *((f"GLUE {len(glue.tasks)} of 9",) if glue and part else ()),
-        *(cell.title for cell in more),
-    )
-    cell_of = {cell.title: cell for cell in first}
-    metrics = {cell.metric for cell in first} if table.name == "table4" else set()
-    header = (
-        "",
-        *(
-            (
-                f"{title} ({METRIC_WORDS[cell_of[title].metric]})"
-                if metrics and title in cell_of
-                else title
-            )
-            for title in titles
-        ),
-    )
-
-    def paper_row(system: str, scores: Sequence[float | None]) -> tuple[str, ...]:
-        given = dict(zip(table.columns, scores, strict=True))
-        return (system, *(_score(given.get(title)) for title in titles))
-
-    model_row = paper_row(f"{table.model.system} (the paper)", table.model.scores)
-    if glue and part:
-        model_row = tuple(
-            f"{glue.published:.1f}" if "of 9" in title else value
-            for title, value in zip(header, model_row, strict=True)
+def table_report(params: Params, table: Table) -> ReportContent:
+    """Table 2, 3 or 4, every task scored. Raises UserError where a result is missing or broken."""
+    cells = table_cells(params, table.name)
+    glue = our_glue_mean(glue_cells(params, cells)) if table.name == "table4" else None
+    page = table_page(params, table, cells, glue)
+    records = table_records(params, table, cells, glue, page.caption)
+    scored = (
+        scored
+        for task in tasks_of(params, table)
+        for scored in scored_splits(
+            [column for column in TASKS[task].columns if column.table == table.name],
+            [read_answers(params, task)],
         )
-    tasks = tasks_of(params, table)
-    our_rows = _our_rows(params, titles, cell_of, glue)
-    kept = DETAILS if any(cell.difference is not None for cell in cells) else DETAILS[:-1]
-    return Page(
+    )
+    return ReportContent(
+        table.name,
+        page.document,
+        table_metrics(cells, glue),
+        {table.name: (CSV_COLUMNS, records)},
+        {table.name: lambda: draw_cells(f"{table.title} ({params.profile})", cells)},
+        records,
+        scored,
+        latex(page),
+        for_print=False,
+    )
+
+
+def table_page(
+    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None
+) -> TablePage:
+    """Lay out a table. `glue` is for Table 4, None elsewhere or where no GLUE task is there. Raises
+    UserError (see `caption_facts`).
+    """
+    first = {cell.title: cell for cell in cells if cell.first}
+    part = f"GLUE {len(glue.tasks)} of 9" if glue and not glue.complete else ""
+    further = [title for title in first if title not in table.columns]
+    titles = (*table.columns, *filter(None, [part]), *further)
+
+    def head(title: str) -> str:
+        named = table.name == "table4" and title in first
+        return f"{title} ({METRIC_WORDS[first[title].metric]})" if named else title
+
+    def paper_row(system: str, scores: Sequence[float | None], **more: float) -> tuple[str, ...]:
+        given = dict(zip(table.columns, scores, strict=True)) | more
+        there = [given.get(title) for title in titles]
+        return (system, *(NONE if score is None else number(score) for score in there))
+
+    more = {part: glue.published} if glue and part else {}
+    our_rows = _our_rows(params, titles, first, glue)
+    details = [_details(cell) for cell in cells if cell.measured]
+    kept = len(DETAILS) - all(cell.difference is None for cell in cells)
+    return TablePage(
         name=table.name,
         heading=f"Table {table.name[-1]} of the paper: {table.title.lower()}",
-        facts=facts(params, tasks, table.measured),
-        header=header,
-        paper_rows=(*(paper_row(row.system, row.scores) for row in table.others), model_row),
+        facts=caption_facts(params, tasks_of(params, table), table.measured),
+        header=("", *map(head, titles)),
+        paper_rows=(
+            *(paper_row(row.system, row.scores) for row in table.others),
+            paper_row(f"{table.model.system} (the paper)", table.model.scores, **more),
+        ),
         our_rows=our_rows,
         legend=legend(our_rows),
-        more=(
-            (Grid(kept, details),)
-            if (details := tuple(_detail(cell)[: len(kept)] for cell in cells if cell.measured))
-            else ()
-        ),
-        notes=tuple(notes(params, table, cells, glue)),
+        more=(Grid(DETAILS[:kept], tuple(row[:kept] for row in details)),) if details else (),
+        notes=tuple(table_notes(params, table, cells, glue)),
     )
-
-
-def facts(params: Params, tasks: Sequence[str], measured: str) -> tuple[tuple[str, str], ...]:
-    """What a reader must know before reading a number of these tasks, ours and the paper's;
-    `measured` says on what data those were.
-
-    Raises UserError where its files are missing or broken.
-    """
-    train = _read(stage_folder("shard", "index.json"), "shard", ("splits", "train"))
-    pretrained = _read(
-        stage_folder("pretrain", "transformer", "summary.json"), "pretrain@transformer", ()
-    )
-    books, documents = (
-        sum("documents" not in book for book in train.get("books", ())),
-        int(train.get("documents", 0)),
-    )
-    held = " and ".join(
-        counted(count, word) for count, word in ((books, "book"), (documents, "document")) if count
-    )
-    model = params.model
-    seeds = sorted({len(finetune_recipe(params, task).seeds) for task in tasks})
-    try:
-        updates = pretrained["updates"]
-        trained = (
-            f"{counted(updates, 'update')}, {large(pretrained['tokens'])} tokens"
-            if updates
-            else "none here, imported weights"
-        )
-        return (
-            ("Profile", f"{params.profile}; not the paper's run unless every line below agrees"),
-            (
-                "Corpus",
-                (
-                    f"{params.clean.corpus_name}: {held}, {large(train['words'])} words,"
-                    f" {large(train['tokens'])} tokens"
-                    f" {'to train on' if updates else 'beside the held-out ones'} (the paper:"
-                    f" {CORPUS})"
-                ),
-            ),
-            (
-                "Model",
-                (
-                    f"{counted(model.layers, 'layer')} of width {model.width},"
-                    f" {large(pretrained['parameters']['total'])} parameters (the paper:"
-                    f" {MODEL_SIZE})"
-                ),
-            ),
-            (
-                "Pre-training",
-                (
-                    f"{trained}; held-out perplexity {pretrained['heldout_perplexity']:.1f} a"
-                    f" token, {pretrained['heldout_word_perplexity']:.1f} a word (the paper:"
-                    f" {PRETRAINING})"
-                ),
-            ),
-            (
-                "Fine-tuning",
-                (
-                    f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task;"
-                    f" {_subsets(params, tasks)}"
-                ),
-            ),
-            *(
-                (
-                    (
-                        "Tasks",
-                        (
-                            f"{', '.join(invented)}: made up, in the official file formats; no"
-                            " score on them compares with the paper's"
-                        ),
-                    ),
-                )
-                if (invented := made_up(params, tasks))
-                else ()
-            ),
-            ("Beside it", f"the paper's numbers: {measured}"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            "data/shard/index.json or data/pretrain/transformer/summary.json: expected numbers for"
-            f" the caption, found something else ({error}); run dvc repro -f pretrain@transformer"
-        ) from None
-
-
-def made_up(params: Params, tasks: Sequence[str]) -> list[str]:
-    """The titles of those tasks that come from a made-up world."""
-    return [TASKS[name].title for name in tasks if is_made_up(params.sources[name].folder)]
-
-
-def _read(path: Path, stage: str, within: tuple[str, ...]) -> Any:
-    try:
-        value = read_json(path)
-        for key in within:
-            value = value[key]
-        return value
-    except FileNotFoundError:
-        raise UserError(f"{path} is not there; run dvc repro {stage}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} cannot be read ({error}); run dvc repro -f {stage}") from None
 
 
 def tasks_of(params: Params, table: Table) -> list[str]:
@@ -234,68 +123,120 @@ def tasks_of(params: Params, table: Table) -> list[str]:
     ]
 
 
-def _subsets(params: Params, tasks: Sequence[str]) -> str:
-    """Which of these tasks are tried on a part of their rows."""
-    parts = []
-    for name in tasks:
-        task = params.tasks[name]
-        limits = [
-            f"{large(rows)} {word}"
-            for rows, word in ((task.train_rows, "to train"), (task.eval_rows, "to evaluate"))
-            if rows
-        ]
-        if limits:
-            parts.append(f"{TASKS[name].title} {' and '.join(limits)}")
-    return f"at most these rows: {'; '.join(parts)}" if parts else "all rows of every task"
+def table_records(
+    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None, caption: str
+) -> list[Record]:
+    """Every cell of the paper's rows and of ours (these with the caption) as one flat record; what
+    does not apply is left out.
+    """
+    metric = {cell.title: cell.metric for cell in cells if cell.first} | {GLUE: "mean"}
+    records: list[Record] = [
+        {
+            "row": "paper's model" if row is table.model else "paper",
+            "system": row.system,
+            "source": row.source,
+            "column": title,
+            "metric": metric[title],
+            "score": value,
+        }
+        for row in (*table.others, table.model)
+        for title, value in zip(table.columns, row.scores, strict=True)
+        if value is not None
+    ]
+    ours = {
+        "row": "ours",
+        "system": "this run",
+        "profile": params.profile,
+        "corpus": params.clean.corpus_name,
+        "caption": caption,
+    }
+    records += [
+        ours
+        | {
+            "column": cell.title,
+            "task": cell.task,
+            "metric": cell.metric,
+            "compared_with": cell.compared,
+        }
+        | (cell_record(cell) or {"reason": "left out"})
+        for cell in cells
+    ]
+    if glue:
+        rest = f"mean over the {len(glue.tasks)} tasks that are there"
+        records.append(
+            ours
+            | {
+                "column": GLUE if glue.complete else rest,
+                "task": " ".join(glue.tasks),
+                "metric": "mean",
+                "sd": glue.deviation,
+                "difference": glue.difference,
+                "compared_with": glue.published if glue.compares else None,
+            }
+            | estimate_record(glue.estimate)
+            | {"score": glue.mean}
+        )
+    return [{"table": table.name} | record for record in records]
+
+
+def cell_record(cell: Cell) -> Record:
+    """Every fact of a cell by name; none of a task that was left out."""
+    measured = cell.measured
+    if measured is None:
+        return {}
+    selected = measured.selected.values()
+    return score_record([measured], measured.scores, cell.estimate) | {
+        "best": measured.best,
+        "median": measured.median,
+        "difference": cell.difference,
+        "best_evaluation": statistics.fmean(selected) if selected else None,
+    }
+
+
+def table_metrics(cells: Sequence[Cell], glue: GlueMean | None) -> dict[str, Any]:
+    """Our numbers for `dvc metrics`: {"snli": {"mean": …}}; nothing that is not a number."""
+    columns = {
+        cell.key: rounded(cell_record(cell), score="mean") for cell in cells if cell.measured
+    }
+    if glue:
+        interval = estimate_record(glue.estimate) | {"seeds": None}
+        columns["glue" if glue.complete else "glue_tasks_there"] = rounded(
+            interval
+            | {"score": glue.mean, "tasks": len(glue.tasks), "difference": glue.difference},
+            score="mean",
+        )
+    return columns
 
 
 def _our_rows(
-    params: Params,
-    titles: Sequence[str],
-    cell_of: dict[str, Cell],
-    glue: GlueMean | None,
+    params: Params, titles: Sequence[str], cells: Mapping[str, Cell], glue: GlueMean | None
 ) -> tuple[tuple[str, ...], ...]:
     """Mean ± deviation with marks; its interval; the best seed; where the tasks are the paper's,
-    the difference from its model.
+    the difference from its model; the split.
     """
-    means, intervals, bests, differences, splits = (
-        [f"this run ({params.profile})"],
-        [f"{COVERAGE:.0%} interval"],
-        ["best seed"],
-        ["ours less the paper's"],
-        ["split"],
-    )
-    for title in titles:
-        cell = cell_of.get(title)
-        if title.startswith(GLUE):
-            there = glue if glue and (glue.complete or title != GLUE) else None
-            means.append(
-                spread(there.mean, there.deviation) + (CHANCE if there.flagged else "")
-                if there
-                else NONE
-            )
-            intervals.append(between(there.estimate) if there else NONE)
-            bests.append(NONE)
-            differences.append(_difference(there.difference) if there else NONE)
-            splits.append(NONE)
-        elif cell and cell.measured:
-            measured = cell.measured
-            means.append(spread(measured.mean, measured.deviation) + marks(measured))
-            intervals.append(between(cell.estimate))
-            bests.append(number(measured.best))
-            differences.append(
-                _difference(cell.difference)
-                + (COMPARED if cell.compared not in (None, cell.published) else "")
-            )
-            splits.append(measured.split.replace("_mismatched", ""))
-        else:
-            for row in (means, intervals, bests, differences, splits):
-                row.append(NONE)
+
+    def column(title: str) -> tuple[str, str, str, str, str]:
+        cell = cells.get(title)
+        if title.startswith(GLUE) and glue and (glue.complete or title != GLUE):
+            mean = spread(glue.mean, glue.deviation) + (CHANCE if glue.flagged else "")
+            return mean, between(glue.estimate), NONE, _difference(glue.difference), NONE
+        if cell is None or cell.measured is None:
+            return NONE, NONE, NONE, NONE, NONE
+        measured = cell.measured
+        drawn_anew = cell.compared not in (None, cell.published)
+        return (
+            spread(measured.mean, measured.deviation) + marks(measured),
+            between(cell.estimate),
+            number(measured.best),
+            _difference(cell.difference) + (COMPARED if drawn_anew else ""),
+            measured.split.replace("_mismatched", ""),
+        )
+
+    names = (f"this run ({params.profile})", f"{COVERAGE:.0%} interval", "best seed")
+    columns = ((*names, DETAILS[-1], "split"), *map(column, titles))
+    means, intervals, bests, differences, splits = zip(*columns, strict=True)
     compares = any(value != NONE for value in differences[1:])
-    return tuple(
-        tuple(row)
-        for row in (means, intervals, bests, *([differences] if compares else []), splits)
-    )
+    return (means, intervals, bests, *([differences] if compares else []), splits)
 
 
 def _difference(value: float | None) -> str:
@@ -306,13 +247,13 @@ def between(estimate: Estimate | None) -> str:
     """An interval in the tables' form, with a word where it is of one seed: [4.0, 5.5]."""
     if estimate is None:
         return NONE
-    return f"[{', '.join(map(number, estimate.interval))}]{alone(estimate.seeds)}"
+    return f"[{', '.join(map(number, estimate.interval))}]{seeds_note(estimate.seeds)}"
 
 
-def _detail(cell: Cell) -> tuple[str, ...]:
-    measured = cell.measured
+def _details(cell: Cell) -> tuple[str, ...]:
+    measured, facts = cell.measured, cell_record(cell)
     assert measured is not None
-    selected = number(statistics.fmean(measured.selected.values())) if measured.selected else NONE
+    selected = facts["best_evaluation"]
     return (
         cell.title,
         METRIC_WORDS[cell.metric],
@@ -323,10 +264,6 @@ def _detail(cell: Cell) -> tuple[str, ...]:
         number(measured.median),
         f"{measured.standard_error:.1f}",
         f"{measured.majority:.1f}",
-        selected,
+        NONE if selected is None else number(selected),
         _difference(cell.difference),
     )
-
-
-def _score(value: float | None) -> str:
-    return NONE if value is None else number(value)

@@ -39,15 +39,13 @@ LABELLED, NAMED = (
     0.09,
     0.22,
 )  # shares of the longest bar from which a component has room for its number, and for its name
-PERPLEXITIES, MOST_PERPLEXITIES = (
-    tuple(digit * 10**power for power in range(7) for digit in (1, 2, 5)),
-    8,
-)
+PERPLEXITIES = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+MOST_PERPLEXITIES = 8
 RAW = 0.28
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateSchedule:
     """A schedule of the learning rate: the highest rate, its name, and which share of all updates
     warms it up.
     """
@@ -62,7 +60,9 @@ class Rates:
         return [self.peak * schedule(self.name, update, of, self.warmup) for update in updates]
 
 
-def learning_rates(pretraining: Rates, updates: int, finetuning: Sequence[Rates]) -> "Figure":
+def learning_rates(
+    pretraining: RateSchedule, updates: int, finetuning: Sequence[RateSchedule]
+) -> "Figure":
     """Pre-training's rate by update, fine-tuning's by the share of updates done; beside each its
     warm-up, too short to be seen there.
     """
@@ -99,7 +99,7 @@ def learning_rates(pretraining: Rates, updates: int, finetuning: Sequence[Rates]
 def _schedule(
     whole: "Axes",
     start: "Axes",
-    rates: Sequence[Rates],
+    rates: Sequence[RateSchedule],
     of: int,
     scale: Callable[[int], float],
     xlabel: str,
@@ -122,7 +122,7 @@ def _schedule(
                 linewidth=1.5,
                 label=f"{one.label}: {one.name}",
             )
-        drawing.plain(axes)
+        drawing.bare_axes(axes)
         axes.set(
             ylim=(0, 1.06 * max(one.peak for one in rates)),
             xlabel=xlabel if axes is whole else "warm-up",
@@ -151,38 +151,25 @@ def pretraining_curves(trained: Sequence[Trained], clipped_at: float) -> "Figure
     figure = Figure(figsize=CURVES_SIZE, layout="constrained")
     losses, norms = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.25))
     for one in trained:
-        colour, dashes = drawing.NETWORK_COLOURS[one.network], drawing.NETWORK_DASHES[one.network]
-        drawn, marked, title = (
-            thinned(one.at, DRAWN),
-            thinned(one.heldout_at, MARKED),
-            drawing.NETWORK_TITLES[one.network],
-        )
-        at = one.at[drawn]
-        losses.plot(at, one.loss[drawn], color=colour, linewidth=0.5, alpha=RAW)
-        losses.plot(
-            at,
-            smoothed(one.at, one.loss, at),
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.4,
-            label=f"{title}, training",
-        )
+        style = {
+            "color": drawing.NETWORK_COLOURS[one.network],
+            "linestyle": drawing.NETWORK_DASHES[one.network],
+            "linewidth": 1.4,
+        }
+        title, at = drawing.NETWORK_TITLES[one.network], one.at[thinned(one.at, DRAWN)]
+        for axes, values in ((losses, one.loss), (norms, one.gradient_norm)):
+            raw = {"linestyle": "-", "linewidth": 0.5, "alpha": RAW}
+            axes.plot(at, values[np.isin(one.at, at)], **style | raw)
+            axes.plot(at, smoothed(one.at, values, at), **style, label=f"{title}, training")
+        marked = thinned(one.heldout_at, MARKED)
         losses.plot(
             one.heldout_at[marked],
             one.heldout_loss[marked],
             "o" if one.network == "transformer" else "s",
-            color=colour,
+            color=style["color"],
             markersize=4,
             markerfacecolor="white",
             label=f"{title}, held out",
-        )
-        norms.plot(at, one.gradient_norm[drawn], color=colour, linewidth=0.5, alpha=RAW)
-        norms.plot(
-            at,
-            smoothed(one.at, one.gradient_norm, at),
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.2,
         )
     norms.axhline(clipped_at, color=drawing.GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     norms.annotate(
@@ -201,7 +188,7 @@ def pretraining_curves(trained: Sequence[Trained], clipped_at: float) -> "Figure
     norms.yaxis.set_major_formatter("{x:g}")
     norms.yaxis.set_minor_locator(NullLocator())
     for axes in (losses, norms):
-        drawing.plain(axes)
+        drawing.bare_axes(axes)
     ratio = trained[0].tokens_an_update
     top = losses.secondary_xaxis(
         "top", functions=(lambda update: update * ratio, lambda tokens: tokens / ratio)
@@ -244,7 +231,7 @@ def parameters(counts: Mapping[str, Mapping[str, int]]) -> "Figure":
         else (1, "parameters")
     )
     axes = figure.add_subplot(xlabel=word, xlim=(0, 1.13 * longest / unit))
-    drawing.plain(axes)
+    drawing.bare_axes(axes)
     axes.grid(visible=False, axis="y")
     named = set()
     for place, parts in enumerate(counts.values()):

@@ -12,6 +12,16 @@ from gpt1.results.bootstrap import COVERAGE, Estimate
 
 CONFIRMED, NOT_CONFIRMED, UNDECIDED = "confirmed", "not confirmed", "undecided at this size"
 DOES_NOT_COMPARE, NOT_MEASURED = "does not compare", "not measured"
+POINTS, RANKS = "points", "rank correlation"  # what a claim's number counts
+SCALED = "points of relative performance"  # x 100: 0 is random, 100 the state of the art
+SQUARED = "squared points of relative performance"
+FORMS = {  # whatever else is counted, in whole numbers
+    POINTS: "+.1f",
+    SCALED: "+.1f",
+    SQUARED: "+.1f",
+    RANKS: "+.2f",
+}
+MADE_UP = "§"  # behind a statement on made-up tasks
 RANKED_BY_CHANCE = 0.05  # one-sided
 RULE = (
     f"A claim of a direction is {CONFIRMED} where the {COVERAGE:.0%} interval lies wholly on the"

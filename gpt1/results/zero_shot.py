@@ -11,7 +11,7 @@ from typing import Any
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.schema import Params
-from gpt1.results.paper import ZERO_SHOT, ZeroShot
+from gpt1.results.paper import ZERO_SHOT, ZeroShotScale
 from gpt1.results.training import networks
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.metrics import score, standard_error
@@ -43,19 +43,19 @@ class Behaviour:
     points: tuple[Point, ...]
 
     @property
-    def scale(self) -> ZeroShot:
+    def scale(self) -> ZeroShotScale:
         """The paper's constants of this set."""
         return ZERO_SHOT[self.set]
 
 
-def normalised(value: float, scale: ZeroShot) -> float:
+def normalised(value: float, scale: ZeroShotScale) -> float:
     """Relative task performance of a score x 100: 0 for random, 1 for the state of the art (Figure
     2, right).
     """
     return (value - scale.random) / (scale.state_of_the_art - scale.random)
 
 
-def normalised_error(error: float, scale: ZeroShot) -> float:
+def normalised_error(error: float, scale: ZeroShotScale) -> float:
     """A standard error x 100 on that scale."""
     return error / (scale.state_of_the_art - scale.random)
 

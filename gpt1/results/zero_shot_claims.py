@@ -10,16 +10,24 @@ import numpy as np
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, stage_folder
 from gpt1.params.schema import Params
-from gpt1.results.bootstrap import Array, Estimate, Floats, Part, Sample, mean_of, resample
-from gpt1.results.claims import LEAST_RANKED, POINTS, RANKS, rank_correlation
-from gpt1.results.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShot
+from gpt1.results.bootstrap import Array, Estimate, Floats, Resample, ScoredRows, mean_of, resample
+from gpt1.results.claims import LEAST_RANKED, rank_correlation
+from gpt1.results.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShotScale
 from gpt1.results.training import networks
-from gpt1.results.verdict import Claim, not_measured, order_verdict, together, verdict
+from gpt1.results.verdict import (
+    POINTS,
+    RANKS,
+    SCALED,
+    SQUARED,
+    Claim,
+    not_measured,
+    order_verdict,
+    together,
+    verdict,
+)
 from gpt1.results.zero_shot import Behaviour, behaviours
 
 WHERE = "Figure 2 right, section 5"
-SCALED = "points of relative performance"  # x 100: 0 is random, 100 the state of the art
-SQUARED = "squared points of relative performance"
 TRANSFORMER, LSTM = "transformer", "lstm"
 ONE_PRETRAINING = 1  # seed: its snapshots are no further ones
 
@@ -31,10 +39,10 @@ class Followed:
     set: str
     examples: int
     made_up: bool
-    networks: Mapping[str, Sample]
+    networks: Mapping[str, Resample]
 
     @property
-    def scale(self) -> ZeroShot:
+    def scale(self) -> ZeroShotScale:
         """The paper's constants of this set."""
         return ZERO_SHOT[self.set]
 
@@ -97,7 +105,7 @@ def _resampled(name: str, found: Mapping[str, Behaviour]) -> Followed:
         }
     assert labels is not None
     return Followed(
-        name, len(labels), first.made_up, resample(name, [Part(first.metric, labels, given)])
+        name, len(labels), first.made_up, resample(name, [ScoredRows(first.metric, labels, given)])
     )
 
 
@@ -273,7 +281,7 @@ def unsteadiness(at: Floats, values_nr: Floats) -> Floats:
     return np.asarray((residuals_mr**2 / (left_m**2 + right_m**2 + 1)).mean(axis=0))
 
 
-def _relative(one: Followed, sample: Sample, updates: Sequence[int]) -> Floats:
+def _relative(one: Followed, sample: Resample, updates: Sequence[int]) -> Floats:
     """Relative performance x 100 at updates, [updates, 1 + replicates]: the first of a row is that
     on the examples as they are.
     """

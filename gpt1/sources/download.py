@@ -82,7 +82,7 @@ def from_any(source: str, remote: Remote, partial: Partial, terms: Terms) -> str
             if number + 1 < len(remote.addresses):
                 terms.tell(f"{faults[-1]}; trying the next address")
             continue
-        sync(partial.path)
+        sync_file(partial.path)
         record(terms.cache, source, remote, partial.path, address)
         partial.path.replace(partial.path.with_name(remote.name))
         partial.drop()

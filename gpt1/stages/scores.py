@@ -4,7 +4,7 @@ plots` show.
 
 from gpt1.base.files import stage_folder, writing_folder
 from gpt1.params.schema import read_params
-from gpt1.results.page.headline import write
+from gpt1.results.page.headline import write_headline
 
 
 def main() -> None:
@@ -14,6 +14,6 @@ def main() -> None:
         writing_folder(stage_folder("report", "scores")) as scores,
         writing_folder(stage_folder("report", "plots")) as plots,
     ):
-        found = write(params, scores, plots)
+        found = write_headline(params, scores, plots)
     for name, numbers in found.items():
         print(f"{name}: {', '.join(f'{key} {number:g}' for key, number in numbers.items())}")

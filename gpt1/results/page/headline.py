@@ -9,7 +9,7 @@ from typing import Any
 from gpt1.base.files import write_json
 from gpt1.params.schema import Params
 from gpt1.results.formats import as_csv
-from gpt1.results.page.comparison import FULL
+from gpt1.results.page.sheets import FULL
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
 from gpt1.results.training import Trained, networks, read_training, smoothed, thinned
@@ -86,7 +86,7 @@ def curves(trained: Iterable[Trained], heldout: bool) -> list[dict[str, Any]]:
     return [rows[update] for update in sorted(rows)]
 
 
-def write(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
+def write_headline(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
     """Fill both folders; returns the numbers. Raises UserError where a pre-training is missing."""
     trained = (
         [read_training(network) for network in networks(params)]

@@ -15,16 +15,16 @@ from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.params.schema import Params, read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import expand
+from gpt1.pipeline.plan.table import number
 from gpt1.pipeline.reasons import changed_parameters
+from gpt1.results.captions import caption_facts, made_up
 from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
-from gpt1.results.page import claims, comparison, contamination, cost, found, provenance, samples
-from gpt1.results.page.cells import Sheet
-from gpt1.results.page.html import html
-from gpt1.results.page.pictures import figure
+from gpt1.results.page import findings, provenance
+from gpt1.results.page.html import figure, html
+from gpt1.results.page.sheets import Sheet, SheetCell, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
-from gpt1.results.tables import facts, made_up
 from gpt1.sources.table import is_made_up
 
 INDEX = stage_folder("report", "index.html")
@@ -48,6 +48,14 @@ PICTURES = {  # by file, what is seen
     ),
     "parameters.svg": "Parameters by component, a bar a network; numbers in the table.",
 }
+SAMPLE_TITLES = {
+    "bleu": "BLEU",
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "meteor": "METEOR",
+    "meteor_exact_stem": "METEOR, exact and stem",
+}
 METRICS = (
     "acc: accuracy; F1: of the class 1; mc: Matthews correlation; pc, sc: Pearson's and Spearman's"
     " correlation"
@@ -61,7 +69,7 @@ TABLE5_PICTURE = (
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportSection:
     """A report on the page: its own tables, a picture, its whole text; `missing` says what to run
     where it is not there.
     """
@@ -119,120 +127,98 @@ def rendered(told: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals |= {"cell": SheetCell, "amount": number}
     style = Markup((here / "page.css").read_text(encoding="utf-8"))  # our own
     return environment.get_template("page.html.j2").render(told, style=style)
 
 
 def gathered(params: Params, price: float | None) -> dict[str, Any]:
     """Everything on the page, from the files under data/."""
-    tables = {name: read_records(name) for name in (*TABLES, TABLE5.name)}
-    verdicts = read_records("claims")
-    invented = made_up(params, list(params.tasks))
-    columns = comparison.invented_titles(params)
-    intervals = f"{INTERVALS.removeprefix('[low, high]: ')} {FEW_SEEDS}"
+    records = {name: read_records(name) for name in (*TABLES, TABLE5.name, "claims")}
+    invented, columns = made_up(params, list(params.tasks)), invented_titles(params)
     values = read_yaml(provenance.PARAMS)
     stages = expand(values)
-    taken = cost.stages_taken(stages)
+    taken = provenance.stages_taken(stages)
     missing = [one.name for one in taken if not one.there]
-    plan = cost.last_plan(params.profile)
-    code = provenance.code_facts()
-    shown = [
+    plan, code = provenance.last_plan(params.profile), provenance.code_facts()
+    tables = [
         part_of(
             name,
             table.title,
-            (
-                comparison.comparison(
-                    tables[name], columns, f"Table {name[-1]}, ours beside the paper's"
-                ),
-            ),
+            comparison(records[name], columns, f"Table {name[-1]}, ours beside the paper's"),
         )
         for name, table in TABLES.items()
     ]
-    shown.append(
-        part_of(TABLE5.name, TABLE5.title, _ablations(tables[TABLE5.name], columns), TABLE5_PICTURE)
-    )
+    tables.append(_ablations(records[TABLE5.name], columns))
+    claims = findings.claims_sheet(records["claims"], "Every claim with its verdict")
     others = {
-        name: part_of(name, title, sheets, picture)
-        for name, title, sheets, picture in (
-            (
-                "claims",
-                "Claims of the paper",
-                (claims.claims(verdicts, "Every claim with its verdict"),),
-                CLAIMS_PICTURE,
-            ),
-            ("figure2", "Figure 2", (), ""),
-            ("curves", "Training", (), ""),
-        )
+        "claims": part_of("claims", "Claims of the paper", claims, picture=CLAIMS_PICTURE),
+        "figure2": part_of("figure2", "Figure 2"),
+        "curves": part_of("curves", "Training"),
     }
-    trained = {
-        path.parent.name: read_json(path)
-        for path in stage_folder("pretrain").glob("*/summary.json")
-    }
-    generated = read_json(SAMPLES) if SAMPLES.is_file() else None
-    shared = read_json(CONTAMINATION) if CONTAMINATION.is_file() else None
+    summaries = stage_folder("pretrain").glob("*/summary.json")
+    trained = {path.parent.name: read_json(path) for path in summaries}
+    samples, contamination = (
+        read_json(path) if path.is_file() else None for path in (SAMPLES, CONTAMINATION)
+    )
+    sentences = (
+        findings.claims_sentence(records["claims"]),
+        findings.training_sentence(trained),
+        *(
+            findings.table_sentence(int(name[-1]), records[name], sorted(columns))
+            for name in TABLES
+        ),
+        *findings.ablation_sentences(records[TABLE5.name], bool(invented)),
+    )
+    all_made_up = invented and len(invented) == len(params.tasks)
     return {
         "profile": params.profile,
         "changed": list(map(str, changed_parameters(stages, values))),
         "made_up": bool(invented),
-        "all_made_up": (
-            bool(invented)
-            and len(invented) == len(params.tasks)
-            and is_made_up(params.sources["books"].folder)
-        ),
-        "found": [
-            sentence
-            for sentence in (
-                found.claims_sentence(verdicts),
-                found.training_sentence(trained),
-                *(
-                    found.table_sentence(int(name[-1]), tables[name], sorted(columns))
-                    for name in TABLES
-                ),
-                *found.ablation_sentences(tables[TABLE5.name], bool(invented)),
-            )
-            if sentence
-        ],
+        "all_made_up": all_made_up and is_made_up(params.sources["books"].folder),
+        "found": list(filter(None, sentences)),
         "facts": _facts(params),
-        "intervals": intervals,
+        "intervals": f"{INTERVALS.removeprefix('[low, high]: ')} {FEW_SEEDS}",
         "metrics": METRICS,
-        "tables": shown,
+        "tables": tables,
         "others": others,
-        "samples": generated,
-        "sample_scores": samples.scores(generated) if generated else None,
-        "perplexity": samples.perplexity(generated or {}, trained),
-        "contamination": (
-            (
-                contamination.told(shared),
-                contamination.shares(shared),
-                contamination.worst(shared),
-            )
-            if shared
-            else None
-        ),
-        "left_out": found.left_out(
-            {part.label: part.left_out for part in (*shown, *others.values())}, verdicts, missing
+        "trained": trained,
+        "samples": samples,
+        "sample_titles": sample_titles(samples or {}),
+        "contamination": contamination,
+        "left_out": findings.left_out(
+            {part.label: part.left_out for part in (*tables, *others.values())},
+            records["claims"],
+            missing,
         ),
         "stages_missing": missing,
         "stages": len(taken),
-        "time": cost.by_stage(taken, plan, "Time by stage"),
-        "totals": cost.totals(taken, plan, price),
-        "sources": (told := provenance.sources()),
-        "data": provenance.data_sheet(told, "Data, licences and checksums"),
+        "time": provenance.by_stage(taken, plan, "Time by stage"),
+        "totals": provenance.totals(taken, plan, price),
+        "sources": provenance.sources(),
         "code": code,
         "commands": provenance.commands(dict(code)["Commit"]),
         "params": provenance.PARAMS.read_text(encoding="utf-8"),
     }
 
 
-def part_of(name: str, title: str, sheets: tuple[Sheet, ...], picture: str = "") -> Part:
+def sample_titles(samples: Mapping[str, Any]) -> dict[str, str]:
+    """The scores of generated text that are there, by name, with their titles."""
+    names = [name for row in samples.get("scores", {}).values() for name in row]
+    return {name: SAMPLE_TITLES[name] for name in SAMPLE_TITLES if name in names} | {
+        name: SAMPLE_TITLES.get(name, name) for name in names
+    }
+
+
+def part_of(name: str, title: str, *sheets: Sheet, picture: str = "") -> ReportSection:
     """A report by the name of its folder; only words on how to get it where the folder is not
     there.
     """
     folder = stage_folder("report", name)
     if not (folder / DOCUMENT).is_file():
-        return Part(name, title, missing=f"gpt1 run {name}")
+        return ReportSection(name, title, missing=f"gpt1 run {name}")
     document = read_document(folder)
-    return Part(
+    return ReportSection(
         name,
         title,
         sheets,
@@ -242,19 +228,19 @@ def part_of(name: str, title: str, sheets: tuple[Sheet, ...], picture: str = "")
     )
 
 
-def _ablations(records: list[Record], invented: set[str]) -> tuple[Sheet, ...]:
-    losses = comparison.ablation_losses(
-        records, invented, "Table 5, what the whole model has over each variant, in points"
-    )
-    return (
-        comparison.ablation_scores(records, invented, "Table 5, scores with intervals"),
-        *([losses] if losses else []),
-    )
+def _ablations(records: list[Record], invented: set[str]) -> ReportSection:
+    lost = "Table 5, what the whole model has over each variant, in points"
+    losses = ablation_sheet(records, invented, lost, losses=True)
+    scores = ablation_sheet(records, invented, "Table 5, scores with intervals", losses=False)
+    sheets = [scores, losses] if len(losses.header) > 1 else [scores]
+    return part_of(TABLE5.name, TABLE5.title, *sheets, picture=TABLE5_PICTURE)
 
 
 def _facts(params: Params) -> list[tuple[str, str]]:
     """How the run was made, in a line a fact; what is missing of it where it is."""
     try:
-        return [fact for fact in facts(params, list(params.tasks), "") if fact[0] != "Beside it"]
+        return [
+            fact for fact in caption_facts(params, list(params.tasks), "") if fact[0] != "Beside it"
+        ]
     except UserError as error:
         return [("Profile", params.profile), ("Not there yet", str(error))]

@@ -1,17 +1,21 @@
-"""Where everything on the page comes from: data and their licences, code, parameters, machine, and
-the commands that make it again.
+"""Where everything on the page comes from and what it took: data and licences, code, machine,
+commands; time, memory, arithmetic, energy and money by stage.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import LOGS, read_json, sha256_file, stage_folder
-from gpt1.pipeline.plan.table import number
-from gpt1.results.page.cells import Cell, Sheet
+from gpt1.pipeline.forecast import PLAN, last_seconds, memory_of
+from gpt1.pipeline.job import log_of
+from gpt1.pipeline.plan.table import amount, duration, line_of, number
+from gpt1.pipeline.schedule import Stage
+from gpt1.results.document import NONE, counted
+from gpt1.results.page.sheets import Sheet, SheetCell
 from gpt1.tracking.log import checkout, machine
 
 FILES_SHOWN = 40  # of a source; a corpus of thousands of books has its manifest for that
@@ -33,7 +37,7 @@ NO_GIT = "not under git"
 
 
 @dataclass(frozen=True)
-class Source:
+class AcquiredSource:
     """A source of data: its manifest's facts, and one sha256 for all its files."""
 
     name: str
@@ -63,7 +67,7 @@ class Source:
         return sorted(self.files.items())[:FILES_SHOWN]
 
 
-def sources() -> list[Source]:
+def sources() -> list[AcquiredSource]:
     """Every acquired source by its manifest, books first. Raises OSError, ValueError, KeyError for
     a broken one.
     """
@@ -71,7 +75,7 @@ def sources() -> list[Source]:
     for path in sorted(stage_folder("acquire").glob("*/*/manifest.json")):
         told = read_json(path)
         found.append(
-            Source(
+            AcquiredSource(
                 str(told["source"]),
                 str(told["origin"]),
                 str(told["licence"]),
@@ -80,22 +84,6 @@ def sources() -> list[Source]:
             )
         )
     return found
-
-
-def data_sheet(found: list[Source], caption: str) -> Sheet:
-    """A source a row."""
-    rows = tuple(
-        (
-            Cell(one.name),
-            Cell(one.origin),
-            Cell(one.licence),
-            Cell(f"{len(one.files):,}"),
-            Cell(f"{number(one.bytes_)}B"),
-            Cell(one.sha256[:16], "files in order of name" if len(one.files) > 1 else "the file"),
-        )
-        for one in found
-    )
-    return Sheet(caption, ("source", "origin", "licence", "files", "size", "sha256 begins"), rows)
 
 
 def code_facts() -> list[tuple[str, str]]:
@@ -167,3 +155,153 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return ""
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """A stage: whether its results are there; as far as known its seconds, its end (seconds since
+    1970), its peak memory in bytes.
+    """
+
+    name: str
+    there: bool
+    seconds: float | None
+    ended: float | None
+    memory_bytes: float
+
+
+def stages_taken(stages: Mapping[str, Stage]) -> list[StageCost]:
+    """Every stage of the graph in its order."""
+    seconds = last_seconds()
+    return [
+        StageCost(
+            name,
+            all(Path(out).exists() for out in stage.writes),
+            seconds.get(name),
+            _ended(name),
+            memory_of(name),
+        )
+        for name, stage in stages.items()
+    ]
+
+
+def _ended(name: str) -> float | None:
+    """When a stage's own command last ran; None where its log tells only that nothing was to do."""
+    log = log_of(name)
+    ran = log.is_file() and "Running stage '" in log.read_text(encoding="utf-8", errors="replace")
+    return log.stat().st_mtime if ran else None
+
+
+def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of these spans (beginning, end) was open: stages side by side count
+    once, pauses not at all.
+    """
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def wall_seconds(taken: Iterable[StageCost]) -> float:
+    """Time with any stage at work, of those whose beginning and end are known."""
+    return busy_seconds(
+        (one.ended - one.seconds, one.ended)
+        for one in taken
+        if one.seconds is not None and one.ended is not None
+    )
+
+
+def last_plan(profile: str) -> dict[str, Any]:
+    """The last plan of this profile; {} where there is none."""
+    try:
+        plan: dict[str, Any] = read_json(PLAN)
+        return plan if plan["profile"] == profile else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def by_stage(taken: Iterable[StageCost], plan: Mapping[str, Any], caption: str) -> Sheet:
+    """A line for each kind of stage: finished, time, longest, peak memory, and the arithmetic and
+    time of the plan.
+    """
+    lines: dict[str, list[StageCost]] = {}
+    for one in taken:
+        lines.setdefault(line_of(one.name), []).append(one)
+    planned: Mapping[str, Mapping[str, float]] = plan.get("stages", {})
+    header = (
+        "stages",
+        "finished",
+        "time",
+        "longest",
+        "peak memory",
+        *(("planned", "arithmetic") if planned else ()),
+    )
+    rows = [_row(line, ones, planned) for line, ones in lines.items()]
+    return Sheet(
+        caption,
+        header,
+        (*rows, _row("all", [one for ones in lines.values() for one in ones], planned)),
+    )
+
+
+def _row(
+    line: str, ones: list[StageCost], planned: Mapping[str, Mapping[str, float]]
+) -> tuple[SheetCell, ...]:
+    done, seconds, memory = (
+        sum(one.there for one in ones),
+        [one.seconds for one in ones if one.seconds],
+        max(o.memory_bytes for o in ones),
+    )
+    plans = [planned[one.name] for one in ones if one.name in planned]
+    flops = sum(one["flops"] + one["scored_flops"] for one in plans)
+    state = (
+        SheetCell(f"{done} of {len(ones)}", "", "", "✓", "complete")
+        if done == len(ones)
+        else SheetCell(f"{done} of {len(ones)}", "", "bad", "✗", "incomplete")
+    )
+    return (
+        SheetCell(line),
+        state,
+        SheetCell(duration(sum(seconds)) if seconds else NONE),
+        SheetCell(duration(max(seconds)) if seconds else NONE),
+        SheetCell(f"{number(memory)}B" if memory else NONE),
+        *(
+            (
+                SheetCell(duration(sum(one["seconds"] for one in plans)) if plans else NONE),
+                SheetCell(f"{number(flops)}FLOP" if flops else NONE),
+            )
+            if planned
+            else ()
+        ),
+    )
+
+
+def totals(taken: list[StageCost], plan: Mapping[str, Any], price: float | None) -> list[str]:
+    """The whole run in sentences: wall time, stage time, arithmetic, energy and cost as far as they
+    are known.
+    """
+    wall, added = wall_seconds(taken), sum(one.seconds or 0.0 for one in taken)
+    if not added:
+        return [
+            "No stage has been timed: `gpt1 run` writes times down, `dvc repro` and results from"
+            " DVC's cache do not."
+        ]
+    told = [
+        f"At work for {duration(wall)}; the stages' own times add up to {duration(added)}, for some"
+        " ran side by side. Each is of a stage's last run, with the start of DVC and of Python; of"
+        " a run that was killed and went on, the last part."
+    ]
+    if untimed := sum(one.there and one.seconds is None for one in taken):
+        told.append(
+            f"{counted(untimed, 'finished stage')} without a time: pulled, from DVC's cache, or run"
+            " by hand."
+        )
+    if watts := plan.get("watts"):
+        told.append(
+            f"Energy: about {amount(watts * wall / 3.6e6)} kWh, at full load by the machine's own"
+            " counters."
+        )
+    if price is not None:
+        told.append(f"Cost: {amount(wall / 3600 * price)} at {price:g} an hour of this machine.")
+    return told

@@ -1,17 +1,23 @@
-"""Numbers of the report elsewhere: in another checkout, worktree or folder, or at a git revision by
-its dvc.lock and DVC's cache.
+"""Numbers of the report beside those of another checkout, worktree, folder or git revision: what is
+equal, what differs and by how much, what only one has.
 """
 
 import configparser
 import json
-import re
+import math
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from rich.console import Console
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
+from gpt1.base.terminal import plain
+from gpt1.pipeline.graph import outputs_in
+from gpt1.results.document import Grid
+from gpt1.results.terminal_page import print_grid
 
 METRICS = "metrics.json"
 DVC = Path(".dvc")
@@ -79,13 +85,12 @@ def numbers_at(revision: str, name: str) -> dict[str, Any]:
             f"{revision} has no dvc.lock, which says what a run gave: commit yours after a run (git"
             " add dvc.lock), or name the folder of another checkout"
         ) from None
-    place = re.escape(str(stage_folder("report", name)))
-    found = re.search(
-        rf"^    - path: {place}\n(?:      .*\n)*?      md5: (\w+)\.dir$", lock, re.MULTILINE
-    )
-    if not found:
+    place = str(stage_folder("report", name))
+    outs = outputs_in(lock).get(name, ())
+    found = next((out["md5"] for out in outs if out["path"] == place), None)
+    if found is None:
         raise UserError(f"dvc.lock of {revision} knows no {name}: it had not been run there")
-    listing = cached(f"{found[1]}.dir", revision, json.loads)
+    listing = cached(found, revision, json.loads)
     digest = next((entry["md5"] for entry in listing if entry["relpath"] == METRICS), None)
     if digest is None:
         raise UserError(f"{name} at {revision} has no {METRICS}")
@@ -135,3 +140,101 @@ def cache_folder() -> Path:
         settings.read_string("\n".join(line.strip() for line in lines))
     named = settings.get("cache", "dir", fallback="").strip("\"' ")
     return DVC / Path(named) if named else DVC / "cache"  # a relative one counts from the settings
+
+
+TOLERANCE = 5e-5  # numbers are written with four decimals
+DETAILS = {
+    "best",
+    "best_evaluation",
+    "median",
+    "sd",
+    "standard_error",
+    "majority",
+    "at_chance",
+    "examples",
+    "seeds",
+    "low",
+    "high",
+    "tasks",
+    "difference",
+    "flagged",
+    "one_class",
+    "full_less_this_low",
+    "full_less_this_high",
+}  # of a score
+
+
+class Difference(NamedTuple):
+    """A number by its dotted name here and there; None where one of the two has none."""
+
+    name: str
+    here: float | None
+    there: float | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not the same."""
+        return (
+            self.here is None
+            or self.there is None
+            or not math.isclose(self.here, self.there, rel_tol=0, abs_tol=TOLERANCE)
+        )
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Every number with its dotted name."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float):
+            yield f"{prefix}{key}", float(value)
+
+
+def compare(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[Difference]:
+    """All numbers of either, in the order in which they stand."""
+    ours, theirs = dict(flat(here)), dict(flat(there))
+    return [
+        Difference(name, ours.get(name), theirs.get(name))
+        for name in [*ours, *(name for name in theirs if name not in ours)]
+    ]
+
+
+def print_differences(
+    screen: Console, name: str, against: str, found: Sequence[Difference]
+) -> None:
+    """The scores of both as a table, and how many of their details differ."""
+    scores = [one for one in found if one.name.rpartition(".")[2] not in DETAILS]
+    title = against if len(against) <= 20 else f"…{against[-19:]}"
+    print_grid(
+        screen,
+        Grid(
+            (name, "here", title, "difference"),
+            tuple(
+                (plain(one.name), decimals(one.here), decimals(one.there), less(one))
+                for one in scores
+            ),
+        ),
+    )
+    differ, details = (
+        sum(one.differs for one in found),
+        sum(one.differs for one in found if one not in scores),
+    )
+    screen.print()
+    more = f", {details} of them details (--json has all)" if details else ""
+    screen.print(f"{differ} of {len(found)} numbers differ{more}", markup=False)
+
+
+def less(one: Difference) -> str:
+    """Here less there; = where they are the same."""
+    return (
+        "="
+        if not one.differs
+        else f"{one.here - one.there:+,.4g}"
+        if one.here is not None and one.there is not None
+        else "-"
+    )
+
+
+def decimals(value: float | None) -> str:
+    """A number with at most four decimals."""
+    return "-" if value is None else f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
 from gpt1.base.terminal import console, plain, print_json
-from gpt1.results.claims_page import MADE_UP
+from gpt1.results.against import compare, other_numbers, print_differences, read_numbers
 from gpt1.results.document import (
     DOCUMENT,
     Block,
@@ -25,9 +25,8 @@ from gpt1.results.document import (
 )
 from gpt1.results.notes import LEGEND
 from gpt1.results.records import SCORES
-from gpt1.results.terminal.compare import compare, print_differences
-from gpt1.results.terminal.other import other_numbers, read_numbers
-from gpt1.results.terminal.page import print_page
+from gpt1.results.terminal_page import print_page
+from gpt1.results.verdict import MADE_UP
 
 Name = Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"]
 Format = Literal["terminal", "markdown", "csv", "latex", "json", "parquet"]

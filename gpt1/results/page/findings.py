@@ -1,30 +1,47 @@
-"""The first lines of the page: what a run found, in a few sentences; and what it left out. Pure
-functions of the reports' records.
+"""What a run found and what it left out, in sentences, and the verdict on each claim. Functions
+of the reports' records.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpt1.pipeline.schedule import group
+from gpt1.results.bootstrap import COVERAGE
+from gpt1.results.document import ONE_SEED, counted, minus, number
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.page.cells import interval, listed, signed
-from gpt1.results.page.claims import counts
-from gpt1.results.page.comparison import FULL
+from gpt1.results.page.sheets import FULL, Sheet, SheetCell, Tone, interval, points
 from gpt1.results.records import Record
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
+    FORMS,
+    MADE_UP,
     NOT_CONFIRMED,
     NOT_MEASURED,
     UNDECIDED,
 )
-from gpt1.results.words import ONE_SEED, counted
 
 LOSSES = {
     "no_pretraining": "Pre-training is worth",
     "no_aux_lm": "The auxiliary language model is worth",
     "lstm": "The Transformer is ahead of the LSTM by",
 }
+
+
+VERDICTS: dict[str, tuple[Tone, str]] = {
+    CONFIRMED: ("good", "✓"),
+    NOT_CONFIRMED: ("bad", "✗"),
+    UNDECIDED: ("even", "≈"),
+    DOES_NOT_COMPARE: ("quiet", "§"),
+    NOT_MEASURED: ("quiet", "·"),
+}
+CLAIMS_HEADER = ("claim", "verdict", "the paper", "this run", f"{COVERAGE:.0%} interval", "on what")
+
+
+def listed(words: Sequence[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def training_sentence(summaries: Mapping[str, Any]) -> str:
@@ -100,7 +117,7 @@ def ablation_sentences(records: Sequence[Record], made_up: bool) -> list[str]:
         words = LOSSES.get(variant, f"The whole model is ahead of {one['system']} by")
         paper = "" if made_up else _paper_loss(records, one["system"])
         told.append(
-            f"{words} {signed(one.get('score'))} points on average"
+            f"{words} {points(one.get('score'))} points on average"
             f" ({interval(one, '+.1f')}{paper}), over"
             f" {counted(len(one['task'].split()), 'task')}."
         )
@@ -118,7 +135,7 @@ def _paper_loss(records: Sequence[Record], system: str) -> str:
     )
     full, other = means.get(whole), means.get(system)
     return (
-        "" if full is None or other is None else f"; the paper {signed(full - other)} over the same"
+        "" if full is None or other is None else f"; the paper {points(full - other)} over the same"
     )
 
 
@@ -126,7 +143,7 @@ def claims_sentence(records: Sequence[Record]) -> str:
     """How many claims have which verdict."""
     if not records:
         return ""
-    found = counts(records)
+    found = Counter(one["verdict"] for one in records)
     return (
         f"Of {len(records)} claims of the paper, {found[CONFIRMED]} confirmed,"
         f" {found[NOT_CONFIRMED]} not confirmed, {found[UNDECIDED]} undecided at this size,"
@@ -166,3 +183,29 @@ def left_out(
         ("Claims not measured", f"{reason}: {'; '.join(statements)}")
         for reason, statements in reasons.items()
     ]
+
+
+def claims_sheet(records: Sequence[Record], caption: str) -> Sheet:
+    """Every claim a row, in the paper's order."""
+    return Sheet(caption, CLAIMS_HEADER, tuple(_claim_row(one) for one in records))
+
+
+def _claim_row(one: Record) -> tuple[SheetCell, ...]:
+    tone, mark = VERDICTS[one["verdict"]]
+    form, detail = FORMS.get(one["unit"], ".0f"), one["detail"] or ""
+    ours = SheetCell()
+    if one.get("score") is not None:
+        text, notes = number(one["score"], form), [one["unit"]]
+        if detail.startswith("of "):  # 3 of 4
+            text += f" {detail}"
+        elif detail:
+            notes.append(minus(detail))
+        ours = SheetCell(text, "\n".join(notes))
+    return (
+        SheetCell(one["statement"] + (MADE_UP if one["made_up"] else ""), one["where"]),
+        SheetCell(one["verdict"], "", tone, mark),
+        SheetCell(minus(one["published"])),
+        ours,
+        SheetCell(interval(one, form)),
+        SheetCell("", one["basis"]),
+    )
