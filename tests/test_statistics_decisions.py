@@ -148,20 +148,21 @@ def test_two_seeds_confirm_nothing():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "tasks", "shared"), [*itertools.product([3, 5], [1, 8], [0.0, 0.5, 1.0])]
+    ("seeds", "design", "shared"),
+    [*itertools.product([3, 5], [(1, 0), (1, 7), (8, 0)], [0.0, 0.5])],
 )
-def test_the_smallest_effect_is_confirmed_as_often_as_said(seeds, tasks, shared):
+def test_the_smallest_effect_is_confirmed_as_often_as_said(seeds, design, shared):
     runs, clusters, deviation = 2000, 200, 3.0
+    tasks, family = design[0], sum(design)
     designs = [Design(600, clusters, 0.2)] * tasks
-    effect = smallest_effect(designs, seeds, deviation, shared=shared)
+    effect = smallest_effect(designs, seeds, deviation, others=design[1], shared=shared)
     generator = np.random.default_rng(1)
-    common, own = (generator.normal(0, deviation, (many, runs, seeds)) for many in (1, tasks))
+    common, own = (generator.normal(0, deviation, (many, runs, seeds)) for many in (1, family))
     by_seed = effect + np.sqrt(shared) * common + np.sqrt(1 - shared) * own
-    drawn = 100 * np.sqrt(0.2) / clusters * generator.normal(size=(tasks, runs, clusters))
-    found = estimate(
-        [
+    drawn = 100 * np.sqrt(0.2) / clusters * generator.normal(size=(family, runs, clusters))
+    made = [
             Scores(one + off.sum(axis=-1, keepdims=True), np.broadcast_to(off[:, None], (runs, seeds, clusters)))
             for one, off in zip(by_seed, drawn, strict=True)
-        ]
-    )  # fmt: skip
+        ]  # fmt: skip
+    found = estimate(made[:tasks], made[tasks:])
     assert (p_value(found, direction=1) < 0.025).mean() == pytest.approx(0.8, abs=0.035)

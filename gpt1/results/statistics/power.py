@@ -28,13 +28,14 @@ def smallest_effect(
     seeds: int,
     deviation: float,
     *,
+    others: int = 0,
     shared: float = 0.5,
     claims: int = 1,
     power: float = POWER,
 ) -> float:
     """Points by which two systems must truly differ on average over tasks, for this share of runs
-    to confirm it at COVERAGE, by Holm's first step where there are several claims. Infinite under
-    LEAST_SEEDS.
+    to confirm it at COVERAGE, by Holm's first step where there are several claims. So many `others`
+    lend their seeds' variance, as in estimate. Infinite under LEAST_SEEDS.
 
     Assumed: accuracy or a like score; equal clusters whose examples come out alike, so that a
     cluster counts as one; seeds normal, with this deviation (points) of a task's difference, of
@@ -47,21 +48,22 @@ def smallest_effect(
     if seeds < LEAST_SEEDS:
         return float("inf")
     many, least = len(tasks), seeds - 1
+    family = many + others
     examples = sum(1e4 * task.disagreement / task.clusters for task in tasks) / many**2
-    independent = least * (many - 1)
-    middles = (np.arange(GRID) + 0.5) / GRID
     between = deviation**2 * (shared + (1 - shared) / many)
+    middles = (np.arange(GRID) + 0.5) / GRID
     own = (between * stats.chi2.ppf(middles, least) / least)[:, None]
-    pooled = own * 0.0
-    if independent:
-        apart = deviation**2 * (1 - shared) * stats.chi2.ppf(middles, independent) / independent
-        pooled = own / many + apart[None, :] * (1 - 1 / many) / many
+    pooled = own / family
+    if family > 1:
+        further = least * (family - 1)
+        square = deviation**2 * stats.chi2.ppf(middles, further) / further
+        pooled = pooled + square * ((1 - shared) * (many - 1) + others) / family / many
     alike = own <= ALIKE * pooled
     estimate = Estimate(
         np.zeros(1),
         seeds,
         np.where(alike, pooled, own) / seeds,
-        np.where(alike, min(many, MOST_DEGREES) * least, least),
+        np.where(alike, min(family, MOST_DEGREES) * least, least),
         np.array(examples),
         np.array(sum(task.clusters - 1 for task in tasks)),
     )
