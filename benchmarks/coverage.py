@@ -5,7 +5,7 @@ Runs are made up example by example: an answer is right where a normal number is
 that the system's seed sets. Half of its variance is the example's own, a fifth the system's on that
 example, the rest the seed's; of each, .8 is the same for all examples of a cluster.
 
-    python benchmarks/coverage.py                              five minutes of one core
+    python benchmarks/coverage.py                              three minutes of one core
     python benchmarks/coverage.py --replicates 200 --seed 1    half a minute, another draw
     python benchmarks/coverage.py --only alarms power
 """
