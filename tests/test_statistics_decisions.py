@@ -1,0 +1,168 @@
+"""Tests of claims, orders and power, against statsmodels' and scipy's numbers and counts by hand.
+
+Numbers of statsmodels are those of its release 0.15.0, written down, for it is no dependency.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gpt1.results.statistics.decisions import (
+    holm,
+    p_any,
+    p_equivalent,
+    p_every,
+    p_value,
+)
+from gpt1.results.statistics.estimates import estimate
+from gpt1.results.statistics.jackknife import Scores
+from gpt1.results.statistics.order import rising
+from gpt1.results.statistics.power import Design, smallest_effect
+
+
+def of_seeds(*values):
+    """A number that only seeds make uncertain."""
+    return estimate([Scores(np.array(values), np.zeros((len(values), 5)))])
+
+
+def test_holm_is_statsmodels():
+    found = holm(np.array([0.01, 0.04, 0.03, 0.005, 0.2]))  # multipletests(…, method="holm")
+    np.testing.assert_allclose(found, [0.04, 0.09, 0.09, 0.025, 0.2])
+    np.testing.assert_allclose(holm(np.array([0.02, 0.9, 0.6])), [0.06, 1, 1])  # by hand
+    columns = np.array([[0.01, 0.9], [0.04, 0.01]])
+    np.testing.assert_allclose(holm(columns), [[0.02, 0.9], [0.04, 0.02]])
+
+
+def test_equivalence_is_statsmodels():
+    found = of_seeds(1.2, 0.4, -0.3, 0.9, 0.5)
+    # ttost_paired(x, 0, -1, 1.5): 0.00974, the larger of both sides.
+    assert p_equivalent(found, 0.25, 1.25) == pytest.approx(0.009742526202379004)
+    assert p_value(found, -1, direction=1) == pytest.approx(0.0018727690628730783)
+
+
+def test_a_wide_interval_is_no_evidence_of_a_size():
+    wide, narrow = of_seeds(-20.0, 14.8, 50.0), of_seeds(14.6, 14.8, 15.1)
+    assert p_equivalent(wide, 14.8, 2) > 0.4
+    assert p_equivalent(narrow, 14.8, 2) < 0.01
+
+
+def test_no_help_is_a_bound_from_above():
+    nothing = of_seeds(0.1, -0.2, 0.0, 0.1, -0.1)
+    assert p_value(nothing, 1.0, direction=-1) < 0.001
+    assert p_value(of_seeds(0.1, -2.0, 3.0), 1.0, direction=-1) > 0.05
+
+
+def test_every_part_needs_each_and_any_part_pays_for_their_number():
+    assert p_every([0.01, 0.04, 0.03]) == 0.04
+    assert p_any([np.array(0.02), np.array(0.5), np.array(0.9)]) == pytest.approx(0.06)
+    assert p_any([np.array(0.6), np.array(0.5)]) == 1
+
+
+def test_a_difference_of_exactly_nothing_is_not_rejected():
+    assert p_value(of_seeds(0.0, 0.0, 0.0)) == pytest.approx(1)
+    assert p_value(of_seeds(0.0, 0.0, 0.0), direction=1) == pytest.approx(0.5)
+    assert p_value(of_seeds(-1.0, 0.0, 1.0)) == pytest.approx(1)
+
+
+def test_a_direction_is_1_0_or_minus_1():
+    with pytest.raises(ValueError, match="found 2"):
+        p_value(of_seeds(1.0, 2.0, 3.0), direction=2)
+
+
+def three_seeds(*means):
+    return np.array(means)[:, None] + np.array([-0.1, 0.0, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("means", "correlation", "share"),
+    [
+        ([1, 2, 3, 4], 1, 1 / 24),
+        ([1, 2, 3, 5, 4], 0.9, 5 / 120),
+        ([72.8, 34.2, 66.6, 72.0, 80.2], 0.4, 31 / 120),
+        ([4, 3, 2, 1], -1, 1),
+        ([5, 5, 5, 5], 0, 1),
+    ],
+)
+def test_a_rise_is_judged_by_all_orders(means, correlation, share):
+    assert rising(three_seeds(*means)) == pytest.approx((correlation, share))
+
+
+def test_a_rise_is_scipys_permutation_test():
+    means = [3.0, 1.0, 4.0, 4.0, 5.0, 9.0]  # with a tie
+    found = stats.permutation_test(
+        (means,),
+        lambda y: stats.spearmanr(np.arange(6), y).statistic,
+        permutation_type="pairings",
+        alternative="greater",
+        n_resamples=np.inf,
+        vectorized=False,
+    )
+    assert rising(three_seeds(*means)) == pytest.approx((found.statistic, found.pvalue))
+
+
+def test_many_points_are_judged_as_scipy_does():
+    means = np.random.default_rng(0).normal(size=12) + np.arange(12) / 3
+    right = stats.spearmanr(np.arange(12), means, alternative="greater")
+    assert rising(three_seeds(*means)) == pytest.approx((right.statistic, right.pvalue))
+
+
+def test_what_one_seed_does_at_a_point_is_no_fact_of_the_point():
+    steady = np.array([[1.0, 1.1, 0.9], [2.0, 2.2, 1.9], [3.0, 3.1, 2.8], [4.0, 4.1, 3.9]])
+    assert rising(steady) == pytest.approx((1, 1 / 24))
+    assert rising(steady[:, :2]) == pytest.approx((1, 1))
+
+
+ENDLESS = Design(10**12, 10**12, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "claims", "effect"),
+    [(3, 1, 3.264043552819638), (5, 1, 1.6819970833232674), (5, 3, 2.29164920221346)],
+)
+def test_the_smallest_effect_over_seeds_alone_is_statsmodels(seeds, claims, effect):
+    """TTestPower().solve_power(nobs=seeds, alpha=.05 / claims, power=.8), in deviations."""
+    found = smallest_effect([ENDLESS], seeds, 2.0, claims=claims)
+    assert found == pytest.approx(2 * effect, rel=0.01)
+
+
+def test_the_smallest_effect_over_examples_alone_is_the_normal_one():
+    """(1.96 + .842) standard errors; 10 examples of a cluster count as one."""
+    error = 100 * np.sqrt(0.2 / 1000)
+    assert smallest_effect([Design(1000, 1000, 0.2)], 3, 1e-6) == pytest.approx(
+        2.802 * error, rel=0.01
+    )
+    assert smallest_effect([Design(10_000, 1000, 0.2)], 3, 1e-6) == pytest.approx(
+        2.802 * error, rel=0.01
+    )
+    assert smallest_effect([Design(1000, 1000, 0.2)] * 4, 3, 1e-6) == pytest.approx(
+        1.401 * error, rel=0.01
+    )
+
+
+def test_two_seeds_confirm_nothing():
+    assert smallest_effect([ENDLESS], 2, 1.0) == np.inf
+    with pytest.raises(ValueError, match="found none"):
+        smallest_effect([], 3, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "design", "shared"),
+    [*itertools.product([3, 5], [(1, 0), (1, 7), (8, 0)], [0.0, 0.5])],
+)
+def test_the_smallest_effect_is_confirmed_as_often_as_said(seeds, design, shared):
+    runs, clusters, deviation = 2000, 200, 3.0
+    tasks, family = design[0], sum(design)
+    designs = [Design(600, clusters, 0.2)] * tasks
+    effect = smallest_effect(designs, seeds, deviation, others=design[1], shared=shared)
+    generator = np.random.default_rng(1)
+    common, own = (generator.normal(0, deviation, (many, runs, seeds)) for many in (1, family))
+    by_seed = effect + np.sqrt(shared) * common + np.sqrt(1 - shared) * own
+    drawn = 100 * np.sqrt(0.2) / clusters * generator.normal(size=(family, runs, clusters))
+    made = [
+            Scores(one + off.sum(axis=-1, keepdims=True), np.broadcast_to(off[:, None], (runs, seeds, clusters)))
+            for one, off in zip(by_seed, drawn, strict=True)
+        ]  # fmt: skip
+    found = estimate(made[:tasks], made[tasks:])
+    assert (p_value(found, direction=1) < 0.025).mean() == pytest.approx(0.8, abs=0.035)
