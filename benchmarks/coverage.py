@@ -22,7 +22,7 @@ from scipy import stats
 from gpt1.results.paper import MNLI_TRANSFER_GAIN, TABLE5
 from gpt1.results.statistics.decisions import holm, p_value
 from gpt1.results.statistics.estimates import COVERAGE, estimate
-from gpt1.results.statistics.jackknife import Scores, jackknife, less
+from gpt1.results.statistics.jackknife import JackknifeScores, jackknife, less
 
 ROWS, DEVIATION, FOUND, TRICK = 500, 3.0, 0.6, 30.0  # points; a trick found by .6 of the seeds
 EXAMPLE, SYSTEM, SEED = 0.5, 0.2, 0.3  # parts of an answer's variance
@@ -72,7 +72,7 @@ def right(
     return depth < stats.norm.ppf(chances)[..., None].astype(np.float32)
 
 
-def scored(correct: np.ndarray, cluster: int) -> Scores:
+def scored(correct: np.ndarray, cluster: int) -> JackknifeScores:
     """Accuracies [run, seed] of one system."""
     rows = correct.shape[-1]
     return jackknife("accuracy", np.ones(rows, bool), correct, np.arange(rows) // cluster)
@@ -91,7 +91,7 @@ def seed_effects(
     return TRICK * np.where(generator.random(shape) < shared, common, own)
 
 
-def percentile(generator: np.random.Generator, scores: Scores) -> np.ndarray:
+def percentile(generator: np.random.Generator, scores: JackknifeScores) -> np.ndarray:
     """Replicates [run, replicate] of the percentile bootstrap over rows and seeds, rescaled for few
     seeds, of a task whose every row is its own cluster. Rows are drawn by normal weights.
     """
@@ -180,7 +180,7 @@ def decided(
     for begin in range(0, replicates, AT_ONCE):
         runs, systems = min(AT_ONCE, replicates - begin), 1 + len(CLAIMS)
         added = seed_effects(generator, kind, (max(many), runs, systems, seeds), shared)
-        differences: list[list[Scores]] = [[] for _ in CLAIMS]
+        differences: list[list[JackknifeScores]] = [[] for _ in CLAIMS]
         for place, (rows, cluster) in enumerate(list(TASKS.values())[: max(many)]):
             better = np.array([0, *effects[:, place]])[:, None]
             chances = (BASE[kind] + added[place] - better) / 100

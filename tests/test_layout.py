@@ -20,10 +20,10 @@ LAYOUT = {
     tokenize.ENDMARKER,
 }
 TOKEN_CEILING = {
-    "gpt1": 2700,
-    "flows": 2700,
+    "gpt1": 2200,
+    "flows": 2200,
     "tests": 4000,
-    "benchmarks": 4000,
+    "benchmarks": 2400,
 }  # docstrings not counted
 
 GROUND = {"base", "params.schema"}
@@ -202,6 +202,32 @@ def test_file_size(path: Path) -> None:
         f"{relative(path)} has {found:,} tokens, the ceiling is {ceiling:,}:"
         " divide it by what it knows"
     )
+
+
+def defined(kind: type[ast.stmt]) -> dict[str, list[str]]:
+    """{name: files that define it at the top}, of what travels with an export none: it cannot
+    import ours.
+    """
+    files: dict[str, list[str]] = {}
+    for path in [*SOURCES, *FLOWS]:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, kind) and "shipped" not in path.parts:
+                files.setdefault(node.name, []).append(relative(path))  # type: ignore[attr-defined]
+    return files
+
+
+def test_a_class_name_means_one_thing() -> None:
+    twice = {name: files for name, files in defined(ast.ClassDef).items() if len(files) > 1}
+    assert not twice, f"say in the name what sets them apart: {twice}"
+
+
+def test_a_public_function_name_is_not_everywhere() -> None:
+    many = {
+        name: files
+        for name, files in defined(ast.FunctionDef).items()
+        if len(files) > 4 and name != "main" and not name.startswith("_")
+    }
+    assert not many, f"say in the name what each gives: {many}"
 
 
 @pytest.mark.parametrize(

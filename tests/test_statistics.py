@@ -6,7 +6,7 @@ from scipy import stats
 
 from gpt1.results.statistics.decisions import p_value
 from gpt1.results.statistics.estimates import degrees, estimate
-from gpt1.results.statistics.jackknife import Scores, jackknife, less, mean_of_parts
+from gpt1.results.statistics.jackknife import JackknifeScores, jackknife, less, mean_of_parts
 from gpt1.tasks.metrics import METRICS, score
 
 
@@ -94,7 +94,7 @@ def test_runs_side_by_side_are_runs_one_by_one(metric):
 def test_seeds_alone_give_students_paired_test():
     one, other = np.array([71.2, 74.5, 70.1, 73.3]), np.array([70.0, 70.9, 69.9, 71.0])
     nothing = np.zeros((4, 10))
-    found = estimate([less(Scores(one, nothing), Scores(other, nothing))])
+    found = estimate([less(JackknifeScores(one, nothing), JackknifeScores(other, nothing))])
     right = stats.ttest_rel(one, other)
     assert found.interval() == pytest.approx(tuple(right.confidence_interval(0.95)))
     assert p_value(found) == pytest.approx(right.pvalue)
@@ -120,7 +120,9 @@ def test_variances_are_those_of_the_two_way_analysis_by_hand():
 
 def test_the_margin_adds_the_squares_of_both_margins():
     generator = np.random.default_rng(0)
-    found = estimate([Scores(np.array([3.0, 7.0, 5.0]), np.tile(generator.normal(size=9), (3, 1)))])
+    found = estimate(
+        [JackknifeScores(np.array([3.0, 7.0, 5.0]), np.tile(generator.normal(size=9), (3, 1)))]
+    )
     low, high = found.interval()
     seeds = stats.t.ppf(0.975, 2) ** 2 * 4 / 3
     examples = stats.t.ppf(0.975, 8) ** 2 * found.example_variance
@@ -133,7 +135,7 @@ def test_the_margin_adds_the_squares_of_both_margins():
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_under_three_seeds_there_is_no_interval_and_no_rejection(seeds):
-    found = estimate([Scores(np.arange(seeds) + 50.0, np.full((seeds, 4), 0.1))])
+    found = estimate([JackknifeScores(np.arange(seeds) + 50.0, np.full((seeds, 4), 0.1))])
     assert found.interval() is None
     assert p_value(found) == 1
     assert p_value(found, direction=1) == 1
@@ -143,18 +145,23 @@ def test_under_three_seeds_there_is_no_interval_and_no_rejection(seeds):
 
 def test_tasks_that_share_their_seeds_noise_count_as_one_task():
     nothing = np.zeros((3, 5))
-    shared = [Scores(np.array([1.0, 5.0, 3.0]) + task, nothing) for task in range(8)]
+    shared = [JackknifeScores(np.array([1.0, 5.0, 3.0]) + task, nothing) for task in range(8)]
     found = estimate(shared)
     assert found.seed_variance == pytest.approx(4 / 3)
     assert found.seed_degrees == 2
-    apart = estimate([Scores(np.roll([1.0, 5.0, 3.0], task), nothing) for task in range(6)])
+    apart = estimate(
+        [JackknifeScores(np.roll([1.0, 5.0, 3.0], task), nothing) for task in range(6)]
+    )
     assert apart.seed_variance == pytest.approx(4 / 3 / 6)
     assert apart.seed_degrees == 4
 
 
 def test_other_tasks_lend_their_seeds_noise_to_one_that_shows_none():
     nothing = np.zeros((3, 5))
-    calm, wild = Scores(np.full(3, 4.0), nothing), Scores(np.array([0.0, 30.0, 30.0]), nothing)
+    calm, wild = (
+        JackknifeScores(np.full(3, 4.0), nothing),
+        JackknifeScores(np.array([0.0, 30.0, 30.0]), nothing),
+    )
     assert estimate([calm]).interval() == (4, 4)
     low, high = estimate([calm], [wild, wild]).interval()
     assert low < -10
@@ -186,8 +193,8 @@ def test_degrees_of_freedom_lie_between_the_least_and_the_sum():
         (lambda: jackknife("accuracy", np.ones(2), np.ones((1, 3)), np.arange(3)), "found 2, 3 and 3"),
         (lambda: jackknife("accuracy", np.ones(2), np.ones((1, 2)), np.zeros(2)), "two clusters"),
         (lambda: estimate([]), "found 0 tasks"),
-        (lambda: estimate([Scores(np.ones(3), np.ones((3, 2))), Scores(np.ones(4), np.ones((4, 2)))]), r"\[3, 4\] seeds"),
-        (lambda: less(Scores(np.ones(3), np.ones((3, 2))), Scores(np.ones(3), np.ones((3, 4)))), "the same seeds and clusters"),
+        (lambda: estimate([JackknifeScores(np.ones(3), np.ones((3, 2))), JackknifeScores(np.ones(4), np.ones((4, 2)))]), r"\[3, 4\] seeds"),
+        (lambda: less(JackknifeScores(np.ones(3), np.ones((3, 2))), JackknifeScores(np.ones(3), np.ones((3, 4)))), "the same seeds and clusters"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_estimated_is_refused_in_one_line(does, line):
@@ -208,7 +215,7 @@ def simulated(seeds, tasks, kind, shared, runs=3000, clusters=100):
     shares = 2 * generator.normal(size=(tasks, runs, 1, clusters)) / np.sqrt(clusters)
     error = 2 * generator.normal(size=(tasks, runs, 1))
     return [
-        Scores(one + off, np.broadcast_to(share, (runs, seeds, clusters)))
+        JackknifeScores(one + off, np.broadcast_to(share, (runs, seeds, clusters)))
         for one, off, share in zip(by_seed, error, shares, strict=True)
     ]
 

@@ -17,14 +17,14 @@ from gpt1.results.statistics.decisions import (
     p_value,
 )
 from gpt1.results.statistics.estimates import estimate
-from gpt1.results.statistics.jackknife import Scores
+from gpt1.results.statistics.jackknife import JackknifeScores
 from gpt1.results.statistics.order import rising
 from gpt1.results.statistics.power import Design, smallest_effect
 
 
 def of_seeds(*values):
     """A number that only seeds make uncertain."""
-    return estimate([Scores(np.array(values), np.zeros((len(values), 5)))])
+    return estimate([JackknifeScores(np.array(values), np.zeros((len(values), 5)))])
 
 
 def test_holm_is_statsmodels():
@@ -161,7 +161,7 @@ def test_the_smallest_effect_is_confirmed_as_often_as_said(seeds, design, shared
     by_seed = effect + np.sqrt(shared) * common + np.sqrt(1 - shared) * own
     drawn = 100 * np.sqrt(0.2) / clusters * generator.normal(size=(family, runs, clusters))
     made = [
-            Scores(one + off.sum(axis=-1, keepdims=True), np.broadcast_to(off[:, None], (runs, seeds, clusters)))
+            JackknifeScores(one + off.sum(axis=-1, keepdims=True), np.broadcast_to(off[:, None], (runs, seeds, clusters)))
             for one, off in zip(by_seed, drawn, strict=True)
         ]  # fmt: skip
     found = estimate(made[:tasks], made[tasks:])

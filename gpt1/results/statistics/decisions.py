@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpt1.results.statistics.estimates import LEAST_SEEDS, Estimate
+from gpt1.results.statistics.estimates import LEAST_SEEDS, CrossedEstimate
 from gpt1.results.statistics.jackknife import Floats
 
 HALVINGS = 60
 
 
-def p_value(estimate: Estimate, bound: float = 0.0, direction: int = 0) -> Floats:
+def p_value(estimate: CrossedEstimate, bound: float = 0.0, direction: int = 0) -> Floats:
     """Of the hypothesis that the true number is `bound` (direction 0), at most `bound` (1), or at
     least (-1): below .05 where the 95 % interval leaves `bound` out. 1 under LEAST_SEEDS.
 
@@ -46,7 +46,7 @@ def holm(p_values: Floats) -> Floats:
     return adjusted
 
 
-def p_equivalent(estimate: Estimate, size: float, margin: float) -> Floats:
+def p_equivalent(estimate: CrossedEstimate, size: float, margin: float) -> Floats:
     """Of the hypothesis that the true number is `margin` or more away from `size`: two one-sided
     tests (Schuirmann 1987).
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from gpt1.results.statistics.jackknife import Floats, Scores
+from gpt1.results.statistics.jackknife import Floats, JackknifeScores
 
 COVERAGE = 0.95
 LEAST_SEEDS = 3
@@ -25,7 +25,7 @@ MOST_DEGREES = 2  # that they then count for, in those of one task
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class CrossedEstimate:
     """A number over so many seeds, and the variance that it owes to seeds and to examples, each
     with its degrees of freedom. Numbers or arrays [...].
     """
@@ -60,7 +60,9 @@ class Estimate:
         return np.clip(self.value - margin, *within), np.clip(self.value + margin, *within)
 
 
-def estimate(tasks: Sequence[Scores], others: Sequence[Scores] = ()) -> Estimate:
+def estimate(
+    tasks: Sequence[JackknifeScores], others: Sequence[JackknifeScores] = ()
+) -> CrossedEstimate:
     """The mean over tasks, all of the same seeds in the same order.
 
     The variance between seeds is that of the means over the tasks, for tasks share their
@@ -82,7 +84,7 @@ def estimate(tasks: Sequence[Scores], others: Sequence[Scores] = ()) -> Estimate
     example_degrees = degrees(drawn, np.array([share.shape[-1] - 1 for share in shares]))
     if seeds < LEAST_SEEDS:
         unknown = np.full_like(means[..., 0], np.nan)
-        return Estimate(
+        return CrossedEstimate(
             means.mean(axis=-1), seeds, unknown, unknown, drawn.sum(axis=0), example_degrees
         )
     interaction = sum(share.var(axis=-2, ddof=1).sum(axis=-1) for share in shares) / seeds
@@ -91,7 +93,7 @@ def estimate(tasks: Sequence[Scores], others: Sequence[Scores] = ()) -> Estimate
     pooled = spread.mean(axis=0) / len(tasks)
     alike = own <= ALIKE * pooled
     pooled_degrees = degrees(spread, np.full(len(spread), least))
-    return Estimate(
+    return CrossedEstimate(
         means.mean(axis=-1),
         seeds,
         np.where(alike, pooled, own) / seeds,

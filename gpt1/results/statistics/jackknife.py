@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class JackknifeScores:
     """Scores x 100, or differences of such, by seed [..., s], and the share of every cluster in
     their error [..., s, c]: the squares over the clusters sum to the jackknife variance.
     """
@@ -28,7 +28,7 @@ class Scores:
     shares: Floats
 
 
-def jackknife(metric: str, labels: Array, answers: Array, clusters: Array) -> Scores:
+def jackknife(metric: str, labels: Array, answers: Array, clusters: Array) -> JackknifeScores:
     """Scores of answers [..., s, n] to labels [..., n] of examples in clusters [n], as
     tasks.metrics.score gives them.
 
@@ -56,10 +56,10 @@ def jackknife(metric: str, labels: Array, answers: Array, clusters: Array) -> Sc
     scores = 100 * _score(metric, sums)  # without each cluster, and last with all
     without = scores[..., :-1]
     spread = np.sqrt(1 - 1 / len(starts)) * (without.mean(axis=-1, keepdims=True) - without)
-    return Scores(scores[..., -1], spread)
+    return JackknifeScores(scores[..., -1], spread)
 
 
-def less(one: Scores, other: Scores) -> Scores:
+def less(one: JackknifeScores, other: JackknifeScores) -> JackknifeScores:
     """`one` less `other`, of the same seeds in the same order on the same examples. Raises
     ValueError where these are not as many.
     """
@@ -68,14 +68,14 @@ def less(one: Scores, other: Scores) -> Scores:
             "expected the same seeds and clusters, found (seeds, clusters)"
             f" {one.shares.shape[-2:]} and {other.shares.shape[-2:]}"
         )
-    return Scores(one.by_seed - other.by_seed, one.shares - other.shares)
+    return JackknifeScores(one.by_seed - other.by_seed, one.shares - other.shares)
 
 
-def mean_of_parts(parts: Sequence[Scores]) -> Scores:
+def mean_of_parts(parts: Sequence[JackknifeScores]) -> JackknifeScores:
     """The score of a task that is the mean over parts with examples of their own, as MNLI's halves
     are.
     """
-    return Scores(
+    return JackknifeScores(
         np.mean([part.by_seed for part in parts], axis=0),
         np.concatenate([part.shares for part in parts], axis=-1) / len(parts),
     )

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-from gpt1.results.statistics.estimates import ALIKE, COVERAGE, LEAST_SEEDS, MOST_DEGREES, Estimate
+from gpt1.results.statistics.estimates import (
+    ALIKE,
+    COVERAGE,
+    LEAST_SEEDS,
+    MOST_DEGREES,
+    CrossedEstimate,
+)
 
 POWER = 0.8
 GRID = 100  # of equally likely values for each estimated variance
@@ -59,7 +65,7 @@ def smallest_effect(
         square = deviation**2 * stats.chi2.ppf(middles, further) / further
         pooled = pooled + square * ((1 - shared) * (many - 1) + others) / family / many
     alike = own <= ALIKE * pooled
-    estimate = Estimate(
+    estimate = CrossedEstimate(
         np.zeros(1),
         seeds,
         np.where(alike, pooled, own) / seeds,
