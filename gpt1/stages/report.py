@@ -23,6 +23,7 @@ REPORTS: dict[str, Callable[[Params], ReportContent]] = {
     "curves": curves_report,
     "claims": claims_report,
 }
+"""{name of a report: what computes its content from the parameters and the stages' outputs}."""
 
 
 def main(name: str) -> None:
