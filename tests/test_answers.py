@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 
 from gpt1.base.errors import UserError
 from gpt1.commands.evaluate import evaluate
-from gpt1.commands.predict import predict, printable
+from gpt1.commands.predict import answer_line, predict
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.inference.evaluation import read_official
 from gpt1.inference.fields import example_from_line, example_from_record, make_example
 from gpt1.inference.finished import finished
 from gpt1.inference.registered import ROOMS
-from gpt1.inference.saved import answer, load_model
+from gpt1.inference.saved import Answer, answer, load_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
@@ -227,7 +227,8 @@ def test_predict_answers_options_and_lines_alike(run):
     assert [word.strip("(,)") for word in probabilities[::2]] == ["A", "B", "C", "D"]
     with pytest.raises(UserError, match="the options: expected first, second for rte, found first"):
         run(predict, "rte", "--first", "a")
-    assert printable("a\x1b[2Jb\u202ec") == "a [2Jb c"
+    hostile = Answer(label="A", choice="a\x1b[2Jb\u202ec", score=None, probabilities={"A": 1.0})
+    assert answer_line(hostile).startswith("A  a[2Jbc ")
 
 
 def test_evaluate_scores_a_file_with_labels(run, tmp_path):

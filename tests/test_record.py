@@ -28,7 +28,7 @@ def test_a_log_holds_header_times_and_points():
     tracker = begin()
     tracker.log(10, {"loss": 2.5, "learning_rate": 1e-3})
     tracker.log(20, {"loss": float("nan")})
-    tracker.close()
+    tracker.close("finished")
     header, points = read_log(CURVE)
     assert (header["fingerprint"], header["stage"], header["name"], header["profile"]) == (
         "f1",
@@ -57,7 +57,7 @@ def test_a_resumed_run_repeats_no_point_and_a_cut_line_is_dropped():
     for update in (20, 30, 40):
         tracker.log(update, {"loss": -1.0})
     tracker.log(30, {"heldout_loss": 5.0})  # the kill came between two lines of one update
-    tracker.close()
+    tracker.close("finished")
     assert [
         (point["update"], point.get("loss"), point.get("heldout_loss"))
         for point in read_log(CURVE)[1]
@@ -68,7 +68,7 @@ def test_another_fingerprint_and_a_finished_run_begin_anew():
     for fingerprint, value in (("f1", 1.0), ("f2", 2.0), ("f2", 3.0)):
         tracker = begin(fingerprint)
         tracker.log(10, {"loss": value})
-        tracker.close()
+        tracker.close("finished")
         header, points = read_log(CURVE)
         assert header["fingerprint"] == fingerprint
         assert [point["loss"] for point in points] == [value]
@@ -78,7 +78,7 @@ def test_other_ranks_write_nothing(monkeypatch):
     monkeypatch.setenv("RANK", "1")
     tracker = begin()
     tracker.log(10, {"loss": 1.0})
-    tracker.close()
+    tracker.close("finished")
     assert not Path("data").exists()
 
 
@@ -87,7 +87,7 @@ def test_a_log_that_cannot_be_written_warns_once(capfd):
     tracker = begin()
     for update in range(10):
         tracker.log(update, {"loss": 1.0})
-    tracker.close()
+    tracker.close("finished")
     assert capfd.readouterr().err.count("warning:") == 1
 
 
