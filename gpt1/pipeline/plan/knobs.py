@@ -15,6 +15,8 @@ START_SECONDS = {
     "contamination": 6.0,
     "bpe": 2.6,
     "shard": 2.2,
+    "word_vectors": 4.0,
+    "baselines": 8.0,
     "encode": 6.0,
     "prompt": 6.0,
     "pretrain": 5.0,
