@@ -5,6 +5,8 @@ cannot, choices, scores, what is tuned on which rows, and the stages from books 
 import json
 import math
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +330,27 @@ def test_text_of_an_encoded_row_is_its_words_again(
     rows = read_rows(folder, "test", read_json(folder / "task.json"), vocabulary)
     wanted = mood_rows(1, "choices", 30).parts
     assert rows.parts == ([f"{story} a b c" for story in wanted[0]], wanted[1])
+
+
+def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread() -> None:
+    """What is loaded later would not be held to it, and threads change the rounding."""
+    program = """
+import gpt1.stages.baselines, gpt1.stages.word_vectors
+from threadpoolctl import threadpool_info
+import numpy as np
+from scipy.sparse import csr_matrix
+from gpt1.tasks.baselines.inputs import Rows
+from gpt1.tasks.baselines.linear import fit
+from gpt1.tasks.baselines.vectors import decompose
+
+def libraries():
+    return {one["filepath"] for one in threadpool_info()}
+
+limited, matrix = libraries(), np.eye(20)
+decompose(csr_matrix(matrix), 4)
+for target in ("score", "class"):
+    about = {"target": target, "combine": "single"}
+    fit(about, Rows(([],), np.arange(20) % 2, np.arange(20)), matrix, 1.0)
+assert limited == libraries(), libraries() - limited
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
