@@ -161,6 +161,8 @@ def write_task(
             labels=np.array(given, np.float32 if target == "score" else np.int64),
             **more,
         )
+    clusters = {split: np.arange(len(given)) for split, given in labels.items()}
+    np.savez(encoded / "clusters.npz", allow_pickle=False, **clusters)
     for seed, given_answers in answers.items():
         folder = finetuned / f"seed-{seed}"
         folder.mkdir(parents=True, exist_ok=True)
