@@ -187,6 +187,14 @@ def write_task(
     )
 
 
+def write_baseline(task: str, system: str, answers: dict[str, list[int]]) -> None:
+    """Answers of a baseline to a task by "<split>/<weights>", as the stage writes them."""
+    folder = Path("data/baselines", task, system, "seed-0")
+    folder.mkdir(parents=True)
+    arrays = {name: logits(row, OUTPUTS[task]) for name, row in answers.items()}
+    np.savez(folder / "logits.npz", allow_pickle=False, **arrays)
+
+
 def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> None:
     """A two-class task whose dev labels alternate, with the first `right` rows answered rightly at
     the last update.

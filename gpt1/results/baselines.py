@@ -138,11 +138,13 @@ def baseline_notes(
     """Which baselines are above ours, and what they are; or why they are not there."""
     yield from higher_sentences(records)
     if baselines:
+        cells = [cell for scores in baselines.values() for cell in scores.cells if cell.measured]
+        ridge = "; ridge regression on STS-B" if any(cell.task == "stsb" for cell in cells) else ""
         yield (
             f"{', '.join(TITLES[system] for system in baselines)}: on the same rows as ours, with"
-            " no order of words; intervals over examples alone, for there are no seeds. Settings"
-            " are those that score best on dev; where dev is scored, each half of its rows by"
-            " those that score best on the other half. On STS-B ridge regression."
+            f" intervals over examples alone, for there are no seeds{ridge}. Settings are those"
+            " that score best on dev; where dev is scored, each half of its rows is answered by"
+            " those that score best on the other half."
         )
     elif params.baselines.systems and not baselines_there():
         yield f"{LEFT_OUT}what to beat: {stage_folder(BASELINES)} is not there; gpt1 run baselines."
