@@ -161,6 +161,8 @@ def write_task(
             labels=np.array(given, np.float32 if target == "score" else np.int64),
             **more,
         )
+    clusters = {split: np.arange(len(given)) for split, given in labels.items()}
+    np.savez(encoded / "clusters.npz", allow_pickle=False, **clusters)
     for seed, given_answers in answers.items():
         folder = finetuned / f"seed-{seed}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,6 +185,14 @@ def write_task(
             },
         },
     )
+
+
+def write_baseline(task: str, system: str, answers: dict[str, list[int]]) -> None:
+    """Answers of a baseline to a task by "<split>/<weights>", as the stage writes them."""
+    folder = Path("data/baselines", task, system, "seed-0")
+    folder.mkdir(parents=True)
+    arrays = {name: logits(row, OUTPUTS[task]) for name, row in answers.items()}
+    np.savez(folder / "logits.npz", allow_pickle=False, **arrays)
 
 
 def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> None:

@@ -191,7 +191,7 @@ def redrawn(value: Any, chance: random.Random, inside: str = "") -> Any:
     if isinstance(value, float):
         return value * chance.uniform(0.5, 1.0)
     if isinstance(value, list) and all(isinstance(one, int) for one in value):
-        return chance.sample(range(5), 3)
+        return chance.sample(range(1, 5), 3)
     return chance.randint(1, 2**40) if inside == "seed" else value
 
 

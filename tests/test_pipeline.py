@@ -74,6 +74,8 @@ def test_from_raw_files_to_tables(checkout: Brought) -> None:
         "acquire@books",
         "clean",
         "contamination",
+        "word_vectors",
+        "baselines",
         "bpe",
         "shard",
         "prompt@cola",
@@ -137,6 +139,7 @@ def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
     assert checkout.repro() == {
         "check",
         "contamination",
+        "baselines",
         "finetune@story_cloze",
         *ABLATED,
         *TABLES,
@@ -161,6 +164,7 @@ def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_b
     expected = {
         "acquire@cola",
         "contamination",
+        "baselines",
         *encoded,
         "prompt@cola",
         *trained,

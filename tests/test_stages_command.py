@@ -27,8 +27,8 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
 
 
 STAGES = (
-    "check, world, download, acquire, clean, contamination, bpe, shard, encode, prompt, pretrain,"
-    " finetune, ablate, transfer, zero_shot, generate, report, scores"
+    "check, world, download, acquire, clean, contamination, bpe, shard, word_vectors, encode,"
+    " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, report, scores"
 )
 FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
 

@@ -11,6 +11,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.sections import (
     AblationParams,
     Acquire,
+    Baselines,
     Bpe,
     Clean,
     Contamination,
@@ -71,6 +72,7 @@ class Params(Section):
     lstm: LstmParams
     pretrain: Pretrain
     encode: Encode
+    baselines: Baselines
     finetune: Finetune
     variants: dict[str, Variant]
     report: Report

@@ -43,6 +43,29 @@ class Contamination(Section):
     ngram: int = Positive
 
 
+class Baselines(Section):
+    """What the networks are to beat on every task: systems that know no order of words, each tuned
+    on dev.
+    """
+
+    systems: tuple[Literal["majority", "tfidf", "word_vectors"], ...]
+    words: int = Positive
+    windows: tuple[int, ...] = Field(min_length=1)
+    dimensions: tuple[int, ...] = Field(min_length=1)
+    penalties: tuple[float, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def positive(self) -> Self:
+        for name in ("windows", "dimensions", "penalties"):
+            values = getattr(self, name)
+            if min(values) <= 0 or len(set(values)) < len(values):
+                raise ValueError(
+                    f"baselines.{name} must be above 0 and differ from one another, found"
+                    f" {list(values)}"
+                )
+        return self
+
+
 class Shard(Section):
     heldout_fraction: float = Field(gt=0, lt=1)
     heldout_seed: int = Field(ge=0)

@@ -14,9 +14,11 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, transfer_recipe
 from gpt1.params.schema import Finetune, Params
+from gpt1.tasks.clusters import CLUSTERS
 
 Array = npt.NDArray[Any]
 FULL = "full"
+BASELINES = "baselines"  # the stage, and its folder
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Answers:
     finetuned: Path
     seeds: tuple[int, ...]
     stage: str  # as dvc names it: finetune@rte
-    system: str  # FULL, a variant of params.yaml, or layers-<n> transferred
+    system: str  # FULL, a variant of params.yaml, layers-<n> transferred, or a baseline
     pretraining_seed: int | None  # None: weights of another's pre-training, or of none
 
     def _examples(self, split: str) -> int:
@@ -83,12 +85,27 @@ class Answers:
             )
         return labels[rows], rows
 
+    def clusters(self, split: str) -> Array:
+        """Numbers [n] of the rows of a split, equal for those that belong together. Raises
+        UserError.
+        """
+        path = self.encoded / CLUSTERS
+        again = f"encode it again with dvc repro -f encode@{self.task}"
+        clusters, rows = _arrays(path, (split,), again)[split], self._examples(split)
+        if clusters.shape != (rows,):
+            raise UserError(
+                f"{path}: {split}: expected {rows} numbers, as task.json says, found"
+                f" {' x '.join(map(str, clusters.shape))}; {again}"
+            )
+        return clusters
+
     def logits(self, seed: int, split: str, weights: str) -> Array:
         """Logits [rows of the split, outputs] of one seed by the weights "best" (on dev) or "last".
         Raises UserError.
         """
         path = self.finetuned / f"seed-{seed}" / "logits.npz"
-        again = f"fine-tune it again with dvc repro -f {self.stage}"
+        verb = "fit" if self.stage == BASELINES else "fine-tune"
+        again = f"{verb} it again with dvc repro -f {self.stage}"
         logits = _arrays(path, (f"{split}/{weights}",), again)[f"{split}/{weights}"]
         shape = (self._examples(split), self.description["outputs"])
         if logits.shape != shape:
@@ -139,6 +156,21 @@ def transfer_answers(params: Params, task: str, layers: int) -> Answers:
     name, recipe = f"layers-{layers}", transfer_recipe(params, task)
     folder = stage_folder("transfer", task, name)
     return _answers(params, task, folder, recipe, f"transfer@{task}", name)
+
+
+def baseline_answers(params: Params, task: str, system: str) -> Answers:
+    """What `baselines` wrote of a task by a system of params.baselines, on the same rows as the
+    networks'. It has one fit, as seed 0. Raises UserError where the task's description is missing
+    or broken.
+    """
+    return replace(
+        read_answers(params, task),
+        finetuned=stage_folder(BASELINES, task, system),
+        seeds=(0,),
+        stage=BASELINES,
+        system=system,
+        pretraining_seed=None,
+    )
 
 
 def _answers(

@@ -21,6 +21,7 @@ from gpt1.results.document import (
     Grid,
     Heading,
     facts_list,
+    number,
     write_document,
 )
 from gpt1.results.drawing import write_pictures
@@ -190,6 +191,11 @@ def estimate_record(estimate: Estimate | None) -> Record:
         return {}
     low, high = estimate.interval
     return {"score": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
+
+
+def bracketed(estimate: Estimate | None) -> str:
+    """An interval in the tables' form: [4.0, 5.5]."""
+    return NONE if estimate is None else f"[{', '.join(map(number, estimate.interval))}]"
 
 
 def score_record(

@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpt1.params.schema import Params
+from gpt1.results.answers import read_answers
 from gpt1.results.bootstrap import Estimate, mean_of
-from gpt1.results.paper import GLUE_ROW, GLUE_TASKS, GLUE_TASKS_ON_DEV
-from gpt1.results.scores import Cell, column_cells
+from gpt1.results.formats import estimate_record
+from gpt1.results.paper import GLUE, GLUE_ROW, GLUE_TASKS, GLUE_TASKS_ON_DEV
+from gpt1.results.records import Record
+from gpt1.results.scores import Cell, Read, column_cells
 from gpt1.tasks.table import TASKS
 
 
@@ -29,14 +32,33 @@ class GlueMean:
         return self.mean - self.published if self.compares else None
 
     @property
+    def part(self) -> str:
+        """How its column is called where it is not the GLUE score."""
+        return f"GLUE {len(self.tasks)} of {len(GLUE_TASKS)}"
+
+    @property
     def complete(self) -> bool:
         """Whether all nine tasks are there, so that this is the GLUE score."""
         return len(self.tasks) == len(GLUE_TASKS)
 
 
-def glue_cells(params: Params, there: Sequence[Cell] = ()) -> list[Cell]:
-    """The columns of all tasks whose scores make the GLUE mean, some of them `there` already.
-    Raises UserError.
+def glue_record(glue: GlueMean) -> Record:
+    """The mean with its interval by name, and of which tasks it is."""
+    rest = f"mean over the {len(glue.tasks)} tasks that are there"
+    return (
+        {
+            "column": GLUE if glue.complete else rest,
+            "task": " ".join(glue.tasks),
+            "metric": "mean",
+        }
+        | estimate_record(glue.estimate)
+        | {"score": glue.mean}
+    )
+
+
+def glue_cells(params: Params, there: Sequence[Cell] = (), read: Read = read_answers) -> list[Cell]:
+    """The columns of all tasks whose scores make the GLUE mean, some of them `there` already;
+    `read` says whose answers. Raises UserError.
     """
     wanted = {title for metrics in GLUE_TASKS.values() for title, _ in metrics}
     known = {cell.title for cell in there}
@@ -45,7 +67,7 @@ def glue_cells(params: Params, there: Sequence[Cell] = ()) -> list[Cell]:
         for task in TASKS.values()
         for column in task.columns
         if column.title in wanted - known
-        for cell in column_cells(params, task, column)
+        for cell in column_cells(params, task, column, read)
     ]
 
 

@@ -44,8 +44,9 @@ def load(folder: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFram
     """Every score and every prediction of a run, as two tables of pandas: `scores, predictions`.
 
     Missing values are `pandas.NA`, or NaN among fractions. The number behind a table's cell is in
-    one row of `scores`, whose `table` (table2 to table5, figure2, claims), `row` (ours, paper,
-    paper's model), `system`, `column` and `metric` say which. All scores and differences are x 100:
+    one row of `scores`, whose `table` (table2 to table5, figure2, claims), `row` (ours, baseline,
+    paper, paper's model), `system`, `column` and `metric` say which. All scores and differences are
+    x 100:
 
     - `score`: the mean over the seeds; `scores` one by one; `low`, `high` the ends of its 95 %
       bootstrap interval; `sd`, `best`, `median` over the seeds; `seeds` how many; `seed` which one,
@@ -62,10 +63,11 @@ def load(folder: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFram
     - `source`, `reason` (for no score), `profile`, `corpus`, `caption`: what to know of it.
 
     `predictions` has a row for each example and seed of what the tables score, test by the weights
-    chosen on dev, dev by the last: `task`; `system` (full, a variant, or layers-<n> transferred);
-    `pretraining_seed` (NA without our pre-training); `seed` of the fine-tuning; `split`; `example`,
-    from 0 in the split's order; `cluster`, equal for examples that belong together; `label`, a
-    class or STS-B's score from 0 to 5; `logits` [classes], before the softmax.
+    chosen on dev, dev by the last: `task`; `system` (full, a variant, layers-<n> transferred, or a
+    baseline: majority, tfidf, word_vectors, whose one fit is seed 0); `pretraining_seed` (NA
+    without our pre-training); `seed` of the fine-tuning; `split`; `example`, from 0 in the split's
+    order; `cluster`, equal for examples that belong together; `label`, a class or STS-B's score
+    from 0 to 5; `logits` [classes], before the softmax.
 
     Raises UserError where the folder has no report, or one that cannot be read.
     """
@@ -132,7 +134,7 @@ def _answered(answers: "Answers", split: str, seed: int) -> "pa.Table":
             "pretraining_seed": pa.array([answers.pretraining_seed] * rows, pa.int64()),
             "seed": np.full(rows, seed),
             "example": examples_n,
-            "cluster": examples_n,
+            "cluster": answers.clusters(split)[examples_n],
             "label": labels_n.astype(np.float64),
             "logits": pa.ListArray.from_arrays(ends, logits_nc.ravel()),
         },

@@ -6,7 +6,7 @@ update, chosen on nothing.
 """
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from gpt1.sources.table import is_made_up
 from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
 from gpt1.tasks.table import TASKS, Column, Task, scored_split
 
+Read = Callable[[Params, str], Answers]  # of a task's answers
 CHOSEN_ON_DEV, LAST_UPDATE = "best on dev", "last update"
 
 
@@ -107,9 +108,9 @@ class Cell:
         )
 
 
-def table_cells(params: Params, table: str) -> list[Cell]:
+def table_cells(params: Params, table: str, read: Read = read_answers) -> list[Cell]:
     """Every column of a table, in the paper's order; columns of tasks that the paper does not know
-    follow. Raises UserError.
+    follow. `read` says whose answers. Raises UserError.
     """
     known = {
         column.title: (task, column)
@@ -120,7 +121,7 @@ def table_cells(params: Params, table: str) -> list[Cell]:
     paper = [title for title in TABLES[table].columns if title != GLUE]
     cells = []
     for title in (*paper, *(title for title in known if title not in paper)):
-        cells += column_cells(params, *known[title])
+        cells += column_cells(params, *known[title], read)
     return cells
 
 
@@ -134,11 +135,13 @@ def whole_column(task: str) -> Column:
     )
 
 
-def column_cells(params: Params, task: Task, column: Column) -> list[Cell]:
+def column_cells(
+    params: Params, task: Task, column: Column, read: Read = read_answers
+) -> list[Cell]:
     """A task's column: one cell for its metric and one for a second metric. Raises UserError where
     results are missing or broken.
     """
-    answers = read_answers(params, task.name) if task.name in params.tasks else None
+    answers = read(params, task.name) if task.name in params.tasks else None
     alone = sum(other.table == column.table for other in task.columns) == 1
     key = task.name if alone else column.title.lower().replace("-", "_").replace(" ", "_")
     lacking = lacking_subsets(answers.description, column) if answers else ""

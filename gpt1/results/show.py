@@ -13,6 +13,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
 from gpt1.base.terminal import console, plain, print_json
 from gpt1.results.against import compare, other_numbers, print_differences, read_numbers
+from gpt1.results.baselines import higher_sentences
 from gpt1.results.document import (
     DOCUMENT,
     Block,
@@ -24,7 +25,8 @@ from gpt1.results.document import (
     read_document,
 )
 from gpt1.results.notes import LEGEND
-from gpt1.results.records import SCORES
+from gpt1.results.paper import TABLES
+from gpt1.results.records import SCORES, read_records
 from gpt1.results.terminal_page import print_page
 from gpt1.results.verdict import MADE_UP
 
@@ -94,6 +96,9 @@ def show_brief(names: Sequence[str]) -> None:
     for name in there or names[:1]:
         document = document_of(name)
         print(verdicts(document) if name == "claims" else scores(document))
+    found = [one for name in there if name in TABLES for one in read_records(name)]
+    if above := higher_sentences(found):
+        print(f"\n{' '.join(above)}")
 
 
 def scores(document: Document) -> str:

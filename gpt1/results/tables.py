@@ -5,19 +5,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpt1.params.schema import Params
-from gpt1.results.answers import read_answers
+from gpt1.results.answers import baseline_answers, read_answers
+from gpt1.results.baselines import (
+    BaselineScores,
+    baseline_notes,
+    baseline_records,
+    baseline_rows,
+    baseline_scores,
+)
 from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.captions import caption_facts
 from gpt1.results.document import NONE, Grid, number, seeds_note, signed, spread
 from gpt1.results.formats import (
     ReportContent,
     TablePage,
+    bracketed,
     estimate_record,
     latex,
     rounded,
     score_record,
 )
-from gpt1.results.glue import GlueMean, glue_cells, our_glue_mean
+from gpt1.results.glue import GlueMean, glue_cells, glue_record, our_glue_mean
 from gpt1.results.notes import CHANCE, COMPARED, METRIC_WORDS, legend, marks, table_notes
 from gpt1.results.paper import GLUE, Table
 from gpt1.results.records import Record
@@ -44,19 +52,25 @@ CSV_COLUMNS = (
     " flagged_seeds one_class_seeds best_evaluation reason profile corpus caption"
 )
 
+NO_BASELINES: Mapping[str, BaselineScores] = {}
+
 
 def table_report(params: Params, table: Table) -> ReportContent:
     """Table 2, 3 or 4, every task scored. Raises UserError where a result is missing or broken."""
     cells = table_cells(params, table.name)
     glue = our_glue_mean(glue_cells(params, cells)) if table.name == "table4" else None
-    page = table_page(params, table, cells, glue)
-    records = table_records(params, table, cells, glue, page.caption)
+    baselines = baseline_scores(params, table.name)
+    page = table_page(params, table, cells, glue, baselines)
+    records = table_records(params, table, cells, glue, page.caption, baselines)
     scored = (
         scored
         for task in tasks_of(params, table)
         for scored in scored_splits(
             [column for column in TASKS[task].columns if column.table == table.name],
-            [read_answers(params, task)],
+            [
+                read_answers(params, task),
+                *(baseline_answers(params, task, system) for system in baselines),
+            ],
         )
     )
     return ReportContent(
@@ -73,13 +87,17 @@ def table_report(params: Params, table: Table) -> ReportContent:
 
 
 def table_page(
-    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None
+    params: Params,
+    table: Table,
+    cells: Sequence[Cell],
+    glue: GlueMean | None,
+    baselines: Mapping[str, BaselineScores] = NO_BASELINES,
 ) -> TablePage:
     """Lay out a table. `glue` is for Table 4, None elsewhere or where no GLUE task is there. Raises
     UserError (see `caption_facts`).
     """
     first = {cell.title: cell for cell in cells if cell.first}
-    part = f"GLUE {len(glue.tasks)} of 9" if glue and not glue.complete else ""
+    part = glue.part if glue and not glue.complete else ""
     further = [title for title in first if title not in table.columns]
     titles = (*table.columns, *filter(None, [part]), *further)
 
@@ -93,7 +111,8 @@ def table_page(
         return (system, *(NONE if score is None else number(score) for score in there))
 
     more = {part: glue.published} if glue and part else {}
-    our_rows = _our_rows(params, titles, first, glue)
+    our_rows = _our_rows(params, titles, first, glue) + baseline_rows(titles, baselines)
+    scores = table_records(params, table, cells, glue, "", baselines)
     details = [_details(cell) for cell in cells if cell.measured]
     kept = len(DETAILS) - all(cell.difference is None for cell in cells)
     return TablePage(
@@ -108,7 +127,10 @@ def table_page(
         our_rows=our_rows,
         legend=legend(our_rows),
         more=(Grid(DETAILS[:kept], tuple(row[:kept] for row in details)),) if details else (),
-        notes=tuple(table_notes(params, table, cells, glue)),
+        notes=(
+            *baseline_notes(params, baselines, scores),
+            *table_notes(params, table, cells, glue),
+        ),
     )
 
 
@@ -124,10 +146,15 @@ def tasks_of(params: Params, table: Table) -> list[str]:
 
 
 def table_records(
-    params: Params, table: Table, cells: Sequence[Cell], glue: GlueMean | None, caption: str
+    params: Params,
+    table: Table,
+    cells: Sequence[Cell],
+    glue: GlueMean | None,
+    caption: str,
+    baselines: Mapping[str, BaselineScores] = NO_BASELINES,
 ) -> list[Record]:
-    """Every cell of the paper's rows and of ours (these with the caption) as one flat record; what
-    does not apply is left out.
+    """Every cell of the paper's rows, of ours (these with the caption) and of the baselines' as one
+    flat record; what does not apply is left out.
     """
     metric = {cell.title: cell.metric for cell in cells if cell.first} | {GLUE: "mean"}
     records: list[Record] = [
@@ -162,20 +189,16 @@ def table_records(
         for cell in cells
     ]
     if glue:
-        rest = f"mean over the {len(glue.tasks)} tasks that are there"
         records.append(
             ours
+            | glue_record(glue)
             | {
-                "column": GLUE if glue.complete else rest,
-                "task": " ".join(glue.tasks),
-                "metric": "mean",
                 "sd": glue.deviation,
                 "difference": glue.difference,
                 "compared_with": glue.published if glue.compares else None,
             }
-            | estimate_record(glue.estimate)
-            | {"score": glue.mean}
         )
+    records += baseline_records(params, baselines)
     return [{"table": table.name} | record for record in records]
 
 
@@ -245,9 +268,7 @@ def _difference(value: float | None) -> str:
 
 def between(estimate: Estimate | None) -> str:
     """An interval in the tables' form, with a word where it is of one seed: [4.0, 5.5]."""
-    if estimate is None:
-        return NONE
-    return f"[{', '.join(map(number, estimate.interval))}]{seeds_note(estimate.seeds)}"
+    return bracketed(estimate) + (seeds_note(estimate.seeds) if estimate else "")
 
 
 def _details(cell: Cell) -> tuple[str, ...]:

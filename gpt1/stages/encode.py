@@ -1,5 +1,5 @@
 """`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper: <split>.npz
-and task.json.
+and task.json; clusters.npz says which rows belong together.
 """
 
 import sys
@@ -10,8 +10,11 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
+from gpt1.demo.meaning import said
 from gpt1.params.schema import read_params
+from gpt1.sources.table import is_made_up
 from gpt1.tasks.arrays import about_split, described, example_arrays, texts_of
+from gpt1.tasks.clusters import CLUSTERS, cluster_ids
 from gpt1.tasks.readers import read_task
 from gpt1.tasks.shapes import Symbols
 from gpt1.tasks.table import TASKS
@@ -30,7 +33,8 @@ def main(name: str) -> None:
     symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
     texts = texts_of(example for rows in splits.values() for example in rows.examples)
     ids = encode_texts(name, texts, stage_folder("bpe"))
-    about = {}
+    about, clusters = {}, {}
+    made_up = is_made_up(params.sources[name].folder)
     with writing_folder(stage_folder("encode", row.group, name)) as folder:
         for split, rows in splits.items():
             arrays, truncated = example_arrays(
@@ -38,6 +42,8 @@ def main(name: str) -> None:
             )
             np.savez(folder / f"{split}.npz", **arrays)
             about[split] = about_split(task, rows, arrays, truncated)
+            clusters[split] = cluster_ids(task, rows.examples, said if made_up else None)
+        np.savez(folder / CLUSTERS, allow_pickle=False, **clusters)
         write_json(folder / "task.json", described(task, vocabulary, about, release))
     counts = ", ".join(f"{split} {counts['examples']}" for split, counts in about.items())
     print(f"{name}: {counts}", file=sys.stderr)

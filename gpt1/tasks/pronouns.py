@@ -39,6 +39,7 @@ DPRD = Task(
     origin=SOURCE.origin,
     licence=SOURCE.licence,
     how_to_get=SOURCE.how_to_get,
+    cluster="twins",
 )
 
 

@@ -12,6 +12,7 @@ from gpt1.tasks.layouts import Export, Release, Split
 
 Metric = Literal["accuracy", "f1", "matthews", "pearson", "spearman"]
 Kind = Literal["classification", "entailment", "similarity", "multiple_choice"]
+Cluster = Literal["row", "first text", "twins"]
 COMBINE = {
     "classification": "single",
     "entailment": "single",
@@ -41,7 +42,7 @@ class Task:
     integers: what the label integers of a Hugging Face export mean, from first_integer up, by the
     names that its features give them; empty where exports have words. synonyms: {word that some
     files have: the label}. also: {file: where else it may lie, or its other names}. releases: where
-    there is more than one.
+    there is more than one. cluster: which rows belong together (gpt1/tasks/clusters.py).
     """
 
     name: str
@@ -62,6 +63,7 @@ class Task:
     combined: Mapping[str, str] = field(default_factory=dict)
     integers: tuple[str, ...] = ()
     first_integer: int = 0
+    cluster: Cluster = "row"
     synonyms: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     releases: tuple[Release, ...] = ()
@@ -145,6 +147,7 @@ ROWS = (
             "put https://nlp.stanford.edu/projects/snli/snli_1.0.zip into data/raw/snli (the zip,"
             " or what it holds)"
         ),
+        cluster="first text",  # premises
         integers=NLI,
     ),
     Task(
@@ -162,6 +165,7 @@ ROWS = (
             "put https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip or"
             f" {_glue_zip('MNLI', 'mnli')}"
         ),
+        cluster="first text",  # premises
         integers=NLI,
         also={
             "diagnostic.tsv": (
@@ -242,6 +246,7 @@ ROWS = (
             "ask for RACE.tar.gz at https://www.cs.cmu.edu/~glai1/data/race and put it (or what it"
             " holds) into data/raw/race"
         ),
+        cluster="first text",  # passages
         subsets=layouts.LEVELS,
         combined=layouts.RACE_COMBINED,
     ),
@@ -260,6 +265,7 @@ ROWS = (
             "fill in the form at https://cs.rochester.edu/nlp/rocstories and put "
             f"'{layouts.STORIES[0]}' and '{layouts.STORIES[1]}' into data/raw/story_cloze"
         ),
+        cluster="first text",  # stories
         integers=("1", "2"),
         first_integer=1,
         releases=(

@@ -30,6 +30,8 @@ START_SECONDS = {
     "contamination": 6.0,
     "bpe": 2.6,
     "shard": 2.2,
+    "word_vectors": 3.0,
+    "baselines": 3.0,
     "encode": 6.0,
     "prompt": 6.0,
     "table2": 4.0,
@@ -54,10 +56,13 @@ BYTES_A_SECOND = {
     "bpe": 15e6,
     "shard": 4e6,
     "encode": 0.8e6,
+    "word_vectors": 1.5e6,
+    "baselines": 0.04e6,  # 36 fits of each task of the demo, or 16 of MNLI's 393,000 rows
 }
 SEVERAL_PROCESSES = (
     "clean",
     "shard",
+    "word_vectors",
     "encode",
     "prompt",
 )  # stages that go through text on every core

@@ -195,14 +195,21 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     verb, _, item = stage.partition("@")
     corpus = facts.corpus_size(params, fresh)
     work = StageWork(stage, "text", corpus.counted)
-    if verb in ("world", "clean", "contamination", "bpe", "shard") or item == "books":
-        written = {"shard": TOKEN_BYTES * corpus.tokens, "bpe": 0.0, "contamination": 0.0}
+    if verb in ("world", "clean", "contamination", "bpe", "shard", "word_vectors") or (
+        item == "books"
+    ):
+        small = dict.fromkeys(("bpe", "contamination", "word_vectors"), 0.0)
+        written = small | {"shard": TOKEN_BYTES * corpus.tokens}
         disk_bytes = written.get(verb, corpus.bytes_)
         return replace(work, bytes_read=corpus.bytes_, disk_bytes=disk_bytes)
     if verb == "acquire":
         known = facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
         size = 0.0 if is_made_up(params.sources[item].folder) else known
         return replace(work, counted=False, bytes_read=size, disk_bytes=size)
+    if verb == "baselines":
+        tasks = [reading(f"encode@{task}", params, fresh) for task in params.tasks]
+        counted = all(task.counted for task in tasks)
+        return replace(work, counted=counted, bytes_read=sum(task.bytes_read for task in tasks))
     if verb == "encode":
         seen, folder = facts.task_size(item, params, fresh), params.sources[item].folder
         sequences = TASKS[item].sequences

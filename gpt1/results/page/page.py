@@ -17,6 +17,7 @@ from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.plan.table import number
 from gpt1.pipeline.reasons import changed_parameters
+from gpt1.results.baselines import higher_sentences
 from gpt1.results.captions import caption_facts, made_up
 from gpt1.results.document import DOCUMENT, left_out, read_document
 from gpt1.results.notes import FEW_SEEDS, INTERVALS
@@ -168,6 +169,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
             findings.table_sentence(int(name[-1]), records[name], sorted(columns))
             for name in TABLES
         ),
+        *higher_sentences([one for name in TABLES for one in records[name]]),
         *findings.ablation_sentences(records[TABLE5.name], bool(invented)),
     )
     all_made_up = invented and len(invented) == len(params.tasks)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpt1.params.schema import Params
+from gpt1.results.baselines import BASELINE, TITLES
 from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.captions import made_up
 from gpt1.results.document import NONE, bounds, counted, number, seeds_note, signed, spread
@@ -85,13 +86,13 @@ ABOVE, BELOW, WITHIN = (
     ("even", "≈", "interval holds it"),
 )
 MADE_UP = SheetCell("§", "made up", "quiet", means="does not compare")
-DIFFERENCE = "difference"
+DIFFERENCE, MAJORITY, BEST_BASELINE = "difference", "over the majority", "best baseline"
 HEADER = (
     "column",
     "the paper",
     f"this run, {COVERAGE:.0%} interval",
     DIFFERENCE,
-    "over the majority",
+    MAJORITY,
     "0 to 100",
     "measured on",
 )
@@ -134,19 +135,52 @@ def comparison(records: Sequence[Record], made_up: Collection[str], caption: str
         for one in records
         if one["row"] == "paper's model"
     }
-    rows = [_row(one, published, made_up) for one in records if one["row"] == "ours"]
+    rows: list[tuple[SheetCell, ...]] = [
+        _row(one, published, made_up) for one in records if one["row"] == "ours"
+    ]
+    header: tuple[str, ...] = HEADER
+    if any(one["row"] == BASELINE for one in records):
+        ours = [one for one in records if one["row"] == "ours"]
+        place = HEADER.index(MAJORITY) + 1
+        header = (*HEADER[:place], BEST_BASELINE, *HEADER[place:])
+        rows = [
+            (*row[:place], _best_baseline(one, records), *row[place:])
+            for one, row in zip(ours, rows, strict=True)
+        ]
     there = [
         one
         for one in records
         if one["row"] == "ours" and one["score"] is not None and one["metric"] != "mean"
     ]
     if there and all(one["column"] in made_up for one in there):
-        place = HEADER.index(DIFFERENCE)
+        place = header.index(DIFFERENCE)
         rows = [(*row[:place], *row[place + 1 :]) for row in rows]
         return Sheet(
-            f"{caption}; {ALL_MADE_UP}", (*HEADER[:place], *HEADER[place + 1 :]), tuple(rows)
+            f"{caption}; {ALL_MADE_UP}", (*header[:place], *header[place + 1 :]), tuple(rows)
         )
-    return Sheet(caption, HEADER, tuple(rows))
+    return Sheet(caption, header, tuple(rows))
+
+
+def _best_baseline(one: Record, records: Sequence[Record]) -> SheetCell:
+    """The highest baseline in our record's column, over the interval of each; marked where it is
+    higher than ours.
+    """
+    beside = [
+        other
+        for other in records
+        if other["row"] == BASELINE
+        and (other["column"], other["metric"]) == (one["column"], one["metric"])
+    ]
+    if not beside:
+        return SheetCell()
+    best = max(other["score"] for other in beside)
+    note = "\n".join(
+        f"{TITLES[other['system']]} {number(other['score'])}, {bounds(other['low'], other['high'])}"
+        for other in beside
+    )
+    if one["score"] is None or best <= one["score"]:
+        return SheetCell(number(best), note)
+    return SheetCell(number(best), note, "bad", "▲", "higher than this run")
 
 
 def _row(

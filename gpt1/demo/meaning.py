@@ -1,0 +1,27 @@
+"""What a text of the town says, without whose things it says it of, and how it words it."""
+
+import re
+from functools import cache
+
+from gpt1.demo.qualities import ALL
+
+
+@cache
+def _tellings() -> re.Pattern[str]:
+    """A word of a quality, a clause in which one shows, or a quality that is asked about."""
+    poles = [pole for quality in ALL.values() for pole in quality.poles]
+    signs = [
+        re.escape(part.strip())
+        for pole in poles
+        for sign in pole.signs
+        for part in [max(sign.split("{s}"), key=len)]
+    ]
+    words = [rf"\b{word}\b" for word in (*ALL, *(word for pole in poles for word in pole.words))]
+    return re.compile("|".join([*sorted(signs, key=len, reverse=True), *words]), re.IGNORECASE)
+
+
+def said(text: str) -> str:
+    """The words of qualities, and the clauses in which they show, that stand in a text; the text
+    where there are none.
+    """
+    return "|".join(found.lower() for found in _tellings().findall(text)) or text

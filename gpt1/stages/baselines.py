@@ -1,0 +1,60 @@
+"""`baselines`: what the networks are to beat, on every task: logits of each system as a fine-tuning
+writes them, data/baselines/<task>/<system>/seed-0/logits.npz, and scores.json a task.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from gpt1.base.files import LOGS, read_json, stage_folder, write_json, writing_folder
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.params.schema import Params, read_params
+from gpt1.tasks.baselines.inputs import Rows, read_rows
+from gpt1.tasks.baselines.linear import chosen, scores
+from gpt1.tasks.baselines.systems import Grid, candidates, read_vectors
+
+Splits = Mapping[str, Rows]
+
+
+def main() -> None:
+    """Fit, tune and score every system on every task of params.yaml. One thread, as in
+    word_vectors; seconds go to the log.
+    """
+    params = read_params()
+    vocabulary = Vocabulary.load(stage_folder("bpe"))
+    words, vectors = read_vectors(stage_folder("word_vectors"), params.baselines.windows)
+    wanted = params.baselines
+    grid = Grid(wanted.penalties, wanted.words, words, vectors, wanted.dimensions)
+    seconds: dict[str, dict[str, float]] = {}
+    with threadpool_limits(1), writing_folder(stage_folder("baselines")) as folder:
+        for name in tqdm(params.tasks, desc="baselines", unit="task", disable=None):
+            about, splits = read_labelled(params, name, vocabulary)
+            (folder / name).mkdir()
+            found, seconds[name] = {}, {}
+            for system in wanted.systems:
+                started = time.perf_counter()
+                taken, logits = chosen(about, list(candidates(system, about, splits, grid)), splits)
+                out = folder / name / system / "seed-0"
+                out.mkdir(parents=True)
+                np.savez(out / "logits.npz", allow_pickle=False, **logits)
+                found[system] = {"settings": taken.settings, **scores(about, logits, splits)}
+                seconds[name][system] = round(time.perf_counter() - started, 2)
+            write_json(folder / name / "scores.json", {"metric": about["metric"], "systems": found})
+    write_json(LOGS / "baselines" / "seconds.json", seconds)
+    total = sum(sum(one.values()) for one in seconds.values())
+    print(f"{len(wanted.systems)} systems on {len(seconds)} tasks: {total:.0f} s", file=sys.stderr)
+
+
+def read_labelled(
+    params: Params, name: str, vocabulary: Vocabulary
+) -> tuple[dict[str, Any], Splits]:
+    """task.json of an encoded task, and its splits that have labels."""
+    encoded = stage_folder("encode", params.tasks[name].group, name)
+    about = read_json(encoded / "task.json")
+    labelled = [split for split, counts in about["splits"].items() if counts["labelled"]]
+    return about, {split: read_rows(encoded, split, about, vocabulary) for split in labelled}
