@@ -13,6 +13,7 @@ from made_results import begin
 
 from gpt1.base import cores
 from gpt1.params.schema import read_params
+from gpt1.tracking.live import tracked
 from gpt1.tracking.log import log_path, machine, read_log
 
 CURVE = log_path("pretrain", "transformer")
@@ -76,9 +77,8 @@ def test_another_fingerprint_and_a_finished_run_begin_anew():
 
 def test_other_ranks_write_nothing(monkeypatch):
     monkeypatch.setenv("RANK", "1")
-    tracker = begin()
-    tracker.log(10, {"loss": 1.0})
-    tracker.close("finished")
+    with tracked("pretrain", "transformer", read_params(), "0") as log:
+        log(10, {"loss": 1.0})
     assert not Path("data").exists()
 
 
