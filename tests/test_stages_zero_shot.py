@@ -74,7 +74,7 @@ def checkout(tmp_path, monkeypatch):
 def write_snapshots(network: str) -> None:
     """Random snapshots of a pre-training of UPDATES updates: 1, 3 and 4."""
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
-    folder = Path("data/pretrain", network)
+    folder = Path("data/pretrain", network, "seed-0")
     for update in (1, 3, UPDATES):
         made = make_network(network, params, vocabulary.size, torch.Generator().manual_seed(update))
         with torch.no_grad():
@@ -147,7 +147,7 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
     make_prompts()
     write_snapshots(network)
     zero_shot.main(network)
-    found = read_json(Path("data/zero_shot", network, "scores.json"))
+    found = read_json(Path("data/zero_shot", network, "seed-0", "scores.json"))
     assert found["network"] == network
     assert [(one["update"], one["tokens"]) for one in found["snapshots"]] == [
         (1, 160),
@@ -162,7 +162,7 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
         "race": (4, 0.25, "accuracy"),
         "dprd": (3, 0.5, "accuracy"),
     }
-    with np.load(f"data/zero_shot/{network}/answers.npz", allow_pickle=False) as arrays:
+    with np.load(f"data/zero_shot/{network}/seed-0/answers.npz", allow_pickle=False) as arrays:
         answers = {name: arrays[name] for name in arrays.files}
     for one in found["snapshots"]:
         for name in ("sst2", "race", "dprd"):
@@ -221,7 +221,7 @@ def test_sets_that_are_not_asked_for(checkout):
     change("zero_shot", {})
     assert "found dprd" in refused(prompt.main, "dprd")
     zero_shot.main("lstm")
-    assert read_json(Path("data/zero_shot/lstm/scores.json")) == {
+    assert read_json(Path("data/zero_shot/lstm/seed-0/scores.json")) == {
         "network": "lstm",
         "sets": {},
         "snapshots": [],
@@ -292,9 +292,9 @@ def test_unknown_names(checkout):
 def test_missing_and_damaged_inputs(checkout):
     assert "data/prompt/cola/set.json is not there" in refused(zero_shot.main, "lstm")
     make_prompts()
-    assert "data/pretrain/lstm/summary.json is not there" in refused(zero_shot.main, "lstm")
+    assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(zero_shot.main, "lstm")
     write_snapshots("lstm")
-    snapshot = Path("data/pretrain/lstm/snapshots/00000003.safetensors")
+    snapshot = Path("data/pretrain/lstm/seed-0/snapshots/00000003.safetensors")
     whole = snapshot.read_bytes()
     snapshot.write_bytes(whole[:-100])
     assert f"{snapshot}: expected a whole safetensors file, found a damaged one" in refused(
