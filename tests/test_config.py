@@ -286,7 +286,7 @@ def test_the_one_seed_of_older_parameters_is_named_with_what_to_write() -> None:
         ([0, 1], [0], {"seeds": [3]}, "tasks.cola.finetune.seeds: expected seeds of"),
         ([0, 0], [0], {}, "pretrain.seeds must differ from one another, found [0, 0]"),
         ([], [0], {}, "pretrain.seeds: found (), "),
-        ([-1], [0], {}, "pretrain.seeds.0: found -1, expected"),
+        ([-1], [0], {}, "pretrain.seeds: expected whole numbers from 0, found [-1]"),
     ],
 )
 def test_a_finetuning_seed_has_a_pretraining_to_start_from(

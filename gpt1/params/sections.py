@@ -2,7 +2,7 @@
 them and checks what spans several.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -97,7 +97,7 @@ class Pretrain(Optimization):
     epochs: float | None = Field(gt=0)
     updates: int | None = Field(gt=0)
     warmup_updates: int = Field(ge=0)
-    seeds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field(min_length=1)
     heldout_updates: int = Positive
     heldout_windows: int = Positive
     snapshots_per_decade: int = Positive
@@ -105,6 +105,10 @@ class Pretrain(Optimization):
 
     @model_validator(mode="after")
     def seeds_differ(self) -> Self:
+        if min(self.seeds) < 0:
+            raise ValueError(
+                f"pretrain.seeds: expected whole numbers from 0, found {list(self.seeds)}"
+            )
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(
                 f"pretrain.seeds must differ from one another, found {list(self.seeds)}"
