@@ -71,12 +71,14 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write_snapshots(network: str) -> None:
+def write_snapshots(network: str, seed: int = 0) -> None:
     """Random snapshots of a pre-training of UPDATES updates: 1, 3 and 4."""
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
-    folder = Path("data/pretrain", network, "seed-0")
+    folder = Path("data/pretrain", network, f"seed-{seed}")
     for update in (1, 3, UPDATES):
-        made = make_network(network, params, vocabulary.size, torch.Generator().manual_seed(update))
+        made = make_network(
+            network, params, vocabulary.size, torch.Generator().manual_seed(update + 100 * seed)
+        )
         with torch.no_grad():
             made.tokens.mul_(20)
         save_weights(
@@ -328,3 +330,23 @@ def test_dprd_is_acquired_as_a_task_is(checkout):
         read_json(Path("data/acquire/tasks/dprd/manifest.json"))["files"]["test.c.txt"]["rows"]
         == 14
     )
+
+
+def test_the_snapshots_of_every_pretraining_answer(checkout, capsys):
+    make_prompts()
+    write_snapshots("lstm")
+    zero_shot.main("lstm")
+    alone = read_json(Path("data/zero_shot/lstm/seed-0/scores.json"))
+    params = json.loads(Path("params.yaml").read_text())
+    change("pretrain", params["pretrain"] | {"seeds": [0, 1]})
+    assert "data/pretrain/lstm/seed-1/summary.json is not there" in refused(zero_shot.main, "lstm")
+    write_snapshots("lstm", 1)
+    capsys.readouterr()
+    zero_shot.main("lstm")
+    said = capsys.readouterr().err
+    assert "pre-training seed 0: cola: " in said
+    assert "pre-training seed 1: cola: " in said
+    assert read_json(Path("data/zero_shot/lstm/seed-0/scores.json")) == alone
+    other = read_json(Path("data/zero_shot/lstm/seed-1/scores.json"))
+    assert other.keys() == alone.keys()
+    assert other["snapshots"] != alone["snapshots"]
