@@ -106,7 +106,7 @@ def of_run(name: str, epochs: int, precision: str, train_rows: int | None) -> Wo
     wanted = describe(
         "transformer", params, about["vocabulary_size"], about["vocabulary_fingerprint"]
     )
-    weights = stage_folder("pretrain", "transformer", "weights.safetensors")
+    weights = stage_folder("pretrain", "transformer", "seed-0", "weights.safetensors")
     return Work(
         task,
         params.model,

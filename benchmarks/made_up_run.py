@@ -22,7 +22,7 @@ from gpt1.params.profile import compose
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "gpt1.stages", "pretrain", "transformer"]
-OUT = Path("data/pretrain/transformer")
+OUT = Path("data/pretrain/transformer/seed-0")
 BOOKS = 8
 
 

@@ -121,7 +121,7 @@ def our_step(size: Size, network: Decoder, machine: Machine, always_deepspeed: b
             for part in rows
         ]
         rates = optim.rates(recipe, update, UPDATES, recipe.warmup_updates / UPDATES)
-        return take_update(engine, batches, recipe.dropout, recipe.seed, update, rates, stop)
+        return take_update(engine, batches, recipe.dropout, recipe.seeds[0], update, rates, stop)
 
     return Step(
         take, {"engine": type(engine).__name__, "micro_batch": str(max(map(len, rows))), **chosen}

@@ -78,7 +78,7 @@ class Blocks:
             for part in shares(np.arange(len(windows)), 0, 1, self.rows)
         ]
         rates = optim.rates(recipe, update, NEVER, recipe.warmup_updates / NEVER)
-        take_update(self.engine, batches, recipe.dropout, recipe.seed, update, rates, Stop())
+        take_update(self.engine, batches, recipe.dropout, recipe.seeds[0], update, rates, Stop())
 
     def block(self, updates: int, with_checkpoint: bool) -> float:
         """Seconds of a block; a checkpoint that is not yet written at its end is waited for,
@@ -157,6 +157,7 @@ def train(size: Size, machine: Machine, folder: Path) -> None:
         size.network(),
         Description("transformer", {}, size.vocabulary, ""),
         recipe,
+        recipe.seeds[0],
         NEVER,
         Corpus(windows, windows(0), 1.0),
         machine,

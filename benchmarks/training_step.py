@@ -198,6 +198,7 @@ def growth(size: Size, machine: Machine, updates: int) -> dict[str, Any]:
             size.network(),
             description,
             recipe,
+            recipe.seeds[0],
             updates,
             Corpus(windows, windows(0), 1.0),
             machine,

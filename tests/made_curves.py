@@ -80,7 +80,7 @@ def write_zero_shot(network: str, rows: int, right: dict[str, dict[int, int]]) -
     """scores.json and answers.npz: for each set and update answers with so many of the rows
     right.
     """
-    folder = Path("data/zero_shot", network)
+    folder = Path("data/zero_shot", network, "seed-0")
     arrays, scores = {}, {}
     for name, by_update in right.items():
         labels = np.arange(rows) % ZERO_SHOT_CLASSES[name]
@@ -140,7 +140,7 @@ def write_pretraining(
     network: str, points: list[dict[str, float]], tokens_an_update: int, parameters: dict[str, int]
 ) -> None:
     """curve.jsonl with these points and a summary that agrees with it."""
-    folder = Path("data/pretrain", network)
+    folder = Path("data/pretrain", network, "seed-0")
     folder.mkdir(parents=True, exist_ok=True)
     lines = [{"tokens": point["update"] * tokens_an_update} | point for point in points]
     (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -109,6 +109,7 @@ class Run:
             self.network,
             Description("transformer", {}, ROWS, "f" * 16),
             self.recipe,
+            self.recipe.seeds[0],
             UPDATES,
             corpus,
             machine,

@@ -101,7 +101,7 @@ def write_pretraining(points: int = 3) -> None:
             }
         },
     )
-    folder = Path("data/pretrain/transformer")
+    folder = Path("data/pretrain/transformer/seed-0")
     write_json(
         folder / "summary.json",
         {
@@ -212,13 +212,13 @@ VARIANTS = ("no_pretraining", "no_aux_lm", "lstm")
 
 def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """The section `ablate` of params.yaml for variants and tasks."""
-    reads = {"no_pretraining": "bpe", "lstm": "pretrain/lstm/weights.safetensors"}
+    reads = {"no_pretraining": "bpe", "lstm": "pretrain/lstm"}
     return {
         f"{variant}-{task}": {
             "variant": variant,
             "task": task,
             "group": group(task),
-            "reads": reads.get(variant, "pretrain/transformer/weights.safetensors"),
+            "reads": reads.get(variant, "pretrain/transformer"),
         }
         for variant in variants
         for task in tasks
@@ -227,7 +227,7 @@ def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, 
 
 def write_lstm() -> None:
     write_json(
-        Path("data/pretrain/lstm/summary.json"),
+        Path("data/pretrain/lstm/seed-0/summary.json"),
         {
             "updates": 2000,
             "tokens": 8_192_000,

@@ -127,7 +127,7 @@ def write_checkpoint() -> None:
 def read_checkpoint() -> None:
     from gpt1.model.weights import read_tensors
     from gpt1.train.checkpoint import newest_checkpoint
-    from gpt1.train.finetuning_data import finished_seed
+    from gpt1.train.finished import finished_seed
 
     if found := newest_checkpoint(Path("state"), {"gpt1/a.py": "0" * 64}, accept=False):
         read_tensors(found.folder / "weights.safetensors")
@@ -147,7 +147,7 @@ def write_results() -> None:
         )
     index = json.loads(Path("data/shard/index.json").read_text())
     put("data/shard/index.json", index | {"corpus_name": "books"})
-    for name in ("data/pretrain/transformer/summary.json",):
+    for name in ("data/pretrain/transformer/seed-0/summary.json",):
         summary = json.loads(Path(name).read_text())
         put(name, summary | {"parameters": {"embeddings": 12, "blocks": 30, "total": 42}})
     curve = [
@@ -155,7 +155,7 @@ def write_results() -> None:
         for at in (1, 2, 3)
     ]
     put(
-        "data/pretrain/transformer/curve.jsonl",
+        "data/pretrain/transformer/seed-0/curve.jsonl",
         "".join(json.dumps(point) + "\n" for point in curve),
     )
     put(
@@ -203,7 +203,7 @@ def read_results() -> None:
         found = read_answers(params, task)
         for seed in found.seeds:
             found.labels("dev", None), found.logits(seed, "dev", "best")
-    read_training("transformer")
+    read_training(read_params(), "transformer")
 
 
 def read_record() -> None:
@@ -211,7 +211,7 @@ def read_record() -> None:
     from gpt1.params.schema import read_params
     from gpt1.tracking.results import finished_groups, finished_results
 
-    facts_about(Path("data/pretrain/transformer/weights.safetensors"))
+    facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"))
     params = read_params()
     list(finished_results(params)), list(finished_groups(params))
 

@@ -371,7 +371,7 @@ def test_scores_that_params_name_but_are_not_there_are_one_line():
     with pytest.raises(
         UserError,
         match=(
-            r"^data/zero_shot/transformer/scores.json is not there; run dvc repro"
+            r"^data/zero_shot/transformer/seed-0/scores.json is not there; run dvc repro"
             r" zero_shot@transformer$"
         ),
     ):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.recipes import finetune_recipe, pretraining_of, transfer_recipe, transferred_layers
 from gpt1.params.schema import Params, read_params, validate
 from gpt1.params.strict import nearest_key
 from gpt1.params.yaml import read_yaml, write_yaml
@@ -163,9 +163,7 @@ def test_a_task_row_overrides_the_shared_section() -> None:
 
 def with_variant(finetune: dict[str, Any], network: str = "transformer") -> dict[str, Any]:
     values = changed("variants.mine", {"network": network, "seeds": None, "finetune": finetune})
-    reads = (
-        "bpe" if finetune.get("transfer") == "none" else f"pretrain/{network}/weights.safetensors"
-    )
+    reads = "bpe" if finetune.get("transfer") == "none" else f"pretrain/{network}"
     return values | {
         "ablate": {
             "mine-cola": {"variant": "mine", "task": "cola", "group": "glue", "reads": reads}
@@ -265,3 +263,44 @@ def test_merge_keys_that_would_take_for_ever_are_refused_before_they_are_merged(
     (tmp_path / "a.yaml").write_text("\n".join(["m0: &m0 {q: 1}", *rows]))
     with pytest.raises(UserError, match="aliases"):
         read_yaml(tmp_path / "a.yaml")
+
+
+def test_the_one_seed_of_older_parameters_is_named_with_what_to_write() -> None:
+    values = deepcopy(PAPER)
+    del values["pretrain"]["seeds"]
+    values["pretrain"]["seed"] = 7
+    with pytest.raises(UserError) as refused:
+        validate(values)
+    assert str(refused.value) == (
+        "params.yaml: pretrain.seed is a list of seeds now: in the section pretrain, write"
+        " seeds: [7] in place of seed: 7"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pretrained", "finetuned", "task", "line"),
+    [
+        ([0, 1], [0, 1], {}, ""),
+        ([7], [0, 1, 2], {}, ""),
+        ([0, 1], [0, 1, 2], {}, "finetune.seeds: expected seeds of pretrain.seeds (0, 1)"),
+        ([0, 1], [0], {"seeds": [3]}, "tasks.cola.finetune.seeds: expected seeds of"),
+        ([0, 0], [0], {}, "pretrain.seeds must differ from one another, found [0, 0]"),
+        ([], [0], {}, "pretrain.seeds: found (), "),
+        ([-1], [0], {}, "pretrain.seeds: expected whole numbers from 0, found [-1]"),
+    ],
+)
+def test_a_finetuning_seed_has_a_pretraining_to_start_from(
+    pretrained: list[int], finetuned: list[int], task: dict[str, Any], line: str
+) -> None:
+    values = deepcopy(PAPER)
+    values["pretrain"]["seeds"], values["finetune"]["seeds"] = pretrained, finetuned
+    values["tasks"]["cola"]["finetune"] = task
+    if not line:
+        params = validate(values)
+        starts = [pretraining_of(params, "lstm", seed).name for seed in finetuned]
+        several = len(pretrained) > 1
+        assert starts == [f"seed-{seed if several else pretrained[0]}" for seed in finetuned]
+        return
+    with pytest.raises(UserError) as refused:
+        validate(values)
+    assert line in str(refused.value)

@@ -163,9 +163,10 @@ def test_numbers_pictures_and_equal_bytes():
 
 
 def test_without_a_variant_of_that_kind_only_the_transformer_is_drawn():
-    Path("data/pretrain/lstm/curve.jsonl").unlink()
+    Path("data/pretrain/lstm/seed-0/curve.jsonl").unlink()
     change(variants={})
-    params, trained = read_params(), [read_training(network) for network in networks(read_params())]
+    params = read_params()
+    trained = [read_training(params, network) for network in networks(params)]
     assert "LSTM" not in svg(lambda: pretraining_curves(trained, 1.0), POINTS_HIGH)
     text = curves.curves_document(
         params, trained, curves.pretraining_rates(params, 40), curves.finetuning_rates(params)
@@ -209,27 +210,27 @@ def test_thinning_keeps_both_ends_and_spreads_the_rest_over_the_logarithm():
 
 
 def lines(points: list[object]) -> None:
-    Path("data/pretrain/lstm/curve.jsonl").write_text(
+    Path("data/pretrain/lstm/seed-0/curve.jsonl").write_text(
         "".join(json.dumps(point) + "\n" for point in points)
     )
 
 
 def summary(**changed: object) -> None:
-    path = Path("data/pretrain/lstm/summary.json")
+    path = Path("data/pretrain/lstm/seed-0/summary.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
 
 
 FAULTS = {
     "no curve": (
-        lambda: Path("data/pretrain/lstm/curve.jsonl").unlink(),
+        lambda: Path("data/pretrain/lstm/seed-0/curve.jsonl").unlink(),
         "curve.jsonl is not there; run dvc repro pretrain@lstm",
     ),
     "no summary": (
-        lambda: Path("data/pretrain/lstm/summary.json").unlink(),
+        lambda: Path("data/pretrain/lstm/seed-0/summary.json").unlink(),
         "summary.json is not there; run dvc repro pretrain@lstm",
     ),
     "half a line": (
-        lambda: Path("data/pretrain/lstm/curve.jsonl").write_text('{"update": 1'),
+        lambda: Path("data/pretrain/lstm/seed-0/curve.jsonl").write_text('{"update": 1'),
         "curve.jsonl cannot be read",
     ),
     "no object": (lambda: lines([7]), "line 1: expected an object, found int"),
@@ -240,7 +241,7 @@ FAULTS = {
         "not finite",
     ),
     "a list for a summary": (
-        lambda: Path("data/pretrain/lstm/summary.json").write_text("[]"),
+        lambda: Path("data/pretrain/lstm/seed-0/summary.json").write_text("[]"),
         "expected an object, found list",
     ),
     "no parameters": (lambda: summary(parameters={}), "found no 'total'"),
@@ -257,6 +258,6 @@ def test_broken_results_are_one_line(fault):
     spoil, message = FAULTS[fault]
     spoil()
     with pytest.raises(UserError) as caught:
-        read_training("lstm")
+        read_training(read_params(), "lstm")
     assert message in str(caught.value)
     assert "dvc repro" in str(caught.value)

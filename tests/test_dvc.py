@@ -200,6 +200,7 @@ def test_params_are_what_stands_in_the_file(file: str, tmp_path: Path) -> None:
     chance, path = random.Random(2018), tmp_path / "params.yaml"
     for _ in range(5):
         values = redrawn(read_yaml(ROOT / file), chance)
+        values["pretrain"]["seeds"] = [chance.randint(1, 2**40)]  # the one that all start from
         path.write_text(json.dumps(values))  # JSON is YAML 1.2, by another writer than ours
         assert json.loads(schema.read_params(path).model_dump_json()) == values
 

@@ -132,7 +132,7 @@ def test_the_card_of_weights_from_nowhere_claims_nothing(exported):
 def test_a_card_of_imported_weights_says_whence(model, tmp_path):
     run_with_results(tmp_path / "data", "cola")
     weights, official = (
-        tmp_path / "data/pretrain/transformer/weights.safetensors",
+        tmp_path / "data/pretrain/transformer/seed-0/weights.safetensors",
         tmp_path / "data/acquire/weights/official",
     )
     weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
@@ -171,8 +171,8 @@ def run_with_results(data, name):
             }
         )
     )
-    (data / "pretrain/transformer").mkdir(parents=True)
-    (data / "pretrain/transformer/summary.json").write_text(
+    (data / "pretrain/transformer/seed-0").mkdir(parents=True)
+    (data / "pretrain/transformer/seed-0/summary.json").write_text(
         json.dumps(
             {
                 "updates": 1234,
@@ -200,7 +200,7 @@ def run_with_results(data, name):
 
 def test_a_card_says_what_the_run_says(model, tmp_path):
     run_with_results(tmp_path / "data", "cola")
-    weights = tmp_path / "data/pretrain/transformer/weights.safetensors"
+    weights = tmp_path / "data/pretrain/transformer/seed-0/weights.safetensors"
     weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
     (tmp_path / "params.yaml").write_text("# Composed by: gpt1 profile small finetune.epochs=2\n")
     export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")

@@ -246,21 +246,21 @@ def test_transfer_is_compared_on_its_own_seeds():
 def test_without_a_variant_of_that_kind_no_lstm_is_asked_for():
     write_inputs(made_up=False)
     change(variants={})
-    Path("data/zero_shot/lstm/scores.json").unlink()
+    Path("data/zero_shot/lstm/seed-0/scores.json").unlink()
     assert {one.network for one in behaviours(read_params())} == {"transformer"}
 
 
 def spoil_scores(**changed) -> None:
-    path = Path("data/zero_shot/lstm/scores.json")
+    path = Path("data/zero_shot/lstm/seed-0/scores.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
 
 
 def disagree() -> None:
     right = {name: dict(by_update) for name, by_update in LSTM.items()}
     right["sst2"][10] -= 30
-    scores = Path("data/zero_shot/lstm/scores.json").read_text()
+    scores = Path("data/zero_shot/lstm/seed-0/scores.json").read_text()
     made_curves.write_zero_shot("lstm", 200, right)
-    Path("data/zero_shot/lstm/scores.json").write_text(scores)
+    Path("data/zero_shot/lstm/seed-0/scores.json").write_text(scores)
 
 
 FAULTS = {
@@ -283,22 +283,22 @@ FAULTS = {
         "transfer@race",
     ),
     "no scores": (
-        lambda: Path("data/zero_shot/lstm/scores.json").unlink(),
+        lambda: Path("data/zero_shot/lstm/seed-0/scores.json").unlink(),
         "scores.json is not there",
         "zero_shot@lstm",
     ),
     "no answers": (
-        lambda: Path("data/zero_shot/transformer/answers.npz").unlink(),
+        lambda: Path("data/zero_shot/transformer/seed-0/answers.npz").unlink(),
         "answers.npz is not there",
         "zero_shot@transformer",
     ),
     "half of answers": (
-        lambda: Path("data/zero_shot/lstm/answers.npz").write_bytes(b"PK\3\4half"),
+        lambda: Path("data/zero_shot/lstm/seed-0/answers.npz").write_bytes(b"PK\3\4half"),
         "cannot be read",
         "zero_shot@lstm",
     ),
     "no JSON": (
-        lambda: Path("data/zero_shot/lstm/scores.json").write_text("{"),
+        lambda: Path("data/zero_shot/lstm/seed-0/scores.json").write_text("{"),
         "cannot be read",
         "zero_shot@lstm",
     ),

@@ -39,7 +39,7 @@ BOOKS = [
     "what is a bee? it is a small one. the end. ",
     "an owl. ",
 ]
-WEIGHTS = Path("data/pretrain/transformer/weights.safetensors")
+WEIGHTS = Path("data/pretrain/transformer/seed-0/weights.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def checkout(tmp_path, monkeypatch, ids):
         with torch.no_grad():
             network.tokens.mul_(20)
         save_weights(
-            Path("data/pretrain", name, "weights.safetensors"),
+            Path("data/pretrain", name, "seed-0", "weights.safetensors"),
             network,
             describe(name, params, VOCABULARY.size, VOCABULARY.fingerprint),
         )
@@ -228,7 +228,9 @@ def test_the_command_goes_on(checkout, capsys):
     )
     assert (scored["scores"], scored["signatures"]) == (wanted.values, wanted.signatures)
     Path("t.txt").write_text("the cat. what is\na dog?")
-    generate(perplexity=Path("t.txt"), weights=Path("data/pretrain/lstm/weights.safetensors"))
+    generate(
+        perplexity=Path("t.txt"), weights=Path("data/pretrain/lstm/seed-0/weights.safetensors")
+    )
     assert ", 8 words)" in capsys.readouterr().out, "a line break is no word"
 
 

@@ -51,7 +51,7 @@ def imported(tmp_path, monkeypatch):
 def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
     pretrain.main("transformer")
     out, source = (
-        tmp_path / "data/pretrain/transformer",
+        tmp_path / "data/pretrain/transformer/seed-0",
         tmp_path / "data/acquire/weights/official/weights.safetensors",
     )
     assert (out / "weights.safetensors").read_bytes() == source.read_bytes()
@@ -82,7 +82,7 @@ def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
 
 def test_of_the_lstm_there_are_no_weights(imported, tmp_path):
     pretrain.main("lstm")
-    assert sorted(path.name for path in (tmp_path / "data/pretrain/lstm").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "data/pretrain/lstm/seed-0").iterdir()) == [
         "curve.jsonl",
         "snapshots",
         "summary.json",

@@ -354,7 +354,7 @@ def test_time_and_cost_come_from_the_logs_of_the_run(here):
     ("file", "text"),
     [
         ("data/report/curves/pretraining.svg", "<svg"),
-        ("data/pretrain/transformer/summary.json", "{"),
+        ("data/pretrain/transformer/seed-0/summary.json", "{"),
         ("data/report/table2/scores.parquet", "table,row\ntable2,ours\n"),
         ("data/report/table2/page.json", '[["grid", ["a"]]]'),
         ("data/generate/samples.json", '{"prompts": [{}]}'),

@@ -219,7 +219,7 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Br
     checkout.profile("pretrain.updates=6", "pretrain.learning_rate=1.0e-4")
     assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
     assert (
-        json.loads((checkout.folder / "data/pretrain/transformer/summary.json").read_text())[
+        json.loads((checkout.folder / "data/pretrain/transformer/seed-0/summary.json").read_text())[
             "updates"
         ]
         == 6
@@ -234,7 +234,9 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Br
     curve = [
         json.loads(line)
         for line in (
-            (checkout.folder / "data/pretrain/transformer/curve.jsonl").read_text().splitlines()
+            (checkout.folder / "data/pretrain/transformer/seed-0/curve.jsonl")
+            .read_text()
+            .splitlines()
         )
     ]
     assert [point["update"] for point in curve if "gradient_norm" in point] == list(range(1, 601))

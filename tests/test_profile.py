@@ -87,10 +87,7 @@ def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None
     ]
     assert [row.reads for row in params.ablate.values()] == [
         "bpe",
-        *(
-            f"pretrain/{network}/weights.safetensors"
-            for network in ("transformer", "lstm", "transformer")
-        ),
+        *(f"pretrain/{network}" for network in ("transformer", "lstm", "transformer")),
     ]
     assert finetune_recipe(params, "cola", "mine").dropout == 0.0
     assert finetune_recipe(params, "cola", "no_aux_lm").epochs == 1

@@ -222,11 +222,11 @@ FAULTS = {
         "expected outputs, target",
     ),
     "no pre-training": (
-        lambda: Path("data/pretrain/transformer/summary.json").unlink(),
+        lambda: Path("data/pretrain/transformer/seed-0/summary.json").unlink(),
         "summary.json is not there",
     ),
     "no perplexity": (
-        lambda: Path("data/pretrain/transformer/summary.json").write_text("{}"),
+        lambda: Path("data/pretrain/transformer/seed-0/summary.json").write_text("{}"),
         "expected numbers for the caption",
     ),
     "no index": (

@@ -49,7 +49,7 @@ def write_everything() -> None:
         for update in (1, 3)
     ]
     made_results.write_json(
-        Path("data/zero_shot/lstm/scores.json"),
+        Path("data/zero_shot/lstm/seed-0/scores.json"),
         {"network": "lstm", "sets": {"cola": {}}, "snapshots": snapshots},
     )
     made_results.write_json(
@@ -153,6 +153,7 @@ def test_each_run_has_the_parameters_that_made_it():
 
 def test_a_run_without_zero_shot_sets_has_no_curve():
     made_results.write_json(
-        Path("data/zero_shot/lstm/scores.json"), {"network": "lstm", "sets": {}, "snapshots": []}
+        Path("data/zero_shot/lstm/seed-0/scores.json"),
+        {"network": "lstm", "sets": {}, "snapshots": []},
     )
     assert list(finished_results(read_params())) == []

@@ -26,9 +26,9 @@ from gpt1.train.objectives import Finetuning
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 READS = {
     "no_pretraining": "bpe",
-    "no_aux_lm": "pretrain/transformer/weights.safetensors",
-    "lstm": "pretrain/lstm/weights.safetensors",
-    "no_dropout": "pretrain/transformer/weights.safetensors",
+    "no_aux_lm": "pretrain/transformer",
+    "lstm": "pretrain/lstm",
+    "no_dropout": "pretrain/transformer",
 }
 LAYERS = 2
 
@@ -78,7 +78,7 @@ def run_here(monkeypatch, tmp_path):
 
 
 def weights_of(network):
-    return Path("data/pretrain", network, "weights.safetensors")
+    return Path("data/pretrain", network, "seed-0", "weights.safetensors")
 
 
 def arrays(folder):
@@ -238,4 +238,6 @@ def test_what_is_refused(run_here, capsys, tmp_path):
     write_all_params(tmp_path, lstm__units=21)
     assert "expected lstm.units 21, found 20" in refused("ablate", "lstm-cola")
     weights_of("lstm").unlink()
-    assert "data/pretrain/lstm/weights.safetensors is not there" in refused("ablate", "lstm-cola")
+    assert "data/pretrain/lstm/seed-0/weights.safetensors is not there" in refused(
+        "ablate", "lstm-cola"
+    )

@@ -99,7 +99,7 @@ def workplace(tmp_path, monkeypatch):
 
 @pytest.fixture
 def with_weights(workplace, pretrained):
-    target = Path("data/pretrain/transformer")
+    target = Path("data/pretrain/transformer/seed-0")
     target.mkdir(parents=True)
     (target / "weights.safetensors").write_bytes(
         (pretrained / target / "weights.safetensors").read_bytes()
@@ -108,7 +108,7 @@ def with_weights(workplace, pretrained):
 
 
 def test_pretraining_writes_what_the_next_stages_read(pretrained):
-    out = pretrained / "data/pretrain/transformer"
+    out = pretrained / "data/pretrain/transformer/seed-0"
     assert sorted(path.name for path in out.iterdir()) == [
         "curve.jsonl",
         "snapshots",
@@ -200,7 +200,7 @@ def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_st
     run_here("pretrain", "transformer")
     assert [
         point["update"]
-        for point in lines("data/pretrain/transformer/curve.jsonl")
+        for point in lines("data/pretrain/transformer/seed-0/curve.jsonl")
         if "loss" in point
     ] == [1, 2, 3]
     assert len(list(Path().glob("data/checkpoints/*/"))) == 1, (
@@ -214,9 +214,9 @@ def test_two_processes_pretrain_like_one(workplace, pretrained):
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__dropout=0.0, pretrain__precision="fp32")
     run("pretrain", "transformer")
-    alone = lines("data/pretrain/transformer/curve.jsonl")
+    alone = lines("data/pretrain/transformer/seed-0/curve.jsonl")
     run("pretrain", "transformer", GPT1_PROCESSES="2")
-    together = lines("data/pretrain/transformer/curve.jsonl")
+    together = lines("data/pretrain/transformer/seed-0/curve.jsonl")
     for one, other in zip(alone, together, strict=True):
         assert one == pytest.approx(other, rel=1e-5)
 
@@ -419,10 +419,64 @@ def test_finetuning_refuses(with_weights, refused):
 
 def test_finetuning_refuses_weights_that_are_damaged_or_absent(with_weights, refused):
     write_task("cola")
-    weights = Path("data/pretrain/transformer/weights.safetensors")
+    weights = Path("data/pretrain/transformer/seed-0/weights.safetensors")
     weights.write_bytes(weights.read_bytes()[:1000])
     assert "expected a whole safetensors file" in refused("finetune", "cola")
     weights.unlink()
     assert "weights.safetensors is not there" in refused("finetune", "cola")
     Path("data/encode/glue/cola/dev.npz").write_bytes(b"PK")
     assert "expected arrays tokens, offsets and labels" in refused("finetune", "cola")
+
+
+def start_weights(folder, seed):
+    return (folder / f"data/pretrain/transformer/seed-{seed}/weights.safetensors").read_bytes()
+
+
+def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own(
+    workplace, pretrained, run_here
+):
+    write_shards(Path("data/shard"))
+    write_task("mrpc")
+    write_params(workplace, pretrain__seeds=[0, 1], finetune__seeds=[1])
+    run_here("pretrain", "transformer")
+    assert outputs(Path("data/pretrain/transformer/seed-0")) == outputs(
+        pretrained / "data/pretrain/transformer/seed-0"
+    ), "seed 0 is what it is without another"
+    assert start_weights(workplace, 0) != start_weights(workplace, 1)
+    assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
+    logs = {path.name for path in Path("data/logs/pretrain/transformer").glob("*.run.json")}
+    assert logs == {"seed-0.run.json", "seed-1.run.json"}
+
+    logits = Path("data/finetune/glue/mrpc/seed-1/logits.npz")
+    run_here("finetune", "mrpc")
+    from_one = logits.read_bytes()
+    alone = Path("data/pretrain/transformer/seed-1/weights.safetensors")
+    write_params(workplace, pretrain__seeds=[1], finetune__seeds=[1])
+    run_here("finetune", "mrpc")
+    assert logits.read_bytes() == from_one, "the only pre-training is that of seed 1"
+    write_params(workplace, pretrain__seeds=[0], finetune__seeds=[1])
+    alone.unlink()
+    run_here("finetune", "mrpc")
+    assert logits.read_bytes() != from_one, "from seed 0, the only one, other logits"
+
+
+def test_a_killed_stage_trains_only_the_pretraining_seed_that_it_was_in(workplace, run_here):
+    write_shards(Path("data/shard"))
+    long = {"pretrain__updates": 150, "pretrain__heldout_updates": 40}
+    write_params(workplace, pretrain__seeds=[0, 1], finetune__seeds=[0], **long)
+    run_here("pretrain", "transformer")
+    expected = outputs(Path("data/pretrain"))
+    log = Path("data/logs/pretrain/transformer/seed-1.jsonl")
+    log.unlink()
+    returned, _ = interrupt(command("pretrain", "transformer"), str(log), signal.SIGKILL)
+    assert returned == -signal.SIGKILL
+    [kept] = Path().glob("data/checkpoints/pretrain-transformer-*/seed-0/weights.safetensors")
+    made, file = kept.stat().st_mtime_ns, kept.stat().st_ino
+    assert outputs(Path("data/pretrain")) == expected, "the last whole outputs are still there"
+    write_params(workplace, pretrain__seeds=[0, 1, 2], finetune__seeds=[0], **long)
+    run_here("pretrain", "transformer")
+    found = Path("data/pretrain/transformer/seed-0/weights.safetensors").stat()
+    assert (found.st_mtime_ns, found.st_ino) == (made, file), "the finished seed is trained again"
+    after = outputs(Path("data/pretrain")).items()
+    assert {name: data for name, data in after if "seed-2" not in name} == expected
+    assert Path("data/pretrain/transformer/seed-2/weights.safetensors").is_file()

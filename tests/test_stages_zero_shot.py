@@ -71,12 +71,14 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write_snapshots(network: str) -> None:
+def write_snapshots(network: str, seed: int = 0) -> None:
     """Random snapshots of a pre-training of UPDATES updates: 1, 3 and 4."""
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
-    folder = Path("data/pretrain", network)
+    folder = Path("data/pretrain", network, f"seed-{seed}")
     for update in (1, 3, UPDATES):
-        made = make_network(network, params, vocabulary.size, torch.Generator().manual_seed(update))
+        made = make_network(
+            network, params, vocabulary.size, torch.Generator().manual_seed(update + 100 * seed)
+        )
         with torch.no_grad():
             made.tokens.mul_(20)
         save_weights(
@@ -147,7 +149,7 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
     make_prompts()
     write_snapshots(network)
     zero_shot.main(network)
-    found = read_json(Path("data/zero_shot", network, "scores.json"))
+    found = read_json(Path("data/zero_shot", network, "seed-0", "scores.json"))
     assert found["network"] == network
     assert [(one["update"], one["tokens"]) for one in found["snapshots"]] == [
         (1, 160),
@@ -162,7 +164,7 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
         "race": (4, 0.25, "accuracy"),
         "dprd": (3, 0.5, "accuracy"),
     }
-    with np.load(f"data/zero_shot/{network}/answers.npz", allow_pickle=False) as arrays:
+    with np.load(f"data/zero_shot/{network}/seed-0/answers.npz", allow_pickle=False) as arrays:
         answers = {name: arrays[name] for name in arrays.files}
     for one in found["snapshots"]:
         for name in ("sst2", "race", "dprd"):
@@ -221,7 +223,7 @@ def test_sets_that_are_not_asked_for(checkout):
     change("zero_shot", {})
     assert "found dprd" in refused(prompt.main, "dprd")
     zero_shot.main("lstm")
-    assert read_json(Path("data/zero_shot/lstm/scores.json")) == {
+    assert read_json(Path("data/zero_shot/lstm/seed-0/scores.json")) == {
         "network": "lstm",
         "sets": {},
         "snapshots": [],
@@ -292,9 +294,9 @@ def test_unknown_names(checkout):
 def test_missing_and_damaged_inputs(checkout):
     assert "data/prompt/cola/set.json is not there" in refused(zero_shot.main, "lstm")
     make_prompts()
-    assert "data/pretrain/lstm/summary.json is not there" in refused(zero_shot.main, "lstm")
+    assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(zero_shot.main, "lstm")
     write_snapshots("lstm")
-    snapshot = Path("data/pretrain/lstm/snapshots/00000003.safetensors")
+    snapshot = Path("data/pretrain/lstm/seed-0/snapshots/00000003.safetensors")
     whole = snapshot.read_bytes()
     snapshot.write_bytes(whole[:-100])
     assert f"{snapshot}: expected a whole safetensors file, found a damaged one" in refused(
@@ -328,3 +330,23 @@ def test_dprd_is_acquired_as_a_task_is(checkout):
         read_json(Path("data/acquire/tasks/dprd/manifest.json"))["files"]["test.c.txt"]["rows"]
         == 14
     )
+
+
+def test_the_snapshots_of_every_pretraining_answer(checkout, capsys):
+    make_prompts()
+    write_snapshots("lstm")
+    zero_shot.main("lstm")
+    alone = read_json(Path("data/zero_shot/lstm/seed-0/scores.json"))
+    params = json.loads(Path("params.yaml").read_text())
+    change("pretrain", params["pretrain"] | {"seeds": [0, 1]})
+    assert "data/pretrain/lstm/seed-1/summary.json is not there" in refused(zero_shot.main, "lstm")
+    write_snapshots("lstm", 1)
+    capsys.readouterr()
+    zero_shot.main("lstm")
+    said = capsys.readouterr().err
+    assert "pre-training seed 0: cola: " in said
+    assert "pre-training seed 1: cola: " in said
+    assert read_json(Path("data/zero_shot/lstm/seed-0/scores.json")) == alone
+    other = read_json(Path("data/zero_shot/lstm/seed-1/scores.json"))
+    assert other.keys() == alone.keys()
+    assert other["snapshots"] != alone["snapshots"]

@@ -314,11 +314,11 @@ FAULTS = {
         "expected 50 rows x 2 outputs",
     ),
     "no LSTM's summary": (
-        lambda path: Path("data/pretrain/lstm/summary.json").unlink(),
+        lambda path: Path("data/pretrain/lstm/seed-0/summary.json").unlink(),
         "run dvc repro pretrain@lstm",
     ),
     "a broken LSTM's summary": (
-        lambda path: Path("data/pretrain/lstm/summary.json").write_text("{}"),
+        lambda path: Path("data/pretrain/lstm/seed-0/summary.json").write_text("{}"),
         "dvc repro -f pretrain@lstm",
     ),
 }

@@ -193,13 +193,13 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     )
     lines = [
         json.loads(line)
-        for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()
+        for line in Path("data/pretrain/transformer/seed-0/curve.jsonl").read_text().splitlines()
     ]
     points = [{"time": began + 60 * number, **line} for number, line in enumerate(lines, start=1)]
     points.append(
         {"time": began + 180, "update": lines[-1]["update"], "heldout_loss": 4.5}
     )  # a line of its own, which names no tokens
-    with Path("data/pretrain/transformer/curve.jsonl").open("a") as curve:
+    with Path("data/pretrain/transformer/seed-0/curve.jsonl").open("a") as curve:
         curve.write(json.dumps({"update": lines[-1]["update"], "heldout_loss": 4.5}) + "\n")
     CURVE.parent.mkdir(parents=True)
     CURVE.write_text(
@@ -298,7 +298,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     made_results.write_pretraining(points=4)
     lines = [
         json.loads(line)
-        for line in Path("data/pretrain/transformer/curve.jsonl").read_text().splitlines()
+        for line in Path("data/pretrain/transformer/seed-0/curve.jsonl").read_text().splitlines()
     ]
     program = (
         "import time, json, sys; from gpt1.params.schema import read_params;"

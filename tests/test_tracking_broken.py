@@ -83,6 +83,6 @@ def test_a_server_that_never_answers_is_not_waited_for(silent_port, monkeypatch,
 
 def test_a_broken_result_is_one_line():
     made_results.write_pretraining()
-    Path("data/pretrain/transformer/curve.jsonl").write_text('{"update": 1\n')
+    Path("data/pretrain/transformer/seed-0/curve.jsonl").write_text('{"update": 1\n')
     with pytest.raises(UserError, match=r"data/.*dvc repro"):
         tracking.sync(read_params())

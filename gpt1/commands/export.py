@@ -25,7 +25,7 @@ def export(
         argument("A new folder, or one of an earlier export, which is replaced."),
     ],
     weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path(
-        "data/pretrain/transformer/weights.safetensors"
+        "data/pretrain/transformer/seed-0/weights.safetensors"
     ),
     vocabulary: Annotated[
         Path | None,

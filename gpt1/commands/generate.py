@@ -24,7 +24,8 @@ Examples:
 """
 
 
-WEIGHTS, VOCABULARY = Path("data/pretrain/transformer/weights.safetensors"), Path("data/bpe")
+WEIGHTS = Path("data/pretrain/transformer/seed-0/weights.safetensors")
+VOCABULARY = Path("data/bpe")
 
 
 def generate(

@@ -61,7 +61,7 @@ def _large(number: float) -> str:
 
 
 def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[str, Any]:
-    """What the run says that weights at data/pretrain/transformer or
+    """What the run says that weights at data/pretrain/transformer/seed-<n> or
     data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, seed, licences,
     results, composed_by, commit, each empty where its files are not there.
 
@@ -72,14 +72,14 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
     names = ("corpus", "training", "seed", "licences", "results", "composed_by", "commit")
     facts: dict[str, Any] = {name: {} for name in names}
     facts["imported"] = _json(parents[0] / IMPORTED)
-    up = 4 if task else 2
+    up = 4 if task else 3
     if len(parents) <= up or parents[up - 1].name != ("finetune" if task else "pretrain"):
         return facts
     data = parents[up]
     try:
         index = _json(data / "shard" / "index.json")
         train = index.get("splits", {}).get("train", {})
-        training = _json(data / "pretrain" / "transformer" / "summary.json")
+        training = _training(data / "pretrain" / "transformer", seed, parents[0])
         if training.get("source") == "official":
             facts["imported"] = _json(data / "acquire" / "weights" / "official" / IMPORTED)
         elif train.get("tokens"):
@@ -100,6 +100,17 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
             f" ({type(error).__name__}: {error}); make it again with dvc repro, or export a copy of"
             " the weights that lies elsewhere"
         ) from None
+
+
+def _training(folder: Path, seed: int | None, weights: Path) -> dict[str, Any]:
+    """summary.json of the pre-training at `weights`, or of the one that fine-tuning seed `seed`
+    starts from; with its `seed` where there are several.
+    """
+    seeds = sorted(folder.glob("seed-*"))
+    own = weights if seed is None else folder / f"seed-{seed}"
+    place = seeds[0] if len(seeds) == 1 else own
+    several = {"seed": place.name.removeprefix("seed-")} if len(seeds) > 1 else {}
+    return _json(place / "summary.json") | several
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,13 +1,30 @@
 """What the rows of params.yaml make of its section `finetune`: the recipe a task is trained by, its
-seeds, the layers transferred.
+seeds, the pre-training that each starts from, the layers transferred.
 
 DVC watches this file for every stage that it can decide a result of.
 """
 
+from pathlib import Path
 from typing import Any
 
-from gpt1.params.schema import PARAMS, Finetune, Params
+from gpt1.base.files import stage_folder
+from gpt1.params.schema import PARAMS, Finetune, NetworkName, Params
 from gpt1.params.strict import validated
+
+
+def pretraining_seed(params: Params, seed: int | None = None) -> int:
+    """The pre-training that fine-tuning seed `seed` starts from: the one of its own number, or the
+    only one there is. None: the first, which speaks where one alone can.
+    """
+    seeds = params.pretrain.seeds
+    return seeds[0] if seed is None or len(seeds) == 1 else seed
+
+
+def pretraining_of(params: Params, network: NetworkName, seed: int | None = None) -> Path:
+    """The folder of the pre-training of a network that fine-tuning seed `seed` starts from; None:
+    of the first.
+    """
+    return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 
 def merged(section: Finetune, row: dict[str, Any], place: str) -> Finetune:

@@ -172,11 +172,7 @@ def imported_sources(bpe: str, pretrain: str) -> dict[str, bool]:
 
 def ablation(name: str, variant: Variant, task: str, row: TaskParams) -> AblationParams:
     """The row of `ablate` for a variant and a task, whose own rows are given."""
-    reads = (
-        "bpe"
-        if variant.finetune.get("transfer") == "none"
-        else f"pretrain/{variant.network}/weights.safetensors"
-    )
+    reads = "bpe" if variant.finetune.get("transfer") == "none" else f"pretrain/{variant.network}"
     return AblationParams(variant=name, task=task, group=row.group, reads=reads)
 
 
@@ -189,11 +185,26 @@ def validate(values: Any) -> Params:
             f"{PARAMS}: expected sections such as model: and pretrain:, found"
             f" {type(values).__name__}; compose it with gpt1 profile"
         )
+    section = values.get("pretrain")
+    if isinstance(section, dict) and "seed" in section:
+        raise UserError(
+            f"{PARAMS}: pretrain.seed is a list of seeds now: in the section pretrain, write"
+            f" seeds: [{section['seed']}] in place of seed: {section['seed']}"
+        )
     params = validated(Params, values, "", str(PARAMS))
     rows = {f"tasks.{name}": row.finetune for name, row in params.tasks.items()}
     rows |= {f"variants.{name}": row.finetune for name, row in params.variants.items()}
-    for place, row in rows.items():
-        validated(Finetune, params.finetune.model_dump() | row, f"{place}.finetune", str(PARAMS))
+    for place, row in {"": {}, **rows}.items():
+        inner = f"{place}.finetune".lstrip(".")
+        recipe = validated(Finetune, params.finetune.model_dump() | row, inner, str(PARAMS))
+        pretrained = params.pretrain.seeds
+        if len(pretrained) > 1 and (alone := [s for s in recipe.seeds if s not in pretrained]):
+            raise UserError(
+                f"{PARAMS}: {inner}.seeds: expected seeds of pretrain.seeds"
+                f" ({', '.join(map(str, pretrained))}), for fine-tuning seed s starts from"
+                f" pre-training seed s, found {', '.join(map(str, alone))}; add them to"
+                " pretrain.seeds, or leave one pre-training seed, from which all start"
+            )
     return params
 
 

@@ -120,11 +120,28 @@ class Pretrain(Optimization):
     epochs: float | None = Field(gt=0)
     updates: int | None = Field(gt=0)
     warmup_updates: int = Field(ge=0)
-    seed: int = Field(ge=0)
+    seeds: tuple[int, ...] = Field(min_length=1)
     heldout_updates: int = Positive
     heldout_windows: int = Positive
     snapshots_per_decade: int = Positive
     checkpoint_minutes: float = Positive
+
+    @model_validator(mode="after")
+    def seeds_differ(self) -> Self:
+        if min(self.seeds) < 0:
+            raise ValueError(
+                f"pretrain.seeds: expected whole numbers from 0, found {list(self.seeds)}"
+            )
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(
+                f"pretrain.seeds must differ from one another, found {list(self.seeds)}"
+            )
+        if self.source == "official" and len(self.seeds) > 1:
+            raise ValueError(
+                "pretrain.seeds: expected one seed, for imported weights (pretrain.source:"
+                f" official) are one pre-training, found {list(self.seeds)}"
+            )
+        return self
 
     @model_validator(mode="after")
     def one_length(self) -> Self:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe, transfer_recipe
+from gpt1.params.recipes import finetune_recipe, pretraining_seed, transfer_recipe
 from gpt1.params.schema import Finetune, Params
 from gpt1.tasks.clusters import CLUSTERS
 
@@ -34,7 +34,7 @@ class Answers:
     seeds: tuple[int, ...]
     stage: str  # as dvc names it: finetune@rte
     system: str  # FULL, a variant of params.yaml, layers-<n> transferred, or a baseline
-    pretraining_seed: int | None  # None: weights of another's pre-training, or of none
+    pretraining_seeds: Mapping[int, int | None]  # by fine-tuning seed; None: not our pre-training
 
     def _examples(self, split: str) -> int:
         if split not in self.description["splits"]:
@@ -169,7 +169,7 @@ def baseline_answers(params: Params, task: str, system: str) -> Answers:
         seeds=(0,),
         stage=BASELINES,
         system=system,
-        pretraining_seed=None,
+        pretraining_seeds={0: None},
     )
 
 
@@ -200,8 +200,8 @@ def _answers(
             f" encode@{task}"
         )
     ours = params.pretrain.source == "train" and recipe.transfer != "none"
-    seed = params.pretrain.seed if ours else None
-    return Answers(task, description, encoded, finetuned, recipe.seeds, stage, system, seed)
+    starts = {seed: pretraining_seed(params, seed) if ours else None for seed in recipe.seeds}
+    return Answers(task, description, encoded, finetuned, recipe.seeds, stage, system, starts)
 
 
 def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:

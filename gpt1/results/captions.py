@@ -6,10 +6,11 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe
+from gpt1.params.recipes import finetune_recipe, pretraining_of
 from gpt1.params.schema import Params
 from gpt1.results.document import Facts, counted, large
 from gpt1.results.paper import CORPUS, MODEL_SIZE, PRETRAINING
+from gpt1.results.training import first_of_several
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
 
@@ -33,7 +34,7 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
     """Facts on these tasks' numbers, ours and the paper's; `measured` says on what data those were.
     Raises UserError where the files of pre-training are missing or broken.
     """
-    path = stage_folder("pretrain", "transformer", "summary.json")
+    path = pretraining_of(params, "transformer") / "summary.json"
     with reading(path, "pretrain@transformer"):
         summary = read_json(path)
     with reading(path, "pretrain@transformer", "numbers for the caption"):
@@ -47,6 +48,8 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
             f"{summary['heldout_perplexity']:.1f} a token,"
             f" {summary['heldout_word_perplexity']:.1f} a word"
         )
+    which = f" ({one})" if (one := first_of_several(params)) else ""
+    perplexity += which
     seeds = sorted({len(finetune_recipe(params, task).seeds) for task in tasks})
     facts = {
         "Profile": f"{params.profile}; not the paper's run unless every line below agrees",
@@ -67,7 +70,7 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
 
 def lstm_fact(params: Params) -> tuple[str, str]:
     """The LSTM's pre-training. Raises UserError where its files are missing or broken."""
-    path = stage_folder("pretrain", "lstm", "summary.json")
+    path = pretraining_of(params, "lstm") / "summary.json"
     with reading(path, "pretrain@lstm", "numbers for the caption"):
         summary = read_json(path)
         return "LSTM", (

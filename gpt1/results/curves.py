@@ -19,7 +19,14 @@ from gpt1.results.document import (
 )
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.formats import ReportContent
-from gpt1.results.training import SMOOTHING, Trained, networks, read_training, smoothed
+from gpt1.results.training import (
+    SMOOTHING,
+    Trained,
+    first_of_several,
+    networks,
+    read_training,
+    smoothed,
+)
 from gpt1.results.training_pictures import (
     RateSchedule,
     in_order,
@@ -38,7 +45,7 @@ def curves_report(params: Params) -> ReportContent:
     """
     if params.pretrain.source == "official":
         return without_pretraining(params)
-    trained = [read_training(network) for network in networks(params)]
+    trained = [read_training(params, network) for network in networks(params)]
     updates = trained[0].updates
     before, after = pretraining_rates(params, updates), finetuning_rates(params)
     counts = {one.network: one.parameters for one in trained}
@@ -161,6 +168,8 @@ def curves_document(
         ),
         f"Gradient norm: global, before it is clipped at {params.pretrain.max_gradient_norm:g}.",
     ]
+    if one := first_of_several(params):
+        drawn.append(f"Curves and numbers of {one}.")
     if "lstm" not in networks(params):
         drawn.append(f"{LEFT_OUT}the LSTM, which no variant of params.yaml asks for.")
     return [

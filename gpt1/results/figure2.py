@@ -30,6 +30,7 @@ from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
 from gpt1.results.records import Record
 from gpt1.results.scores import scored_splits, whole_column
 from gpt1.results.tables import between
+from gpt1.results.training import first_of_several
 from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
 
 CSV_COLUMNS = (
@@ -178,6 +179,7 @@ def figure2_document(
         _layer_table(curves),
         Bullets(tuple(layer_notes(params, curves))),
         Heading(2, "Right: zero-shot behaviours over pre-training"),
+        *([Paragraph(f"Snapshots of {one}.")] if (one := first_of_several(params)) else []),
         Picture("figure2-right.svg", "zero-shot behaviours"),
         *(
             _zero_shot_table([one for one in found if one.network == network])

@@ -131,7 +131,7 @@ def _answered(answers: "Answers", split: str, seed: int) -> "pa.Table":
             "task": [answers.task] * rows,
             "system": [answers.system] * rows,
             "split": [split] * rows,
-            "pretraining_seed": pa.array([answers.pretraining_seed] * rows, pa.int64()),
+            "pretraining_seed": pa.array([answers.pretraining_seeds[seed]] * rows, pa.int64()),
             "seed": np.full(rows, seed),
             "example": examples_n,
             "cluster": answers.clusters(split)[examples_n],

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import parse_json, read_json, stage_folder
-from gpt1.params.schema import Params
+from gpt1.base.files import parse_json, read_json
+from gpt1.params.recipes import pretraining_of
+from gpt1.params.schema import NetworkName, Params
 
 Floats = npt.NDArray[np.float64]
 SMOOTHING = (
@@ -42,7 +43,7 @@ class Trained:
         return self.tokens / self.updates
 
 
-def networks(params: Params) -> tuple[str, ...]:
+def networks(params: Params) -> tuple[NetworkName, ...]:
     """The networks that a run pre-trains: the Transformer, and the LSTM where a variant is of that
     kind.
     """
@@ -52,11 +53,17 @@ def networks(params: Params) -> tuple[str, ...]:
     )
 
 
-def read_training(network: str) -> Trained:
-    """Read data/pretrain/<network>. Raises UserError where its curve or summary is missing or
-    broken.
+def first_of_several(params: Params) -> str:
+    """Which pre-training speaks where one alone is shown, in words; empty where there is one."""
+    first, *others = params.pretrain.seeds
+    return f"pre-training seed {first}, the first of {len(others) + 1}" if others else ""
+
+
+def read_training(params: Params, network: NetworkName) -> Trained:
+    """Read the first pre-training of a network. Raises UserError where its curve or summary is
+    missing or broken.
     """
-    folder = stage_folder("pretrain", network)
+    folder = pretraining_of(params, network)
     summary, points = (
         _summary(folder / "summary.json", network),
         _points(folder / "curve.jsonl", network),

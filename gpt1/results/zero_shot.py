@@ -6,10 +6,12 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
+from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
 from gpt1.results.paper import ZERO_SHOT, ZeroShotScale
 from gpt1.results.training import networks
@@ -69,8 +71,13 @@ def behaviours(params: Params) -> list[Behaviour]:
     return [behaviour for network in networks(params) for behaviour in _read(params, network)]
 
 
+def answers_folder(params: Params, network: str) -> Path:
+    """Where the answers by the first pre-training of a network lie; they alone are shown."""
+    return stage_folder("zero_shot", network, f"seed-{pretraining_seed(params)}")
+
+
 def _read(params: Params, network: str) -> list[Behaviour]:
-    folder, again = stage_folder("zero_shot", network), f"run dvc repro -f zero_shot@{network}"
+    folder, again = answers_folder(params, network), f"run dvc repro -f zero_shot@{network}"
     path = folder / "scores.json"
     try:
         found = read_json(path)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_arrays, stage_folder
+from gpt1.base.files import read_arrays
 from gpt1.params.schema import Params
 from gpt1.results.bootstrap import Array, Estimate, Floats, Resample, ScoredRows, mean_of, resample
 from gpt1.results.claims import LEAST_RANKED, rank_correlation
@@ -25,7 +25,7 @@ from gpt1.results.verdict import (
     together,
     verdict,
 )
-from gpt1.results.zero_shot import Behaviour, behaviours
+from gpt1.results.zero_shot import Behaviour, answers_folder, behaviours
 
 WHERE = "Figure 2 right, section 5"
 TRANSFORMER, LSTM = "transformer", "lstm"
@@ -78,10 +78,10 @@ def _followed(params: Params) -> list[Followed]:
     by_set: dict[str, dict[str, Behaviour]] = {}
     for behaviour in behaviours(params):  # has held scores.json against answers.npz
         by_set.setdefault(behaviour.set, {})[behaviour.network] = behaviour
-    return [_resampled(name, found) for name, found in by_set.items()]
+    return [_resampled(params, name, found) for name, found in by_set.items()]
 
 
-def _resampled(name: str, found: Mapping[str, Behaviour]) -> Followed:
+def _resampled(params: Params, name: str, found: Mapping[str, Behaviour]) -> Followed:
     """All snapshots of all networks on the same examples. Raises UserError where two networks did
     not answer the same ones.
     """
@@ -92,7 +92,7 @@ def _resampled(name: str, found: Mapping[str, Behaviour]) -> Followed:
         names = [
             f"{name}/{what}" for what in ("labels", *(point.update for point in behaviour.points))
         ]
-        answers = read_arrays(stage_folder("zero_shot", network, "answers.npz"), names)
+        answers = read_arrays(answers_folder(params, network) / "answers.npz", names)
         theirs = answers[f"{name}/labels"]
         if labels is not None and not np.array_equal(labels, theirs):
             raise UserError(

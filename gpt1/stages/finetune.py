@@ -5,14 +5,20 @@ finetune TASK`.
 recipe or network.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
-from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
-from gpt1.params.schema import read_params
+from gpt1.params.recipes import (
+    finetune_recipe,
+    pretraining_of,
+    transfer_recipe,
+    transferred_layers,
+)
+from gpt1.params.schema import Finetune, NetworkName, Params, read_params
 from gpt1.tracking.live import tracked
-from gpt1.train.finetuning_data import FinetuningJob, finetune_job
+from gpt1.train.finetuning_data import WEIGHTS, FinetuningJob, finetune_job
 
 
 def main(name: str) -> None:
@@ -21,7 +27,8 @@ def main(name: str) -> None:
     check_row(name, params.tasks, "tasks")
     out = stage_folder("finetune", params.tasks[name].group, name)
     recipes = {"": finetune_recipe(params, name)}
-    job = FinetuningJob("finetune", name, name, "transformer", recipes, out, keep_weights=True)
+    starts = start_weights(params, "transformer", recipes)
+    job = FinetuningJob("finetune", name, name, "transformer", recipes, starts, out, True)
     finetune_job(params, job, tracked)
 
 
@@ -32,7 +39,9 @@ def ablate(name: str) -> None:
     row, out = params.ablate[name], stage_folder("ablate", name)
     network = params.variants[row.variant].network
     recipes = {"": finetune_recipe(params, row.task, row.variant)}
-    finetune_job(params, FinetuningJob("ablate", name, row.task, network, recipes, out), tracked)
+    starts = start_weights(params, network, recipes)
+    job = FinetuningJob("ablate", name, row.task, network, recipes, starts, out)
+    finetune_job(params, job, tracked)
 
 
 def transfer(name: str) -> None:
@@ -47,8 +56,20 @@ def transfer(name: str) -> None:
         for layers in transferred_layers(params, name)
         if layers < params.model.layers
     }
-    job = FinetuningJob("transfer", name, name, "transformer", recipes, out)
+    starts = start_weights(params, "transformer", recipes)
+    job = FinetuningJob("transfer", name, name, "transformer", recipes, starts, out)
     finetune_job(params, job, tracked)
+
+
+def start_weights(
+    params: Params, network: NetworkName, recipes: Mapping[str, Finetune]
+) -> dict[int, Path]:
+    """The pre-trained weights that each seed of the recipes starts from."""
+    return {
+        seed: pretraining_of(params, network, seed) / WEIGHTS
+        for recipe in recipes.values()
+        for seed in recipe.seeds
+    }
 
 
 def check_row(name: str, rows: Iterable[str], what: str) -> None:

@@ -9,14 +9,22 @@ from gpt1.corpus.shards import Shards
 from gpt1.model.networks import check_name, describe
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
-from gpt1.train import launch
-from gpt1.train.pretraining import pretrain
-from gpt1.train.pretraining_data import make_run, number_of_updates, take_over, write_outputs
+from gpt1.train import checkpoint, launch
+from gpt1.train.finished import finished_seed
+from gpt1.train.pretraining import pretrain, run_name
+from gpt1.train.pretraining_data import (
+    keep_seed,
+    make_run,
+    number_of_updates,
+    run_folder,
+    take_over,
+    write_outputs,
+)
 
 
 def main(name: str) -> None:
-    """Read parameters and shards, train (in several processes where the machine says so), write the
-    outputs.
+    """Read parameters and shards, train every seed that no earlier run has left finished (in
+    several processes where the machine says so), write the outputs as a whole.
     """
     # read
     params, machine = read_params(), launch.read_machine(over_hosts=True)
@@ -29,19 +37,31 @@ def main(name: str) -> None:
         weights = stage_folder("acquire", "weights", "official", "weights.safetensors")
         take_over(out, weights, params, shards, description, machine)
         return
-    updates = number_of_updates(params, shards)
+    updates, code = number_of_updates(params, shards), checkpoint.code_hashes("pretrain")
+    folders = {
+        seed: run_folder(params.pretrain, shards, description, seed)
+        for seed in params.pretrain.seeds
+    }
+    kept = {seed: folder / f"seed-{seed}" for seed, folder in folders.items()}
 
-    # train
-    if launch.spread(machine, "gpt1.stages", "pretrain", name):
+    # train the seeds that are not finished
+    accept = machine.accept_checkpoint
+    todo = [seed for seed, place in kept.items() if finished_seed(place, code, accept) is None]
+    if todo and launch.spread(machine, "gpt1.stages", "pretrain", name):
         return
     launch.prepare(machine)
-    run = make_run(params, shards, description, updates, machine)
-    with tracked("pretrain", name, params, run.folder.name.rpartition("-")[2]) as report:
-        trained = pretrain(run, report)
+    for seed in todo:
+        run = make_run(params, shards, description, seed, updates, machine, code)
+        called, digest = run_name(params.pretrain, name, seed), run.folder.name.rpartition("-")[2]
+        with tracked("pretrain", called, params, digest) as report:
+            trained = pretrain(run, report)
+        if machine.rank == 0:
+            keep_seed(run, shards, trained)
+            log = LOGS / "pretrain" / f"{name}-speed.json"  # of the last seed trained
+            write_json(log, launch.facts(machine) | trained.speed)
 
     # write
     if machine.rank == 0:
-        write_outputs(out, run, shards, trained)
-        log = LOGS / "pretrain" / f"{name}-speed.json"
-        write_json(log, launch.facts(machine) | trained.speed)
-        shutil.rmtree(run.folder)
+        write_outputs(out, kept.values())
+        for folder in folders.values():
+            shutil.rmtree(folder)

@@ -91,7 +91,8 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
     values = params.model_dump(mode="json", exclude=tables)
     task, *parts = name.split("/")
     if stage not in ("finetune", "ablate", "transfer"):
-        return dotted(values)
+        own = {"seed": int(parts[-1].removeprefix("seed-"))} if parts else {}
+        return dotted(values | own)
     variant = None
     if stage == "ablate":
         task, variant = params.ablate[task].task, params.ablate[task].variant
@@ -117,21 +118,25 @@ def finished_results(params: Params) -> Iterator[FinishedRun]:
 
     Broken files raise OSError or ValueError.
     """
-    for summary in sorted(stage_folder("pretrain").glob("*/summary.json")):
-        name = summary.parent.name
+    for summary in sorted(stage_folder("pretrain").glob("*/seed-*/summary.json")):
+        name = _of_pretraining(params, summary.parent)
         numbers = read_json(summary)
         heldout = {key: value for key, value in numbers.items() if key.startswith("heldout_")}
         yield _trained(
-            "pretrain", name, summary.parent, numbers, _numbers(heldout, f"pretrain.{name}.")
+            "pretrain",
+            name,
+            summary.parent,
+            numbers,
+            _numbers(heldout, f"pretrain.{name.replace('/', '.')}."),
         )
     for stage, name, folder, parts in _finetuned(params):
         for part, seeds in parts.items():
             for seed, numbers in seeds.items():
                 place = Path(part, f"seed-{seed}")
                 yield _trained(stage, f"{name}/{place}", folder / place, numbers, {})
-    for scores in sorted(stage_folder("zero_shot").glob("*/scores.json")):
+    for scores in sorted(stage_folder("zero_shot").glob("*/seed-*/scores.json")):
         if read_json(scores)["sets"]:
-            yield _zero_shot(scores)
+            yield _zero_shot(scores, _of_pretraining(params, scores.parent))
     for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
         yield _table(params, metrics)
 
@@ -214,24 +219,32 @@ def _trained(
     )
 
 
-def _zero_shot(path: Path) -> FinishedRun:
+def _of_pretraining(params: Params, folder: Path) -> str:
+    """How a run is called that lies in <network>/seed-<n>: as its network where there is one
+    pre-training seed.
+    """
+    network = folder.parent.name
+    return network if len(params.pretrain.seeds) == 1 else f"{network}/{folder.name}"
+
+
+def _zero_shot(path: Path, name: str) -> FinishedRun:
     """A network's zero-shot scores over its pre-training, as a curve."""
-    scores, network, time = read_json(path), path.parent.name, path.stat().st_mtime
+    scores, time = read_json(path), path.stat().st_mtime
     points: list[Point] = [
         {"time": time, "update": shot["update"], "tokens": shot["tokens"], **shot["scores"]}
         for shot in scores["snapshots"]
     ]
-    last = {name: points[-1][name] for name in scores["sets"]}
+    last = {one: points[-1][one] for one in scores["sets"]}
     return FinishedRun(
         "zero_shot",
-        network,
+        name,
         digest := fingerprint(scores),
         digest,
         points,
-        {f"final/{name}": value for name, value in last.items()},
+        {f"final/{one}": value for one, value in last.items()},
         time,
         path.parent,
-        {f"zero_shot.{network}.{name}": value for name, value in last.items()},
+        {f"zero_shot.{name.replace('/', '.')}.{one}": value for one, value in last.items()},
         (path,),
     )
 

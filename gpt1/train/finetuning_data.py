@@ -39,6 +39,7 @@ from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
 from gpt1.train.finetuning import EncodedTask, FinetunedSeed, FinetuningRun, Logits, finetune_seed
+from gpt1.train.finished import finished_seed, note_finished, put_seeds
 from gpt1.train.loop import Report, seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
@@ -131,38 +132,13 @@ def keep_seed(
             "updates": outcome.updates,
             "skipped_updates": outcome.skipped_updates,
         }
-        write_json(
-            out / "state.json",
-            {
-                "code": code,
-                "summary": summary,
-                "sha256": {path.name: sha256_file(path) for path in sorted(out.iterdir())},
-            },
-        )
-    return summary
-
-
-def finished_seed(folder: Path, code: dict[str, str], accept: bool) -> dict[str, Any] | None:
-    """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made
-    it.
-    """
-    try:
-        state = read_json(folder / "state.json")
-        if any(
-            Path(name).name != name or sha256_file(folder / name) != digest
-            for name, digest in state["sha256"].items()
-        ):
-            return None
-        code_then, summary = dict(state["code"]), dict[str, Any](state["summary"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    checkpoint.check_code(code_then, code, folder.parent, accept)
+        note_finished(out, summary, code)
     return summary
 
 
 class FinetuningJob(NamedTuple):
     """What a stage is to do: fine-tune a pre-trained network on a task, by one recipe a part (the
-    part "" is the output folder itself).
+    part "" is the output folder itself). `starts`: the pre-trained weights of each seed.
     """
 
     stage: str
@@ -170,18 +146,19 @@ class FinetuningJob(NamedTuple):
     task: str
     network: NetworkName
     recipes: dict[str, Finetune]
+    starts: dict[int, Path]
     out: Path
     keep_weights: bool = False
 
 
 class RecipeSeeds(NamedTuple):
-    """One part of a job: its recipe, the folder of its finished seeds, and their summaries (None:
-    to be done).
+    """One part of a job: its recipe, the folder of the run of each seed, and the seeds' summaries
+    (None: to be done).
     """
 
     name: str
     recipe: Finetune
-    folder: Path
+    folders: dict[int, Path]
     seeds: dict[int, dict[str, Any] | None]
 
 
@@ -194,22 +171,28 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     encoded = stage_folder("encode", params.tasks[job.task].group, job.task)
     about, task = read_task(encoded, params)
     inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
-    weights = stage_folder("pretrain", job.network, "weights.safetensors")
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
     wanted = describe(job.network, params, *vocabulary)
+    hashes = {path: list(map(sha256_file, inputs)) for path in job.starts.values()}
     if any(recipe.transfer != "none" for recipe in job.recipes.values()):
-        check_description(read_weights(weights)[0], wanted, weights)
-        inputs.append(weights)
-    hashes, parts = [sha256_file(path) for path in inputs], []
+        for path, of_inputs in hashes.items():
+            check_description(read_weights(path)[0], wanted, path)
+            of_inputs.append(sha256_file(path))
+    parts = []
     for name, recipe in job.recipes.items():
-        what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"}), hashes]
+        what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"})]
         whole_name = f"{job.name}-{name}" if name else job.name
-        folder = checkpoint.state_folder(job.stage, whole_name, what_matters)
-        seeds = {
-            seed: finished_seed(folder / f"seed-{seed}", code, machine.accept_checkpoint)
+        folders = {
+            seed: checkpoint.state_folder(
+                job.stage, whole_name, [*what_matters, hashes[job.starts[seed]]]
+            )
             for seed in recipe.seeds
         }
-        parts.append(RecipeSeeds(name, recipe, folder, seeds))
+        seeds = {
+            seed: finished_seed(folder / f"seed-{seed}", code, machine.accept_checkpoint)
+            for seed, folder in folders.items()
+        }
+        parts.append(RecipeSeeds(name, recipe, folders, seeds))
 
     # train the seeds that are not finished
     todo = [(part, seed) for part in parts for seed, done in part.seeds.items() if done is None]
@@ -219,11 +202,11 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     speeds = {}
     for part, seed in todo:
         name = "/".join(filter(None, (job.name, part.name, f"seed-{seed}")))
-        folder = part.folder / f"seed-{seed}"
-        classifier = make_classifier(params, part.recipe, about, wanted, weights, seed)
+        folder = part.folders[seed] / f"seed-{seed}"
+        classifier = make_classifier(params, part.recipe, about, wanted, job.starts[seed], seed)
         curve, what = folder.with_suffix(".jsonl"), f"{job.stage} {name}"
         run = FinetuningRun(classifier, part.recipe, task, seed, machine, curve, what)
-        with tracked(job.stage, name, params, part.folder.name.rpartition("-")[2]) as report:
+        with tracked(job.stage, name, params, part.folders[seed].name.rpartition("-")[2]) as report:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
@@ -235,8 +218,8 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
         write_outputs(job.out, job.task, parts)
         log = LOGS / job.stage / f"{job.name}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
-        for part in parts:
-            shutil.rmtree(part.folder)
+        for folder in {folder for part in parts for folder in part.folders.values()}:
+            shutil.rmtree(folder)
 
 
 def write_outputs(out: Path, task: str, parts: Iterable[RecipeSeeds]) -> None:
@@ -245,17 +228,8 @@ def write_outputs(out: Path, task: str, parts: Iterable[RecipeSeeds]) -> None:
     """
     with writing_folder(out) as new:
         for part in parts:
-            for folder in (part.folder / f"seed-{seed}" for seed in part.seeds):
-                if not folder.is_dir():
-                    raise UserError(
-                        f"{folder} went away while the stage ran; run the same command again"
-                    )
-                shutil.copytree(
-                    folder,
-                    new / part.name / folder.name,
-                    copy_function=checkpoint.link_or_copy,
-                    ignore=shutil.ignore_patterns("state.json"),
-                )
+            kept = (folder / f"seed-{seed}" for seed, folder in part.folders.items())
+            put_seeds(kept, new / part.name)
         summaries = {
             part.name: {str(seed): summary for seed, summary in part.seeds.items()}
             for part in parts

@@ -43,18 +43,26 @@ class Corpus(NamedTuple):
 
 @dataclass(frozen=True)
 class PretrainingRun:
-    """A network to be trained for `updates` updates in `folder`, where curve.jsonl, snapshots/ and
-    checkpoints lie; `code` has the hashes that checkpoints are held to.
+    """A network to be trained from one seed for `updates` updates in `folder`, where curve.jsonl,
+    snapshots/ and checkpoints lie; `code` has the hashes that checkpoints are held to.
     """
 
     network: Network
     description: Description
     recipe: Pretrain
+    seed: int
     updates: int
     corpus: Corpus
     machine: Machine
     folder: Path
     code: dict[str, str] = field(default_factory=dict)
+
+
+def run_name(recipe: Pretrain, network: str, seed: int) -> str:
+    """How the run of a seed is called: as its network where there is one seed, else
+    `<network>/seed-<n>`.
+    """
+    return network if len(recipe.seeds) == 1 else f"{network}/seed-{seed}"
 
 
 class Pretrained(NamedTuple):
@@ -102,14 +110,15 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
     done = state.position if state else Position(0, 0, 0)  # the last update that took its step
-    what, first, heldout = f"pretrain {run.description.kind}", done.update, dict[str, float]()
+    what = f"pretrain {run_name(recipe, run.description.kind, run.seed)}"
+    first, heldout = done.update, dict[str, float]()
     tokens = recipe.batch_size * network.context  # of an update
     trainer = Trainer(
         what,
         Pretraining(network, recipe.precision),
         recipe,
         run.machine,
-        seed=recipe.seed,
+        seed=run.seed,
         updates=updates,
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,

@@ -4,6 +4,7 @@ the same outputs from imported weights, without an update.
 
 import math
 import shutil
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +20,21 @@ from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.engine import PlainEngine
+from gpt1.train.finished import note_finished, put_seeds
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop, seed_for
 from gpt1.train.objectives import Pretraining
 from gpt1.train.pretraining import Corpus, Pretrained, PretrainingRun, heldout_values
 
 
-def corpus_of(shards: Shards, recipe: Pretrain, context: int) -> Corpus:
-    """The windows of the shards that a recipe draws."""
+def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
+    """The windows of the shards that a recipe draws from a seed."""
     drawn: dict[str, Any] = {"batch_size": recipe.batch_size, "context": context}
     return Corpus(
-        partial(shards.windows, "train", recipe.seed, **drawn),
+        partial(shards.windows, "train", seed, **drawn),
         shards.heldout_windows(recipe.heldout_windows, context),
         shards.words_per_token("heldout"),
-        partial(shards.starts, "train", recipe.seed, **drawn),
+        partial(shards.starts, "train", seed, **drawn),
     )
 
 
@@ -69,25 +71,37 @@ def number_of_updates(params: Params, shards: Shards) -> int:
     return updates
 
 
+def run_folder(recipe: Pretrain, shards: Shards, description: Description, seed: int) -> Path:
+    """The folder of one seed's checkpoints and, as soon as it is finished, of its outputs."""
+    what_matters = [
+        description.config,
+        recipe.model_dump(exclude={"checkpoint_minutes", "seeds"}) | {"seed": seed},
+        sha256_file(shards.folder / "index.json"),
+    ]
+    return checkpoint.state_folder("pretrain", description.kind, what_matters)
+
+
 def make_run(
-    params: Params, shards: Shards, description: Description, updates: int, machine: Machine
+    params: Params,
+    shards: Shards,
+    description: Description,
+    seed: int,
+    updates: int,
+    machine: Machine,
+    code: dict[str, str],
 ) -> PretrainingRun:
     """A freshly drawn network, and the folder of the checkpoints that its run may go on from."""
     recipe, name, rows = params.pretrain, description.kind, description.vocabulary_size
-    what_matters = [
-        description.config,
-        recipe.model_dump(exclude={"checkpoint_minutes"}),
-        sha256_file(shards.folder / "index.json"),
-    ]
     return PretrainingRun(
-        make_network(name, params, rows, torch.Generator().manual_seed(seed_for(recipe.seed))),
+        make_network(name, params, rows, torch.Generator().manual_seed(seed_for(seed))),
         description,
         recipe,
+        seed,
         updates,
-        corpus_of(shards, recipe, params.model.context),
+        corpus_of(shards, recipe, seed, params.model.context),
         machine,
-        checkpoint.state_folder("pretrain", name, what_matters),
-        checkpoint.code_hashes("pretrain"),
+        run_folder(recipe, shards, description, seed),
+        code,
     )
 
 
@@ -107,8 +121,10 @@ def summary_of(
     return summary
 
 
-def write_outputs(out: Path, run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
-    """Put weights, summary, and the snapshots and the curve of a run under `out`, as a whole."""
+def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
+    """Keep a finished seed until the stage ends: weights, summary, snapshots and curve; its
+    checkpoints go.
+    """
     summary = summary_of(
         shards,
         run.description,
@@ -118,33 +134,47 @@ def write_outputs(out: Path, run: PretrainingRun, shards: Shards, trained: Pretr
         skipped_updates=trained.skipped_updates,
         **trained.heldout,
     )
-    with writing_folder(out) as new:
+    kept = run.folder / f"seed-{run.seed}"
+    with writing_folder(kept) as new:
         save_weights(new / "weights.safetensors", run.network, run.description)
         copy = checkpoint.link_or_copy
         shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=copy)
         copy(str(run.folder / "curve.jsonl"), str(new / "curve.jsonl"))
         write_json(new / "summary.json", summary)
+        note_finished(new, summary, run.code)
+    for path in run.folder.glob("update-*"):
+        shutil.rmtree(path)
+
+
+def write_outputs(out: Path, kept: Iterable[Path]) -> None:
+    """Put every kept seed under a stage's output folder, as a whole. Raises UserError where one is
+    missing.
+    """
+    with writing_folder(out) as new:
+        put_seeds(kept, new)
 
 
 def take_over(
     out: Path, weights: Path, params: Params, shards: Shards, wanted: Description, machine: Machine
 ) -> None:
-    """Write the outputs from imported weights: no update, an empty curve, no snapshots. For the
-    LSTM, of which there are none, no weights.
+    """Write the outputs of the one seed from imported weights: no update, an empty curve, no
+    snapshots. For the LSTM, of which there are none, no weights.
 
     Raises UserError where the weights have other sizes, or another vocabulary, than wanted, or make
     no finite loss of the held-out books.
     """
     recipe, network, heldout = params.pretrain, None, dict[str, float]()
-    with writing_folder(out) as new:
-        (new / "snapshots").mkdir()
+    [seed] = recipe.seeds
+    with writing_folder(out) as whole:
+        new = whole / f"seed-{seed}"
+        (new / "snapshots").mkdir(parents=True)
         (new / "curve.jsonl").touch()
         if wanted.kind == "transformer":
             network = make_network(wanted.kind, params, wanted.vocabulary_size, torch.Generator())
             load_weights(weights, wanted, network)
             save_weights(new / "weights.safetensors", network, wanted)
             engine = PlainEngine(Pretraining(network.to(machine.device), recipe.precision), recipe)
-            corpus = corpus_of(shards, recipe, network.context)
+            corpus = corpus_of(shards, recipe, seed, network.context)
             rows = machine.micro_batch_for(network.context)
             heldout = heldout_values(engine, corpus, rows, Stop())
             if not math.isfinite(heldout["heldout_loss"]):

@@ -93,7 +93,10 @@ def time_pretraining(
     updates = max(LEAST_UPDATES, round(tokens / (shape.rows * shape.length)))
     return clocked(
         lambda folder, report: pretrain(
-            PretrainingRun(network, description, recipe, updates, corpus, machine, folder), report
+            PretrainingRun(
+                network, description, recipe, recipe.seeds[0], updates, corpus, machine, folder
+            ),
+            report,
         ),
     )
 

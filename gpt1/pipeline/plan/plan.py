@@ -164,8 +164,8 @@ def pays_to_compile(work: StageWork, params: Params, machine: launch.Machine) ->
     """Whether a pre-training is long enough here; imported weights are none."""
     if work.network is None:
         return False
-    parameters = formulas.parameters(work.network)
-    return speed.worth_compiling(params.pretrain, machine, parameters, round(work.tokens)) != "no"
+    parameters, tokens = formulas.parameters(work.network), round(work.tokens / work.networks)
+    return speed.worth_compiling(params.pretrain, machine, parameters, tokens) != "no"
 
 
 def fresh_stages(stages: Mapping[str, Stage]) -> set[str]:

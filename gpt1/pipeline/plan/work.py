@@ -90,7 +90,7 @@ def network_of(name: NetworkName, params: Params, rows: int) -> Network:
 
 
 def pretraining(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
-    """A pre-training with its held-out evaluations, snapshots and checkpoints."""
+    """A network's pre-training, every seed, with held-out evaluations, snapshots, checkpoints."""
     name: NetworkName = "lstm" if stage.endswith("@lstm") else "transformer"
     corpus, recipe, context = (
         facts.corpus_size(params, fresh),
@@ -100,10 +100,10 @@ def pretraining(stage: str, params: Params, fresh: Collection[str]) -> StageWork
     network = network_of(name, params, corpus.rows)
     update_tokens = recipe.batch_size * context
     updates = recipe.updates or max(1, round((recipe.epochs or 0) * corpus.tokens / update_tokens))
-    evaluations = -(-updates // recipe.heldout_updates)
+    seeds, evaluations = len(recipe.seeds), -(-updates // recipe.heldout_updates)
     forward = formulas.hidden_flops(network, context) + formulas.softmax_flops(network)
     weights = len(snapshot_updates(updates, recipe.snapshots_per_decade)) + 1
-    stored = weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
+    stored = seeds * weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
     return StageWork(
         stage,
         "pretrain",
@@ -112,11 +112,11 @@ def pretraining(stage: str, params: Params, fresh: Collection[str]) -> StageWork
         network=network,
         rows=recipe.batch_size,
         length=context,
-        networks=1,
-        updates=updates,
-        flops=updates * update_tokens * formulas.training_flops(network, context, True),
-        scored_flops=evaluations * recipe.heldout_windows * context * forward,
-        tokens=updates * update_tokens,
+        networks=seeds,
+        updates=seeds * updates,
+        flops=seeds * updates * update_tokens * formulas.training_flops(network, context, True),
+        scored_flops=seeds * evaluations * recipe.heldout_windows * context * forward,
+        tokens=seeds * updates * update_tokens,
         disk_bytes=stored * formulas.parameters(network),
     )
 
@@ -171,10 +171,11 @@ def finetuning(
 
 
 def scoring(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
-    """Every snapshot's reading of the zero-shot sets."""
+    """Every snapshot's reading of the zero-shot sets, of every pre-training."""
     pretrained = pretraining(stage, params, fresh)
     assert pretrained.network is not None
-    snapshots = len(snapshot_updates(pretrained.updates, params.pretrain.snapshots_per_decade))
+    seeds, per_decade = pretrained.networks, params.pretrain.snapshots_per_decade
+    snapshots = seeds * len(snapshot_updates(pretrained.updates // seeds, per_decade))
     sets = [facts.zero_shot_tokens(one, params, fresh) for one in params.zero_shot]
     tokens = snapshots * sum(tokens for tokens, _ in sets)
     hidden = formulas.hidden_flops(pretrained.network, params.model.context / 2)

@@ -44,15 +44,19 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def training_sentence(summaries: Mapping[str, Any]) -> str:
-    """Pre-training's end, a network after the other; '' for none."""
+def training_sentence(summaries: Mapping[str, Any], which: str = "") -> str:
+    """Pre-training's end, a network after the other; '' for none. `which`: of several, in words."""
     told = [
         f"the {NETWORK_TITLES.get(network, network)} reaches a held-out perplexity of"
         f" {one['heldout_perplexity']:.1f} a token after {counted(one['updates'], 'update')}"
         for network, one in sorted(summaries.items(), reverse=True)
     ]
     text = listed(told)
-    return f"Pre-training: {text} (the paper: 18.4, on BooksCorpus)." if text else ""
+    return (
+        f"Pre-training{f' ({which})' if which else ''}: {text} (the paper: 18.4, on BooksCorpus)."
+        if text
+        else ""
+    )
 
 
 def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str]) -> str:

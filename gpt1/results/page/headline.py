@@ -89,7 +89,7 @@ def curves(trained: Iterable[Trained], heldout: bool) -> list[dict[str, Any]]:
 def write_headline(params: Params, scores_folder: Path, plots_folder: Path) -> Scores:
     """Fill both folders; returns the numbers. Raises UserError where a pre-training is missing."""
     trained = (
-        [read_training(network) for network in networks(params)]
+        [read_training(params, network) for network in networks(params)]
         if params.pretrain.source == "train"
         else []
     )

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, writing
+from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params, read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import expand
@@ -26,6 +27,7 @@ from gpt1.results.page.html import figure, html
 from gpt1.results.page.sheets import Sheet, SheetCell, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
+from gpt1.results.training import first_of_several
 from gpt1.sources.table import is_made_up
 
 INDEX = stage_folder("report", "index.html")
@@ -157,14 +159,15 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         "figure2": part_of("figure2", "Figure 2"),
         "curves": part_of("curves", "Training"),
     }
-    summaries = stage_folder("pretrain").glob("*/summary.json")
-    trained = {path.parent.name: read_json(path) for path in summaries}
+    first = f"seed-{pretraining_seed(params)}"
+    summaries = stage_folder("pretrain").glob(f"*/{first}/summary.json")
+    trained = {path.parents[1].name: read_json(path) for path in summaries}
     samples, contamination = (
         read_json(path) if path.is_file() else None for path in (SAMPLES, CONTAMINATION)
     )
     sentences = (
         findings.claims_sentence(records["claims"]),
-        findings.training_sentence(trained),
+        findings.training_sentence(trained, first_of_several(params)),
         *(
             findings.table_sentence(int(name[-1]), records[name], sorted(columns))
             for name in TABLES

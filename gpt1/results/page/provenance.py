@@ -144,7 +144,9 @@ def _commit(facts: Mapping[str, str]) -> str:
 def _run_facts() -> dict[str, Any]:
     """Where pre-training ran; {} where that was not written down."""
     try:
-        facts = read_json(LOGS / "pretrain" / "transformer.run.json")
+        logs = LOGS / "pretrain"  # of several seeds, the last one begun
+        found = [*logs.glob("transformer.run.json"), *logs.glob("transformer/seed-*.run.json")]
+        facts = read_json(max(found, key=lambda path: path.stat().st_mtime)) if found else {}
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}
