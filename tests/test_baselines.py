@@ -25,7 +25,7 @@ from gpt1.tasks.baselines import vectors as vectors_module
 from gpt1.tasks.baselines.features import bag_of_words, mean_vectors, vector_features
 from gpt1.tasks.baselines.inputs import Rows, read_rows
 from gpt1.tasks.baselines.linear import Candidate, chosen, scores, scores_as_logits
-from gpt1.tasks.baselines.systems import Grid, candidates
+from gpt1.tasks.baselines.systems import SettingsGrid, candidates
 from gpt1.tasks.baselines.vectors import learn_vectors, ppmi
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.table import TASKS
@@ -85,11 +85,11 @@ def mood_rows(side: int, kind: str, count: int = 80) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def moods(tmp_path_factory: pytest.TempPathFactory) -> Grid:
+def moods(tmp_path_factory: pytest.TempPathFactory) -> SettingsGrid:
     folder = tmp_path_factory.mktemp("moods")
     write_books(folder, mood_books())
     words, learned = learn_vectors(cleaned_books(folder), ALL, 100, [4], 8)
-    return Grid((1.0, 10.0), 100, words, learned, (4, 8))
+    return SettingsGrid((1.0, 10.0), 100, words, learned, (4, 8))
 
 
 def test_information_of_three_sentences_by_hand(tmp_path: Path) -> None:
@@ -154,7 +154,9 @@ def test_no_word_to_learn_from_is_one_line(tmp_path: Path) -> None:
         learn_vectors(cleaned_books(tmp_path), ALL, 10, [1], 2)
 
 
-def run(about: dict[str, Any], kind: str, system: str, grid: Grid) -> tuple[Candidate, float]:
+def run(
+    about: dict[str, Any], kind: str, system: str, grid: SettingsGrid
+) -> tuple[Candidate, float]:
     """The candidate taken, and its score on test rows."""
     splits = {
         "train": mood_rows(0, kind),
@@ -170,7 +172,7 @@ def run(about: dict[str, Any], kind: str, system: str, grid: Grid) -> tuple[Cand
     ("about", "kind"), [(CLASSES, "pairs"), (CHOICES, "choices"), (SCORES, "scores")]
 )
 def test_synonyms_are_known_by_their_neighbours_and_not_by_themselves(
-    about: dict[str, Any], kind: str, moods: Grid
+    about: dict[str, Any], kind: str, moods: SettingsGrid
 ) -> None:
     taken, found = run(about, kind, "word_vectors", moods)
     assert found > 0.95
@@ -187,7 +189,7 @@ def test_synonyms_are_known_by_their_neighbours_and_not_by_themselves(
     ],
 )
 def test_a_constant_answer_is_the_commonest_class_the_mean_or_class_1_for_f1(
-    about: dict[str, Any], labels: list[int], answer: float, moods: Grid
+    about: dict[str, Any], labels: list[int], answer: float, moods: SettingsGrid
 ) -> None:
     rows = Rows((["x"] * 5,), np.array(labels), np.arange(5))
     [only] = candidates("majority", about, {"train": rows, "dev": rows}, moods)

@@ -17,7 +17,7 @@ from gpt1.tasks.baselines.vectors import Floats
 TRAIN = "train"
 
 
-class Grid(NamedTuple):
+class SettingsGrid(NamedTuple):
     """What is tried: penalties of the weights; for TF-IDF its most words; for word vectors the
     words, their vectors by window, and how many of the dimensions.
     """
@@ -37,7 +37,7 @@ def read_vectors(folder: Path, windows: Sequence[int]) -> tuple[list[str], dict[
 
 
 def candidates(
-    system: str, about: Mapping[str, Any], splits: Mapping[str, Rows], grid: Grid
+    system: str, about: Mapping[str, Any], splits: Mapping[str, Rows], grid: SettingsGrid
 ) -> Iterator[Candidate]:
     """Every candidate of a system, the most penalised first. splits: train and all to answer."""
     train, others = splits[TRAIN], {name: rows for name, rows in splits.items() if name != TRAIN}
@@ -56,13 +56,13 @@ def candidates(
 Seen = Iterator[tuple[dict[str, float], dict[str, Any]]]  # settings, features of each split
 
 
-def tfidf_seen(splits: Mapping[str, Rows], grid: Grid) -> Seen:
+def tfidf_seen(splits: Mapping[str, Rows], grid: SettingsGrid) -> Seen:
     """The splits as TF-IDF of the training rows sees them."""
     vectorizer = tfidf(splits[TRAIN].parts, grid.most)
     yield {}, {name: tfidf_features(vectorizer, rows.parts) for name, rows in splits.items()}
 
 
-def vectors_seen(splits: Mapping[str, Rows], grid: Grid) -> Seen:
+def vectors_seen(splits: Mapping[str, Rows], grid: SettingsGrid) -> Seen:
     """The splits as word vectors see them, each feature at mean 0 and deviation 1 over the training
     rows.
     """
