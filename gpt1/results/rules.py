@@ -12,6 +12,7 @@ from gpt1.params.yaml import read_yaml
 
 RULES = Path(__file__).with_name("rules.yaml")
 Test = Literal["above", "every", "size", "at_most", "rises", "varies"]
+RULES_RECORD = "rules_sha256"  # in the summary of a pre-training
 WITH_MARGIN = ("size", "at_most")
 
 
