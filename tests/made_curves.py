@@ -76,17 +76,19 @@ def write_transfer(
                 )
 
 
-def write_zero_shot(network: str, rows: int, right: dict[str, dict[int, int]]) -> None:
-    """scores.json and answers.npz: for each set and update answers with so many of the rows
-    right.
+def write_zero_shot(
+    network: str, rows: int, right: dict[str, dict[int, int]], seed: int = 0
+) -> None:
+    """scores.json and answers.npz of a pre-training: for each set and update answers with so many
+    of the rows right.
     """
-    folder = Path("data/zero_shot", network, "seed-0")
+    folder = Path("data/zero_shot", network, f"seed-{seed}")
     arrays, scores = {}, {}
     for name, by_update in right.items():
         labels = np.arange(rows) % ZERO_SHOT_CLASSES[name]
         arrays[f"{name}/labels"] = labels
         for update, number in by_update.items():
-            given = answers(labels, number, ZERO_SHOT_CLASSES[name], update)
+            given = answers(labels, number, ZERO_SHOT_CLASSES[name], update + seed)
             arrays[f"{name}/{update}"] = given.astype(np.int8)
             scores[name, update] = matthews(labels, given) if name == "cola" else number / rows
     folder.mkdir(parents=True, exist_ok=True)

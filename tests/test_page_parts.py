@@ -151,6 +151,8 @@ def test_a_claim_has_its_interval_in_a_column_of_its_own():
     one = {
         "statement": "It rises",
         "made_up": True,
+        "primary": False,
+        "p": 0.0123,
         "where": "section 5",
         "verdict": "confirmed",
         "published": "-1.1",
@@ -168,23 +170,27 @@ def test_a_claim_has_its_interval_in_a_column_of_its_own():
             | {
                 "unit": "sets that rise",
                 "score": 3.0,
-                "low": 2.0,
-                "high": 4.0,
+                "low": None,
+                "high": None,
                 "detail": "of 4",
+                "primary": True,
+                "p": 0.0001,
             },
         ],
         "",
     )
     assert [cell.text for cell in sheet.rows[0]] == [
-        "It rises§",
+        "It rises°§",
         "confirmed",
         "−1.1",
         "−2.0",
         "−3.0 to −1.0",
+        ".012",
         "",
     ]
     assert sheet.rows[0][3].note == "points\nfrom −9.0 to −11.0"
-    assert (sheet.rows[1][3].text, sheet.rows[1][4].text) == ("3 of 4", "2 to 4")
+    cells = [cell.text for cell in sheet.rows[1]]
+    assert (cells[0], cells[3:6]) == ("It rises§", ["3 of 4", "-", "< .001"])
 
 
 @pytest.mark.parametrize(
@@ -356,11 +362,19 @@ def test_what_was_found_and_left_out_in_words():
         findings.table_sentence(2, records[2:], []) == "Table 2: none of its columns is measured."
     )
     claims = [
-        {"verdict": verdict, "basis": "no row", "statement": f"It is {verdict}"}
+        {
+            "verdict": verdict,
+            "basis": "no row",
+            "statement": f"It is {verdict}",
+            "primary": verdict == "confirmed",
+            "rules": "0123456789abcdef",
+            "fixed": "post hoc",
+        }
         for verdict in ("confirmed", "not measured")
     ]
-    assert findings.claims_sentence(claims).startswith(
-        "Of 2 claims of the paper, 1 confirmed, 0 not confirmed"
+    assert findings.claims_sentence(claims) == (
+        "By rules 01234567, post hoc: of 1 primary claim of the paper 1 confirmed; of 1 exploratory"
+        " claim of the paper 1 not measured."
     )
     assert findings.left_out(
         {"Table 2": list(left_out([Bullets(("x", "Left out: SNLI."))]))},
@@ -411,7 +425,7 @@ def test_headline_numbers_a_file_each_and_a_difference_only_where_the_table_has_
     effect = {"score": 8.0, "low": 6.0, "high": 10.0}
     claims = [
         {"claim": "lstm_below", "verdict": "confirmed", **effect},
-        {"claim": "lstm_size", "verdict": "not confirmed", **effect},
+        {"claim": "lstm_size", "verdict": "refuted", **effect},
         {"claim": "other", "verdict": "not measured"},
     ]
     for name, rows in (("table2", table), ("claims", claims)):

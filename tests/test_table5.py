@@ -24,6 +24,7 @@ from gpt1.results.claims import ablation_claims
 from gpt1.results.document import markdown
 from gpt1.results.formats import as_csv, write_report
 from gpt1.results.paper import TABLE5
+from gpt1.results.rules import read_rules
 from gpt1.results.score_pictures import draw_ablation
 from gpt1.results.table5 import (
     CSV_COLUMNS,
@@ -419,7 +420,7 @@ def test_no_mean_beside_a_mean_of_the_paper_holds_the_f1_of_qqp_on_dev():
     assert "88.5" in text, "what does compare"
     sizes = {
         claim.key: claim.published_value
-        for claim in ablation_claims(read_params(), ablation(read_params()))
+        for claim in ablation_claims(read_rules(), read_params(), ablation(read_params()))
     }
     assert sizes["lstm_size"] == pytest.approx(56.0 - 54.6)
     assert sizes["lstm_below"] == pytest.approx((56.0 - 54.6 + 70.3 - 68.1) / 2)

@@ -1,305 +1,212 @@
 """What the paper says of its ablations and of layer transfer (section 5, Table 5, Figure 2 left),
-against what this run measures.
+against what this run measures, by rules.yaml. Verdicts come last, over all claims: verdict.judged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
-    AVERAGED,
     AblationScores,
+    SystemScore,
     by_layers,
     columns_of,
-    difference,
     paper_average,
+    paper_row,
 )
 from gpt1.results.answers import FULL
-from gpt1.results.bootstrap import Estimate, Floats
 from gpt1.results.captions import made_up
-from gpt1.results.document import NONE
-from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN, TABLE5
+from gpt1.results.document import NONE, counted
+from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN
+from gpt1.results.rules import LayersRule, Rules, Table5Rule
+from gpt1.results.scores import common_seeds, on_seeds
+from gpt1.results.statistics.estimates import CrossedEstimate, estimate
+from gpt1.results.statistics.jackknife import Floats, JackknifeScores, less
 from gpt1.results.verdict import (
+    COLUMNS,
     POINTS,
     RANKS,
     Claim,
-    not_measured,
-    order_verdict,
-    size_verdict,
-    together,
-    verdict,
+    Effect,
+    above,
+    at_most,
+    count_of,
+    effect_of,
+    of_pretrainings,
+    rises,
+    size,
 )
-from gpt1.tasks.table import TASKS
-
-ALL = tuple(TABLE5.columns)
-LARGER = ("QQP", "MNLI", "QNLI")  # over 100,000 rows to train on
-SMALLER = tuple(title for title in ALL if title not in LARGER)
-TABLE5_CLAIM = "Table 5, section 5"
-LSTM_BETTER = ("MRPC",)
-TRANSFER_TASKS = ("mnli", "race")
-LEAST_RANKED = 4  # of three points one order in six rises by chance, of four one in twenty-four
 
 
-def ablation_claims(params: Params, table: AblationScores) -> list[Claim]:
-    """Claims about Table 5, in the paper's order."""
-    larger, smaller = (", ".join(titles) for titles in (LARGER, SMALLER))
-    about = (
-        ("pretraining_helps", "Pre-training helps", "no_pretraining", ALL, 1),
-        (
-            "pretraining_size",
-            "Pre-training helps by about 15 points on average",
-            "no_pretraining",
-            AVERAGED,
-            None,
-        ),
-        (
-            "aux_lm_larger",
-            f"The auxiliary objective helps on the larger data sets ({larger})",
-            "no_aux_lm",
-            LARGER,
-            1,
-        ),
-        (
-            "aux_lm_smaller",
-            f"The auxiliary objective does not help on the smaller data sets ({smaller})",
-            "no_aux_lm",
-            SMALLER,
-            -1,
-        ),
-        ("lstm_below", "The Transformer is better than the LSTM", "lstm", ALL, 1),
-        ("lstm_size", "The LSTM loses 5.6 points on average", "lstm", AVERAGED, None),
-    )
-    return [*(_average(params, table, *one) for one in about), _lstm_only(params, table)]
+def ablation_claims(rules: Rules, params: Params, table: AblationScores) -> list[Claim]:
+    """Claims about Table 5."""
+    return [_about_table5(rules, params, table, key, rule) for key, rule in rules.table5.items()]
 
 
-def _average(
-    params: Params,
-    table: AblationScores,
-    key: str,
-    statement: str,
-    variant: str,
-    titles: Sequence[str],
-    direction: int | None,
-) -> Claim:
-    """A claim about the mean of the whole model less a variant over columns, on those of them that
-    are there; without a direction it is one about the size.
+def table5_effect(rules: Rules, rule: Table5Rule, table: AblationScores) -> Effect | None:
+    """What Table 5 shows of a claim, over those of its columns that are there; None where too few
+    are, or share no seed.
     """
-    there = [title for title in titles if (variant, title) in table.differences]
-    estimate = table.mean_difference(variant, titles)
-    published = _published(variant, there or titles)
-    about = (key, statement, TABLE5_CLAIM, f"{published:+.1f}")
-    if estimate is None:
-        return not_measured(*about, POINTS, _missing(params, variant, titles))
-    invented = bool(made_up(params, _tasks(there)))
-    return Claim(
-        *about,
-        published,
-        POINTS,
-        estimate,
-        _basis(table, variant, there, titles if direction else ALL),
-        verdict(estimate, direction) if direction else size_verdict(estimate, published, invented),
-        invented,
-    )
+    there = columns_there(rules, rule, table)
+    if rule.test == "every":
+        if len(there) < 2 or not set(rule.opposite) <= set(there):
+            return None
+        parts = {title: _difference(table, rule, [title]) for title in there}
+        found = [(-1 if title in rule.opposite else 1, one) for title, one in parts.items() if one]
+        return count_of(
+            [sign * one.value > 0 for sign, one in found],
+            [above(one, sign) for sign, one in found],
+            min(one.seeds for _, one in found),
+        )
+    whole = _difference(table, rule, there)
+    if whole is None:
+        return None
+    if rule.test == "above":
+        return effect_of(whole, above(whole))
+    assert rule.margin is not None
+    if rule.test == "at_most":
+        return effect_of(whole, at_most(whole, rule.margin))
+    published = _published(rule, there)
+    assert published is not None
+    return effect_of(whole, size(whole, published, rule.margin))
 
 
-def _lstm_only(params: Params, table: AblationScores) -> Claim:
-    key, where = "lstm_only_mrpc", TABLE5_CLAIM
-    statement, unit = "The LSTM is better on MRPC only", "columns where the LSTM is better"
-    there = {
-        title: table.differences["lstm", title]
-        for title in ALL
-        if ("lstm", title) in table.differences
-    }
-    if not set(LSTM_BETTER) <= there.keys() or len(there) == 1:
-        return not_measured(key, statement, where, "1 (MRPC)", unit, _missing(params, "lstm", ALL))
-    better = [title for title, estimate in there.items() if estimate.value < 0]
-    count = Estimate(
-        len(better),
-        np.sum([estimate.replicates < 0 for estimate in there.values()], axis=0).astype(np.float64),
-        min(estimate.seeds for estimate in there.values()),
-    )
-    parts = [
-        verdict(estimate, -1 if title in LSTM_BETTER else 1) for title, estimate in there.items()
-    ]
+def columns_there(rules: Rules, rule: Table5Rule, table: AblationScores) -> list[str]:
+    """Those of a claim's columns in which both of its systems are scored, by a common seed."""
+    there = []
+    for title in rules.columns[rule.columns]:
+        pair = [table.results.get((system, title)) for system in (rule.system, rule.less)]
+        if all(pair) and common_seeds(one.seeds for one in pair if one):
+            there.append(title)
+    return there
+
+
+def _about_table5(
+    rules: Rules, params: Params, table: AblationScores, key: str, rule: Table5Rule
+) -> Claim:
+    wanted, there = rules.columns[rule.columns], columns_there(rules, rule, table)
+    effect = table5_effect(rules, rule, table)
+    published = _published(rule, there if effect else wanted)
+    unit, told, detail = POINTS, NONE if published is None else f"{published:+.1f}", ""
+    if rule.test == "every":
+        unit, published = COLUMNS, len(there if effect else wanted)
+        told, detail = f"{published} of {published}", f"of {len(there)}"
+    if effect is None:
+        missing = _missing(params, rule, wanted)
+        return Claim(key, rule, told, None, unit, None, missing)
+    pretrainings = len(params.pretrain.seeds)
+    names = "" if len(there) == len(wanted) else f" ({', '.join(there)} of {len(wanted)})"
+    examples = sum(table.results[FULL, title].examples for title in there)
     return Claim(
         key,
-        statement,
-        where,
-        "1 (MRPC)",
-        1,
+        rule,
+        told,
+        published,
         unit,
-        count,
-        _basis(table, "lstm", list(there), ALL),
-        together(parts),
-        bool(made_up(params, _tasks(list(there)))),
-        ", ".join(better) or "none",
+        of_pretrainings(effect, pretrainings),
+        amount_of(len(there), effect.seeds, examples, pretrainings) + names,
+        bool(made_up(params, _tasks(there))),
+        detail,
     )
 
 
-def _published(variant: str, titles: Sequence[str]) -> float:
-    """The paper's whole model less its variant, averaged over columns; over all of them as
-    printed.
-    """
-    return paper_average(TABLE5.full, titles) - paper_average(TABLE5.variants[variant], titles)
+def _difference(
+    table: AblationScores, rule: Table5Rule, titles: Sequence[str]
+) -> CrossedEstimate | None:
+    return table.mean_difference(rule.less, titles, less_than=rule.system)
 
 
-def _missing(params: Params, variant: str, titles: Sequence[str]) -> str:
-    names = _tasks(titles)
-    if variant not in params.variants:
-        return f"variants has no row {variant} in params.yaml"
+def _published(rule: Table5Rule, titles: Sequence[str]) -> float | None:
+    """The paper's difference, averaged over columns; None where it has no such row."""
+    rows = paper_row(rule.system), paper_row(rule.less)
+    if rows[0] is None or rows[1] is None:
+        return None
+    return paper_average(rows[0], titles) - paper_average(rows[1], titles)
+
+
+def _missing(params: Params, rule: Table5Rule, titles: Sequence[str]) -> str:
+    """What params.yaml lacks for a claim, in words."""
+    names, variants = _tasks(titles), [one for one in (rule.system, rule.less) if one != FULL]
+    if absent := [one for one in variants if one not in params.variants]:
+        return f"variants has no row {' or '.join(absent)} in params.yaml"
     absent = [name for name in names if name not in params.tasks]
-    if absent and (
-        len(absent) == len(names) or any(f"{variant}-{name}" in params.ablate for name in names)
-    ):
+    rows = any(f"{one}-{name}" in params.ablate for one in variants for name in names)
+    if absent and (len(absent) == len(names) or rows):
         return f"{', '.join(absent)} not among the tasks of params.yaml"
-    return f"ablate has too few rows of {variant} in params.yaml (of {', '.join(names)})"
+    few = " or ".join(variants)
+    return f"ablate has too few rows of {few} in params.yaml (of {', '.join(names)})"
 
 
 def _tasks(titles: Sequence[str]) -> list[str]:
     return [columns_of(title)[0].name for title in titles]
 
 
-def _basis(table: AblationScores, variant: str, there: Sequence[str], wanted: Sequence[str]) -> str:
-    """Tasks, seeds and examples behind a difference; which tasks, where some are missing."""
-    seeds = sorted(
-        {
-            len(
-                table.results[FULL, title].sample.scores.keys()
-                & table.results[variant, title].sample.scores.keys()
-            )
-            for title in there
-        }
-    )
-    names = (
-        ""
-        if len(there) == len(wanted)
-        else f" ({', '.join(there)} of {len(wanted)}; the paper's number over the same)"
-    )
-    return (
-        amount_of(len(there), seeds, sum(table.results[FULL, title].examples for title in there))
-        + names
-    )
-
-
-def amount_of(tasks: int, seeds: Sequence[int], examples: int) -> str:
+def amount_of(tasks: int, seeds: int, examples: int, pretrainings: int) -> str:
     """How much a number rests on, in words."""
-    return (
-        f"{tasks} task{'s' if tasks > 1 else ''}, {' to '.join(map(str, seeds))}"
-        f" seed{'s' if seeds[-1] > 1 else ''}, {examples:,} examples"
-    )
+    of = f" of {counted(pretrainings, 'pre-training')}" if pretrainings < seeds else ""
+    return f"{counted(tasks, 'task')}, {counted(seeds, 'seed')}{of}, {counted(examples, 'example')}"
 
 
-def transfer_claims(params: Params) -> list[Claim]:
-    """Claims about layer transfer, for MNLI and RACE and whatever further task the run has. Raises
-    UserError.
-    """
+def transfer_claims(rules: Rules, params: Params) -> list[Claim]:
+    """Claims about layer transfer. Raises UserError where results are missing or broken."""
+    tasks = dict.fromkeys(rule.task for rule in rules.layers.values())
+    results = {task: by_layers(params, task) for task in tasks if task in params.transfer}
     return [
-        claim
-        for task in dict.fromkeys((*TRANSFER_TASKS, *params.transfer))
-        for claim in _transfer(params, task)
+        _about_layers(rules, params, key, rule, results.get(rule.task, {}))
+        for key, rule in rules.layers.items()
     ]
 
 
-def _transfer(params: Params, task: str) -> list[Claim]:
-    title, where = (
-        TASKS[task].title,
-        "Figure 2 left, section 5" if task in TRANSFER_TASKS else "not in the paper",
-    )
-    gain = (
-        FIGURE2_LAYERS[task][-1][1] - FIGURE2_LAYERS[task][0][1] if task in FIGURE2_LAYERS else None
-    )
-    told = f"about {gain:+.0f}, by eye" if gain is not None else NONE
-    whole = (
-        "transfer_" + task,
-        f"All layers are better than the embeddings alone on {title}",
-        where,
-    )
-    each = (f"transfer_{task}_each", f"The more layers are transferred, the better {title}", where)
-    size = ("transfer_mnli_size", "All layers bring up to 9 points on MNLI", "section 5")
-    most = f"{MNLI_TRANSFER_GAIN:+.0f}"
-    if task not in params.transfer:
-        missing = f"transfer has no row {task} in params.yaml"
-        return [
-            not_measured(*whole, told, POINTS, missing),
-            not_measured(*each, "rises", RANKS, missing),
-            *([not_measured(*size, most, POINTS, missing)] if task == "mnli" else []),
-        ]
-    results = by_layers(params, task)
-    layers, all_layers = list(results), results[params.model.layers]
-    basis = (
-        f"{amount_of(1, [len(all_layers.sample.scores)], all_layers.examples)}, layers"
-        f" {', '.join(map(str, layers))} of {params.model.layers}"
-    )
-    invented = bool(made_up(params, [task]))
-    if len(layers) >= LEAST_RANKED:
-        steady = Estimate(
-            float(
-                rank_correlation(
-                    layers, np.array([[result.estimate.value] for result in results.values()])
-                )[0]
-            ),
-            rank_correlation(
-                layers, np.stack([result.estimate.replicates for result in results.values()])
-            ),
-            min(result.estimate.seeds for result in results.values()),
-        )
-        second = Claim(
-            *each,
-            "rises",
-            None,
-            RANKS,
-            steady,
-            basis,
-            order_verdict(steady, len(layers)),
-            invented,
-        )
-    else:
-        second = not_measured(
-            *each,
-            "rises",
-            RANKS,
-            f"{len(layers)} numbers of layers; a rank correlation needs at least {LEAST_RANKED}",
-        )
-    if 0 not in results:
-        missing = f"transfer.{task}.layers has no 0"
-        return [
-            not_measured(*whole, told, POINTS, missing),
-            second,
-            *([not_measured(*size, most, POINTS, missing)] if task == "mnli" else []),
-        ]
-    effect = difference(task, all_layers.sample, results[0].sample, f"transfer@{task}")
-    return [
-        Claim(*whole, told, gain, POINTS, effect, basis, verdict(effect, 1), invented),
-        second,
-        *(
-            [
-                Claim(
-                    *size,
-                    most,
-                    MNLI_TRANSFER_GAIN,
-                    POINTS,
-                    effect,
-                    basis,
-                    size_verdict(effect, MNLI_TRANSFER_GAIN, invented),
-                    invented,
-                )
-            ]
-            if task == "mnli"
-            else []
-        ),
-    ]
-
-
-def rank_correlation(at: Sequence[float], values_nr: Floats) -> Floats:
-    """Spearman's correlation [r] of values [n, r] with the rising places [n] that they were
-    measured at; 0 for values all alike.
+def layers_effect(
+    rule: LayersRule, scores: Mapping[int, JackknifeScores]
+) -> tuple[Effect, Floats | None]:
+    """What scores by the number of layers, ascending and of the same seeds, show of a claim; of an
+    order, the share of orders that rise so.
     """
-    from scipy.stats import rankdata
+    if rule.test == "rises":
+        return rises(np.stack([one.by_seed for one in scores.values()]))
+    whole = estimate([less(list(scores.values())[-1], scores[0])])
+    if rule.test == "above":
+        return effect_of(whole, above(whole)), None
+    assert rule.margin is not None
+    return effect_of(whole, size(whole, MNLI_TRANSFER_GAIN, rule.margin)), None
 
-    ranks_nr = rankdata(values_nr, axis=0) - (len(at) + 1) / 2
-    places_n = rankdata(at) - (len(at) + 1) / 2
-    below_r = np.sqrt((ranks_nr**2).sum(axis=0) * (places_n**2).sum())
-    return np.asarray(
-        np.divide(places_n @ ranks_nr, below_r, out=np.zeros(values_nr.shape[1]), where=below_r > 0)
+
+def _about_layers(
+    rules: Rules, params: Params, key: str, rule: LayersRule, points: Mapping[int, SystemScore]
+) -> Claim:
+    (_, least), *_, (_, most) = FIGURE2_LAYERS[rule.task]
+    told, published, unit = {
+        "above": (f"about {most - least:+.0f}, by eye", most - least, POINTS),
+        "size": (f"{MNLI_TRANSFER_GAIN:+.0f}", MNLI_TRANSFER_GAIN, POINTS),
+        "rises": ("rises", None, RANKS),
+    }[rule.test]
+    missing = ""
+    if not points:
+        missing = f"transfer has no row {rule.task} in params.yaml"
+    elif rule.test != "rises" and 0 not in points:
+        missing = f"transfer.{rule.task}.layers has no 0"
+    elif rule.test == "rises" and len(points) < rules.least_points:
+        missing = f"{len(points)} numbers of layers; an order needs at least {rules.least_points}"
+    if missing:
+        return Claim(key, rule, told, None, unit, None, missing)
+    seeds = common_seeds(one.seeds for one in points.values())
+    scores = {layers: on_seeds(one.scores, one.seeds, seeds) for layers, one in points.items()}
+    effect, share = layers_effect(rule, scores)
+    detail = "" if share is None else f"{share:.0%} of orders rise so"
+    layers = ", ".join(map(str, points))
+    pretrainings, examples = len(params.pretrain.seeds), points[params.model.layers].examples
+    amount = amount_of(1, effect.seeds, examples, pretrainings)
+    basis = f"{amount}, layers {layers} of {params.model.layers}"
+    return Claim(
+        key,
+        rule,
+        told,
+        published,
+        unit,
+        of_pretrainings(effect, pretrainings),
+        basis,
+        bool(made_up(params, [rule.task])),
+        detail,
     )

@@ -20,14 +20,15 @@ SCORES, PREDICTIONS = "scores.parquet", "predictions.parquet"
 SCORE_TYPES = {  # a report's records leave out what does not apply to them
     "string": (
         "table row system variant network source value panel column task metric split weights"
-        " reason claim statement where published unit verdict basis detail profile corpus caption"
+        " reason claim statement where published unit verdict basis detail rules fixed profile"
+        " corpus caption"
     ),
     "double": (
         "score low high sd best median standard_error majority best_evaluation compared_with"
-        " difference normalised published_value"
+        " difference normalised published_value p"
     ),
     "int64": "x seed seeds examples",
-    "bool": "at_chance made_up",
+    "bool": "at_chance made_up primary",
     "list<double>": "scores",
     "list<int64>": "flagged_seeds one_class_seeds",
 }
@@ -60,7 +61,9 @@ def load(folder: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFram
     - `panel`, `network`, `x`, `normalised`: in Figure 2; `x` is layers (left) or updates (right),
       `normalised` is 0 at random and 1 at the state of the art.
     - `claim`, `statement`, `where`, `published`, `published_value`, `unit`, `verdict`, `made_up`,
-      `basis`, `detail`: of a claim, whose `score` is in its `unit`.
+      `basis`, `detail`: of a claim, whose `score` is in its `unit`; `primary`, and its `p`,
+      adjusted where it is; `rules`, the hash of the rules that verdicts are by, and whether they
+      were `fixed` before the run, or are post hoc.
     - `source`, `reason` (for no score), `profile`, `corpus`, `caption`: what to know of it.
 
     `predictions` has a row for each example and seed of what the tables score, test by the weights

@@ -1,7 +1,5 @@
-"""Scores and effects drawn with their intervals: Tables 2 to 4 and 5, and the paper's claims."""
+"""Scores and effects drawn with their intervals: Tables 2 to 4 and 5."""
 
-import itertools
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,25 +14,13 @@ from gpt1.results.ablations import (
     scores_of,
     system_title,
 )
-from gpt1.results.document import counted, seeds_note
+from gpt1.results.document import counted
 from gpt1.results.formats import ends
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.scores import Cell
 from gpt1.results.statistics.estimates import COVERAGE, LEAST_SEEDS, CrossedEstimate
-from gpt1.results.verdict import (
-    CONFIRMED,
-    DOES_NOT_COMPARE,
-    MADE_UP,
-    NOT_CONFIRMED,
-    POINTS,
-    RANKS,
-    SCALED,
-    UNDECIDED,
-    Claim,
-)
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INCHES_A_COLUMN, INCHES_HIGH = 0.78, 3.4
@@ -49,15 +35,6 @@ COLOURS = (
 )
 MARKERS = "osDv^Px"  # told apart in grey as well
 SPREAD = 0.66  # of a column's width, over which its systems stand side by side
-VERDICT_MARKS = {
-    CONFIRMED: ("o", drawing.BLUE),
-    NOT_CONFIRMED: ("X", drawing.VERMILION),
-    UNDECIDED: ("D", drawing.GREY),
-    DOES_NOT_COMPARE: ("s", drawing.GREY),
-}
-CLAIM_INCHES_WIDE, INCHES_A_LINE, INCHES_BETWEEN, INCHES_OF_AXIS = 7.0, 0.14, 0.11, 0.5
-LETTERS_WIDE = 68  # a longer statement takes two lines
-PANELS = {POINTS: "points (score × 100)", SCALED: SCALED, RANKS: RANKS}
 
 
 class DrawnScore(NamedTuple):
@@ -181,70 +158,3 @@ def _mark(estimate: CrossedEstimate | None, metric: str, paper: float | None) ->
     if estimate is None:
         return None
     return DrawnScore(float(estimate.value), ends(estimate, metric) or (), paper=paper)
-
-
-def draw_claims(profile: str, claims: Sequence[Claim]) -> "Figure":
-    """Every effect with its interval, a panel for each unit, the colour and form of a mark its
-    verdict.
-    """
-    from matplotlib.figure import Figure
-
-    panels = [
-        (title, shown)
-        for unit, title in PANELS.items()
-        if (shown := [claim for claim in claims if claim.estimate and claim.unit == unit])
-    ]
-    if not panels:
-        return drawing.empty("no claim was measured", (CLAIM_INCHES_WIDE, 1.5))
-    heights = [_places(shown)[-1] for _, shown in panels]
-    figure = Figure(
-        figsize=(CLAIM_INCHES_WIDE, sum(heights) + INCHES_OF_AXIS * len(heights) + 0.8),
-        layout="constrained",
-    )
-    grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for axes, (title, shown) in zip(grid, panels, strict=True):
-        _panel(axes, title, shown)
-    invented = any(claim.made_up for _, shown in panels for claim in shown)
-    figure.suptitle(
-        f"Claims of the paper, {profile}: effects with {COVERAGE:.0%} intervals"
-        + (f" ({MADE_UP} on made-up tasks)" if invented else ""),
-        fontsize="medium",
-    )
-    paper = ("|", "black")
-    for name, (marker, colour) in (VERDICT_MARKS | {"the paper's number": paper}).items():
-        size = 9 if marker == "|" else 4.5
-        grid[0].plot([], [], marker, color=colour, markersize=size, label=name)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    return figure
-
-
-def _panel(axes: "Axes", title: str, claims: Sequence[Claim]) -> None:
-    drawing.bare_axes(axes)
-    axes.axvline(0, color=drawing.GREY, linewidth=0.9)
-    places = _places(claims)
-    middles = [(begin + end) / 2 for begin, end in itertools.pairwise(places)]
-    for place, claim in zip(middles, claims, strict=True):
-        assert claim.estimate is not None
-        marker, colour = VERDICT_MARKS[claim.verdict]
-        axes.plot(claim.estimate.interval, [place, place], color=colour, linewidth=1.4)
-        axes.plot(claim.estimate.value, place, marker, color=colour, markersize=4.5)
-        if claim.published_value is not None and not claim.made_up:
-            paper = claim.published_value
-            axes.plot(paper, place, "|", color="black", markersize=9, markeredgewidth=1.2)
-    axes.set_yticks(middles, ["\n".join(_lines(claim)) for claim in claims])
-    axes.tick_params(axis="y", length=0)
-    axes.set(ylim=(places[-1], 0), xlabel=title)
-
-
-def _lines(claim: Claim) -> list[str]:
-    assert claim.estimate is not None
-    note = (MADE_UP if claim.made_up else "") + seeds_note(claim.estimate.seeds)
-    return textwrap.wrap(claim.statement + note, LETTERS_WIDE, break_on_hyphens=False)
-
-
-def _places(claims: Sequence[Claim]) -> list[float]:
-    """Where each claim's row begins from the top, in inches, and where the last ends: a row is as
-    high as its lines.
-    """
-    heights = (INCHES_A_LINE * len(_lines(claim)) + INCHES_BETWEEN for claim in claims)
-    return [0.0, *itertools.accumulate(heights)]

@@ -28,7 +28,7 @@ from gpt1.results.notes import LEGEND
 from gpt1.results.paper import TABLES
 from gpt1.results.records import SCORES, read_records
 from gpt1.results.terminal_page import print_page
-from gpt1.results.verdict import MADE_UP
+from gpt1.results.verdict import EXPLORATORY, MADE_UP
 
 Name = Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"]
 Format = Literal["terminal", "markdown", "csv", "latex", "json", "parquet"]
@@ -112,19 +112,21 @@ def scores(document: Document) -> str:
 
 
 def verdicts(document: Document) -> str:
-    """How many claims have which verdict, then each: verdict, ours, statement."""
-    summary = next(block.text for block in document if isinstance(block, Paragraph))
+    """Whether the rules were fixed, how many claims have which verdict, then each: verdict, ours,
+    statement.
+    """
+    summary = [block.text for block in document if isinstance(block, Paragraph)]
     grid = next(block for block in document if isinstance(block, Grid))
     places = [grid.header.index(name) for name in ("verdict", "this run", "claim")]
     rows = [[row[place] for place in places] for row in (grid.header, *grid.rows)]
     lines = [f"{verdict:22}  {ours:31}  {claim}" for verdict, ours, claim in rows]
+    lines += ["", f"{EXPLORATORY} exploratory: tested by itself, not with the primary claims"]
     if any(claim.endswith(MADE_UP) for *_, claim in rows):
         lines += [
-            "",
             f"{MADE_UP} on made-up tasks: the effect is there or not, its size does not compare"
             " with the paper's",
         ]
-    return "\n".join([summary, "", *lines])
+    return "\n".join([*summary, "", *lines])
 
 
 def document_of(name: str) -> list[Block]:

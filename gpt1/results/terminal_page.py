@@ -20,7 +20,7 @@ WORD_AND_WORD = re.compile(r"[A-Za-z]{2,},? [A-Za-z]")
 GAP = 2
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 DIFFERENCE = re.compile(r"[+−-]\d")
-STYLES = {"confirmed": "green", "not confirmed": "red", "undecided at this size": "yellow"}
+STYLES = {"confirmed": "green", "refuted": "red", "undecided": "yellow"}
 KEPT = {
     "claims": ("claim", "the paper", "this run", "95% interval", "verdict")
 }  # what of a page is worth a terminal's width

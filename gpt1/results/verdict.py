@@ -1,18 +1,24 @@
-"""A claim of the paper beside what this run measures of it, and the rule by which it counts as
-confirmed.
+"""A claim of the paper beside what this run measures of it, and the tests by which it is confirmed
+or refuted. Arrays may have axes [...] of simulated runs.
 """
 
-import itertools
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from gpt1.results.bootstrap import COVERAGE, Estimate
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
 
-CONFIRMED, NOT_CONFIRMED, UNDECIDED = "confirmed", "not confirmed", "undecided at this size"
+from gpt1.results.rules import ClaimRule, Rules
+from gpt1.results.statistics.decisions import holm, p_any, p_equivalent, p_every, p_value
+from gpt1.results.statistics.estimates import COVERAGE, LEAST_SEEDS, CrossedEstimate
+from gpt1.results.statistics.jackknife import Floats
+from gpt1.results.statistics.order import rising
+
+CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
 DOES_NOT_COMPARE, NOT_MEASURED = "does not compare", "not measured"
 POINTS, RANKS = "points", "rank correlation"  # what a claim's number counts
+COLUMNS, BEHAVIOURS = "columns as claimed", "behaviours as claimed"
 SCALED = "points of relative performance"  # x 100: 0 is random, 100 the state of the art
 SQUARED = "squared points of relative performance"
 FORMS = {  # whatever else is counted, in whole numbers
@@ -22,103 +28,222 @@ FORMS = {  # whatever else is counted, in whole numbers
     RANKS: "+.2f",
 }
 MADE_UP = "§"  # behind a statement on made-up tasks
-RANKED_BY_CHANCE = 0.05  # one-sided
-RULE = (
-    f"A claim of a direction is {CONFIRMED} where the {COVERAGE:.0%} interval lies wholly on the"
-    f" claimed side of 0, {NOT_CONFIRMED} where it lies wholly on the other side, and {UNDECIDED}"
-    f" where it holds 0. A claim of a size is {NOT_CONFIRMED} too where the interval does not hold"
-    f" the paper's number, {UNDECIDED} where the interval is wider than that number, and on made-up"
-    f" tasks {DOES_NOT_COMPARE}. A claim of an order needs a rank correlation, too, that orders by"
-    f" chance reach in {RANKED_BY_CHANCE:.0%} of cases at most. What rests on one seed of any"
-    f" system, or on one pre-training's snapshots, is {UNDECIDED}, whatever its interval. A claim"
-    f" of several parts is {CONFIRMED} where every part is, {NOT_CONFIRMED} where any part is not,"
-    f" else {UNDECIDED}."
-)
+EXPLORATORY = "°"  # behind a statement that is not primary
+
+
+@dataclass(frozen=True, eq=False)
+class PValues:
+    """Two p-values [...] of a claim: small where it is shown to hold, or its opposite is."""
+
+    holds: Floats
+    opposite: Floats
+
+    @property
+    def p(self) -> Floats:
+        """The smaller one, of the verdict."""
+        return np.minimum(self.holds, self.opposite)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a run measures of a claim [...]. A count and a correlation have no interval."""
+
+    value: Floats
+    interval: tuple[Floats, Floats] | None
+    seeds: int
+    p_values: PValues
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A statement of the paper, its number there, ours with an interval, and the verdict.
-    `estimate` is None where nothing was measured.
+    """A statement of the paper, its number there, what this run measures of it (None where that is
+    nothing), and the verdict, which `judged` gives.
     """
 
     key: str
-    statement: str
-    where: str  # in the paper
+    rule: ClaimRule
     published: str  # in words; NONE where the paper gives no number
-    published_value: float | None  # in the unit of the estimate
-    unit: str  # what the estimate counts: POINTS, RANKS, or in words
-    estimate: Estimate | None
+    published_value: float | None  # in the unit of the effect
+    unit: str  # what the effect counts
+    effect: Effect | None
     basis: str  # tasks, seeds and examples; or what is missing
-    verdict: str
-    made_up: bool  # whether any task of it is made up
+    made_up: bool = False  # whether any task of it is made up
     detail: str = ""  # what stands beside our number
+    primary: bool = False
+    p: float | None = None  # adjusted where the claim is primary
+    verdict: str = NOT_MEASURED
+
+    @property
+    def statement(self) -> str:
+        """What the paper says."""
+        return self.rule.statement
+
+    @property
+    def where(self) -> str:
+        """Where it says so."""
+        return self.rule.where
 
 
-def verdict(estimate: Estimate, direction: int) -> str:
-    """The rule (RULE) for a direction: 1 for an effect claimed above 0, -1 for one below.
+def marked(claim: Claim) -> str:
+    """Its statement, marked where it is exploratory and where it is on made-up tasks."""
+    return claim.statement + EXPLORATORY * (not claim.primary) + MADE_UP * claim.made_up
 
-    A bound of exactly 0 counts as holding 0. Raises ValueError for another direction.
+
+def p_in_words(p: float) -> str:
+    """A p-value for a reader."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def above(estimate: CrossedEstimate, sign: int = 1) -> PValues:
+    """That the true number is above 0 (sign 1) or below: two-sided, so that either verdict is wrong
+    in at most a share `level` of runs in which it is 0.
     """
-    if direction not in (1, -1):
-        raise ValueError(f"expected a direction of 1 or -1, found {direction}")
-    low, high = sorted(direction * end for end in estimate.interval)
-    if estimate.seeds < 2 or low <= 0 <= high:
-        return UNDECIDED
-    return CONFIRMED if low > 0 else NOT_CONFIRMED
+    return PValues(*(np.minimum(2 * p_value(estimate, direction=one), 1) for one in (sign, -sign)))
 
 
-def size_verdict(estimate: Estimate, size: float, made_up: bool) -> str:
-    """The rule for an effect above 0 that the paper puts at `size`."""
-    if made_up:
-        return DOES_NOT_COMPARE
-    if estimate.seeds < 2:
-        return UNDECIDED
-    low, high = estimate.interval
-    if not low <= size <= high:
-        return NOT_CONFIRMED
-    return UNDECIDED if high - low > size else verdict(estimate, 1)
-
-
-def order_verdict(correlation: Estimate, places: int) -> str:
-    """The rule for a score that rises over so many places, by its rank correlation with them."""
-    if abs(correlation.value) < least_ranked(places):
-        return UNDECIDED
-    return verdict(correlation, 1)
-
-
-@cache
-def least_ranked(places: int) -> float:
-    """The least rank correlation of n places that at most RANKED_BY_CHANCE of all orders reach: by
-    counting them up to n = 8, beyond by the normal distribution of variance 1 / (n - 1) (Kendall
-    and Gibbons 1990, chapter 4). Infinite where not even the perfect order is rare enough.
-    """
-    if places > 8:
-        return 1.645 / math.sqrt(places - 1)
-    apart = sorted(
-        sum((place - rank) ** 2 for place, rank in enumerate(order))
-        for order in itertools.permutations(range(places))
+def size(estimate: CrossedEstimate, published: float, margin: float) -> PValues:
+    """That the true number is less than `margin` from the published one."""
+    further = (
+        p_value(estimate, published + margin, direction=1),
+        p_value(estimate, published - margin, direction=-1),
     )
-    rare = math.floor(RANKED_BY_CHANCE * len(apart))
-    reached = [one for one in apart[:rare] if one < apart[rare]]
-    return 1 - 6 * reached[-1] / (places**3 - places) if reached else math.inf
-
-
-def together(verdicts: Sequence[str]) -> str:
-    """The verdict on a claim of several parts: all must be confirmed, one that is not is enough.
-    Raises ValueError for no part.
-    """
-    if not verdicts:
-        raise ValueError("expected at least one part, found none")
-    if NOT_CONFIRMED in verdicts:
-        return NOT_CONFIRMED
-    return CONFIRMED if all(one == CONFIRMED for one in verdicts) else UNDECIDED
-
-
-def not_measured(
-    key: str, statement: str, where: str, published: str, unit: str, missing: str
-) -> Claim:
-    """A claim of which this run says nothing, and what is missing."""
-    return Claim(
-        key, statement, where, published, None, unit, None, missing, NOT_MEASURED, made_up=False
+    return PValues(
+        p_equivalent(estimate, published, margin), np.minimum(2 * np.minimum(*further), 1)
     )
+
+
+def at_most(estimate: CrossedEstimate, margin: float) -> PValues:
+    """That the true number is below `margin`."""
+    return PValues(*(p_value(estimate, margin, direction=one) for one in (-1, 1)))
+
+
+def every(parts: Sequence[PValues]) -> PValues:
+    """That all parts hold; that any one's opposite does, which Holm keeps at the family's level."""
+    return PValues(p_every([one.holds for one in parts]), p_any([one.opposite for one in parts]))
+
+
+def rises(scores: Floats) -> tuple[Effect, Floats]:
+    """That scores [p, ..., s] of points in order rise over them with every seed; the share [...] of
+    orders of the seeds' means that rise as steadily.
+
+    Orders at random know nothing of points that depend on one another, as a run's snapshots do;
+    seeds, whose own correlations Student's t tests two-sided, are apart. The larger p-value of both
+    counts.
+    """
+    between = scores.shape[1:-1]
+    runs = [scores[:, *place] for place in np.ndindex(between)]
+    found = np.array([(*rising(one), rising(-one)[1]) for one in runs])
+    value, share, falling = found.T.reshape(3, *between)
+    own = over_seeds(_correlations(scores))
+    agree = above(own)
+    p_values = PValues(np.maximum(share, agree.holds), np.maximum(falling, agree.opposite))
+    return Effect(value, None, own.seeds, p_values), share
+
+
+def _correlations(scores: Floats) -> Floats:
+    """Spearman's [...] of scores [p, ...] with their order; 0 for scores all alike."""
+    ranks = stats.rankdata(scores, axis=0) - (len(scores) + 1) / 2
+    places = (np.arange(len(scores)) - (len(scores) - 1) / 2).reshape(-1, *[1] * (scores.ndim - 1))
+    below = np.sqrt((ranks**2).sum(axis=0) * (places**2).sum())
+    return np.asarray(
+        np.divide((places * ranks).sum(axis=0), below, out=np.zeros(below.shape), where=below > 0)
+    )
+
+
+def over_seeds(by_seed: Floats) -> CrossedEstimate:
+    """The mean [...] of numbers [..., s] of which only the seeds' spread is known."""
+    seeds, value = by_seed.shape[-1], by_seed.mean(axis=-1)
+    few = seeds < LEAST_SEEDS
+    between = np.full_like(value, np.nan) if few else by_seed.var(axis=-1, ddof=1) / seeds
+    return CrossedEstimate(
+        value,
+        seeds,
+        between,
+        np.full_like(value, np.nan if few else seeds - 1),
+        np.zeros_like(value),
+        np.full_like(value, np.inf),
+    )
+
+
+def effect_of(estimate: CrossedEstimate, p_values: PValues) -> Effect:
+    """An effect with its interval."""
+    return Effect(estimate.value, estimate.interval(), estimate.seeds, p_values)
+
+
+def of_pretrainings(effect: Effect, pretrainings: int) -> Effect:
+    """The same where its seeds start from so many pre-trainings: fine-tuning seeds of too few tell
+    nothing of others, so that there is neither interval nor test.
+    """
+    if pretrainings >= min(effect.seeds, LEAST_SEEDS):
+        return replace(effect, seeds=min(effect.seeds, pretrainings))
+    one = np.ones_like(effect.p_values.p)
+    return replace(effect, interval=None, seeds=pretrainings, p_values=PValues(one, one))
+
+
+def count_of(so: Sequence[npt.NDArray[np.bool_]], parts: Sequence[PValues], seeds: int) -> Effect:
+    """In how many parts it is as claimed, tested for every one."""
+    return Effect(np.sum(so, axis=0, dtype=np.float64), None, seeds, every(parts))
+
+
+def decide(rules: Rules, effects: Mapping[str, Effect]) -> dict[str, tuple[Floats, Floats]]:
+    """By claim: 1 [...] where it is confirmed, -1 where refuted, else 0; and its p-value, adjusted
+    over all primary claims where it is one. A primary claim that was not measured counts as one of
+    p = 1, for the family was fixed beforehand.
+    """
+    p_values = {key: effect.p_values.p for key, effect in effects.items()}
+    if measured := [key for key in rules.primary if key in effects]:
+        ones = [np.ones_like(p_values[measured[0]])] * (len(rules.primary) - len(measured))
+        adjusted = holm(np.stack([*(p_values[key] for key in measured), *ones]))
+        p_values |= dict(zip(measured, adjusted, strict=False))
+    found = {}
+    for key, effect in effects.items():
+        shown = (p_values[key] <= rules.level) & (effect.seeds >= rules.least_seeds)
+        sign = np.where(effect.p_values.holds < effect.p_values.opposite, 1, -1)
+        found[key] = (np.where(shown, sign, 0), p_values[key])
+    return found
+
+
+def judged(rules: Rules, claims: Sequence[Claim]) -> list[Claim]:
+    """Claims of one run with their verdicts and p-values, the primary ones first."""
+    words = {1: CONFIRMED, -1: REFUTED, 0: UNDECIDED}
+    found = decide(rules, {claim.key: claim.effect for claim in claims if claim.effect})
+    done = []
+    for claim in claims:
+        given = replace(claim, primary=claim.key in rules.primary)
+        if claim.effect:
+            sign, p = found[claim.key]
+            compares = not (claim.made_up and claim.rule.test == "size")
+            word = words[int(sign)] if compares else DOES_NOT_COMPARE
+            given = replace(given, p=float(p), verdict=word)
+        done.append(given)
+    return sorted(done, key=lambda claim: not claim.primary)
+
+
+def rule_in_words(rules: Rules) -> list[str]:
+    """What stands in rules.yaml, and how the tests are made, for a reader of verdicts."""
+    primary = "; ".join(rules.table5[key].statement for key in rules.primary)
+    return [
+        (
+            f"Fixed before the run: {len(rules.primary)} primary claims ({primary}), tested"
+            " together by Holm's method, so that any of them is wrongly decided with a"
+            f" probability of at most {rules.level:.0%}. All others ({EXPLORATORY}) are"
+            f" exploratory: each is tested at {rules.level:.0%} by itself."
+        ),
+        (
+            f"A claim is {CONFIRMED} where the data show it at that level, {REFUTED} where they"
+            f" show its opposite, else {UNDECIDED}. That a difference is above 0 is tested"
+            " two-sided. A size is the paper's where two one-sided tests put the true difference"
+            " within a margin of it, and is not where it is shown to be further away; that"
+            " something does not help, where the true gain is below a margin. On made-up tasks a"
+            f" size {DOES_NOT_COMPARE}. That a score rises needs an order of the seeds' means that"
+            f" at most {rules.level:.0%} of all orders reach, and seeds that agree by Student's t."
+            " A claim of every column is confirmed by its largest p-value and refuted by the"
+            " opposite of any column, adjusted by Holm."
+        ),
+        (
+            f"Every test and every {COVERAGE:.0%} interval is over pre-training seeds (Student's"
+            " t) and examples (jackknife over their clusters), paired: both systems of a"
+            " difference have the same seeds and examples. Under"
+            f" {rules.least_seeds} seeds there is neither, and every claim is {UNDECIDED}."
+        ),
+    ]

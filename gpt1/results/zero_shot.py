@@ -39,6 +39,7 @@ class Behaviour:
     network: str
     set: str
     metric: str
+    split: str
     examples: int
     made_up: bool
     notes: tuple[str, ...]
@@ -62,22 +63,23 @@ def normalised_error(error: float, scale: ZeroShotScale) -> float:
     return error / (scale.state_of_the_art - scale.random)
 
 
-def behaviours(params: Params) -> list[Behaviour]:
-    """Every set of params.zero_shot by every network of the run. Raises UserError where scores are
-    missing or broken.
+def behaviours(params: Params, seed: int | None = None) -> list[Behaviour]:
+    """Every set of params.zero_shot by every network of the run, of one pre-training: the first,
+    which alone is shown, or that of a seed. Raises UserError where scores are missing or broken.
     """
     if not params.zero_shot:
         return []
-    return [behaviour for network in networks(params) for behaviour in _read(params, network)]
+    given = pretraining_seed(params) if seed is None else seed
+    return [one for network in networks(params) for one in _read(params, network, given)]
 
 
-def answers_folder(params: Params, network: str) -> Path:
-    """Where the answers by the first pre-training of a network lie; they alone are shown."""
-    return stage_folder("zero_shot", network, f"seed-{pretraining_seed(params)}")
+def answers_folder(network: str, seed: int) -> Path:
+    """Where the answers by a pre-training of a network lie."""
+    return stage_folder("zero_shot", network, f"seed-{seed}")
 
 
-def _read(params: Params, network: str) -> list[Behaviour]:
-    folder, again = answers_folder(params, network), f"run dvc repro -f zero_shot@{network}"
+def _read(params: Params, network: str, seed: int) -> list[Behaviour]:
+    folder, again = answers_folder(network, seed), f"run dvc repro -f zero_shot@{network}"
     path = folder / "scores.json"
     try:
         found = read_json(path)
@@ -141,6 +143,7 @@ def _behaviour(
         network,
         name,
         about["metric"],
+        str(about.get("split", "")),
         len(labels),
         source is not None and is_made_up(source.folder),
         tuple(map(str, about["notes"])),

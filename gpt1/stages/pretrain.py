@@ -8,6 +8,7 @@ from gpt1.base.files import LOGS, stage_folder, write_json
 from gpt1.corpus.shards import Shards
 from gpt1.model.networks import check_name, describe
 from gpt1.params.schema import read_params
+from gpt1.results.rules import RULES_RECORD, rules_hash
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
 from gpt1.train.finished import finished_seed
@@ -44,6 +45,9 @@ def main(name: str) -> None:
     }
     kept = {seed: folder / f"seed-{seed}" for seed, folder in folders.items()}
 
+    # the rules of the verdicts, fixed before there is any result; they change no weight
+    noted = {RULES_RECORD: rules_hash()}
+
     # train the seeds that are not finished
     accept = machine.accept_checkpoint
     todo = [seed for seed, place in kept.items() if finished_seed(place, code, accept) is None]
@@ -56,7 +60,7 @@ def main(name: str) -> None:
         with tracked("pretrain", called, params, digest) as report:
             trained = pretrain(run, report)
         if machine.rank == 0:
-            keep_seed(run, shards, trained)
+            keep_seed(run, shards, trained, noted)
             log = LOGS / "pretrain" / f"{name}-speed.json"  # of the last seed trained
             write_json(log, launch.facts(machine) | trained.speed)
 

@@ -197,6 +197,7 @@ def _trained(
     if not pairs or not all(_close(*pair) for pair in pairs):
         header, logged, known = {}, [], {}
     time = logged[-1]["time"] if logged else curve.stat().st_mtime
+    rules = {key: str(numbers[key]) for key in ("rules_sha256",) if key in numbers}
     unlogged: list[Point] = [
         {"time": time, "update": point["update"]}
         | {key: value for key, value in point.items() if (point["update"], key) not in known}
@@ -214,7 +215,7 @@ def _trained(
         time,
         folder,
         headline,
-        tags=tags(path) if logged else {},
+        tags=(tags(path) if logged else {}) | rules,
         began=began,
     )
 
@@ -252,7 +253,9 @@ def _zero_shot(path: Path, name: str) -> FinishedRun:
 def _table(params: Params, metrics: Path) -> FinishedRun:
     """A table or figure of the report: its numbers by dotted names, its files as artifacts."""
     folder = metrics.parent
-    numbers = _numbers(read_json(metrics))
+    found = read_json(metrics)
+    words = {key: value for key, value in flatten(found) if isinstance(value, str)}
+    numbers = _numbers(found)
     files = tuple(
         path
         for path in sorted(folder.iterdir())
@@ -271,6 +274,7 @@ def _table(params: Params, metrics: Path) -> FinishedRun:
         folder,
         {key.removesuffix(".mean"): value for key, value in means.items()},
         files,
+        tags=words,
     )
 
 

@@ -4,7 +4,7 @@ the same outputs from imported weights, without an update.
 
 import math
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -121,9 +121,11 @@ def summary_of(
     return summary
 
 
-def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
-    """Keep a finished seed until the stage ends: weights, summary, snapshots and curve; its
-    checkpoints go.
+def keep_seed(
+    run: PretrainingRun, shards: Shards, trained: Pretrained, noted: Mapping[str, Any]
+) -> None:
+    """Keep a finished seed until the stage ends: weights, summary with what else is `noted` in it,
+    snapshots and curve; its checkpoints go.
     """
     summary = summary_of(
         shards,
@@ -133,6 +135,7 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         tokens=run.updates * run.recipe.batch_size * run.network.context,
         skipped_updates=trained.skipped_updates,
         **trained.heldout,
+        **noted,
     )
     kept = run.folder / f"seed-{run.seed}"
     with writing_folder(kept) as new:

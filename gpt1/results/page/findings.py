@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpt1.pipeline.schedule import group
-from gpt1.results.document import counted, minus, number
+from gpt1.results.document import NONE, counted, minus, number
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.page.sheets import FULL, Sheet, SheetCell, Tone, interval, points
 from gpt1.results.records import Record
+from gpt1.results.registration import SHORT
 from gpt1.results.statistics.estimates import COVERAGE
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
+    EXPLORATORY,
     FORMS,
     MADE_UP,
-    NOT_CONFIRMED,
     NOT_MEASURED,
+    REFUTED,
     UNDECIDED,
+    p_in_words,
 )
 
 LOSSES = {
@@ -32,12 +35,20 @@ LOSSES = {
 
 VERDICTS: dict[str, tuple[Tone, str]] = {
     CONFIRMED: ("good", "✓"),
-    NOT_CONFIRMED: ("bad", "✗"),
+    REFUTED: ("bad", "✗"),
     UNDECIDED: ("even", "≈"),
     DOES_NOT_COMPARE: ("quiet", "§"),
     NOT_MEASURED: ("quiet", "·"),
 }
-CLAIMS_HEADER = ("claim", "verdict", "the paper", "this run", f"{COVERAGE:.0%} interval", "on what")
+CLAIMS_HEADER = (
+    "claim",
+    "verdict",
+    "the paper",
+    "this run",
+    f"{COVERAGE:.0%} interval",
+    "p",
+    "on what",
+)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -143,16 +154,15 @@ def _paper_loss(records: Sequence[Record], system: str) -> str:
 
 
 def claims_sentence(records: Sequence[Record]) -> str:
-    """How many claims have which verdict."""
+    """How many claims have which verdict, and whether they are by rules fixed before the run."""
     if not records:
         return ""
-    found = Counter(one["verdict"] for one in records)
-    return (
-        f"Of {len(records)} claims of the paper, {found[CONFIRMED]} confirmed,"
-        f" {found[NOT_CONFIRMED]} not confirmed, {found[UNDECIDED]} undecided at this size,"
-        f" {found[DOES_NOT_COMPARE]} of a size that does not compare on made-up tasks,"
-        f" {found[NOT_MEASURED]} not measured."
-    )
+    told = [f"By rules {records[0]['rules'][:SHORT]}, {records[0]['fixed']}:"]
+    for kind, primary in (("primary", True), ("exploratory", False)):
+        found = Counter(one["verdict"] for one in records if one["primary"] == primary)
+        words = ", ".join(f"{found[word]} {word}" for word in VERDICTS if found[word])
+        told.append(f"of {counted(found.total(), f'{kind} claim')} of the paper {words or 'none'};")
+    return " ".join(told).removesuffix(";") + "."
 
 
 def left_out(
@@ -189,12 +199,13 @@ def left_out(
 
 
 def claims_sheet(records: Sequence[Record], caption: str) -> Sheet:
-    """Every claim a row, in the paper's order."""
+    """Every claim a row, the primary ones first."""
     return Sheet(caption, CLAIMS_HEADER, tuple(_claim_row(one) for one in records))
 
 
 def _claim_row(one: Record) -> tuple[SheetCell, ...]:
     tone, mark = VERDICTS[one["verdict"]]
+    statement = one["statement"] + ("" if one["primary"] else EXPLORATORY)
     form, detail = FORMS.get(one["unit"], ".0f"), one["detail"] or ""
     ours = SheetCell()
     if one.get("score") is not None:
@@ -205,10 +216,11 @@ def _claim_row(one: Record) -> tuple[SheetCell, ...]:
             notes.append(minus(detail))
         ours = SheetCell(text, "\n".join(notes))
     return (
-        SheetCell(one["statement"] + (MADE_UP if one["made_up"] else ""), one["where"]),
+        SheetCell(statement + (MADE_UP if one["made_up"] else ""), one["where"]),
         SheetCell(one["verdict"], "", tone, mark),
         SheetCell(minus(one["published"])),
         ours,
         SheetCell(interval(one, form)),
+        SheetCell(NONE if one.get("p") is None else p_in_words(one["p"])),
         SheetCell("", one["basis"]),
     )

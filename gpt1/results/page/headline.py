@@ -13,7 +13,7 @@ from gpt1.results.page.sheets import FULL
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
 from gpt1.results.training import Trained, networks, read_training, smoothed, thinned
-from gpt1.results.verdict import CONFIRMED, NOT_CONFIRMED
+from gpt1.results.verdict import CONFIRMED, REFUTED
 
 Scores = dict[str, dict[str, float]]
 DRAWN = 200  # updates of a curve; `dvc plots` puts every one into its page
@@ -39,13 +39,7 @@ def headline() -> Scores:
             scores[f"{TABLE5.name}/{variant}"] = numbers(one)
     for one in read_records("claims"):
         if one["score"] is not None:
-            verdict = (
-                1.0
-                if one["verdict"] == CONFIRMED
-                else -1.0
-                if one["verdict"] == NOT_CONFIRMED
-                else 0.0
-            )
+            verdict = {CONFIRMED: 1.0, REFUTED: -1.0}.get(one["verdict"], 0.0)
             scores[f"claims/{one['claim']}"] = numbers(one) | {"confirmed": verdict}
     return scores
 
