@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpt1.params.recipes import is_ablated
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
     AVERAGED,
@@ -150,10 +151,10 @@ def _missing(params: Params, variant: str, titles: Sequence[str]) -> str:
         return f"variants has no row {variant} in params.yaml"
     absent = [name for name in names if name not in params.tasks]
     if absent and (
-        len(absent) == len(names) or any(f"{variant}-{name}" in params.ablate for name in names)
+        len(absent) == len(names) or any(is_ablated(params, variant, name) for name in names)
     ):
         return f"{', '.join(absent)} not among the tasks of params.yaml"
-    return f"ablate has too few rows of {variant} in params.yaml (of {', '.join(names)})"
+    return f"stages.ablate has too few rows of {variant} in params.yaml (of {', '.join(names)})"
 
 
 def _tasks(titles: Sequence[str]) -> list[str]:
