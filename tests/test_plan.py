@@ -216,7 +216,7 @@ def test_a_task_without_a_row_is_assumed_to_be_of_middling_size_and_named(monkey
     tuned, read = (
         work_of(stages[name], params, ()) for name in ("finetune@cola-seed-0", "acquire@cola")
     )
-    assert (tuned.counted, tuned.updates) == (False, 5 * 3 * (facts.ASSUMED.train // 32))
+    assert (tuned.counted, tuned.updates) == (False, 3 * (facts.ASSUMED.train // 32))
     assert (read.counted, read.disk_bytes) == (False, facts.ASSUMED_BYTES)
     assert facts.unknown({"cola": "raw", "rte": "raw"}, ["cola", "dprd"]) == [
         "cola",
@@ -238,7 +238,7 @@ def test_what_is_on_disk_counts_more_than_tables() -> None:
     assert not known.counted
     assert seen.network
     assert seen.network.rows == made_data.VOCABULARY + 3
-    assert (seen.updates, known.updates) == (0, 5 * 3 * (8_551 // 32)), (
+    assert (seen.updates, known.updates) == (0, 3 * (8_551 // 32)), (
         "18 rows make no batch of 32"
     )
     assert (

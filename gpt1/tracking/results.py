@@ -139,8 +139,8 @@ def finished_results(params: Params) -> Iterator[FinishedRun]:
                 yield _trained(stage, f"{name}/{place}", folder / place, numbers, {})
     for scores in sorted(stage_folder("zero_shot").glob("*/seed-*/scores.json")):
         if read_json(scores)["sets"]:
-            place = scores.parent.relative_to(stage_folder("zero_shot")).as_posix()
-            yield _zero_shot(scores, pretraining_name(params, place))
+            curve = scores.parent.relative_to(stage_folder("zero_shot")).as_posix()
+            yield _zero_shot(scores, pretraining_name(params, curve))
     for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
         yield _table(params, metrics)
 
