@@ -164,7 +164,7 @@ def test_opening_again_adds_nothing_to_git(small: Small) -> None:
     open_worktree("demo", [], None, None)
     before = small.objects()
     open_worktree("demo", [], None, None)
-    open_worktree("demo", [], [3], None)
+    open_worktree("demo", [], [2], None)
     assert small.objects() == before
     for number in range(3):
         (small.folder / "gpt1/code.py").write_text(f"edited {number}")
