@@ -121,8 +121,8 @@ def finished_results(params: Params) -> Iterator[FinishedRun]:
     Broken files raise OSError or ValueError.
     """
     for summary in sorted(stage_folder("pretrain").glob("*/seed-*/summary.json")):
-        place = summary.parent.relative_to(stage_folder("pretrain")).as_posix()
-        name = pretraining_name(params, place)
+        called = summary.parent.relative_to(stage_folder("pretrain")).as_posix()
+        name = pretraining_name(params, called)
         numbers = read_json(summary)
         heldout = {key: value for key, value in numbers.items() if key.startswith("heldout_")}
         yield _trained(
