@@ -172,7 +172,7 @@ def test_opening_again_adds_nothing_to_git(small: Small) -> None:
     assert not (small.folder / ".git/worktrees/demo/logs/HEAD").exists(), (
         "git's log of the worktree keeps old snapshots"
     )
-    remove_worktrees(worktree_name("demo", [], [3], None))
+    remove_worktrees(worktree_name("demo", [], [2], None))
     small.git("gc", "-q", "--prune=now")
     assert "edited 1" not in small.git("log", "--all", "-p"), "an old snapshot is kept by something"
     unreachable = small.git("fsck", "--unreachable", "--no-reflogs")
