@@ -30,7 +30,7 @@ def one(letter: str) -> int:
 def write_model(name: str, scores: dict[int, float], params) -> None:
     folder = Path("data/finetune", GROUPS[name], name)
     task, fingerprint = TASKS[name], Vocabulary.load(Path("data/bpe")).fingerprint
-    for seed in scores:
+    for seed, score in scores.items():
         generator = torch.Generator().manual_seed(seed)
         head = Head(params.model.width, task.outputs, task.combine, 3.0, generator)
         classifier = Classifier(Decoder(params.model, EXTRACT + 1, generator), head)
@@ -39,13 +39,7 @@ def write_model(name: str, scores: dict[int, float], params) -> None:
         )
         save_weights(folder / f"seed-{seed}" / "weights.safetensors", classifier, about)
         (folder / f"seed-{seed}" / "curve.jsonl").write_text('{"update": 1, "loss": 2.5}\n')
-    write_json(
-        folder / "summary.json",
-        {
-            "task": name,
-            "seeds": {str(seed): {"best_dev_score": score} for seed, score in scores.items()},
-        },
-    )
+        write_json(folder / f"seed-{seed}" / "summary.json", {"best_dev_score": score})
 
 
 def write_models(folder: Path, *names: str) -> None:
@@ -53,7 +47,10 @@ def write_models(folder: Path, *names: str) -> None:
     best, the third its equal.
     """
     write_params(
-        folder, model__weight_deviation=0.5, model__embedding_deviation=1.0
+        folder,
+        model__weight_deviation=0.5,
+        model__embedding_deviation=1.0,
+        finetune__seeds=[0, 1, 2],
     )  # so that answers differ
     Vocabulary(LETTERS, []).save(Path("data/bpe"), {})
     for name in names:

@@ -9,6 +9,7 @@ from typing import Any
 
 import made_results
 import numpy as np
+from made_stages import with_rows
 
 from gpt1.params.yaml import read_yaml
 
@@ -28,7 +29,6 @@ def write_params(layers: int, seeds: list[int], made_up: bool, **sections: dict[
         for name, row in values["tasks"].items()
         if name in ("mnli", "race", "cola", "sst2")
     }
-    values["ablate"] = {}
     if made_up:
         values["world"] = {"town": {"seed": 0, "books": 3, "pages": 3}}
         values["sources"] = {
@@ -36,7 +36,7 @@ def write_params(layers: int, seeds: list[int], made_up: bool, **sections: dict[
         }
     for section, changed in sections.items():
         values[section] |= changed
-    Path("params.yaml").write_text(json.dumps(values))
+    Path("params.yaml").write_text(json.dumps(with_rows(values)))
 
 
 def answers(labels: np.ndarray, right: int, classes: int, seed: int) -> np.ndarray:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from made_stages import with_rows
 
 from gpt1.base.files import sha256_file
 from gpt1.params.yaml import read_yaml
@@ -20,9 +21,9 @@ TASKS = {
 }
 
 
-def write_params(folder, **changes):
+def write_params(folder, granularity="task", **changes):
     """The paper's parameters with tiny sizes and what `changes` says, by dotted names with __ for
-    the dot.
+    the dot; ablate__VARIANT-TASK names a row.
     """
     values = read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")
     tiny = {
@@ -44,10 +45,12 @@ def write_params(folder, **changes):
         "finetune__log_updates": 1,
         "finetune__learning_rate": 0.01,
     }
+    ablated = [name.removeprefix("ablate__") for name in changes if name.startswith("ablate__")]
     for name, value in (tiny | changes).items():
         section, key = name.split("__")
-        values[section][key] = value
-    (folder / "params.yaml").write_text(json.dumps(values))
+        if section != "ablate":
+            values[section][key] = value
+    (folder / "params.yaml").write_text(json.dumps(with_rows(values, ablated, granularity)))
 
 
 def write_shards(folder, book_tokens=300):

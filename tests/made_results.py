@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_stages import with_rows
 
 from gpt1.base.locks import locked
 from gpt1.params.schema import read_params
@@ -39,10 +40,11 @@ def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any])
     values["profile"] = "made_up"
     values["finetune"]["seeds"] = seeds
     values["tasks"] = {name: row for name, row in values["tasks"].items() if name in tasks}
-    values |= {"ablate": {}, "transfer": {}, "zero_shot": {}}
+    values |= {"transfer": {}, "zero_shot": {}}
+    ablated = sections.pop("ablate", {})
     for section, changed in sections.items():
         values[section] |= changed
-    Path("params.yaml").write_text(json.dumps(values))
+    Path("params.yaml").write_text(json.dumps(with_rows(values, ablated)))
 
 
 def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,16 +178,9 @@ def write_task(
             {"update": 20, "tokens": 1500, "epoch": 1, "dev_score": 0.5},
         ]
         (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    write_json(
-        finetuned / "summary.json",
-        {
-            "task": task,
-            "seeds": {
-                str(seed): {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
-                for seed in answers
-            },
-        },
-    )
+        write_json(
+            folder / "summary.json", {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
+        )
 
 
 def write_baseline(task: str, system: str, answers: dict[str, list[int]]) -> None:
@@ -211,19 +206,9 @@ GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
 VARIANTS = ("no_pretraining", "no_aux_lm", "lstm")
 
 
-def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """The section `ablate` of params.yaml for variants and tasks."""
-    reads = {"no_pretraining": "bpe", "lstm": "pretrain/lstm"}
-    return {
-        f"{variant}-{task}": {
-            "variant": variant,
-            "task": task,
-            "group": group(task),
-            "reads": reads.get(variant, "pretrain/transformer"),
-        }
-        for variant in variants
-        for task in tasks
-    }
+def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, None]:
+    """The names of rows of stages.ablate for variants and tasks."""
+    return dict.fromkeys(f"{variant}-{task}" for variant in variants for task in tasks)
 
 
 def write_lstm() -> None:

@@ -78,11 +78,10 @@ def write_run(tasks=SPLITS) -> None:
             for split, name in SPLITS[task].items()
         }
         folder.write_text(json.dumps(about))
-        path = Path("data/finetune", group(task), task, "summary.json")
+        seed = f"seed-{BEST_SEED.get(task, 0)}"
+        path = Path("data/finetune", group(task), task, seed, "summary.json")
         summary = json.loads(path.read_text())
-        summary["seeds"][str(BEST_SEED.get(task, 0))]["best_dev_score"] = (
-            0.75 if task in BEST_SEED else 0.5
-        )
+        summary["best_dev_score"] = 0.75 if task in BEST_SEED else 0.5
         path.write_text(json.dumps(summary))
 
 

@@ -255,7 +255,7 @@ def write_finished() -> None:
     write_params()
     made_data.write_task("cola")
     put(
-        "data/finetune/glue/cola/summary.json",
+        "data/finetune/glue/cola/seed-0/summary.json",
         {"seeds": {"0": {"best_dev_score": 0.5}, "1": {"best_dev_score": 0.7}}},
     )
 

@@ -70,6 +70,14 @@ def noting(section_type: Any, read_params: Any) -> Any:
         here = sys._getframe(1).f_code.co_filename
         if id(self) in names and "/gpt1/tracking/" not in here:
             name = names[id(self)]
+            if field == "model_dump":
+
+                def dumped(exclude: Any = (), **options: Any) -> Any:
+                    fields = set(type(self).model_fields)
+                    read.update({f"{name}.{one}" for one in fields - set(exclude)})
+                    return value(exclude=set(exclude), **options)
+
+                return dumped
             if field.startswith("model_"):
                 read.add(name)
             elif not field.startswith("_") and not isinstance(value, (section_type, Rows)):

@@ -16,7 +16,8 @@ from typer.main import get_command
 from gpt1.base import errors
 from gpt1.base.errors import UserError, perhaps
 from gpt1.cli import ENDING, PANELS, app, load, main
-from gpt1.commands.generate import VOCABULARY, WEIGHTS, refuse_absent
+from gpt1.commands.generate import VOCABULARY, refuse_absent
+from gpt1.commands.options import first_weights
 from gpt1.params.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -201,13 +202,13 @@ def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path
         UserError,
         match=rf"^{re.escape(str(tmp_path))} is no checkout",
     ):
-        refuse_absent(WEIGHTS, VOCABULARY)
+        refuse_absent(first_weights(), VOCABULARY)
     (tmp_path / "dvc.yaml").touch()
     with pytest.raises(
         UserError,
         match=r"gpt1 run pretrain@transformer",
     ):
-        refuse_absent(WEIGHTS, VOCABULARY)
+        refuse_absent(first_weights(), VOCABULARY)
     refuse_absent(
         tmp_path / "own.safetensors", tmp_path
     )  # what is wrong with these is told where they are read

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_stages import with_rows
 
 from gpt1.base.errors import UserError
 from gpt1.params.recipes import finetune_recipe, pretraining_of, transfer_recipe, transferred_layers
@@ -135,15 +136,16 @@ def test_paper_profile_is_complete_and_says_what_the_paper_says() -> None:
         ),
         ("zero_shot.cola.rows", 0, "zero_shot.cola.rows: found 0, expected greater than 0"),
         (
-            "ablate.lstm-cola",
-            {"variant": "lstm", "task": "cola", "group": "glue", "reads": "bpe"},
-            "ablate.lstm-cola: expected VARIANT-TASK",
+            "stages.pretrain.lstm",
+            {"network": "lstm", "sizes": "lstm", "seeds": [0], "folder": "lstm"},
+            "stages.pretrain.lstm: expected no such row, as the settings say",
         ),
         (
-            "ablate.x",
-            {"variant": "x", "task": "cola", "group": "glue", "reads": "bpe"},
-            "a variant among no_pretraining, no_aux_lm, lstm",
+            "stages.pretrain.lstm-seed-0",
+            {"network": "lstm", "sizes": "lstm", "seeds": [1], "folder": "lstm/seed-0"},
+            "gpt1 profile without a name",
         ),
+        ("granularity", "run", "granularity: found 'run', expected 'task' or 'seed'"),
         ("model", [1], "model: found (1,), expected a dictionary"),
     ],
 )
@@ -162,13 +164,7 @@ def test_a_task_row_overrides_the_shared_section() -> None:
 
 
 def with_variant(finetune: dict[str, Any], network: str = "transformer") -> dict[str, Any]:
-    values = changed("variants.mine", {"network": network, "seeds": None, "finetune": finetune})
-    reads = "bpe" if finetune.get("transfer") == "none" else f"pretrain/{network}"
-    return values | {
-        "ablate": {
-            "mine-cola": {"variant": "mine", "task": "cola", "group": "glue", "reads": reads}
-        }
-    }
+    return changed("variants.mine", {"network": network, "seeds": None, "finetune": finetune})
 
 
 def test_a_variant_overrides_its_task_and_that_the_section() -> None:
@@ -201,7 +197,7 @@ def test_a_variant_overrides_its_task_and_that_the_section() -> None:
 )
 def test_a_wrong_variant_is_one_line(finetune: dict[str, Any], network: str, line: str) -> None:
     with pytest.raises(UserError) as caught:
-        validate(with_variant(finetune, network))
+        validate(with_rows(with_variant(finetune, network), ["mine-cola"]))
     assert line in str(caught.value)
 
 

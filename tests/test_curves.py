@@ -10,6 +10,7 @@ from pathlib import Path
 import made_curves
 import numpy as np
 import pytest
+from made_stages import with_rows
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
@@ -66,7 +67,7 @@ def written(name: str) -> Path:
 def change(**rows) -> None:
     """Put these sections in place of those of params.yaml."""
     values = json.loads(Path("params.yaml").read_text())
-    Path("params.yaml").write_text(json.dumps(values | rows))
+    Path("params.yaml").write_text(json.dumps(with_rows(values | rows)))
 
 
 def test_the_rates_that_are_drawn_by_hand():

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_stages import with_rows
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
@@ -64,7 +65,7 @@ def write_inputs(made_up: bool) -> None:
 def change(**rows) -> None:
     """Put these sections in place of those of params.yaml."""
     values = json.loads(Path("params.yaml").read_text())
-    Path("params.yaml").write_text(json.dumps(values | rows))
+    Path("params.yaml").write_text(json.dumps(with_rows(values | rows)))
 
 
 def written(name: str) -> Path:

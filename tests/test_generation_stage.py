@@ -116,9 +116,9 @@ def refused(function, **arguments):
 
 
 def test_the_stage(checkout, ids):
-    stage.main()
+    stage.main("0")
     files = {path.name: path.read_bytes() for path in Path("data/generate").iterdir()}
-    stage.main()
+    stage.main("0")
     assert {path.name: path.read_bytes() for path in Path("data/generate").iterdir()} == files, (
         "equal runs write equal bytes"
     )
@@ -162,7 +162,7 @@ def test_the_stage(checkout, ids):
 
 def test_the_stages_perplexity_is_that_of_plain_forwards(checkout, ids):
     """The openings of 40 tokens of each book, in a context of 16."""
-    stage.main()
+    stage.main("0")
     params = read_params()
     network = make_network("transformer", params, VOCABULARY.size, torch.Generator().manual_seed(1))
     nats = []
@@ -184,15 +184,17 @@ def test_the_stages_perplexity_is_that_of_plain_forwards(checkout, ids):
 
 def test_what_the_stage_refuses(checkout):
     change(prompts=["the", " \n"])
-    assert "generate.prompts in params.yaml, number 2: expected some text" in refused(stage.main)
+    assert "generate.prompts in params.yaml, number 2: expected some text" in refused(
+        stage.main, seed="0"
+    )
     change(prompts=[], heldout_prompts=0)
-    stage.main()
+    stage.main("0")
     assert read_json(Path("data/generate/samples.json"))["prompts"] == []
     index = read_json(Path("data/shard/index.json"))
     Path("data/shard/index.json").write_text(
         json.dumps(index | {"vocabulary_fingerprint": "0" * 16})
     )
-    assert "expected tokens of the vocabulary" in refused(stage.main)
+    assert "expected tokens of the vocabulary" in refused(stage.main, seed="0")
 
 
 def test_the_command_goes_on(checkout, capsys):

@@ -44,7 +44,7 @@ def test_an_update_that_is_not_finite_is_skipped_counted_and_changes_nothing(
     ]
     assert snapshots[0] == snapshots[1] != snapshots[2]
     assert (
-        "pretrain transformer: update 4 skipped, its loss is nan, gradient_norm is nan (1 skipped"
+        "pretrain transformer/seed-0: update 4 skipped, its loss is nan, gradient_norm is nan (1 skipped"
         " so far)" in capsys.readouterr().err
     )
 

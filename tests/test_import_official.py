@@ -97,7 +97,7 @@ def test_weights_of_other_sizes_are_refused(imported, tmp_path):
         match=r"expected model\.layers 3, found 2; set model in params\.yaml as the weights say",
     ):
         pretrain.main("transformer")
-    assert not (tmp_path / "data/pretrain/transformer").exists()
+    assert not (tmp_path / "data/pretrain/transformer/seed-0").exists()
 
 
 def test_the_profile_leaves_out_what_only_a_pretraining_gives():
@@ -105,8 +105,12 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
     params = validate(values)
     assert params.pretrain.source == params.bpe.source == "official"
     assert (set(params.sources), set(params.tasks)) == ({"books", "official", *TASKS}, TASKS)
-    assert set(params.variants) == {"no_pretraining", "no_aux_lm"}
-    assert {row.variant for row in params.ablate.values()} == {"no_pretraining", "no_aux_lm"}
+    assert set(params.variants) == {"no_pretraining", "embeddings_only", "no_aux_lm"}
+    assert {row.variant for row in params.stages.ablate.values()} == {
+        "no_pretraining",
+        "embeddings_only",
+        "no_aux_lm",
+    }
     assert params.zero_shot == {}
     assert params.model == validate(compose("paper", [])).model
 

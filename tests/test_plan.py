@@ -26,7 +26,7 @@ from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.plan.plan import pays_to_compile, read_prices
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate
 from gpt1.pipeline.plan.work import StageWork, evaluations_of, work_of
-from gpt1.pipeline.schedule import Allocation, Slots, Stage, shares
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, choose, shares
 from gpt1.tasks.table import TASKS
 from gpt1.train import launch
 
@@ -134,7 +134,7 @@ def test_the_graph_is_dvcs_own(tmp_path: Path) -> None:
 
 
 def test_the_graph_of_each_profile_ends_in_reports() -> None:
-    stages = expand(compose("paper", ()))
+    stages = expand(compose("paper", ("granularity=task",)))
     assert stages["pretrain@lstm"].needs == {"shard", "acquire@official"}, (
         "imported weights are left out where there are none"
     )
@@ -158,15 +158,19 @@ def test_work_of_the_demo_by_hand() -> None:
     stages = expand(compose("demo", ()))
     pretrain = work_of(stages["pretrain@transformer"], params, ())
     network = Network(params.model, 0, 2500 + 2 * 60 + 2)
-    assert (pretrain.updates, pretrain.tokens, pretrain.network) == (2000, 2000 * 8 * 128, network)
+    assert (pretrain.updates, pretrain.tokens, pretrain.network) == (
+        3 * 1200,
+        3 * 1200 * 8 * 128,
+        network,
+    )
     assert pretrain.flops == pytest.approx(
         pretrain.tokens * formulas.training_flops(network, 128, with_softmax=True)
     )
     cola = work_of(stages["finetune@cola"], params, ())
-    assert (cola.updates, cola.networks) == (2 * 4 * (600 // 8), 2)
+    assert (cola.updates, cola.networks) == (3 * 4 * (600 // 8), 3)
     race = work_of(stages["transfer@race"], params, ())
-    assert (race.updates, race.networks) == (2 * 4 * (400 // 8), 2), (
-        "0 and 2 layers of 4: all four are the ordinary fine-tuning"
+    assert (race.updates, race.networks) == (3 * 4 * (400 // 8), 3), (
+        "0 layers of 4: all four are the ordinary fine-tuning"
     )
     no_lm, full = (
         work_of(stages[name], params, ()) for name in ("ablate@no_aux_lm-cola", "finetune@cola")
@@ -181,7 +185,9 @@ def test_work_of_the_demo_by_hand() -> None:
 
 
 def test_the_paper_trains_for_a_hundred_epochs() -> None:
-    work = work_of(expand(compose("paper", ()))["pretrain@transformer"], params_of("paper"), ())
+    work = work_of(
+        expand(compose("paper", ()))["pretrain@transformer-seed-0"], params_of("paper"), ()
+    )
     assert work.network is not None
     assert work.network.rows == 40_478
     assert not work.counted
@@ -207,8 +213,10 @@ def test_a_task_without_a_row_is_assumed_to_be_of_middling_size_and_named(monkey
     for table_ in (facts.OFFICIAL, facts.TOWN, facts.OFFICIAL_ZERO_SHOT, facts.TASK_BYTES):
         monkeypatch.delitem(table_, "cola")
     params, stages = params_of("paper"), expand(compose("paper", ()))
-    tuned, read = (work_of(stages[name], params, ()) for name in ("finetune@cola", "acquire@cola"))
-    assert (tuned.counted, tuned.updates) == (False, 5 * 3 * (facts.ASSUMED.train // 32))
+    tuned, read = (
+        work_of(stages[name], params, ()) for name in ("finetune@cola-seed-0", "acquire@cola")
+    )
+    assert (tuned.counted, tuned.updates) == (False, 3 * (facts.ASSUMED.train // 32))
     assert (read.counted, read.disk_bytes) == (False, facts.ASSUMED_BYTES)
     assert facts.unknown({"cola": "raw", "rte": "raw"}, ["cola", "dprd"]) == [
         "cola",
@@ -225,16 +233,16 @@ def test_what_is_on_disk_counts_more_than_tables() -> None:
     made_data.write_task("cola")
     params, fresh = params_of("paper"), ["shard", "encode@cola"]
     stages = expand(compose("paper", ()))
-    seen, known = (work_of(stages["finetune@cola"], params, given) for given in (fresh, ()))
+    seen, known = (work_of(stages["finetune@cola-seed-0"], params, given) for given in (fresh, ()))
     assert seen.counted
     assert not known.counted
     assert seen.network
     assert seen.network.rows == made_data.VOCABULARY + 3
-    assert (seen.updates, known.updates) == (0, 5 * 3 * (8_551 // 32)), (
+    assert (seen.updates, known.updates) == (0, 3 * (8_551 // 32)), (
         "18 rows make no batch of 32"
     )
     assert (
-        work_of(stages["pretrain@transformer"], params, fresh).updates
+        work_of(stages["pretrain@transformer-seed-0"], params, fresh).updates
         == round(100 * 600 / (64 * 512))
         or 1
     )
@@ -441,3 +449,22 @@ def test_a_measurement_that_fails_says_why() -> None:
         UserError, match=r"the measurement ended with status 1: .*KeyError.*--no-measure"
     ):
         benchmark.in_processes({"nothing": 0}, 1, Allocation(1, 1), Slots(1))
+
+
+def test_a_row_a_seed_depends_on_its_own_pretraining_and_a_further_seed_adds_stages_alone() -> None:
+    few = "pretrain.seeds=[0,1]", "finetune.seeds=[0,1]"
+    more = "pretrain.seeds=[0,1,2]", "finetune.seeds=[0,1,2]"
+    before, after = (compose("paper", settings) for settings in (few, more))
+    for kind, rows in before["stages"].items():
+        assert rows.items() <= after["stages"][kind].items(), "what was there is as it was"
+    stages = expand(after)
+    assert stages["finetune@snli-seed-2"].needs == {"encode@snli", "pretrain@transformer-seed-2"}
+    assert stages["ablate@lstm-cola-seed-1"].needs == {"encode@cola", "pretrain@lstm-seed-1"}
+    assert stages["generate"].needs >= {"pretrain@transformer-seed-0"}
+    assert "pretrain@transformer-seed-1" not in stages["generate"].needs
+    new = stages.keys() - expand(before).keys()
+    assert {"transfer@mnli-layers-3-seed-2", "zero_shot@lstm-seed-2"} <= new
+    assert all(name.endswith("-seed-2") for name in new)
+    assert choose(stages, ["finetune@snli"]) == choose(
+        stages, [f"finetune@snli-seed-{seed}" for seed in range(3)]
+    )

@@ -79,15 +79,19 @@ def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     params = read_params(checkout / "params.yaml")
-    assert list(params.ablate) == [
+    assert list(params.stages.ablate) == [
         "no_pretraining-cola",
+        "embeddings_only-cola",
         "no_aux_lm-cola",
         "lstm-cola",
         "mine-cola",
     ]
-    assert [row.reads for row in params.ablate.values()] == [
+    assert [row.reads for row in params.stages.ablate.values()] == [
         "bpe",
-        *(f"pretrain/{network}" for network in ("transformer", "lstm", "transformer")),
+        *(
+            f"pretrain/{network}/seed-0"
+            for network in ("transformer", "transformer", "lstm", "transformer")
+        ),
     ]
     assert finetune_recipe(params, "cola", "mine").dropout == 0.0
     assert finetune_recipe(params, "cola", "no_aux_lm").epochs == 1
@@ -180,7 +184,12 @@ def test_only_some_tasks(checkout: Path) -> None:
         ["race"],
         ["race"],
     )
-    assert list(params.ablate) == ["no_pretraining-rte", "no_aux_lm-rte", "lstm-rte"]
+    assert list(params.stages.ablate) == [
+        "no_pretraining-rte",
+        "embeddings_only-rte",
+        "no_aux_lm-rte",
+        "lstm-rte",
+    ]
     assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
     assert (
         (checkout / "params.yaml")

@@ -36,14 +36,9 @@ def write_curve(folder: Path) -> None:
 
 def write_everything() -> None:
     write_curve(Path("data/ablate/lstm-cola/seed-1"))
-    made_results.write_json(
-        Path("data/ablate/lstm-cola/summary.json"), {"task": "cola", "seeds": {"1": SEED}}
-    )
+    made_results.write_json(Path("data/ablate/lstm-cola/seed-1/summary.json"), SEED)
     write_curve(Path("data/transfer/cola/layers-0/seed-0"))
-    made_results.write_json(
-        Path("data/transfer/cola/summary.json"),
-        {"task": "cola", "parts": {"layers-0": {"0": SEED}}},
-    )
+    made_results.write_json(Path("data/transfer/cola/layers-0/seed-0/summary.json"), SEED)
     snapshots = [
         {"update": update, "tokens": 8 * update, "scores": {"cola": update / 10}}
         for update in (1, 3)
@@ -82,15 +77,10 @@ def test_every_result_is_a_run():
 
 def test_seeds_make_a_group_and_numbers_of_layers_a_curve():
     scores = {"0": 0.25, "1": 0.75}
-    parts = {
-        f"layers-{layers}": {
-            seed: {"best_dev_score": score + layers} for seed, score in scores.items()
-        }
-        for layers in (0, 12)
-    }
-    made_results.write_json(
-        Path("data/transfer/cola/summary.json"), {"task": "cola", "parts": parts}
-    )
+    for layers in (0, 12):
+        for seed, score in scores.items():
+            path = Path(f"data/transfer/cola/layers-{layers}/seed-{seed}/summary.json")
+            made_results.write_json(path, {"best_dev_score": score + layers})
     (group,) = finished_groups(read_params())
     assert (group.stage, group.name) == ("transfer", "cola")
     found = [

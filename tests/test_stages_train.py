@@ -5,6 +5,7 @@ before them.
 import importlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,10 +47,11 @@ def run_here(monkeypatch):
     """Run a stage in this process: saves its imports."""
 
     def run_main(stage, name):
-        module = importlib.import_module(f"gpt1.stages.{stage}")
+        other = stage in ("ablate", "transfer")  # verbs of the module finetune
+        module = importlib.import_module(f"gpt1.stages.{'finetune' if other else stage}")
         for key, value in SETTINGS.items():
             monkeypatch.setenv(key, value)
-        run_stage(lambda: module.main(name))
+        run_stage(lambda: getattr(module, stage if other else "main")(name))
 
     return run_main
 
@@ -286,7 +288,7 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
     *skipped, last = capsys.readouterr().err.splitlines()
     assert sum("skipped, its loss is" in line for line in skipped) == 5
     assert (
-        "error: pretrain transformer: updates 2 to 6 were skipped one after another, expected"
+        "error: pretrain transformer/seed-0: updates 2 to 6 were skipped one after another, expected"
         " finite numbers, found loss is" in last
     )
     assert "lower the learning rate" in last
@@ -299,7 +301,9 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
-    assert "expected one of the networks transformer, lstm; found rnn" in refused("pretrain", "rnn")
+    assert "stages.pretrain of params.yaml: transformer, lstm; found rnn" in refused(
+        "pretrain", "rnn"
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -309,10 +313,11 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     write_params(with_weights, finetune__evaluation_updates=[3], finetune__seeds=[5])
     run_here("finetune", task)
     out = Path("data/finetune", group, task)
-    assert sorted(path.name for path in out.iterdir()) == ["seed-5", "summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["seed-5"]
     assert sorted(path.name for path in (out / "seed-5").iterdir()) == [
         "curve.jsonl",
         "logits.npz",
+        "summary.json",
         "weights.safetensors",
     ]
     with np.load(out / "seed-5/logits.npz", allow_pickle=False) as logits:
@@ -348,7 +353,7 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
         (4, 1),
         (8, 2),
     ]
-    summary = json.loads((out / "summary.json").read_text())["seeds"]["5"]
+    summary = json.loads((out / "seed-5/summary.json").read_text())
     best = max(evaluations, key=lambda point: point["dev_score"])
     assert summary == {
         "best_update": best["update"],
@@ -375,7 +380,7 @@ def test_what_gives_the_label_away_is_learned(with_weights, run_here):
     write_params(with_weights, finetune__epochs=15, finetune__seeds=[0], finetune__lambda_lm=0.0)
     run_here("finetune", "cola")
     assert (
-        json.loads(Path("data/finetune/glue/cola/summary.json").read_text())["seeds"]["0"][
+        json.loads(Path("data/finetune/glue/cola/seed-0/summary.json").read_text())[
             "best_dev_score"
         ]
         == 1.0
@@ -402,8 +407,52 @@ def test_an_interrupted_finetuning_repeats_only_the_seed_it_was_in(with_weights,
     assert outputs(Path("data/finetune")) == expected
 
 
+def test_a_row_a_seed_gives_the_bytes_of_a_row_a_task(workplace, pretrained, run_here):
+    write_shards(Path("data/shard"))
+    write_task("cola")
+    made = {}
+    for granularity, rows in (
+        ("task", {"pretrain": [""], "finetune": [""], "transfer": [""]}),
+        (
+            "seed",
+            {
+                "pretrain": ["-seed-0", "-seed-1"],
+                "finetune": ["-seed-1", "-seed-0"],
+                "transfer": ["-layers-1-seed-0", "-layers-0-seed-0"],
+            },
+        ),
+    ):
+        write_params(
+            workplace,
+            granularity,
+            pretrain__seeds=[0, 1],
+            finetune__epochs=1,
+            transfer__cola={"group": "glue", "layers": [0, 1], "seeds": 1},
+        )
+        for stage, parts in rows.items():
+            subject = "transformer" if stage == "pretrain" else "cola"
+            for part in parts:
+                run_here(stage, f"{subject}{part}")
+        made[granularity] = {
+            stage: outputs(Path("data", stage)) for stage in ("pretrain", "finetune", "transfer")
+        }
+        for stage in rows:
+            shutil.rmtree(Path("data", stage))
+    assert made["task"] == made["seed"]
+    assert {"cola/layers-0/seed-0/logits.npz", "cola/layers-1/seed-0/logits.npz"} <= made["seed"][
+        "transfer"
+    ].keys()
+    assert made["seed"]["finetune"].keys() >= {
+        f"glue/cola/seed-{seed}/{name}"
+        for seed in (0, 1)
+        for name in ("logits.npz", "summary.json", "weights.safetensors")
+    }
+
+
 def test_finetuning_refuses(with_weights, refused):
-    assert "expected one of the tasks in params.yaml: snli, " in refused("finetune", "imdb")
+    assert "expected one of the rows stages.finetune of params.yaml: snli, " in refused(
+        "finetune", "imdb"
+    )
     assert "data/encode/glue/mrpc/task.json is not there; run dvc repro" in refused(
         "finetune", "mrpc"
     )

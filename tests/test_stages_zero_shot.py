@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from made_data import write_params
+from made_stages import with_rows
 from sklearn.metrics import matthews_corrcoef
 
 from gpt1.base.errors import UserError
@@ -64,7 +65,6 @@ def checkout(tmp_path, monkeypatch):
     """A folder with tiny parameters, a vocabulary and the four sets' official files."""
     write_params(tmp_path, model__context=40, pretrain__snapshots_per_decade=2, lstm__units=12)
     monkeypatch.chdir(tmp_path)
-    change("ablate", {})  # no matter here
     Vocabulary(CHARACTERS, MERGES).save(Path("data/bpe"), {})
     for name, files in FILES.items():
         put(name, files)
@@ -216,7 +216,8 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
 
 def change(section: str, value: object) -> None:
     path = Path("params.yaml")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {section: value}))
+    values = json.loads(path.read_text()) | {section: value}
+    path.write_text(json.dumps(with_rows(values)))
 
 
 def test_sets_that_are_not_asked_for(checkout):
@@ -287,7 +288,7 @@ def test_unknown_names(checkout):
     )
     assert (
         refused(zero_shot.main, "gru")
-        == "expected one of the networks transformer, lstm; found gru"
+        == "expected one of the rows stages.pretrain of params.yaml: transformer, lstm; found gru"
     )
 
 

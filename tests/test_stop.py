@@ -293,7 +293,9 @@ def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workpl
     )
     assert (returned, seconds < PROMPT_SECONDS) == (143, True), said
     told = {
-        line for line in said.splitlines() if not line.startswith("pretrain transformer: update")
+        line
+        for line in said.splitlines()
+        if not line.startswith("pretrain transformer/seed-0: update")
     }
     assert told == {
         "interrupted at update 4 of 4, what came after it is dropped: checkpoint saved; run the"

@@ -277,7 +277,7 @@ def test_broken_results_are_one_line(small_run):
             make(Path("a.zip"), Path("data"), fill=True)
     about, summary = (
         Path("data/encode/glue_nli/rte/task.json"),
-        Path("data/finetune/glue_nli/rte/summary.json"),
+        Path("data/finetune/glue_nli/rte/seed-0/summary.json"),
     )
     for path, text in (
         (logits, "no npz"),
@@ -318,7 +318,10 @@ def test_a_real_small_run_gives_a_submission_that_the_checker_takes(small_run, m
     made = {one.file.name: one for one in make(Path("a.zip"), Path("data"), fill=True)}
     assert wrong_with(Path("a.zip")) == []
     assert "; 1 unreadable test row (index 600): constant 1" in made["CoLA.tsv"].source
-    seeds = json.loads(Path("data/finetune/glue/cola/summary.json").read_text())["seeds"]
+    seeds = {
+        seed: json.loads(Path(f"data/finetune/glue/cola/seed-{seed}/summary.json").read_text())
+        for seed in "01"
+    }
     best = max(seeds, key=lambda seed: (seeds[seed]["best_dev_score"], seed == "0"))
     assert made["CoLA.tsv"].source.startswith(
         f"cola, seed {best} (matthews on dev {100 * seeds[best]['best_dev_score']:.1f})"

@@ -12,6 +12,7 @@ from pathlib import Path
 import made_results
 import numpy as np
 import pytest
+from made_stages import with_rows
 from scipy.special import softmax
 from scipy.stats import pearsonr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
@@ -225,7 +226,7 @@ def test_what_is_absent_is_said_in_its_cell_and_in_the_average():
     tasks = ("cola", "sst2", "rte")
     write(tasks, {"full": 2.0, "no_aux_lm": 1.8, "lstm": 1.0}, seeds=(0,), rows=80)
     values = json.loads(Path("params.yaml").read_text())
-    del values["ablate"]["lstm-sst2"]
+    del values["stages"]["ablate"]["lstm-sst2"]
     Path("params.yaml").write_text(json.dumps(values))
     text, numbers, _ = report()
     for system in ("full", "no_aux_lm", "lstm"):
@@ -285,7 +286,7 @@ def test_a_variant_that_the_paper_lacks_has_its_own_name_and_no_row_of_the_paper
     )
     text, _, _ = report()
     assert "| no_dropout: this run" in text
-    assert "Not in the paper: no_dropout." in text
+    assert "Not in the paper: embeddings_only, no_dropout." in text
     assert "no_dropout: the paper" not in text
     assert "LSTM**: one layer" not in text  # no row needs it
 
@@ -294,8 +295,8 @@ def test_seeds_that_only_one_system_has_take_no_part_in_the_difference():
     write(("rte",), {"full": 2.0}, seeds=(0, 1, 2), rows=90)
     values = json.loads(Path("params.yaml").read_text())
     values["variants"]["no_aux_lm"]["finetune"]["seeds"] = [1]
-    values["ablate"] = made_results.ablate_rows(("no_aux_lm",), ("rte",))
-    Path("params.yaml").write_text(json.dumps(values))
+    rows = made_results.ablate_rows(("no_aux_lm",), ("rte",))
+    Path("params.yaml").write_text(json.dumps(with_rows(values, rows)))
     made_results.write_drawn(("rte",), {"full": 2.0, "no_aux_lm": 1.0}, (0, 1, 2), 90)
     numbers = report()[1]["no_aux_lm"]["rte"]
     assert numbers["mean"] == pytest.approx(recomputed("no_aux_lm", "rte", 1), abs=6e-5)
@@ -340,8 +341,8 @@ def test_no_common_seed_is_one_line():
     write(("rte",), {"full": 2.0}, seeds=(0,), rows=30)
     values = json.loads(Path("params.yaml").read_text())
     values["variants"]["lstm"]["finetune"]["seeds"] = [4]
-    values["ablate"] = made_results.ablate_rows(("lstm",), ("rte",))
-    Path("params.yaml").write_text(json.dumps(values))
+    rows = made_results.ablate_rows(("lstm",), ("rte",))
+    Path("params.yaml").write_text(json.dumps(with_rows(values, rows)))
     made_results.write_drawn(("rte",), {"lstm": 1.0}, (4,), 30)
     with pytest.raises(
         UserError,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gpt1.base.errors import UserError
-from gpt1.commands.options import argument, option
+from gpt1.commands.options import OF_THE_FIRST, argument, first_weights, option
 
 EXAMPLES = """
 Examples:
@@ -24,9 +24,7 @@ def export(
         Path,
         argument("A new folder, or one of an earlier export, which is replaced."),
     ],
-    weights: Annotated[Path, typer.Option(help="Weights of a language model.")] = Path(
-        "data/pretrain/transformer/seed-0/weights.safetensors"
-    ),
+    weights: Annotated[Path | None, option(f"Weights of a language model. {OF_THE_FIRST}")] = None,
     vocabulary: Annotated[
         Path | None,
         option(
@@ -64,7 +62,9 @@ def export(
             raise UserError(
                 "--seed is for a task's model; name the task by --task, or leave --seed out"
             )
-        model = read_outgoing(weights.expanduser(), vocabulary or Path("data/bpe"))
+        model = read_outgoing(
+            (weights or first_weights()).expanduser(), vocabulary or Path("data/bpe")
+        )
         files = export_language_model(model, target)
     else:
         chosen = chosen_task(task.expanduser(), seed)

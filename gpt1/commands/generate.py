@@ -7,7 +7,7 @@ import typer
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA
-from gpt1.commands.options import option
+from gpt1.commands.options import OF_THE_FIRST, first_weights, option
 
 EXAMPLES = """
 Examples:
@@ -24,7 +24,6 @@ Examples:
 """
 
 
-WEIGHTS = Path("data/pretrain/transformer/seed-0/weights.safetensors")
 VOCABULARY = Path("data/bpe")
 
 
@@ -38,8 +37,9 @@ def generate(
         option("A file with a prompt a line; - for standard input."),
     ] = None,
     weights: Annotated[
-        Path, typer.Option(help="A language model's weights: pre-trained, a snapshot, or imported.")
-    ] = WEIGHTS,
+        Path | None,
+        option(f"A language model's weights: pre-trained, a snapshot, or imported. {OF_THE_FIRST}"),
+    ] = None,
     vocabulary: Annotated[
         Path, typer.Option(help="The folder of the vocabulary they were trained with.")
     ] = VOCABULARY,
@@ -105,6 +105,7 @@ def generate(
     from gpt1.inference.request import Way, choose_way, go_on, read_lines, scored, text_perplexity
     from gpt1.train import launch
 
+    weights = weights or first_weights()
     refuse_absent(weights, vocabulary)
     texts = [*(prompt or []), *(read_lines(prompts, read_text(prompts)) if prompts else [])]
     if not texts and perplexity is None:
@@ -138,7 +139,7 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
     """
     own = [
         path
-        for path, usual in ((weights, WEIGHTS), (vocabulary, VOCABULARY))
+        for path, usual in ((weights, first_weights()), (vocabulary, VOCABULARY))
         if path == usual and not path.exists()
     ]
     if own and not Path("dvc.yaml").is_file():

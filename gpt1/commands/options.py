@@ -1,5 +1,6 @@
 """What several commands ask for in the same words; help tells no default of what has none."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,3 +21,17 @@ Seed = Annotated[
     int | None,
     option("The seed whose model answers. Default: the best on the development split."),
 ]
+OF_THE_FIRST = (
+    "Default: data/pretrain/transformer/seed-N/weights.safetensors, N the first of pretrain.seeds in"
+    " params.yaml."
+)
+
+
+def first_weights() -> Path:
+    """The pre-trained weights that speak where one alone can: of the first of pretrain.seeds."""
+    from gpt1.params.recipes import pretraining_of
+    from gpt1.params.schema import PARAMS, read_params
+
+    if not PARAMS.is_file():
+        return Path("data/pretrain/transformer/seed-0/weights.safetensors")
+    return pretraining_of(read_params(), "transformer") / "weights.safetensors"

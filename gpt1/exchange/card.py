@@ -85,10 +85,9 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
         elif train.get("tokens"):
             facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
-        seeds = _json(parents[1] / "summary.json").get("seeds", {}) if task else {}
         return facts | {
             "training": training,
-            "seed": seeds.get(str(seed), {}),
+            "seed": _json(parents[0] / "summary.json") if task else {},
             "licences": licences(data, task),
             "results": results(data, task),
             "composed_by": composed_by(data.parent / "params.yaml"),

@@ -26,7 +26,7 @@ from gpt1.exchange.incoming import (
     refuse_other_folder,
 )
 from gpt1.exchange.layout import our_shapes, to_theirs
-from gpt1.inference.finished import read_finished
+from gpt1.inference.finished import finetuned_folders, read_finished
 from gpt1.inference.loading import read_saved
 from gpt1.model.weights import Description, save_tensors
 from gpt1.params.schema import Model
@@ -198,9 +198,9 @@ def task_folder(name: Path) -> Path:
     """The folder data/finetune/<group>/<task> that a path or a task's name means. Raises UserError
     where there is none.
     """
-    if (name / "summary.json").is_file():
+    if any(name.glob("seed-*/summary.json")):
         return name
-    there = sorted(path.parent for path in stage_folder("finetune").glob("*/*/summary.json"))
+    there = finetuned_folders()
     if found := [path for path in there if path.name == str(name)]:
         return found[0]
     raise UserError(

@@ -1,10 +1,10 @@
 """Which seeds of a task are fine-tuned, and which of them is the best on the development split."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpt1.base.errors import UserError, perhaps
-from gpt1.base.files import read_json, stage_folder
+from gpt1.base.files import DATA, read_json, stage_folder
 from gpt1.params.schema import Params
 from gpt1.tasks.table import TASKS, Task
 
@@ -46,26 +46,35 @@ def finished(params: Params, name: str) -> Finished:
             f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
             f" {name}{perhaps(name, params.tasks)}"
         )
-    return read_finished(stage_folder("finetune", params.tasks[name].group, name))
+    done = read_finished(stage_folder("finetune", params.tasks[name].group, name))
+    rows = (row for row in params.stages.finetune.values() if row.task == name)
+    asked = {seed for row in rows for seed in row.seeds}
+    scores = {seed: score for seed, score in done.dev_scores.items() if seed in asked}
+    return replace(done, dev_scores=scores or done.dev_scores)
+
+
+def finetuned_folders(data: Path = DATA) -> list[Path]:
+    """The folders finetune/<group>/<task> below `data` of tasks with a finished seed."""
+    return sorted({path.parents[1] for path in data.glob("finetune/*/*/seed-*/summary.json")})
 
 
 def read_finished(folder: Path) -> Finished:
     """The finished fine-tuning in a folder finetune/<group>/<task>. Raises UserError where there is
     none.
     """
-    path, name = folder / "summary.json", folder.resolve().name
-    try:
-        seeds = read_json(path)["seeds"]
-        scores = {int(seed): float(row["best_dev_score"]) for seed, row in seeds.items()}
-        if not scores:
-            raise ValueError("it names no seed")
-        return Finished(TASKS[name], folder, scores)
-    except FileNotFoundError:
+    name, scores = folder.resolve().name, dict[int, float]()
+    for path in sorted(folder.glob("seed-*/summary.json")):
+        try:
+            seed = int(path.parent.name.removeprefix("seed-"))
+            scores[seed] = float(read_json(path)["best_dev_score"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise UserError(
+                f"{path}: expected the score of a seed, found none that can be read ({error}); run"
+                f" dvc repro, or delete {path.parent} and run gpt1 run finetune@{name}"
+            ) from None
+    if not scores:
         raise UserError(
-            f"{path} is not there: {name} is not fine-tuned; run gpt1 run finetune@{name}"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise UserError(
-            f"{path}: expected the seeds of a task and their scores, found none that can be read"
-            f" ({error}); run dvc repro -f finetune@{name}"
-        ) from None
+            f"{folder}/seed-*/summary.json is not there: {name} is not fine-tuned; run gpt1 run"
+            f" finetune@{name}"
+        )
+    return Finished(TASKS[name], folder, dict(sorted(scores.items())))

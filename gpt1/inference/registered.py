@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, read_json, sha256_file, stage_folder
 from gpt1.inference.fields import choices_of, texts_of
-from gpt1.inference.finished import Finished, finished
+from gpt1.inference.finished import Finished, finetuned_folders, finished
+from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
 from gpt1.tasks.table import Task
 from gpt1.tracking.address import (
@@ -89,7 +90,7 @@ def register(params: Params, names: Sequence[str]) -> list[Registered]:
     sync(params)
     runs = read_json(RUNS)
     try:
-        return [_register(params.profile, one, runs) for one in done]
+        return [_register(params, one, runs) for one in done]
     except UserError:
         raise
     except Exception as error:
@@ -98,10 +99,11 @@ def register(params: Params, names: Sequence[str]) -> list[Registered]:
 
 def all_finished(params: Params) -> list[Finished]:
     """Every task of params.yaml that is fine-tuned."""
+    there = finetuned_folders()
     return [
         finished(params, name)
         for name, row in params.tasks.items()
-        if stage_folder("finetune", row.group, name, "summary.json").is_file()
+        if stage_folder("finetune", row.group, name) in there
     ]
 
 
@@ -121,14 +123,14 @@ def example_of(task: Task) -> dict[str, Any]:
     return pair | ({"choices": list(OF_A_PAIR[-choices:])} if choices else {})
 
 
-def _register(profile: str, done: Finished, runs: dict[str, Any]) -> Registered:
+def _register(params: Params, done: Finished, runs: dict[str, Any]) -> Registered:
     prepare_mlflow()
     import mlflow
 
     for name in ("alembic", "mlflow"):
         logging.getLogger(name).setLevel(logging.ERROR)
     task, seed, vocabulary = done.task, done.best(), stage_folder("bpe")
-    weights, model = done.weights(seed), f"gpt1-{profile}-{task.name}"
+    weights, model = done.weights(seed), f"gpt1-{params.profile}-{task.name}"
     mlflow.set_tracking_uri(tracking_uri())
     mlflow.set_experiment(experiment_id=runs["experiment"])
     client = mlflow.MlflowClient()
@@ -148,6 +150,7 @@ def _register(profile: str, done: Finished, runs: dict[str, Any]) -> Registered:
             "gpt1.digest": digest,
             "task": task.name,
             "seed": str(seed),
+            "pretraining_seed": str(pretraining_seed(params, seed)),
             "metric": task.metric,
             "dev_score": f"{done.dev_scores[seed]:.6f}",
         }
@@ -163,7 +166,7 @@ def _register(profile: str, done: Finished, runs: dict[str, Any]) -> Registered:
             f"Seed {seed}, the best of {len(done.dev_scores)} on the development split: "
             f"{task.metric} {100 * done.dev_scores[seed]:.1f}.",
         )
-        for key, value in {"task": task.name, "profile": profile}.items():
+        for key, value in {"task": task.name, "profile": params.profile}.items():
             client.set_registered_model_tag(model, key, value)
     else:
         version = there[0].version

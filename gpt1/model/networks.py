@@ -1,14 +1,13 @@
 """The two networks by name: how to make one of a run's sizes, and what its parameters are."""
 
-from typing import Any, get_args
+from typing import Any
 
 import torch
 
-from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm, Network
 from gpt1.model.weights import Description
-from gpt1.params.schema import NetworkName, Params
+from gpt1.params.schema import Params
 
 COMPONENTS = {  # by the parameter's module: what people call it
     "tokens": "token_embeddings",
@@ -25,14 +24,6 @@ LSTM_COMPONENTS = {
     "recurrent": "recurrent",
     "projection": "projection",
 }
-
-
-def check_name(name: str) -> None:
-    """Raise UserError for what is the name of no network."""
-    if name not in get_args(NetworkName):
-        raise UserError(
-            f"expected one of the networks {', '.join(get_args(NetworkName))}; found {name}"
-        )
 
 
 def describe(

@@ -9,17 +9,15 @@ from typing import Any
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import RAW
+from gpt1.params.rows import NO_STAGES, stage_rows, subject
 from gpt1.params.schema import (
     PARAMS,
     Params,
-    TaskParams,
-    Variant,
-    ablation,
     imported_sources,
     read_params,
     validate,
 )
-from gpt1.params.strict import nearest_key, validated
+from gpt1.params.strict import nearest_key
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.offered import chosen
@@ -43,7 +41,7 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         )
     values = overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}
     try:
-        return with_ablations(without_pretraining(values))
+        return with_stages(without_pretraining(values))
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{CONF / name}.yaml: expected every section of conf/paper.yaml, with its rows; found"
@@ -65,17 +63,26 @@ def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def compose_own(overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain values of params.yaml with overrides laid over it; rows of `ablate` that a person
-    took out stay out. Raises UserError.
+def compose_own(overrides: Sequence[str], taken_out: bool = True) -> dict[str, Any]:
+    """The plain values of params.yaml with overrides laid over it, and the rows of `stages` that
+    they make; networks, tasks and variants that a person took out of those stay out (taken_out), or
+    come again. Raises UserError.
     """
-    read_params()
-    values = read_yaml(PARAMS)
-    taken_out = with_ablations(values)["ablate"].keys() - values["ablate"].keys()
-    composed = with_ablations(overridden(PARAMS, overrides))
-    return composed | {
-        "ablate": {name: row for name, row in composed["ablate"].items() if name not in taken_out}
-    }
+    composed = with_stages(overridden(PARAMS, overrides))
+    if not taken_out:
+        return composed
+    now = read_params()
+    whole, chosen = stage_rows(now, ABLATED), {}
+    for kind in composed["stages"]:
+        rows, there = getattr(whole, kind), getattr(now.stages, kind)
+        out = set(map(subject, rows.values())) - set(map(subject, there.values()))
+        new = getattr(validate(composed).stages, kind)
+        chosen[kind] = {
+            name: row
+            for name, row in composed["stages"][kind].items()
+            if subject(new[name]) not in out
+        }
+    return composed | {"stages": chosen}
 
 
 def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
@@ -147,9 +154,14 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
         section: {name: row for name, row in values[section].items() if name in sources}
         for section in ("tasks", "transfer", "zero_shot")
     }
-    ablate = {name: row for name, row in values["ablate"].items() if row["task"] in sources}
+    stages = {
+        kind: {
+            name: row for name, row in rows.items() if "task" not in row or row["task"] in sources
+        }
+        for kind, rows in values["stages"].items()
+    }
     download = {name: row for name, row in values["download"].items() if name in sources}
-    return values | {"sources": sources, "ablate": ablate, "download": download, **there}
+    return values | {"sources": sources, "stages": stages, "download": download, **there}
 
 
 def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -231,34 +243,25 @@ def refuse_absent(
             )
 
 
-def with_ablations(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with a row of `ablate`, which DVC makes a stage of, for every variant and task of
-    Table 5. Raises UserError.
+def with_stages(values: dict[str, Any]) -> dict[str, Any]:
+    """The values with every row of `stages` that they ask for, which DVC makes stages of. Raises
+    UserError.
     """
-    variants = {
-        name: validated(Variant, row, f"variants.{name}", str(PARAMS))
-        for name, row in values["variants"].items()
-    }
-    tasks = {
-        name: validated(TaskParams, row, f"tasks.{name}", str(PARAMS))
-        for name, row in values["tasks"].items()
-        if name in ABLATED
-    }
-    rows = {
-        f"{name}-{task}": ablation(name, variant, task, row).model_dump()
-        for name, variant in variants.items()
-        for task, row in tasks.items()
-    }
-    return values | {"ablate": rows}
+    params = validate(values | {"stages": NO_STAGES.model_dump()})
+    return values | {"stages": stage_rows(params, ABLATED).model_dump(mode="json")}
 
 
 def requested(
-    profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None
+    profile: str | None,
+    overrides: Sequence[str],
+    tasks: Sequence[str] | None,
+    anew: bool = False,
 ) -> dict[str, Any]:
     """The checked values of a profile, or (None) of params.yaml, with overrides, on `tasks` only
-    (None: all). Raises UserError.
+    (None: all); `anew`: with every row of `stages`, also those that a person took out. Raises
+    UserError.
     """
-    values = compose_own(overrides) if profile is None else compose(profile, overrides)
+    values = compose(profile, overrides) if profile else compose_own(overrides, not anew)
     validate(values)
     return values if tasks is None else only_tasks(values, tasks)
 
@@ -268,12 +271,13 @@ def compose_run(
     overrides: Sequence[str],
     tasks: Sequence[str] | None,
     downloads: Sequence[str] | None = None,
+    anew: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a run on the data at hand, and the names of tasks and zero-shot sets left out
     for want of theirs; from params.yaml (no profile) nothing is left out. downloads: names of
     sources to download. Raises UserError, also where data of one of `tasks` are absent.
     """
-    whole, present = requested(profile, overrides, tasks), present_sources()
+    whole, present = requested(profile, overrides, tasks, anew), present_sources()
     if downloads is not None:
         whole = with_downloads(whole, downloads, present)
     refuse_absent(whole, tasks or (), present, f"a run on {','.join(tasks or ())}")

@@ -4,11 +4,19 @@ seeds, the pre-training that each starts from, the layers transferred.
 DVC watches this file for every stage that it can decide a result of.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import stage_folder
-from gpt1.params.schema import PARAMS, Finetune, NetworkName, Params
+from gpt1.params.schema import (
+    PARAMS,
+    AblateStage,
+    Finetune,
+    FinetuneStage,
+    NetworkName,
+    Params,
+)
 from gpt1.params.strict import validated
 
 
@@ -27,27 +35,39 @@ def pretraining_of(params: Params, network: NetworkName, seed: int | None = None
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 
-def merged(section: Finetune, row: dict[str, Any], place: str) -> Finetune:
-    """`section` with the entries of `row` in place of its own. Raises UserError naming `place` and
-    the key.
+def pretraining_seeds_behind(params: Params, seeds: Iterable[int]) -> tuple[int, ...]:
+    """The pre-trainings that fine-tunings with `seeds` start from, each once, in their order: how
+    many draws of the pre-training stand behind a score, which is what its interval may count.
     """
-    return validated(Finetune, section.model_dump() | row, place, str(PARAMS))
+    return tuple(dict.fromkeys(pretraining_seed(params, seed) for seed in seeds))
+
+
+def start_of(stage: FinetuneStage, seed: int) -> Path:
+    """The folder of the pre-training that a seed of a stage starts from."""
+    folder = stage_folder(stage.reads)
+    return folder if folder.name.startswith("seed-") else folder / f"seed-{seed}"
+
+
+def stage_recipe(params: Params, stage: FinetuneStage) -> Finetune:
+    """The recipe of a stage, on its seeds: the section `finetune` with the task's own row laid over
+    it, and over that what the variant changes, if it is of one.
+    """
+    section = params.finetune.model_dump(exclude={"seeds"})
+    variant = stage.variant if isinstance(stage, AblateStage) else None
+    return _recipe(params, section, stage.task, variant, {"seeds": stage.seeds})
 
 
 def finetune_recipe(params: Params, task: str, variant: str | None = None) -> Finetune:
-    """The section `finetune` with the task's own row laid over it, and over that what the variant
-    changes, if one is given.
-    """
-    recipe = merged(params.finetune, params.tasks[task].finetune, f"tasks.{task}.finetune")
-    if variant is None:
-        return recipe
-    row = params.variants[variant]
-    return _on_first_seeds(merged(recipe, row.finetune, f"variants.{variant}.finetune"), row.seeds)
+    """The recipe of a task's fine-tuning, or of a variant's on it, on all its seeds."""
+    recipe = _recipe(params, params.finetune.model_dump(), task, variant, {})
+    count = None if variant is None else params.variants[variant].seeds
+    return recipe.model_copy(update={"seeds": recipe.seeds[:count]})
 
 
 def transfer_recipe(params: Params, task: str) -> Finetune:
     """The recipe of a task's layer transfer: that of its fine-tuning, on the first of its seeds."""
-    return _on_first_seeds(finetune_recipe(params, task), params.transfer[task].seeds)
+    recipe = finetune_recipe(params, task)
+    return recipe.model_copy(update={"seeds": recipe.seeds[: params.transfer[task].seeds]})
 
 
 def transferred_layers(params: Params, task: str) -> tuple[int, ...]:
@@ -56,6 +76,17 @@ def transferred_layers(params: Params, task: str) -> tuple[int, ...]:
     return tuple(range(params.model.layers + 1)) if layers is None else tuple(sorted(set(layers)))
 
 
-def _on_first_seeds(recipe: Finetune, count: int | None) -> Finetune:
-    """The recipe on its first `count` seeds; None: on all."""
-    return recipe.model_copy(update={"seeds": recipe.seeds[:count]})
+def is_ablated(params: Params, variant: str, task: str) -> bool:
+    """Whether the run has a variant of Table 5 on a task."""
+    return any((row.variant, row.task) == (variant, task) for row in params.stages.ablate.values())
+
+
+def _recipe(
+    params: Params, section: dict[str, Any], task: str, variant: str | None, own: dict[str, Any]
+) -> Finetune:
+    """`section` with the rows of the task and the variant laid over it, and `own` over all."""
+    values, place = section | params.tasks[task].finetune, f"tasks.{task}.finetune"
+    if variant is not None:
+        values |= params.variants[variant].finetune
+        place = f"variants.{variant}.finetune"
+    return validated(Finetune, values | own, place, str(PARAMS))

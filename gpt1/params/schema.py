@@ -3,13 +3,14 @@ starts.
 """
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
 from gpt1.base.errors import UserError
+from gpt1.params.rows import stage_rows, subject
 from gpt1.params.sections import (
-    AblationParams,
+    AblateStage,
     Acquire,
     Baselines,
     Bpe,
@@ -18,6 +19,7 @@ from gpt1.params.sections import (
     Download,
     Encode,
     Finetune,
+    FinetuneStage,
     Generate,
     LstmParams,
     Model,
@@ -29,6 +31,7 @@ from gpt1.params.sections import (
     Section,
     Shard,
     SourceParams,
+    Stages,
     TaskParams,
     Transfer,
     Variant,
@@ -40,7 +43,9 @@ from gpt1.params.yaml import read_yaml
 
 __all__ = [
     "PARAMS",
+    "AblateStage",
     "Finetune",
+    "FinetuneStage",
     "Generate",
     "Model",
     "NetworkName",
@@ -50,7 +55,6 @@ __all__ = [
     "Schedule",
     "TaskParams",
     "Variant",
-    "ablation",
     "imported_sources",
     "read_params",
     "validate",
@@ -63,6 +67,7 @@ class Params(Section):
     """The whole of params.yaml."""
 
     profile: str
+    granularity: Literal["task", "seed"]
     acquire: Acquire
     clean: Clean
     contamination: Contamination
@@ -81,9 +86,9 @@ class Params(Section):
     download: dict[str, Download]
     sources: dict[str, SourceParams]
     tasks: dict[str, TaskParams]
-    ablate: dict[str, AblationParams]
     transfer: dict[str, Transfer]
     zero_shot: dict[str, ZeroShotParams]
+    stages: Stages
 
     @model_validator(mode="after")
     def rows_agree(self) -> Self:
@@ -122,26 +127,6 @@ class Params(Section):
             raise ValueError(
                 "variants.full: full is the ordinary fine-tuning in Table 5, expected another name"
             )
-        for name, row in self.ablate.items():
-            if (
-                name != f"{row.variant}-{row.task}"
-                or row.variant not in self.variants
-                or row.task not in self.tasks
-                or row
-                != ablation(row.variant, self.variants[row.variant], row.task, self.tasks[row.task])
-            ):
-                raise ValueError(
-                    f"ablate.{name}: expected VARIANT-TASK, a variant among"
-                    f" {', '.join(self.variants) or 'none'}, a task of tasks, their group and"
-                    f" reads, found {row.model_dump()}; compose params.yaml anew with gpt1 profile"
-                )
-            changes = self.tasks[row.task].finetune | self.variants[row.variant].finetune
-            layers = changes.get("transfer", self.finetune.transfer)
-            if self.variants[row.variant].network == "lstm" and isinstance(layers, int):
-                raise ValueError(
-                    f"variants.{row.variant}.finetune.transfer: expected all or none for the LSTM,"
-                    f" which has one layer, found {layers}"
-                )
         for name, moved in self.transfer.items():
             if name not in self.tasks or moved.group != self.tasks[name].group:
                 raise ValueError(
@@ -168,12 +153,6 @@ def imported_sources(bpe: str, pretrain: str) -> dict[str, bool]:
     run needs.
     """
     return {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
-
-
-def ablation(name: str, variant: Variant, task: str, row: TaskParams) -> AblationParams:
-    """The row of `ablate` for a variant and a task, whose own rows are given."""
-    reads = "bpe" if variant.finetune.get("transfer") == "none" else f"pretrain/{variant.network}"
-    return AblationParams(variant=name, task=task, group=row.group, reads=reads)
 
 
 def validate(values: Any) -> Params:
@@ -205,7 +184,41 @@ def validate(values: Any) -> Params:
                 f" pre-training seed s, found {', '.join(map(str, alone))}; add them to"
                 " pretrain.seeds, or leave one pre-training seed, from which all start"
             )
+    check_stages(params)
     return params
+
+
+def check_stages(params: Params) -> None:
+    """Raise UserError where a row of `stages` is not what the settings make of it, or one beside it
+    is missing. Whole networks, tasks and variants on a task may be left out.
+    """
+    expected = stage_rows(params, {row.task for row in params.stages.ablate.values()})
+    anew = "after an edit, have gpt1 profile without a name write the rows of stages anew"
+    for kind in type(expected).model_fields:
+        rows, there = getattr(expected, kind), getattr(params.stages, kind)
+        for name, row in there.items():
+            if row != rows.get(name):
+                wanted = rows[name].model_dump() if name in rows else "no such row"
+                raise UserError(
+                    f"{PARAMS}: stages.{kind}.{name}: expected {wanted}, as the settings say, found"
+                    f" {row.model_dump()}; {anew}"
+                )
+        begun = {subject(row) for row in there.values()}
+        if lacking := [n for n, row in rows.items() if n not in there and subject(row) in begun]:
+            raise UserError(
+                f"{PARAMS}: stages.{kind}: expected a row {lacking[0]}, as the settings say, found"
+                f" none; {anew}"
+            )
+    for one in params.stages.ablate.values():
+        variant = params.variants[one.variant]
+        layers = (params.tasks[one.task].finetune | variant.finetune).get(
+            "transfer", params.finetune.transfer
+        )
+        if variant.network == "lstm" and isinstance(layers, int):
+            raise UserError(
+                f"{PARAMS}: variants.{one.variant}.finetune.transfer: expected all or none for the"
+                f" LSTM, which has one layer, found {layers}"
+            )
 
 
 def read_params(path: Path = PARAMS) -> Params:

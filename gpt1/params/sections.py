@@ -185,15 +185,52 @@ class Variant(Section):
     finetune: dict[str, Any]
 
 
-class AblationParams(Section):
-    """One variant on one task; `reads` is the data that it starts from: pre-trained weights, or the
-    vocabulary alone.
+class PretrainStage(Section):
+    """A stage that pre-trains a network, and one that has it answer the zero-shot sets: `sizes`,
+    its section of params.yaml; its seeds; its folder under data/pretrain and data/zero_shot.
+    """
+
+    network: NetworkName
+    sizes: str
+    seeds: tuple[int, ...] = Field(min_length=1)
+    folder: str
+
+
+class FinetuneStage(Section):
+    """A stage that fine-tunes on a task: its seeds, which start from the one pre-training that lies
+    in data/`reads`, or each from its own there; its folder under data/finetune.
+    """
+
+    task: str
+    group: Group
+    seeds: tuple[int, ...] = Field(min_length=1)
+    reads: str
+    folder: str
+
+
+class AblateStage(FinetuneStage):
+    """One of a variant (Table 5); `reads` is the vocabulary's folder where nothing is pre-trained;
+    its folder lies under data/ablate.
     """
 
     variant: str
-    task: str
-    group: Group
-    reads: str
+
+
+class TransferStage(FinetuneStage):
+    """One of the layer transfer (Figure 2, left), with so many layers each; its folder lies under
+    data/transfer.
+    """
+
+    layers: tuple[int, ...] = Field(min_length=1)
+
+
+class Stages(Section):
+    """The stages that run a network, a row each (gpt1/params/rows.py makes them)."""
+
+    pretrain: dict[str, PretrainStage]
+    finetune: dict[str, FinetuneStage]
+    ablate: dict[str, AblateStage]
+    transfer: dict[str, TransferStage]
 
 
 class Transfer(Section):

@@ -112,7 +112,6 @@ ROWS = (
     "variants",
     "sources",
     "tasks",
-    "ablate",
     "transfer",
     "zero_shot",
 )  # sections that are tables
@@ -152,11 +151,16 @@ def _flow_rows(values: dict[str, Any]) -> Any:
         node.fa.set_flow_style()
         return node
 
-    rows = {
+    rows: dict[str, Any] = {
         section: {name: flow(row) for name, row in values[section].items()}
         for section in ROWS
         if section in values
     }
+    if "stages" in values:
+        rows["stages"] = {
+            kind: {name: flow(row) for name, row in there.items()}
+            for kind, there in values["stages"].items()
+        }
     return {
         name: (
             {key: flow(item) if isinstance(item, list) else item for key, item in section.items()}

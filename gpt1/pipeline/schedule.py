@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpt1.base.errors import UserError, perhaps
+from gpt1.params.rows import place_of
 
 NO_RESULTS = (  # the stage that reads all of params.yaml; what it writes depends on none of it
     "check"
@@ -60,11 +61,18 @@ def group(name: str) -> str:
     return name.partition("@")[0]
 
 
+def subject(name: str) -> str:
+    """`finetune@cola` for `finetune@cola-seed-0`, and for itself."""
+    verb, at, item = name.partition("@")
+    return f"{verb}{at}{place_of(item).split('/')[0]}"
+
+
 def choose(stages: Mapping[str, Stage], targets: Collection[str]) -> list[str]:
-    """Names of the targets (stages or groups; none: all) and of all that they need, in the graph's
-    order. Raises UserError for others.
+    """Names of the targets (stages; groups; finetune@cola for all its seeds' stages; none: all) and
+    of all that they need, in the graph's order. Raises UserError for others.
     """
-    known = {*stages, *map(group, stages)}
+    parts = {name: {name, group(name), subject(name)} for name in stages}
+    known = set[str]().union(*parts.values())
     for target in targets:
         if target not in known:
             raise UserError(
@@ -72,7 +80,7 @@ def choose(stages: Mapping[str, Stage], targets: Collection[str]) -> list[str]:
                 f" {', '.join(dict.fromkeys(map(group, stages)))}, or one item of a group, as"
                 " finetune@cola)"
             )
-    waiting = [name for name in stages if not targets or name in targets or group(name) in targets]
+    waiting = [name for name in stages if not targets or parts[name] & {*targets}]
     chosen = set()
     while waiting:
         name = waiting.pop()

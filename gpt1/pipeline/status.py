@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gpt1.base.files import CHECKPOINTS, LOGS, parse_json
 from gpt1.base.locks import is_locked
+from gpt1.params.rows import place_of
 from gpt1.pipeline.forecast import last_seconds
 from gpt1.pipeline.graph import CLAIMS
 from gpt1.pipeline.job import EXITED, log_of, signal_of, why_it_failed
@@ -106,7 +107,9 @@ def progress(name: str, stage: Running) -> Running:
 def last_of_curve(name: str, since: float) -> int | None:
     """The last update in the curve that a stage's training has written since then."""
     verb, _, item = name.partition("@")
-    own = [LOGS / verb / f"{item}.jsonl", *(LOGS / verb / item).rglob("*.jsonl")]
+    place = LOGS / verb / place_of(item)
+    only = LOGS / verb / f"{place_of(item).split('/')[0]}.jsonl"  # of the one pre-training
+    own = [only, place.with_name(f"{place.name}.jsonl"), *place.rglob("*.jsonl")]
     curves = [
         path
         for path in own
@@ -130,7 +133,9 @@ def checkpoint(name: str) -> str:
     own = [
         folder
         for folder in CHECKPOINTS.glob(f"{verb}-{item}-*")
-        if re.fullmatch(r"(-layers-\d+)?-[0-9a-f]{16}", folder.name.removeprefix(f"{verb}-{item}"))
+        if re.fullmatch(
+            r"(-layers-\d+)?(-seed-\d+)?-[0-9a-f]{16}", folder.name.removeprefix(f"{verb}-{item}")
+        )
     ]
     updates = [
         int(path.name.removeprefix("update-")) for folder in own for path in folder.glob("update-*")

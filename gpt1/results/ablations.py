@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpt1.base.errors import UserError
-from gpt1.params.recipes import transferred_layers
+from gpt1.params.recipes import is_ablated, transferred_layers
 from gpt1.params.schema import Params
 from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers, transfer_answers
 from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, PaperRow
@@ -216,7 +216,7 @@ def systems_of(params: Params, task: str) -> dict[str, Answers]:
     """
     if task not in params.tasks:
         return {}
-    rows = [variant for variant in params.variants if f"{variant}-{task}" in params.ablate]
+    rows = [variant for variant in params.variants if is_ablated(params, variant, task)]
     return {FULL: read_answers(params, task)} | {
         variant: ablation_answers(params, variant, task) for variant in rows
     }

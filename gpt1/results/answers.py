@@ -35,6 +35,7 @@ class Answers:
     stage: str  # as dvc names it: finetune@rte
     system: str  # FULL, a variant of params.yaml, layers-<n> transferred, or a baseline
     pretraining_seeds: Mapping[int, int | None]  # by fine-tuning seed; None: not our pre-training
+    by_seed: bool = False  # whether dvc has a stage for each seed
 
     def _examples(self, split: str) -> int:
         if split not in self.description["splits"]:
@@ -105,7 +106,8 @@ class Answers:
         """
         path = self.finetuned / f"seed-{seed}" / "logits.npz"
         verb = "fit" if self.stage == BASELINES else "fine-tune"
-        again = f"{verb} it again with dvc repro -f {self.stage}"
+        stage = f"{self.stage}-seed-{seed}" if self.by_seed else self.stage
+        again = f"{verb} it again with dvc repro -f {stage}"
         logits = _arrays(path, (f"{split}/{weights}",), again)[f"{split}/{weights}"]
         shape = (self._examples(split), self.description["outputs"])
         if logits.shape != shape:
@@ -155,7 +157,8 @@ def transfer_answers(params: Params, task: str, layers: int) -> Answers:
         return replace(read_answers(params, task), seeds=transfer_recipe(params, task).seeds)
     name, recipe = f"layers-{layers}", transfer_recipe(params, task)
     folder = stage_folder("transfer", task, name)
-    return _answers(params, task, folder, recipe, f"transfer@{task}", name)
+    stage = f"transfer@{task}" + (f"-{name}" if params.granularity == "seed" else "")
+    return _answers(params, task, folder, recipe, stage, name)
 
 
 def baseline_answers(params: Params, task: str, system: str) -> Answers:
@@ -170,6 +173,7 @@ def baseline_answers(params: Params, task: str, system: str) -> Answers:
         stage=BASELINES,
         system=system,
         pretraining_seeds={0: None},
+        by_seed=False,
     )
 
 
@@ -190,7 +194,7 @@ def _answers(
     except FileNotFoundError:
         raise UserError(
             f"{path} is not there: {task} stands in params.yaml but was not encoded; run dvc repro"
-            f" {stage}"
+            f" encode@{task}"
         ) from None
     except (OSError, ValueError, TypeError, AttributeError):
         whole = False
@@ -201,7 +205,10 @@ def _answers(
         )
     ours = params.pretrain.source == "train" and recipe.transfer != "none"
     starts = {seed: pretraining_seed(params, seed) if ours else None for seed in recipe.seeds}
-    return Answers(task, description, encoded, finetuned, recipe.seeds, stage, system, starts)
+    by_seed = params.granularity == "seed"
+    return Answers(
+        task, description, encoded, finetuned, recipe.seeds, stage, system, starts, by_seed
+    )
 
 
 def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from gpt1.params.recipes import is_ablated
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
     AblationScores,
@@ -133,11 +134,11 @@ def _missing(params: Params, rule: Table5Rule, titles: Sequence[str]) -> str:
     if absent := [one for one in variants if one not in params.variants]:
         return f"variants has no row {' or '.join(absent)} in params.yaml"
     absent = [name for name in names if name not in params.tasks]
-    rows = any(f"{one}-{name}" in params.ablate for one in variants for name in names)
+    rows = any(is_ablated(params, one, name) for one in variants for name in names)
     if absent and (len(absent) == len(names) or rows):
         return f"{', '.join(absent)} not among the tasks of params.yaml"
     few = " or ".join(variants)
-    return f"ablate has too few rows of {few} in params.yaml (of {', '.join(names)})"
+    return f"stages.ablate has too few rows of {few} in params.yaml (of {', '.join(names)})"
 
 
 def _tasks(titles: Sequence[str]) -> list[str]:

@@ -1,48 +1,52 @@
 """Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages
-pretrain NETWORK`.
+pretrain ROW`.
 """
 
 import shutil
 
+from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, stage_folder, write_json
 from gpt1.corpus.shards import Shards
-from gpt1.model.networks import check_name, describe
-from gpt1.params.schema import read_params
+from gpt1.model.networks import describe
+from gpt1.params.schema import PARAMS, read_params
 from gpt1.results.rules import RULES_RECORD, rules_hash
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
-from gpt1.train.finished import finished_seed
-from gpt1.train.pretraining import pretrain, run_name
+from gpt1.train.finished import finished_seed, put_seeds
+from gpt1.train.pretraining import pretrain
 from gpt1.train.pretraining_data import (
     keep_seed,
     make_run,
     number_of_updates,
     run_folder,
     take_over,
-    write_outputs,
 )
 
 
 def main(name: str) -> None:
-    """Read parameters and shards, train every seed that no earlier run has left finished (in
-    several processes where the machine says so), write the outputs as a whole.
+    """Read parameters and shards, train every seed of the row that no earlier run has left finished
+    (in several processes where the machine says so), write the outputs as a whole.
     """
     # read
     params, machine = read_params(), launch.read_machine(over_hosts=True)
-    check_name(name)
-    shards, out = Shards.open(stage_folder("shard")), stage_folder("pretrain", name)
+    if name not in params.stages.pretrain:
+        raise UserError(
+            f"expected one of the rows stages.pretrain of {PARAMS}:"
+            f" {', '.join(params.stages.pretrain)}; found {name}"
+        )
+    stage = params.stages.pretrain[name]
+    network, root = stage.network, stage_folder("pretrain", stage.network)
+    shards, out = Shards.open(stage_folder("shard")), stage_folder("pretrain", stage.folder)
     vocabulary = shards.index["vocabulary_size"], shards.index["vocabulary_fingerprint"]
-    description = describe(name, params, *vocabulary)
+    description = describe(network, params, *vocabulary)
     if params.pretrain.source == "official":
         launch.prepare(machine)
         weights = stage_folder("acquire", "weights", "official", "weights.safetensors")
-        take_over(out, weights, params, shards, description, machine)
+        place, [seed] = root / f"seed-{stage.seeds[0]}", stage.seeds
+        take_over(place, weights, seed, params, shards, description, machine)
         return
     updates, code = number_of_updates(params, shards), checkpoint.code_hashes("pretrain")
-    folders = {
-        seed: run_folder(params.pretrain, shards, description, seed)
-        for seed in params.pretrain.seeds
-    }
+    folders = {seed: run_folder(params.pretrain, shards, description, seed) for seed in stage.seeds}
     kept = {seed: folder / f"seed-{seed}" for seed, folder in folders.items()}
 
     # the rules of the verdicts, fixed before there is any result; they change no weight
@@ -56,7 +60,7 @@ def main(name: str) -> None:
     launch.prepare(machine)
     for seed in todo:
         run = make_run(params, shards, description, seed, updates, machine, code)
-        called, digest = run_name(params.pretrain, name, seed), run.folder.name.rpartition("-")[2]
+        called, digest = f"{network}/seed-{seed}", run.folder.name.rpartition("-")[2]
         with tracked("pretrain", called, params, digest) as report:
             trained = pretrain(run, report)
         if machine.rank == 0:
@@ -66,6 +70,6 @@ def main(name: str) -> None:
 
     # write
     if machine.rank == 0:
-        write_outputs(out, kept.values())
+        put_seeds({place: root / place.name for place in kept.values()}, out)
         for folder in folders.values():
             shutil.rmtree(folder)

@@ -12,9 +12,8 @@ import torch
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
 from gpt1.inference.zero_shot import answer_sets, in_words, one_vocabulary, read_set
-from gpt1.model.networks import check_name, describe, make_network
-from gpt1.params.recipes import pretraining_of
-from gpt1.params.schema import NetworkName, Params, read_params
+from gpt1.model.networks import describe, make_network
+from gpt1.params.schema import PARAMS, NetworkName, Params, read_params
 from gpt1.train import launch
 from gpt1.train.schedules import snapshot_updates
 
@@ -23,7 +22,7 @@ def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path
     """{update: file} of a pre-training's snapshots in order. Raises UserError naming the first that
     is missing.
     """
-    folder = pretraining_of(params, name, seed)
+    folder = stage_folder("pretrain", name, f"seed-{seed}")
     if not (folder / "summary.json").is_file():
         raise UserError(f"{folder / 'summary.json'} is not there; run dvc repro pretrain@{name}")
     last = read_json(folder / "summary.json")["updates"]
@@ -39,33 +38,40 @@ def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path
     return paths
 
 
-def main(name: NetworkName) -> None:
-    """Read sets and snapshots, let every snapshot of every pre-training answer every set, write
-    answers and scores.
+def main(name: str) -> None:
+    """Read sets and snapshots, let every snapshot of the row's pre-trainings answer every set,
+    write answers and scores.
     """
     params, machine = read_params(), launch.read_machine()
-    check_name(name)
+    if name not in params.stages.pretrain:
+        raise UserError(
+            f"expected one of the rows stages.pretrain of {PARAMS}:"
+            f" {', '.join(params.stages.pretrain)}; found {name}"
+        )
+    stage = params.stages.pretrain[name]
     launch.prepare(machine)
     device, context = torch.device(machine.device), params.model.context
     batch_tokens = machine.micro_batch_for(context) * context
     sets = {one: read_set(stage_folder("prompt", one), batch_tokens) for one in params.zero_shot}
+    nothing: dict[str, Any] = {"network": stage.network, "snapshots": [], "sets": {}}
     found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {
-        seed: ({"network": name, "snapshots": [], "sets": {}}, {}) for seed in params.pretrain.seeds
+        seed: (nothing, {}) for seed in stage.seeds
     }
     if sets:
-        wanted = describe(name, params, *one_vocabulary(sets))
-        network = make_network(name, params, wanted.vocabulary_size, torch.Generator()).to(device)
+        wanted = describe(stage.network, params, *one_vocabulary(sets))
+        rows = wanted.vocabulary_size
+        network = make_network(stage.network, params, rows, torch.Generator()).to(device)
         tokens = params.pretrain.batch_size * context
-        for seed in params.pretrain.seeds:
-            files = snapshots_of(name, seed, params)
+        for seed in stage.seeds:
+            files = snapshots_of(stage.network, seed, params)
             found[seed] = answer_sets(sets, files, network, wanted, tokens)
-    with writing_folder(stage_folder("zero_shot", name)) as whole:
+    out, root = stage_folder("zero_shot", stage.folder), stage_folder("zero_shot", stage.network)
+    with writing_folder(out) as whole:
         for seed, (about, arrays) in found.items():
-            folder = whole / f"seed-{seed}"
-            folder.mkdir()
+            folder = whole / (root / f"seed-{seed}").relative_to(out)
+            folder.mkdir(exist_ok=True)
             np.savez(folder / "answers.npz", allow_pickle=False, **arrays)
             write_json(folder / "scores.json", about)
     for seed, (about, _) in found.items():
-        several = f"pre-training seed {seed}: " if len(found) > 1 else ""
         for line in in_words(about):
-            print(f"{several}{line}", file=sys.stderr)
+            print(f"pre-training seed {seed}: {line}", file=sys.stderr)

@@ -109,9 +109,7 @@ class Connection:
             above = self._find_or_create(
                 run_name(stage, task),
                 self.group(stage, task),
-                {PARENT: self.parent_id}
-                | _source(rerun(stage, task))
-                | marks_of(self.params, stage, task),
+                {PARENT: self.parent_id} | _source(rerun(stage, task)) | marks_of(stage, task),
                 began,
                 {},
             )
@@ -121,7 +119,7 @@ class Connection:
             run_name(stage, name),
             identity
             | {PARENT: above}
-            | marks_of(self.params, stage, name)
+            | marks_of(stage, name)
             | known
             | _source(rerun(stage, name)),
             began,

@@ -10,6 +10,7 @@ from mlflow.entities import Dataset, DatasetInput, InputTag
 
 from gpt1.base.files import fingerprint, read_json, stage_folder
 from gpt1.params.schema import Params
+from gpt1.tracking.names import variant_and_task
 
 CONTEXTS = {"train": "training", "dev": "validation", "heldout": "validation"}
 BOOKS = stage_folder("acquire", "corpus", "books", "manifest.json")
@@ -24,7 +25,7 @@ def data_sets(params: Params, stage: str, name: str) -> list[DatasetInput]:
         if stage == "pretrain":
             return _books()
         if stage in ("finetune", "ablate", "transfer"):
-            return _task(params, params.ablate[task].task if stage == "ablate" else task)
+            return _task(params, variant_and_task(task)[1] if stage == "ablate" else task)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     return []

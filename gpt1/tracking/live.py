@@ -14,6 +14,7 @@ from typing import Any
 from gpt1.params.schema import Params
 from gpt1.tracking.address import switched_off, tracking_uri, warn, without_password
 from gpt1.tracking.log import RunLog, log_path
+from gpt1.tracking.names import pretraining_name
 
 LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `sync`
 CLOSE_SECONDS = 10.0
@@ -26,6 +27,8 @@ def tracked(
     """Begin, or go on with, the log of a run; gives the function that reports points, and notes how
     the block ended. `fingerprint` stands for the run's parameters and inputs; only rank 0 writes.
     """
+    if stage == "pretrain":
+        name = pretraining_name(params, name)
     tracker = Tracker(stage, name, params, fingerprint, os.environ.get("RANK", "0") != "0")
     try:
         yield tracker.log

@@ -42,13 +42,27 @@ def group_of(stage: str, name: str) -> str | None:
     return task if seed and stage in GROUPED else None
 
 
-def marks_of(params: Params, stage: str, name: str) -> dict[str, str]:
+def pretraining_name(params: Params, name: str) -> str:
+    """How the run of a pre-training `<network>/seed-<n>` is called: as its network where there is
+    one seed.
+    """
+    return name.split("/")[0] if len(params.pretrain.seeds) == 1 else name
+
+
+def variant_and_task(name: str) -> tuple[str, str]:
+    """What an ablation's name, `lstm-mnli`, is of."""
+    variant, _, task = name.rpartition("-")
+    return variant, task
+
+
+def marks_of(stage: str, name: str) -> dict[str, str]:
     """What a run is of, as words to search and to group by: stage, task, variant, network, layers,
     seed.
     """
     what, *parts = name.split("/")
     if stage == "ablate":
-        words = {"task": params.ablate[what].task, "variant": params.ablate[what].variant}
+        variant, task = variant_and_task(what)
+        words = {"task": task, "variant": variant}
     else:
         words = {SUBJECTS[stage]: what}
     return {"stage": stage} | words | dict(part.split("-", 1) for part in parts)

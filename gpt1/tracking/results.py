@@ -4,6 +4,7 @@ Reads only.
 
 import json
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from gpt1.tracking.log import (
     read_objects,
     tags,
 )
+from gpt1.tracking.names import pretraining_name, variant_and_task
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
     """The parameters of one run by dotted names; a task's own row is laid over the section
     `finetune`.
     """
-    tables = {"tasks", "sources", "variants", "ablate", "transfer", "zero_shot"}
+    tables = {"tasks", "sources", "variants", "stages", "transfer", "zero_shot"}
     values = params.model_dump(mode="json", exclude=tables)
     task, *parts = name.split("/")
     if stage not in ("finetune", "ablate", "transfer"):
@@ -95,7 +97,7 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
         return dotted(values | own)
     variant = None
     if stage == "ablate":
-        task, variant = params.ablate[task].task, params.ablate[task].variant
+        variant, task = variant_and_task(task)
     if stage == "transfer":
         recipe = transfer_recipe(params, task).model_dump(mode="json")
         recipe["transfer"] = int(parts[0].removeprefix("layers-"))
@@ -119,7 +121,8 @@ def finished_results(params: Params) -> Iterator[FinishedRun]:
     Broken files raise OSError or ValueError.
     """
     for summary in sorted(stage_folder("pretrain").glob("*/seed-*/summary.json")):
-        name = _of_pretraining(params, summary.parent)
+        called = summary.parent.relative_to(stage_folder("pretrain")).as_posix()
+        name = pretraining_name(params, called)
         numbers = read_json(summary)
         heldout = {key: value for key, value in numbers.items() if key.startswith("heldout_")}
         yield _trained(
@@ -136,7 +139,8 @@ def finished_results(params: Params) -> Iterator[FinishedRun]:
                 yield _trained(stage, f"{name}/{place}", folder / place, numbers, {})
     for scores in sorted(stage_folder("zero_shot").glob("*/seed-*/scores.json")):
         if read_json(scores)["sets"]:
-            yield _zero_shot(scores, _of_pretraining(params, scores.parent))
+            curve = scores.parent.relative_to(stage_folder("zero_shot")).as_posix()
+            yield _zero_shot(scores, pretraining_name(params, curve))
     for metrics in sorted(stage_folder("report").glob("*/metrics.json")):
         yield _table(params, metrics)
 
@@ -146,7 +150,7 @@ def finished_groups(params: Params) -> Iterator[Group]:
     best of their scores on dev.
     """
     for stage, name, folder, parts in _finetuned(params):
-        time = (folder / "summary.json").stat().st_mtime
+        time = max(path.stat().st_mtime for path in folder.rglob("seed-*/summary.json"))
         points = []
         for part, seeds in parts.items():
             scores = [float(numbers["best_dev_score"]) for numbers in seeds.values()]
@@ -171,12 +175,21 @@ def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[
         ("finetune", task, stage_folder("finetune", row.group, task))
         for task, row in params.tasks.items()
     ]
-    folders += [("ablate", name, stage_folder("ablate", name)) for name in params.ablate]
+    ablated = dict.fromkeys(f"{row.variant}-{row.task}" for row in params.stages.ablate.values())
+    folders += [("ablate", name, stage_folder("ablate", name)) for name in ablated]
     folders += [("transfer", name, stage_folder("transfer", name)) for name in params.transfer]
     for stage, name, folder in folders:
-        if (folder / "summary.json").is_file():
-            summary = read_json(folder / "summary.json")
-            yield stage, name, folder, summary.get("parts", {"": summary.get("seeds")})
+        parts: dict[str, dict[str, Any]] = {}
+        for path in sorted(folder.rglob("seed-*/summary.json"), key=_numbers_in):
+            part = path.parents[1].relative_to(folder).as_posix().strip(".")
+            parts.setdefault(part, {})[path.parent.name.removeprefix("seed-")] = read_json(path)
+        if parts:
+            yield stage, name, folder, parts
+
+
+def _numbers_in(path: Path) -> list[int]:
+    """The numbers of layers and seeds in a path, to sort by."""
+    return [int(number) for number in re.findall(r"(?:layers|seed)-(\d+)", path.as_posix())]
 
 
 def _trained(
@@ -218,14 +231,6 @@ def _trained(
         tags=(tags(path) if logged else {}) | rules,
         began=began,
     )
-
-
-def _of_pretraining(params: Params, folder: Path) -> str:
-    """How a run is called that lies in <network>/seed-<n>: as its network where there is one
-    pre-training seed.
-    """
-    network = folder.parent.name
-    return network if len(params.pretrain.seeds) == 1 else f"{network}/{folder.name}"
 
 
 def _zero_shot(path: Path, name: str) -> FinishedRun:

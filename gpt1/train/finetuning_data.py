@@ -4,7 +4,7 @@ when it has finished: a killed stage repeats only the one it was in.
 
 import math
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -34,7 +34,7 @@ from gpt1.model.weights import (
     save_weights,
     transfer_weights,
 )
-from gpt1.params.schema import Finetune, NetworkName, Params
+from gpt1.params.schema import Finetune, FinetuneStage, NetworkName, Params
 from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
@@ -115,9 +115,9 @@ def keep_seed(
     description: Description,
     with_weights: bool,
     code: dict[str, str],
-) -> dict[str, Any]:
-    """Keep a finished seed until the stage ends: its outputs, and state.json to know them whole by.
-    Returns its summary.
+) -> None:
+    """Keep a finished seed until the stage ends: its outputs, and state.json to know them whole
+    by.
     """
     with writing_folder(folder) as out:
         if with_weights:
@@ -132,34 +132,44 @@ def keep_seed(
             "updates": outcome.updates,
             "skipped_updates": outcome.skipped_updates,
         }
+        write_json(out / "summary.json", summary)
         note_finished(out, summary, code)
-    return summary
 
 
 class FinetuningJob(NamedTuple):
-    """What a stage is to do: fine-tune a pre-trained network on a task, by one recipe a part (the
-    part "" is the output folder itself). `starts`: the pre-trained weights of each seed.
+    """What a stage is to do: `subject`, how its runs are called before their part and seed; `row`,
+    its row of params.yaml; a recipe for each part (`layers-3`, or "" for the only one); `starts`,
+    the folder of the pre-training of each seed; `root`, the folder under data/<stage> below which
+    parts and seeds lie.
     """
 
     stage: str
     name: str
-    task: str
+    subject: str
+    row: FinetuneStage
     network: NetworkName
     recipes: dict[str, Finetune]
     starts: dict[int, Path]
-    out: Path
+    root: str
     keep_weights: bool = False
 
 
-class RecipeSeeds(NamedTuple):
-    """One part of a job: its recipe, the folder of the run of each seed, and the seeds' summaries
-    (None: to be done).
+class FinetuningSeed(NamedTuple):
+    """One seed of one part of a job: `name`, `<part>/seed-<n>`; `run`, the folder that keeps it
+    until the stage ends; whether it is there.
     """
 
     name: str
+    seed: int
     recipe: Finetune
-    folders: dict[int, Path]
-    seeds: dict[int, dict[str, Any] | None]
+    start: Path
+    run: Path
+    done: bool
+
+    @property
+    def kept(self) -> Path:
+        """Where the finished seed is kept."""
+        return self.run / f"seed-{self.seed}"
 
 
 def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
@@ -168,71 +178,63 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     """
     # read
     machine, code = launch.read_machine(), checkpoint.code_hashes("finetune")
-    encoded = stage_folder("encode", params.tasks[job.task].group, job.task)
-    about, task = read_task(encoded, params)
-    inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
+    task_name = job.row.task
+    about, task = read_task(stage_folder("encode", job.row.group, task_name), params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
     wanted = describe(job.network, params, *vocabulary)
-    hashes = {path: list(map(sha256_file, inputs)) for path in job.starts.values()}
-    if any(recipe.transfer != "none" for recipe in job.recipes.values()):
-        for path, of_inputs in hashes.items():
-            check_description(read_weights(path)[0], wanted, path)
-            of_inputs.append(sha256_file(path))
-    parts = []
-    for name, recipe in job.recipes.items():
-        what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"})]
-        whole_name = f"{job.name}-{name}" if name else job.name
-        folders = {
-            seed: checkpoint.state_folder(
-                job.stage, whole_name, [*what_matters, hashes[job.starts[seed]]]
-            )
-            for seed in recipe.seeds
-        }
-        seeds = {
-            seed: finished_seed(folder / f"seed-{seed}", code, machine.accept_checkpoint)
-            for seed, folder in folders.items()
-        }
-        parts.append(RecipeSeeds(name, recipe, folders, seeds))
+    seeds = seeds_of(job, task, wanted, code, machine.accept_checkpoint)
 
     # train the seeds that are not finished
-    todo = [(part, seed) for part in parts for seed, done in part.seeds.items() if done is None]
+    todo = [one for one in seeds if not one.done]
     if todo and launch.spread(machine, "gpt1.stages", job.stage, job.name):
         return
     launch.prepare(machine)
     speeds = {}
-    for part, seed in todo:
-        name = "/".join(filter(None, (job.name, part.name, f"seed-{seed}")))
-        folder = part.folders[seed] / f"seed-{seed}"
-        classifier = make_classifier(params, part.recipe, about, wanted, job.starts[seed], seed)
-        curve, what = folder.with_suffix(".jsonl"), f"{job.stage} {name}"
-        run = FinetuningRun(classifier, part.recipe, task, seed, machine, curve, what)
-        with tracked(job.stage, name, params, part.folders[seed].name.rpartition("-")[2]) as report:
+    for one in todo:
+        name = f"{job.subject}/{one.name}"
+        classifier = make_classifier(params, one.recipe, about, wanted, one.start, one.seed)
+        curve, what = one.kept.with_suffix(".jsonl"), f"{job.stage} {name}"
+        run = FinetuningRun(classifier, one.recipe, task, one.seed, machine, curve, what)
+        with tracked(job.stage, name, params, one.run.name.rpartition("-")[2]) as report:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
-            kind = replace(wanted, kind=f"{job.network} for {job.task}")
-            part.seeds[seed] = keep_seed(folder, outcome, classifier, kind, job.keep_weights, code)
+            kind = replace(wanted, kind=f"{job.network} for {task_name}")
+            keep_seed(one.kept, outcome, classifier, kind, job.keep_weights, code)
 
     # write
     if machine.rank == 0:
-        write_outputs(job.out, job.task, parts)
+        put_seeds(
+            {one.kept: stage_folder(job.stage, job.root) / one.name for one in seeds},
+            stage_folder(job.stage, job.row.folder),
+        )
         log = LOGS / job.stage / f"{job.name}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
-        for folder in {folder for part in parts for folder in part.folders.values()}:
-            shutil.rmtree(folder)
+        for one in seeds:
+            shutil.rmtree(one.run)
 
 
-def write_outputs(out: Path, task: str, parts: Iterable[RecipeSeeds]) -> None:
-    """Put every seed's files and the summary under a stage's output folder as a whole. Raises
-    UserError where a seed is missing.
+def seeds_of(
+    job: FinetuningJob, task: EncodedTask, wanted: Description, code: dict[str, str], accept: bool
+) -> list[FinetuningSeed]:
+    """Every seed of every part, with the folder of its run, which stands for all that matters to
+    it. Raises UserError where weights do not fit, or other code made what is kept.
     """
-    with writing_folder(out) as new:
-        for part in parts:
-            kept = (folder / f"seed-{seed}" for seed, folder in part.folders.items())
-            put_seeds(kept, new / part.name)
-        summaries = {
-            part.name: {str(seed): summary for seed, summary in part.seeds.items()}
-            for part in parts
-        }
-        seeds = {"seeds": summaries[""]} if "" in summaries else {"parts": summaries}
-        write_json(new / "summary.json", {"task": task, **seeds})
+    encoded = stage_folder("encode", job.row.group, job.row.task)
+    inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
+    hashes, of_weights = list(map(sha256_file, inputs)), dict[Path, str]()
+    seeds = []
+    for part, recipe in job.recipes.items():
+        for seed in recipe.seeds:
+            start = job.starts[seed] / WEIGHTS
+            if recipe.transfer != "none" and start not in of_weights:
+                check_description(read_weights(start)[0], wanted, start)
+                of_weights[start] = sha256_file(start)
+            read = [*hashes, of_weights[start]] if recipe.transfer != "none" else hashes
+            name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
+            what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"}), read]
+            run = checkpoint.state_folder(job.stage, name, what_matters)
+            done = finished_seed(run / f"seed-{seed}", code, accept) is not None
+            place = f"{part}/seed-{seed}".lstrip("/")
+            seeds.append(FinetuningSeed(place, seed, recipe, start, run, done))
+    return seeds

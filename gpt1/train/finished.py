@@ -3,12 +3,12 @@ repeats only the seed it was in.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, sha256_file, write_json
+from gpt1.base.files import read_json, sha256_file, write_json, writing_folder
 from gpt1.train import checkpoint
 
 STATE = "state.json"
@@ -44,16 +44,20 @@ def finished_seed(folder: Path, code: Mapping[str, str], accept: bool) -> dict[s
     return summary
 
 
-def put_seeds(kept: Iterable[Path], out: Path) -> None:
-    """Put the outputs of kept seeds under `out`, each in a folder of its name. Raises UserError
-    where one is missing.
+def put_seeds(kept: Mapping[Path, Path], out: Path) -> None:
+    """Put the outputs of kept seeds in their places, which are `out` or lie below it, as a whole.
+    Raises UserError where one is missing.
     """
-    for folder in kept:
-        if not folder.is_dir():
-            raise UserError(f"{folder} went away while the stage ran; run the same command again")
-        shutil.copytree(
-            folder,
-            out / folder.name,
-            copy_function=checkpoint.link_or_copy,
-            ignore=shutil.ignore_patterns(STATE),
-        )
+    with writing_folder(out) as new:
+        for folder, place in kept.items():
+            if not folder.is_dir():
+                raise UserError(
+                    f"{folder} went away while the stage ran; run the same command again"
+                )
+            shutil.copytree(
+                folder,
+                new / place.relative_to(out),
+                copy_function=checkpoint.link_or_copy,
+                ignore=shutil.ignore_patterns(STATE),
+                dirs_exist_ok=True,
+            )

@@ -58,13 +58,6 @@ class PretrainingRun:
     code: dict[str, str] = field(default_factory=dict)
 
 
-def run_name(recipe: Pretrain, network: str, seed: int) -> str:
-    """How the run of a seed is called: as its network where there is one seed, else
-    `<network>/seed-<n>`.
-    """
-    return network if len(recipe.seeds) == 1 else f"{network}/seed-{seed}"
-
-
 class Pretrained(NamedTuple):
     """The last held-out perplexities, how many updates took no step, and how fast it went (for a
     log, not for an output).
@@ -110,7 +103,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
     done = state.position if state else Position(0, 0, 0)  # the last update that took its step
-    what = f"pretrain {run_name(recipe, run.description.kind, run.seed)}"
+    what = f"pretrain {run.description.kind}/seed-{run.seed}"
     first, heldout = done.update, dict[str, float]()
     tokens = recipe.batch_size * network.context  # of an update
     trainer = Trainer(

@@ -4,7 +4,7 @@ the same outputs from imported weights, without an update.
 
 import math
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.engine import PlainEngine
-from gpt1.train.finished import note_finished, put_seeds
+from gpt1.train.finished import note_finished
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop, seed_for
 from gpt1.train.objectives import Pretraining
@@ -78,7 +78,7 @@ def run_folder(recipe: Pretrain, shards: Shards, description: Description, seed:
         recipe.model_dump(exclude={"checkpoint_minutes", "seeds"}) | {"seed": seed},
         sha256_file(shards.folder / "index.json"),
     ]
-    return checkpoint.state_folder("pretrain", description.kind, what_matters)
+    return checkpoint.state_folder("pretrain", f"{description.kind}-seed-{seed}", what_matters)
 
 
 def make_run(
@@ -149,27 +149,23 @@ def keep_seed(
         shutil.rmtree(path)
 
 
-def write_outputs(out: Path, kept: Iterable[Path]) -> None:
-    """Put every kept seed under a stage's output folder, as a whole. Raises UserError where one is
-    missing.
-    """
-    with writing_folder(out) as new:
-        put_seeds(kept, new)
-
-
 def take_over(
-    out: Path, weights: Path, params: Params, shards: Shards, wanted: Description, machine: Machine
+    out: Path,
+    weights: Path,
+    seed: int,
+    params: Params,
+    shards: Shards,
+    wanted: Description,
+    machine: Machine,
 ) -> None:
-    """Write the outputs of the one seed from imported weights: no update, an empty curve, no
+    """Write the outputs of a seed from imported weights: no update, an empty curve, no
     snapshots. For the LSTM, of which there are none, no weights.
 
     Raises UserError where the weights have other sizes, or another vocabulary, than wanted, or make
     no finite loss of the held-out books.
     """
     recipe, network, heldout = params.pretrain, None, dict[str, float]()
-    [seed] = recipe.seeds
-    with writing_folder(out) as whole:
-        new = whole / f"seed-{seed}"
+    with writing_folder(out) as new:
         (new / "snapshots").mkdir(parents=True)
         (new / "curve.jsonl").touch()
         if wanted.kind == "transformer":

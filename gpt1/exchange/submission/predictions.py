@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json
 from gpt1.exchange.submission.board import DECIMALS, HIGHEST, LOWEST, BoardFile
-from gpt1.inference.finished import read_finished
+from gpt1.inference.finished import finetuned_folders, read_finished
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.layouts import Format, Split, Tsv
 from gpt1.tasks.metrics import predictions
@@ -41,15 +41,15 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
 
     Raises UserError where what the run left is broken, or the order of the rows cannot be known.
     """
-    summaries = sorted(data.glob(f"finetune/*/{file.task}/summary.json"))
-    if not summaries:
+    folders = [path for path in finetuned_folders(data) if path.name == file.task]
+    if not folders:
         return f"{file.task} is not fine-tuned"
-    if len(summaries) > 1:
+    if len(folders) > 1:
         raise UserError(
-            f"expected one folder {data}/finetune/GROUP/{file.task}, found {len(summaries)}"
-            f" ({summaries[0].parent}, {summaries[1].parent}); delete those of earlier groups"
+            f"expected one folder {data}/finetune/GROUP/{file.task}, found {len(folders)}"
+            f" ({folders[0]}, {folders[1]}); delete those of earlier groups"
         )
-    done = read_finished(summaries[0].parent)
+    done = read_finished(folders[0])
     best, again = done.best(), f"run gpt1 run finetune@{file.task}"
     path = data / "encode" / done.folder.parent.name / file.task / "task.json"
     labels = list(TASKS[file.task].labels)

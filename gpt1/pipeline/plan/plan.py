@@ -156,7 +156,11 @@ def estimate_costs(
         room,
         max(estimate.process_bytes(work, params, "cuda", None, 1) for work in works.values()),
         speed.compiler() is None
-        and pays_to_compile(works["pretrain@transformer"], params, machine),
+        and any(
+            pays_to_compile(work, params, machine)
+            for work in works.values()
+            if work.kind == "pretrain" and work.name == "transformer"
+        ),
     )
 
 

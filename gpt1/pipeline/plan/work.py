@@ -6,8 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from gpt1.params.recipes import finetune_recipe, transfer_recipe, transferred_layers
+from gpt1.params.recipes import stage_recipe
 from gpt1.params.schema import Finetune, NetworkName, Params
+from gpt1.params.sections import FinetuneStage, PretrainStage, TransferStage
 from gpt1.pipeline.plan import facts, formulas
 from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.schedule import Stage
@@ -65,22 +66,19 @@ class StageWork:
 def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> StageWork:
     """The work of a stage of dvc.yaml; `fresh` are the stages whose outputs are up to date."""
     verb, _, item = stage.name.partition("@")
-    if verb in ("pretrain", "zero_shot") and params.pretrain.source == "official":
-        return StageWork(stage.name, "text")  # imported weights: some windows of the held-out books
-    if verb == "pretrain":
-        return pretraining(stage.name, params, fresh)
-    if verb == "zero_shot":
-        return scoring(stage.name, params, fresh)
-    if verb in ("finetune", "ablate"):
-        row = params.ablate[item] if verb == "ablate" else None
-        task, variant = (row.task, row.variant) if row else (item, None)
-        recipe = finetune_recipe(params, task, variant)
-        name = params.variants[variant].network if variant else "transformer"
-        return finetuning(stage.name, task, recipe, len(recipe.seeds), params, fresh, name)
+    if verb in ("pretrain", "zero_shot"):
+        if params.pretrain.source == "official":  # imported weights: some windows of held-out books
+            return StageWork(stage.name, "text")
+        work = pretraining if verb == "pretrain" else scoring
+        return work(stage.name, params.stages.pretrain[item], params, fresh)
+    if verb == "finetune":
+        return finetuning(stage.name, params.stages.finetune[item], params, fresh)
+    if verb == "ablate":
+        variant = params.stages.ablate[item]
+        network = params.variants[variant.variant].network
+        return finetuning(stage.name, variant, params, fresh, network)
     if verb == "transfer":
-        recipe, layers = transfer_recipe(params, item), transferred_layers(params, item)
-        networks = len(recipe.seeds) * sum(count < params.model.layers for count in layers)
-        return finetuning(stage.name, item, recipe, networks, params, fresh)
+        return finetuning(stage.name, params.stages.transfer[item], params, fresh)
     return reading(stage.name, params, fresh)
 
 
@@ -89,9 +87,13 @@ def network_of(name: NetworkName, params: Params, rows: int) -> Network:
     return Network(params.model, params.lstm.units if name == "lstm" else 0, rows)
 
 
-def pretraining(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
-    """A network's pre-training, every seed, with held-out evaluations, snapshots, checkpoints."""
-    name: NetworkName = "lstm" if stage.endswith("@lstm") else "transformer"
+def pretraining(
+    stage: str, row: PretrainStage, params: Params, fresh: Collection[str]
+) -> StageWork:
+    """A network's pre-training, every seed of the row, with held-out evaluations, snapshots,
+    checkpoints.
+    """
+    name = row.network
     corpus, recipe, context = (
         facts.corpus_size(params, fresh),
         params.pretrain,
@@ -100,7 +102,7 @@ def pretraining(stage: str, params: Params, fresh: Collection[str]) -> StageWork
     network = network_of(name, params, corpus.rows)
     update_tokens = recipe.batch_size * context
     updates = recipe.updates or max(1, round((recipe.epochs or 0) * corpus.tokens / update_tokens))
-    seeds, evaluations = len(recipe.seeds), -(-updates // recipe.heldout_updates)
+    seeds, evaluations = len(row.seeds), -(-updates // recipe.heldout_updates)
     forward = formulas.hidden_flops(network, context) + formulas.softmax_flops(network)
     weights = len(snapshot_updates(updates, recipe.snapshots_per_decade)) + 1
     stored = seeds * weights * formulas.WEIGHT_BYTES + KEPT_CHECKPOINTS * formulas.CHECKPOINT_BYTES
@@ -130,16 +132,16 @@ def evaluations_of(recipe: Finetune, updates_in_epoch: int) -> int:
 
 def finetuning(
     stage: str,
-    task: str,
-    recipe: Finetune,
-    networks: int,
+    row: FinetuneStage,
     params: Params,
     fresh: Collection[str],
     name: NetworkName = "transformer",
 ) -> StageWork:
-    """Fine-tunings of one task by one recipe, `networks` of them: seeds, times numbers of layers.
-    The tasks' own keep their weights.
+    """Fine-tunings of one task by one recipe: seeds, times numbers of layers. The tasks' own keep
+    their weights.
     """
+    recipe, task = stage_recipe(params, row), row.task
+    networks = len(row.seeds) * (len(row.layers) if isinstance(row, TransferStage) else 1)
     seen, sequences = facts.task_size(task, params, fresh), TASKS[task].sequences
     network = network_of(name, params, facts.corpus_size(params, fresh).rows + SPECIAL_SYMBOLS)
     in_epoch = seen.train // recipe.batch_size
@@ -170,9 +172,9 @@ def finetuning(
     )
 
 
-def scoring(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
-    """Every snapshot's reading of the zero-shot sets, of every pre-training."""
-    pretrained = pretraining(stage, params, fresh)
+def scoring(stage: str, row: PretrainStage, params: Params, fresh: Collection[str]) -> StageWork:
+    """Every snapshot's reading of the zero-shot sets, of every pre-training of the row."""
+    pretrained = pretraining(stage, row, params, fresh)
     assert pretrained.network is not None
     seeds, per_decade = pretrained.networks, params.pretrain.snapshots_per_decade
     snapshots = seeds * len(snapshot_updates(pretrained.updates // seeds, per_decade))
