@@ -218,11 +218,16 @@ def prompt_split(
     if set_.rule in TWO_CLASSES:
         check_classes(set_.task, split, arrays["labels"])
     clusters = cluster_ids(set_.task, [example for _, example in kept])
-    return arrays, clusters, rows.counts() | {
-        "examples": len(kept),
-        "nothing_to_score": len(made) - len(kept),
-        "truncated": sum(one.truncated for one, _ in kept),
-    }
+    return (
+        arrays,
+        clusters,
+        rows.counts()
+        | {
+            "examples": len(kept),
+            "nothing_to_score": len(made) - len(kept),
+            "truncated": sum(one.truncated for one, _ in kept),
+        },
+    )
 
 
 def described(
