@@ -132,9 +132,10 @@ def write_task(
     answers: dict[int, dict[str, list[int]]],
     subset: list[int] | None = None,
     rows_read: int = 1000,
+    cluster: int = 1,
 ) -> None:
     """Labels by split (test among them only where public) and, by seed, answers by
-    "<split>/<weights>".
+    "<split>/<weights>"; so many rows on end are a cluster.
     """
     encoded, finetuned = (Path("data", verb, group(task), task) for verb in ("encode", "finetune"))
     splits: dict[str, Any] = {
@@ -161,7 +162,7 @@ def write_task(
             labels=np.array(given, np.float32 if target == "score" else np.int64),
             **more,
         )
-    clusters = {split: np.arange(len(given)) for split, given in labels.items()}
+    clusters = {split: np.arange(len(given)) // cluster for split, given in labels.items()}
     np.savez(encoded / "clusters.npz", allow_pickle=False, **clusters)
     for seed, given_answers in answers.items():
         folder = finetuned / f"seed-{seed}"
@@ -250,7 +251,11 @@ def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> n
 
 
 def write_drawn(
-    tasks: tuple[str, ...], skills: dict[str, float], seeds: tuple[int, ...], rows: int
+    tasks: tuple[str, ...],
+    skills: dict[str, float],
+    seeds: tuple[int, ...],
+    rows: int,
+    cluster: int = 1,
 ) -> None:
     """Labels of tasks, and for each system (full, or a variant of params.yaml) logits drawn with
     its skill.
@@ -264,7 +269,8 @@ def write_drawn(
             else generator.integers(OUTPUTS[task], size=rows)
             for split in splits
         }
-        write_task(task, {split: given.tolist() for split, given in labels.items()}, {})
+        given_labels = {split: given.tolist() for split, given in labels.items()}
+        write_task(task, given_labels, {}, cluster=cluster)
         for place, (system, skill) in enumerate(skills.items()):
             folder = (
                 Path("data/finetune", group(task), task)

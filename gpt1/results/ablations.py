@@ -13,18 +13,18 @@ from gpt1.base.errors import UserError
 from gpt1.params.recipes import transferred_layers
 from gpt1.params.schema import Params
 from gpt1.results.answers import FULL, Answers, ablation_answers, read_answers, transfer_answers
-from gpt1.results.bootstrap import (
-    Estimate,
-    Resample,
-    ScoredRows,
-    less,
-    mean_of,
-    over_seeds,
-    resample,
-    within_range,
-)
 from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, PaperRow
-from gpt1.results.scores import Answered, Measured, answered, measured, whole_column
+from gpt1.results.scores import (
+    Measured,
+    answered,
+    clustered,
+    common_seeds,
+    measured,
+    on_seeds,
+    whole_column,
+)
+from gpt1.results.statistics.estimates import CrossedEstimate, estimate
+from gpt1.results.statistics.jackknife import JackknifeScores, less, mean_of_parts
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, Column, Task
 
@@ -35,20 +35,14 @@ AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, me
 
 @dataclass(frozen=True, eq=False)
 class SystemScore:
-    """One system in one column: its score's parts (two for MNLI), its scores by seed, and their
-    mean with its interval.
+    """One system in one column: its score's parts (two for MNLI), its scores by seed in the order
+    of `seeds`, and their mean with its variance.
     """
 
     parts: tuple[Measured, ...]
-    sample: Resample
-    estimate: Estimate
-
-    @property
-    def deviation(self) -> float | None:
-        """Sample standard deviation over the seeds; None for one seed."""
-        return (
-            statistics.stdev(self.sample.scores.values()) if len(self.sample.scores) > 1 else None
-        )
+    seeds: tuple[int, ...]
+    scores: JackknifeScores
+    estimate: CrossedEstimate
 
     @property
     def examples(self) -> int:
@@ -64,7 +58,8 @@ class AblationScores:
 
     systems: tuple[str, ...]  # FULL and the variants of params.yaml
     results: Mapping[tuple[str, str], SystemScore]  # by system and column
-    differences: Mapping[tuple[str, str], Estimate]  # FULL less the variant, by variant and column
+    # FULL less the variant, by variant and column, on the seeds that both have.
+    differences: Mapping[tuple[str, str], JackknifeScores]
     absent: Mapping[tuple[str, str], str]  # why, by system and column
 
     @property
@@ -81,23 +76,45 @@ class AblationScores:
             if rows and all((system, title) in self.results for system in rows)
         )
 
-    def average(self, system: str) -> Estimate | None:
-        """A row's mean over the averaged columns, if it has them."""
+    def average(self, system: str) -> CrossedEstimate | None:
+        """A row's mean over the averaged columns, if it has them, on the seeds that all of these
+        have; None without such.
+        """
         there = [
-            self.results[system, title].estimate
+            self.results[system, title]
             for title in self.averaged
             if (system, title) in self.results
         ]
-        return mean_of(there) if there else None
+        seeds = common_seeds(one.seeds for one in there) if there else ()
+        return (
+            estimate([on_seeds(one.scores, one.seeds, seeds) for one in there]) if seeds else None
+        )
 
-    def mean_difference(self, variant: str, titles: Sequence[str]) -> Estimate | None:
-        """The mean over those of the columns that have a difference; None where none has."""
-        there = [
-            self.differences[variant, title]
-            for title in titles
-            if (variant, title) in self.differences
-        ]
-        return mean_of(there) if there else None
+    def mean_difference(
+        self, variant: str, titles: Sequence[str], less_than: str = FULL
+    ) -> CrossedEstimate | None:
+        """The mean of `less_than` less the variant over those of the columns that have both, on the
+        seeds that all of these have; None without such. The difference on the other columns with
+        these seeds lends the variance between them.
+        """
+        pairs = {
+            title: (self.results[less_than, title], self.results[variant, title])
+            for title in TABLE5.columns
+            if (less_than, title) in self.results and (variant, title) in self.results
+        }
+        wanted = [title for title in titles if title in pairs]
+        seeds = (
+            common_seeds(one.seeds for title in wanted for one in pairs[title]) if wanted else ()
+        )
+        if not seeds:
+            return None
+        differences = {
+            title: less(*(on_seeds(one.scores, one.seeds, seeds) for one in pair))
+            for title, pair in pairs.items()
+            if all(set(seeds) <= set(one.seeds) for one in pair)
+        }
+        tasks = [differences.pop(title) for title in wanted]
+        return estimate(tasks, list(differences.values()))
 
 
 def paper_row(system: str) -> PaperRow | None:
@@ -126,14 +143,15 @@ def paper_scores(row: PaperRow, table: AblationScores) -> dict[str, float | None
     return {AVERAGE: average} | {title: TABLE5.score(row, title) for title in TABLE5.columns}
 
 
-def losses_of(table: AblationScores, variant: str) -> dict[str, Estimate | None]:
+def losses_of(table: AblationScores, variant: str) -> dict[str, CrossedEstimate | None]:
     """What the whole model has over a variant, by column."""
     mean = table.mean_difference(variant, table.averaged)
-    there = {title: table.differences.get((variant, title)) for title in TABLE5.columns}
-    return {AVERAGE: mean} | there
+    return {AVERAGE: mean} | {
+        title: table.mean_difference(variant, [title]) for title in TABLE5.columns
+    }
 
 
-def scores_of(table: AblationScores, system: str) -> dict[str, Estimate | None]:
+def scores_of(table: AblationScores, system: str) -> dict[str, CrossedEstimate | None]:
     """A system's scores by column."""
     there = {title: table.results.get((system, title)) for title in TABLE5.columns}
     scores = {title: result.estimate if result else None for title, result in there.items()}
@@ -163,7 +181,7 @@ def ablation(params: Params) -> AblationScores:
     """
     systems = (FULL, *params.variants)
     results: dict[tuple[str, str], SystemScore] = {}
-    differences: dict[tuple[str, str], Estimate] = {}
+    differences: dict[tuple[str, str], JackknifeScores] = {}
     absent: dict[tuple[str, str], str] = {}
     for title in TABLE5.columns:
         task, columns = columns_of(title)
@@ -175,14 +193,12 @@ def ablation(params: Params) -> AblationScores:
                 absent[system, title] = f"ablate has no row {system}-{task.name} in params.yaml"
         if not found:
             continue
-        column = scored(
-            task.name, columns, TABLE5.columns[title], found, params.report.chance_standard_errors
-        )
+        column = scored(columns, TABLE5.columns[title], found, params.report.chance_standard_errors)
         for system, result in column.items():
             results[system, title] = result
             if system != FULL:
                 differences[system, title] = difference(
-                    task.name, column[FULL].sample, result.sample, f"ablate@{system}-{task.name}"
+                    column[FULL], result, f"ablate@{system}-{task.name}"
                 )
     return AblationScores(systems, results, differences, absent)
 
@@ -200,7 +216,6 @@ def systems_of(params: Params, task: str) -> dict[str, Answers]:
 
 
 def scored(
-    task: str,
     columns: Sequence[Column],
     metric: str,
     systems: Mapping[str, Answers],
@@ -209,51 +224,30 @@ def scored(
     """Every system on the same rows: the mean of the columns' scores. Raises UserError where
     results are missing or broken.
     """
-    rows = {
-        system: [answered(answers, column) for column in columns]
-        for system, answers in systems.items()
-    }
-    samples = resample(
-        task,
-        [
-            _part(metric, {system: parts[place] for system, parts in rows.items()})
-            for place in range(len(columns))
-        ],
-    )
-    return {
-        system: SystemScore(
+    found = {}
+    for system, answers in systems.items():
+        parts = [answered(answers, column) for column in columns]
+        scores = mean_of_parts([clustered(part, metric) for part in parts])
+        found[system] = SystemScore(
             tuple(measured(part, metric, chance_standard_errors) for part in parts),
-            samples[system],
-            within_range(over_seeds(task, samples[system]), metric),
+            answers.seeds,
+            scores,
+            estimate([scores]),
         )
-        for system, parts in rows.items()
-    }
+    return found
 
 
-def difference(task: str, one: Resample, other: Resample, stage: str) -> Estimate:
-    """`one` less `other`, the mean over their common seeds. Raises UserError naming the stage of
-    `other` where they share none.
+def difference(one: SystemScore, other: SystemScore, stage: str) -> JackknifeScores:
+    """`one` less `other`, by their common seeds, on the same examples. Raises UserError naming the
+    stage of `other` where they share no seed.
     """
-    try:
-        return over_seeds(task, less(one, other))
-    except ValueError:
-        raise UserError(
-            f"{stage}: expected a seed of the ordinary fine-tuning"
-            f" ({', '.join(map(str, one.scores))}) among its seeds, found"
-            f" {', '.join(map(str, other.scores))}; give both a common seed in params.yaml and run"
-            " dvc repro"
-        ) from None
-
-
-def _part(metric: str, rows: Mapping[str, Answered]) -> ScoredRows:
-    return ScoredRows(
-        metric,
-        next(iter(rows.values())).labels,
-        {
-            (system, seed): answer
-            for system, part in rows.items()
-            for seed, answer in part.given.items()
-        },
+    if seeds := common_seeds((one.seeds, other.seeds)):
+        return less(*(on_seeds(each.scores, each.seeds, seeds) for each in (one, other)))
+    raise UserError(
+        f"{stage}: expected a seed of the ordinary fine-tuning"
+        f" ({', '.join(map(str, one.seeds))}) among its seeds, found"
+        f" {', '.join(map(str, other.seeds))}; give both a common seed in params.yaml and run"
+        " dvc repro"
     )
 
 
@@ -295,7 +289,7 @@ def transferred(params: Params) -> list[Transferred]:
 
 
 def by_layers(params: Params, task: str) -> dict[int, SystemScore]:
-    """A task's scores by the number of layers transferred, ascending, on the same drawn rows:
+    """A task's scores by the number of layers transferred, ascending, on the same rows:
     MNLI's matched, all of RACE.
 
     The ordinary fine-tuning is there in any case. Raises UserError where results are missing or
@@ -303,7 +297,6 @@ def by_layers(params: Params, task: str) -> dict[int, SystemScore]:
     """
     layers = sorted({*transferred_layers(params, task), params.model.layers})
     found = scored(
-        task,
         (whole_column(task),),
         TASKS[task].metric,
         {str(count): transfer_answers(params, task, count) for count in layers},

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from gpt1.base.files import stage_folder
 from gpt1.params.schema import Params
 from gpt1.results.answers import BASELINES, baseline_answers
-from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.document import LEFT_OUT, NONE, number
-from gpt1.results.formats import bracketed, score_record
+from gpt1.results.formats import bracketed, ends, estimate_record, score_record
 from gpt1.results.glue import GlueMean, glue_cells, glue_record, our_glue_mean
 from gpt1.results.notes import CHANCE, marks
 from gpt1.results.paper import GLUE
 from gpt1.results.records import Record
 from gpt1.results.scores import Cell, table_cells
+from gpt1.results.statistics.estimates import COVERAGE
 from gpt1.tasks.table import TASKS
 
 BASELINE = "baseline"  # the row of its records
@@ -67,7 +67,7 @@ def baseline_rows(
         shown = {
             cell.title: (
                 number(cell.measured.mean) + marks(cell.measured),
-                bracketed(cell.estimate),
+                bracketed(ends(cell.estimate, cell.metric, examples_alone=True)),
             )
             for cell in scores.cells
             if cell.first and cell.measured
@@ -75,8 +75,11 @@ def baseline_rows(
         if glue := scores.glue:
             title = GLUE if glue.complete else glue.part
             flag = CHANCE if glue.flagged else ""
-            shown[title] = number(glue.mean) + flag, bracketed(glue.estimate)
-        names = (TITLES[system], f"its {COVERAGE:.0%} interval")
+            shown[title] = (
+                number(glue.mean) + flag,
+                bracketed(ends(glue.estimate, "mean", examples_alone=True)),
+            )
+        names = (TITLES[system], f"its {COVERAGE:.0%} interval over examples")
         columns = (shown.get(title, (NONE, NONE)) for title in titles)
         rows += zip(names, *columns, strict=True)
     return tuple(rows)
@@ -95,11 +98,15 @@ def baseline_records(params: Params, baselines: Mapping[str, BaselineScores]) ->
         records += [
             about
             | {"column": cell.title, "task": cell.task, "metric": cell.metric}
-            | score_record([cell.measured], cell.measured.scores, cell.estimate)
+            | score_record(
+                [cell.measured],
+                cell.measured.scores,
+                estimate_record(cell.estimate, cell.metric, examples_alone=True),
+            )
             for cell in scores.cells
             if cell.measured
         ]
-        records += [about | glue_record(scores.glue)] if scores.glue else []
+        records += [about | glue_record(scores.glue, examples_alone=True)] if scores.glue else []
     return records
 
 

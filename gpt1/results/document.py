@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json
@@ -159,9 +159,10 @@ def bounds(low: float, high: float, form: str = ".1f") -> str:
     return f"{number(low, form)} to {number(high, form)}"
 
 
-def spread(mean: float, deviation: float | None) -> str:
+def spread(mean: float, deviation: SupportsFloat | None, form: str = ".1f") -> str:
     """A mean and its deviation."""
-    return number(mean) if deviation is None else f"{number(mean)} ± {number(deviation)}"
+    told = number(mean, form)
+    return told if deviation is None else f"{told} ± {number(float(deviation))}"
 
 
 def counted(count: int, word: str) -> str:

@@ -24,12 +24,11 @@ from gpt1.results.document import (
 )
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.figure2_pictures import draw_transfer, draw_zero_shot
-from gpt1.results.formats import ReportContent, estimate_record, rounded
+from gpt1.results.formats import ReportContent, estimate_record, rounded, with_interval
 from gpt1.results.notes import METRIC_WORDS, layer_notes, zero_shot_notes
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
 from gpt1.results.records import Record
 from gpt1.results.scores import scored_splits, whole_column
-from gpt1.results.tables import between
 from gpt1.results.training import first_of_several
 from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
 
@@ -94,14 +93,13 @@ def figure2_records(curves: Sequence[Transferred], found: Sequence[Behaviour]) -
             "source": OURS,
         }
         for layers, result in curve.points.items():
-            scores = result.sample.scores
+            scores: list[float] = result.scores.by_seed.tolist()
             rows += [
                 ours | {"x": layers, "value": "score", "seed": seed, "score": one, "scores": [one]}
-                for seed, one in scores.items()
+                for seed, one in zip(result.seeds, scores, strict=True)
             ]
-            mean = {"x": layers, "value": MEAN, "sd": result.deviation}
-            mean["scores"] = list(scores.values())
-            rows.append(ours | mean | estimate_record(result.estimate))
+            mean = {"x": layers, "value": MEAN, "scores": scores}
+            rows.append(ours | mean | estimate_record(result.estimate, curve.metric))
         rows += [
             about | {"x": layers, "row": "paper", "score": score, "source": PAPER}
             for layers, score in FIGURE2_LAYERS.get(curve.task, ())
@@ -140,7 +138,7 @@ def figure2_metrics(curves: Sequence[Transferred], found: Sequence[Behaviour]) -
     """
     layers = {
         curve.task: {
-            str(count): rounded(estimate_record(result.estimate) | {"seeds": None})
+            str(count): rounded(estimate_record(result.estimate, curve.metric) | {"seeds": None})
             for count, result in curve.points.items()
         }
         | rounded({"rise": _rise(curve)})
@@ -191,7 +189,7 @@ def figure2_document(
 
 def _rise(curve: Transferred) -> float:
     """Mean with most layers less mean with fewest."""
-    means = [result.estimate.value for result in curve.points.values()]
+    means = [float(result.estimate.value) for result in curve.points.values()]
     return means[-1] - means[0]
 
 
@@ -213,7 +211,7 @@ def _layer_table(curves: Sequence[Transferred]) -> Grid:
             str(count),
             *(
                 (
-                    f"{number(result.estimate.value)} {between(result.estimate)}"
+                    with_interval(result.estimate, curve.metric)
                     if (result := curve.points.get(count))
                     else NONE
                 )
@@ -275,7 +273,7 @@ def _left_plot(curves: Sequence[Transferred]) -> tuple[str, list[Record]]:
     return " ".join(["layers", *tasks]), [
         {"layers": count}
         | {
-            curve.task: curve.points[count].estimate.value
+            curve.task: float(curve.points[count].estimate.value)
             for curve in curves
             if count in curve.points
         }

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpt1.results import drawing
 from gpt1.results.ablations import Transferred
-from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.document import counted
+from gpt1.results.formats import ends as interval_ends
 from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, PAPER_LAYERS
+from gpt1.results.statistics.estimates import COVERAGE
 from gpt1.results.zero_shot import Behaviour, normalised, normalised_error
 
 if TYPE_CHECKING:
@@ -66,17 +67,21 @@ def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
     )
     drawing.bare_axes(axes)
     others = iter(OTHER_STYLES)
-    ends, compared = [], False
+    ends, compared, banded = [], False, False
     several = any(len(curve.seeds) > 1 for curve in curves)
     for curve in curves:
         colour, marker = TASK_STYLES.get(curve.task) or next(others, OTHER_STYLES[-1])
         style: Style = {"color": colour, "marker": marker}
         at, results = list(curve.points), list(curve.points.values())
-        means = [result.estimate.value for result in results]
-        lows, highs = zip(*(result.estimate.interval for result in results), strict=True)
-        axes.fill_between(at, lows, highs, color=colour, alpha=BAND, linewidth=0)
+        means = [float(result.estimate.value) for result in results]
+        bands = [
+            ends for result in results if (ends := interval_ends(result.estimate, curve.metric))
+        ]
+        if bands:  # all points have the same seeds
+            banded = True
+            axes.fill_between(at, *zip(*bands, strict=True), color=colour, alpha=BAND, linewidth=0)
         for count, result in curve.points.items():
-            scores = list(result.sample.scores.values())
+            scores = result.scores.by_seed.tolist()
             if len(scores) > 1:
                 axes.plot([count + BESIDE * layers] * len(scores), scores, **style, **SEED)
         axes.plot(at, means, **style, **MEAN)
@@ -101,7 +106,7 @@ def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
     means_key = "mean of the seeds" if several else "one seed: a dip may be its own"
     _legend(
         figure,
-        f"{COVERAGE:.0%} interval" + ("" if several else " over examples alone"),
+        f"{COVERAGE:.0%} interval" if banded else "",
         {means_key: {"marker": "o"} | MEAN}
         | ({"each seed": {"marker": "o"} | SEED} if several else {})
         | {"majority class": MAJORITY}
@@ -197,14 +202,14 @@ def _label_ends(
 
 
 def _legend(figure: "Figure", band: str, lines: dict[str, dict[str, Any]]) -> None:
-    """What each kind of line means, and the band."""
+    """What each kind of line means, and the band where there is one."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     keys = [Line2D([], [], color="black", label=label, **style) for label, style in lines.items()]
-    patch = Patch(label=band, color="black", alpha=BAND, linewidth=0)
+    patches = [Patch(label=band, color="black", alpha=BAND, linewidth=0)] if band else []
     figure.legend(
-        handles=[*keys, patch],
+        handles=[*keys, *patches],
         loc="outside lower center",
         ncols=2,
         frameon=False,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpt1.base.files import write_json
 from gpt1.results.answers import Answers
-from gpt1.results.bootstrap import Estimate
 from gpt1.results.document import (
     NONE,
     Block,
@@ -22,11 +21,13 @@ from gpt1.results.document import (
     Heading,
     facts_list,
     number,
+    spread,
     write_document,
 )
 from gpt1.results.drawing import write_pictures
 from gpt1.results.records import Record, write_predictions, write_scores
-from gpt1.results.scores import Measured
+from gpt1.results.scores import Measured, score_range
+from gpt1.results.statistics.estimates import CrossedEstimate
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
     from matplotlib.figure import Figure
@@ -185,23 +186,62 @@ def escaped(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def estimate_record(estimate: Estimate | None) -> Record:
-    """A number with its interval and its seeds; nothing for None."""
+def ends(
+    estimate: CrossedEstimate | None, metric: str = "", examples_alone: bool = False
+) -> tuple[float, float] | None:
+    """An estimate's interval, of a score by `metric` within what that can be; over examples alone
+    for what has no seeds. None where there is none.
+    """
+    if estimate is None:
+        return None
+    within = score_range(metric) if metric else (-math.inf, math.inf)
+    interval = estimate.example_interval if examples_alone else estimate.interval
+    found = interval(within=within)
+    return (float(found[0]), float(found[1])) if found else None
+
+
+def estimate_record(
+    estimate: CrossedEstimate | None, metric: str = "", examples_alone: bool = False
+) -> Record:
+    """A number with its interval, where there is one, and its seeds and their deviation; nothing
+    for None.
+    """
     if estimate is None:
         return {}
-    low, high = estimate.interval
-    return {"score": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
+    low, high = ends(estimate, metric, examples_alone) or (None, None)
+    deviation = estimate.deviation
+    return {
+        "score": float(estimate.value),
+        "low": low,
+        "high": high,
+        "sd": None if deviation is None else float(deviation),
+        "seeds": estimate.seeds,
+    }
 
 
-def bracketed(estimate: Estimate | None) -> str:
+def bracketed(interval: tuple[float, float] | None, form: str = ".1f") -> str:
     """An interval in the tables' form: [4.0, 5.5]."""
-    return NONE if estimate is None else f"[{', '.join(map(number, estimate.interval))}]"
+    return NONE if interval is None else f"[{', '.join(number(end, form) for end in interval)}]"
+
+
+def with_interval(estimate: CrossedEstimate | None, metric: str = "", form: str = ".1f") -> str:
+    """A number with its interval, +14.2 [+10.1, +18.0], or under too few seeds with its deviation
+    over those that there are: +14.2 ± 3.0.
+    """
+    if estimate is None:
+        return NONE
+    value, interval = float(estimate.value), ends(estimate, metric)
+    if interval is None:
+        return spread(value, estimate.deviation, form)
+    return f"{number(value, form)} {bracketed(interval, form)}"
 
 
 def score_record(
-    parts: Sequence[Measured], scores: Mapping[int, float], estimate: Estimate | None
+    parts: Sequence[Measured], scores: Mapping[int, float], interval: Record
 ) -> Record:
-    """Every fact of a score by name: of the mean of `parts` with rows apart, `scores` by seed."""
+    """Every fact of a score by name: of the mean of `parts` with rows apart, `scores` by seed,
+    its `interval` as estimate_record gives it.
+    """
 
     def seeds(of: Iterable[Sequence[int]]) -> list[int]:
         return list(dict.fromkeys(seed for several in of for seed in several))
@@ -219,7 +259,7 @@ def score_record(
         "at_chance": all(part.at_chance for part in parts),
         "flagged_seeds": seeds(part.flagged for part in parts),
         "one_class_seeds": seeds(part.one_class for part in parts),
-    } | estimate_record(estimate)
+    } | interval
 
 
 def rounded(record: Record, before: str = "", **names: str) -> dict[str, float]:

@@ -6,25 +6,25 @@ from dataclasses import dataclass
 
 from gpt1.params.schema import Params
 from gpt1.results.answers import read_answers
-from gpt1.results.bootstrap import Estimate, mean_of
 from gpt1.results.formats import estimate_record
 from gpt1.results.paper import GLUE, GLUE_ROW, GLUE_TASKS, GLUE_TASKS_ON_DEV
 from gpt1.results.records import Record
-from gpt1.results.scores import Cell, Read, column_cells
+from gpt1.results.scores import Cell, Read, column_cells, common_seeds, on_seeds
+from gpt1.results.statistics.estimates import CrossedEstimate, estimate
+from gpt1.results.statistics.jackknife import JackknifeScores, mean_of_metrics, mean_of_parts
 from gpt1.tasks.table import TASKS
 
 
 @dataclass(frozen=True)
 class GlueMean:
-    """The mean over GLUE's tasks that are there, by seed where all tasks share their seeds."""
+    """The mean over GLUE's tasks that are there, on the seeds that all of them have."""
 
     tasks: tuple[str, ...]
     mean: float
-    deviation: float | None
     published: float  # the paper's model on the same tasks
     compares: bool
     flagged: tuple[str, ...]  # columns with a flagged seed in the mean
-    estimate: Estimate | None = None  # the mean with its interval, tasks drawn apart
+    estimate: CrossedEstimate | None  # None where the tasks share no seed
 
     @property
     def difference(self) -> float | None:
@@ -42,7 +42,7 @@ class GlueMean:
         return len(self.tasks) == len(GLUE_TASKS)
 
 
-def glue_record(glue: GlueMean) -> Record:
+def glue_record(glue: GlueMean, examples_alone: bool = False) -> Record:
     """The mean with its interval by name, and of which tasks it is."""
     rest = f"mean over the {len(glue.tasks)} tasks that are there"
     return (
@@ -51,7 +51,7 @@ def glue_record(glue: GlueMean) -> Record:
             "task": " ".join(glue.tasks),
             "metric": "mean",
         }
-        | estimate_record(glue.estimate)
+        | estimate_record(glue.estimate, "mean", examples_alone)
         | {"score": glue.mean}
     )
 
@@ -106,19 +106,24 @@ def our_glue_mean(cells: list[Cell]) -> GlueMean | None:
     _, published = glue_mean(
         {name: GLUE_ROW[name] if (value := compared[name]) is None else value for name in names}, of
     )
-    seeds = {tuple(there[name].scores) for name in names}
-    deviation = None
-    if len(seeds) == 1 and len(shared := next(iter(seeds))) > 1:
-        deviation = statistics.stdev(
-            glue_mean({name: there[name].scores[seed] for name in names}, of)[1] for seed in shared
-        )
     flagged = tuple(dict.fromkeys(title for title, metric in names if there[title, metric].flagged))
-    found = {name: estimate for name in names if (estimate := cell_of[name].estimate)}
-    estimate = (
-        mean_of([mean_of([found[name] for name in of[task]]) for task in tasks])
-        if len(found) == len(names)
-        else None
-    )
-    return GlueMean(
-        tasks, mean, deviation, published, None not in compared.values(), flagged, estimate
-    )
+    found = None
+    if seeds := common_seeds(tuple(there[name].scores) for name in names):
+        found = estimate([_on_seeds(cell_of, of[task], seeds) for task in tasks])
+        mean = float(found.value)
+    return GlueMean(tasks, mean, published, None not in compared.values(), flagged, found)
+
+
+def _on_seeds(
+    cell_of: Mapping[tuple[str, str], Cell],
+    names: Sequence[tuple[str, str]],
+    seeds: Sequence[int],
+) -> JackknifeScores:
+    """A task's one score: metrics of a column are of the same examples, columns of their own."""
+    by_column: dict[str, list[JackknifeScores]] = {}
+    for name in names:
+        cell = cell_of[name]
+        assert cell.scores is not None and cell.measured is not None
+        scores = on_seeds(cell.scores, tuple(cell.measured.scores), seeds)
+        by_column.setdefault(cell.title, []).append(scores)
+    return mean_of_parts([mean_of_metrics(metrics) for metrics in by_column.values()])

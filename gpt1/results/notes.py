@@ -14,7 +14,6 @@ from gpt1.results.ablations import (
     paper_row,
     system_title,
 )
-from gpt1.results.bootstrap import COVERAGE, REPLICATES
 from gpt1.results.document import LEFT_OUT, number
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.glue import GlueMean
@@ -33,6 +32,7 @@ from gpt1.results.paper import (
     Table,
 )
 from gpt1.results.scores import LAST_UPDATE, Cell, Measured
+from gpt1.results.statistics.estimates import COVERAGE, LEAST_SEEDS
 from gpt1.results.training import networks
 from gpt1.results.zero_shot import Behaviour
 from gpt1.sources.table import is_made_up
@@ -48,16 +48,13 @@ LEGEND = {  # directly under a table's scores, where its signs stand
     COMPARED: f"less {QNLI_V2_SCORE}, the paper's model on QNLI v2, not its 88.1 on v1",
 }
 INTERVALS = (
-    f"[low, high]: {COVERAGE:.0%} percentile bootstrap interval of the mean ({REPLICATES:,}"
-    " replicates) over examples and seeds: a task's examples are drawn again, then its seeds; of a"
-    " mean over tasks, each task's apart. It is of this one pre-training and says nothing of"
-    " another, whose weights would differ by their seed."
+    f"[low, high]: {COVERAGE:.0%} interval of the mean over the seeds. Its variance is that over"
+    " pre-training seeds and that over clusters of examples (of one premise, passage or pair),"
+    " crossed, each with Student's t (after Sellam et al. 2022)."
 )
 FEW_SEEDS = (
-    "Few seeds say little of the spread over seeds: one says nothing of it, and two make the"
-    " interval too short (it reaches about one sample deviation to each side). Where every answer"
-    " is right it has no length, though up to 3 wrong in as many further examples would be no"
-    " surprise."
+    f"Under {LEAST_SEEDS} seeds there is no interval, for they tell too little of the spread over"
+    " seeds."
 )
 NOT_RECOGNISED = "not recognised"  # as encode writes it into task.json
 RELEASES = {  # (task, release of its files): what a reader of the table must know

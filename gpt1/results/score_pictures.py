@@ -16,10 +16,11 @@ from gpt1.results.ablations import (
     scores_of,
     system_title,
 )
-from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.document import seeds_note
+from gpt1.results.formats import ends
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.scores import Cell
+from gpt1.results.statistics.estimates import COVERAGE, CrossedEstimate
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
@@ -63,7 +64,7 @@ class DrawnScore(NamedTuple):
     """A system's score in a column; what is not drawn of it is empty or None."""
 
     value: float
-    interval: Sequence[float]
+    interval: Sequence[float]  # empty under three seeds
     seeds: Sequence[float] = ()
     majority: float | None = None
     paper: float | None = None
@@ -76,7 +77,7 @@ def draw_cells(title: str, cells: Sequence[Cell]) -> "Figure":
     marks = {
         f"{cell.title}\n{cell.metric}": DrawnScore(
             cell.measured.mean,
-            cell.estimate.interval if cell.estimate else (),
+            ends(cell.estimate, cell.metric) or (),
             list(cell.measured.scores.values()),
             cell.measured.majority,
             cell.compared,
@@ -157,7 +158,9 @@ def draw_ablation(profile: str, table: AblationScores, comparable: bool) -> "Fig
         if there:
             label = system_title(system) + seeds_note(min(one.seeds for one in there))
             paper = _drawn_beside(system, table) if comparable else {}
-            systems[label] = [_mark(row[title], paper.get(title)) for title in places]
+            systems[label] = [
+                _mark(row[title], COLUMNS[title], paper.get(title)) for title in places
+            ]
     if not systems:
         size = (drawing.INCHES_WIDE, INCHES_HIGH)
         return drawing.empty("no task of Table 5 is in params.yaml", size)
@@ -172,8 +175,10 @@ def _drawn_beside(system: str, table: AblationScores) -> Mapping[str, float | No
     return {title: score for title, score in scores.items() if title in (AVERAGE, *AVERAGED)}
 
 
-def _mark(estimate: Estimate | None, paper: float | None) -> DrawnScore | None:
-    return DrawnScore(estimate.value, estimate.interval, paper=paper) if estimate else None
+def _mark(estimate: CrossedEstimate | None, metric: str, paper: float | None) -> DrawnScore | None:
+    if estimate is None:
+        return None
+    return DrawnScore(float(estimate.value), ends(estimate, metric) or (), paper=paper)
 
 
 def draw_claims(profile: str, claims: Sequence[Claim]) -> "Figure":

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gpt1.params.schema import Params
 from gpt1.results.answers import Answers, Array, read_answers
-from gpt1.results.bootstrap import Estimate, ScoredRows, over_seeds, resample, within_range
 from gpt1.results.paper import (
     GLUE,
     GLUE_ROW,
@@ -21,12 +22,15 @@ from gpt1.results.paper import (
     QNLI_V2_SCORE,
     TABLES,
 )
+from gpt1.results.statistics.estimates import CrossedEstimate, estimate
+from gpt1.results.statistics.jackknife import JackknifeScores, jackknife
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.metrics import is_one_class, majority_score, predictions, score, standard_error
 from gpt1.tasks.table import TASKS, Column, Task, scored_split
 
 Read = Callable[[Params, str], Answers]  # of a task's answers
 CHOSEN_ON_DEV, LAST_UPDATE = "best on dev", "last update"
+CORRELATIONS = ("matthews", "pearson", "spearman")
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,10 @@ class Cell:
     first: bool = True  # False: a second metric of the column before, for details only
     release: str = ""  # of the task's files, where there is more than one
     lacking: str = ""  # why there is nothing to measure though the task is there
-    estimate: Estimate | None = None  # the mean over the seeds with its interval
+    scores: JackknifeScores | None = None  # by seed, in the order of `measured`
+    # The mean over the seeds and its variance. No other column lends that of its seeds: columns
+    # differ in it, and a column's interval must not depend on which others a run has.
+    estimate: CrossedEstimate | None = None
 
     @property
     def difference(self) -> float | None:
@@ -146,19 +153,14 @@ def column_cells(
     key = task.name if alone else column.title.lower().replace("-", "_").replace(" ", "_")
     lacking = lacking_subsets(answers.description, column) if answers else ""
     rows = answered(answers, column) if answers and not lacking else None
-    drawn = (
-        task.name if column == whole_column(task.name) else f"{task.name} {column.title}"
-    )  # each column's rows apart
     cells = []
     for metric in (task.metric, task.second_metric):
         if metric is None:
             continue
         first = metric == task.metric
-        published = (
-            TABLES[column.table].published(column.title)
-            if first
-            else GLUE_ROW.get((column.title, metric))
-        )
+        published = TABLES[column.table].published(column.title) if first else None
+        if published is None:  # WNLI is in no table, but in the paper's GLUE score
+            published = GLUE_ROW.get((column.title, metric))
         compared = published
         if answers and column.title == "QNLI" and not is_qnli_v1(answers.description):
             compared = QNLI_V2_SCORE
@@ -168,6 +170,7 @@ def column_cells(
             answers and is_made_up(params.sources[task.name].folder)
         ):
             compared = None
+        scores = clustered(rows, metric) if rows else None
         cells.append(
             Cell(
                 key if first else f"{key}_{metric}",
@@ -180,7 +183,8 @@ def column_cells(
                 first,
                 str(answers.description.get("release", "")) if answers else "",
                 lacking,
-                estimated(rows, metric, task.name, drawn) if rows else None,
+                scores,
+                estimate([scores]) if scores else None,
             )
         )
     return cells
@@ -229,13 +233,14 @@ def lacking_subsets(description: Mapping[str, Any], column: Column) -> str:
 
 @dataclass(frozen=True)
 class Answered:
-    """A column's rows: their labels [n], and by seed what was answered [n] by the weights that
+    """A column's rows: their labels and clusters [n], and by seed what was answered [n] by the weights that
     count.
     """
 
     split: str
     chosen: str  # which weights: CHOSEN_ON_DEV or LAST_UPDATE
     labels: Array
+    clusters: Array  # numbers [n], equal for rows that belong together
     given: Mapping[int, Array]
     # By the weights chosen on these very rows; empty where those that count are chosen on others.
     selected: Mapping[int, Array]
@@ -261,6 +266,7 @@ def answered(answers: Answers, column: Column) -> Answered:
         split,
         CHOSEN_ON_DEV if on_test else LAST_UPDATE,
         labels,
+        answers.clusters(split)[rows],
         read("best" if on_test else "last"),
         {} if on_test else read("best"),
     )
@@ -290,16 +296,29 @@ def measured(rows: Answered, metric: str, chance_standard_errors: float) -> Meas
     )
 
 
-def estimated(rows: Answered, metric: str, task: str, drawn: str) -> Estimate:
-    """The mean over the seeds with its interval over examples and seeds; names seed the drawing:
-    `task` that of seeds, `drawn` of rows.
+def clustered(rows: Answered, metric: str) -> JackknifeScores:
+    """Every seed's score, in their order, and the share of each cluster of examples in its error.
+    Raises ValueError for fewer than two clusters.
     """
-    sample = resample(
-        drawn,
-        [
-            ScoredRows(
-                metric, rows.labels, {(task, seed): answer for seed, answer in rows.given.items()}
-            )
-        ],
-    )[task]
-    return within_range(over_seeds(task, sample), metric)
+    return jackknife(metric, rows.labels, np.stack(list(rows.given.values())), rows.clusters)
+
+
+def score_range(metric: str) -> tuple[float, float]:
+    """What scores x 100 of a metric, or a mean over tasks, lie within."""
+    return (-100.0 if metric in (*CORRELATIONS, "mean") else 0.0), 100.0
+
+
+def common_seeds(of: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    """The seeds that all have, in the order of the first."""
+    first, *others = of
+    return tuple(seed for seed in first if all(seed in other for other in others))
+
+
+def on_seeds(
+    scores: JackknifeScores, seeds: Sequence[int], wanted: Sequence[int]
+) -> JackknifeScores:
+    """Of scores by `seeds` those by the seeds `wanted`, in this order. Raises ValueError for one
+    that is not there.
+    """
+    places = [seeds.index(seed) for seed in wanted]
+    return JackknifeScores(scores.by_seed[..., places], scores.shares[..., places, :])

@@ -2,7 +2,7 @@
 interval; as words and as records.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
@@ -20,14 +20,12 @@ from gpt1.results.ablations import (
     tasks_there,
 )
 from gpt1.results.answers import FULL
-from gpt1.results.bootstrap import Estimate
 from gpt1.results.captions import caption_facts, lstm_fact, made_up
 from gpt1.results.document import (
     NONE,
     Facts,
     Grid,
     number,
-    seeds_note,
     signed,
     spread,
 )
@@ -38,6 +36,7 @@ from gpt1.results.formats import (
     latex,
     rounded,
     score_record,
+    with_interval,
 )
 from gpt1.results.notes import (
     CHANCE,
@@ -51,10 +50,6 @@ from gpt1.results.paper import TABLE5
 from gpt1.results.records import Record
 from gpt1.results.score_pictures import draw_ablation
 from gpt1.results.scores import scored_splits
-from gpt1.results.tables import between
-
-if TYPE_CHECKING:
-    pass
 
 PAPER_ROWS = (TABLE5.full, *TABLE5.variants.values())
 DETAILS = (
@@ -105,7 +100,7 @@ def ablation_page(params: Params, table: AblationScores) -> TablePage:
     ours = [
         (
             f"{system_title(system)}: this run",
-            _average_cell(table.average(system)),
+            with_interval(table.average(system), COLUMNS[AVERAGE]),
             *(_score_cell(table.results.get((system, title))) for title in TABLE5.columns),
         )
         for system in table.systems
@@ -175,9 +170,9 @@ def ablation_records(params: Params, table: AblationScores, caption: str) -> lis
         ours = run | {"system": system_title(system), "variant": system}
         for title, loss in losses_of(table, system).items():
             if title == AVERAGE:
-                score = estimate_record(table.average(system))
+                score = estimate_record(table.average(system), "mean")
             elif result := table.results.get((system, title)):
-                score = score_record(result.parts, result.sample.scores, result.estimate)
+                score = _score_facts(result, title)
             else:
                 score = {"reason": table.absent[system, title]}
             found += [
@@ -207,7 +202,7 @@ def ablation_metrics(table: AblationScores) -> dict[str, Any]:
         for title, estimate in scores_of(table, system).items():
             if estimate:
                 key = "average" if title == AVERAGE else _task_name(title)
-                numbers = estimate_record(estimate)
+                numbers = estimate_record(estimate, COLUMNS[title])
                 if title == AVERAGE:
                     numbers["tasks"] = len(table.averaged)
                 rows.setdefault(system, {})[key] = rounded(numbers, score="mean") | rounded(
@@ -220,27 +215,18 @@ def _text(score: float | None) -> str:
     return NONE if score is None else number(score)
 
 
-def _average_cell(estimate: Estimate | None) -> str:
-    return f"{number(estimate.value)} {between(estimate)}" if estimate else NONE
+def _score_facts(result: SystemScore, title: str) -> Record:
+    scores = dict(zip(result.seeds, map(float, result.scores.by_seed), strict=True))
+    return score_record(result.parts, scores, estimate_record(result.estimate, COLUMNS[title]))
 
 
 def _score_cell(result: SystemScore | None) -> str:
     if result is None:
         return NONE
     signs = "".join(marks(part) for part in result.parts)
-    return spread(result.estimate.value, result.deviation) + "".join(
+    return spread(float(result.estimate.value), result.estimate.deviation) + "".join(
         sign for sign in (CHANCE, ONE_CLASS) if sign in signs
     )
-
-
-def within(estimate: Estimate | None) -> str:
-    """A difference with its interval, signed, and a word where it is of one seed: +14.2 [+10.1,
-    +18.0].
-    """
-    if estimate is None:
-        return NONE
-    interval = ", ".join(map(signed, estimate.interval))
-    return f"{signed(estimate.value)} [{interval}]{seeds_note(estimate.seeds)}"
 
 
 def _loss_rows(table: AblationScores, variant: str) -> list[tuple[str, ...]]:
@@ -248,7 +234,12 @@ def _loss_rows(table: AblationScores, variant: str) -> list[tuple[str, ...]]:
     losses = losses_of(table, variant)
     if not any(losses[title] for title in TABLE5.columns):
         return []
-    rows = [(f"{system_title(variant)}: this run", *map(within, losses.values()))]
+    rows = [
+        (
+            f"{system_title(variant)}: this run",
+            *(with_interval(loss, form="+.1f") for loss in losses.values()),
+        )
+    ]
     if row := TABLE5.variants.get(variant):
         pairs = zip(
             paper_scores(TABLE5.full, table).values(),
@@ -262,7 +253,7 @@ def _loss_rows(table: AblationScores, variant: str) -> list[tuple[str, ...]]:
 
 def _details(table: AblationScores, title: str) -> tuple[str, ...]:
     full = table.results[FULL, title]
-    facts = score_record(full.parts, full.sample.scores, full.estimate)
+    facts = _score_facts(full, title)
     there = [table.results.get((system, title)) for system in table.systems]
     return (
         title,
@@ -272,5 +263,5 @@ def _details(table: AblationScores, title: str) -> tuple[str, ...]:
         f"{facts['examples']:,}",
         f"{facts['majority']:.1f}",
         f"{facts['standard_error']:.1f}",
-        " ".join(str(len(found.sample.scores)) if found else NONE for found in there),
+        " ".join(str(len(found.seeds)) if found else NONE for found in there),
     )

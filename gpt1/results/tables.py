@@ -13,13 +13,13 @@ from gpt1.results.baselines import (
     baseline_rows,
     baseline_scores,
 )
-from gpt1.results.bootstrap import COVERAGE, Estimate
 from gpt1.results.captions import caption_facts
-from gpt1.results.document import NONE, Grid, number, seeds_note, signed, spread
+from gpt1.results.document import NONE, Grid, number, signed, spread
 from gpt1.results.formats import (
     ReportContent,
     TablePage,
     bracketed,
+    ends,
     estimate_record,
     latex,
     rounded,
@@ -31,6 +31,7 @@ from gpt1.results.paper import GLUE, Table
 from gpt1.results.records import Record
 from gpt1.results.score_pictures import draw_cells
 from gpt1.results.scores import Cell, scored_splits, table_cells
+from gpt1.results.statistics.estimates import COVERAGE
 from gpt1.tasks.table import TASKS
 
 DETAILS = (
@@ -193,7 +194,6 @@ def table_records(
             ours
             | glue_record(glue)
             | {
-                "sd": glue.deviation,
                 "difference": glue.difference,
                 "compared_with": glue.published if glue.compares else None,
             }
@@ -208,7 +208,8 @@ def cell_record(cell: Cell) -> Record:
     if measured is None:
         return {}
     selected = measured.selected.values()
-    return score_record([measured], measured.scores, cell.estimate) | {
+    interval = estimate_record(cell.estimate, cell.metric)
+    return score_record([measured], measured.scores, interval) | {
         "best": measured.best,
         "median": measured.median,
         "difference": cell.difference,
@@ -222,7 +223,7 @@ def table_metrics(cells: Sequence[Cell], glue: GlueMean | None) -> dict[str, Any
         cell.key: rounded(cell_record(cell), score="mean") for cell in cells if cell.measured
     }
     if glue:
-        interval = estimate_record(glue.estimate) | {"seeds": None}
+        interval = estimate_record(glue.estimate, "mean") | {"seeds": None}
         columns["glue" if glue.complete else "glue_tasks_there"] = rounded(
             interval
             | {"score": glue.mean, "tasks": len(glue.tasks), "difference": glue.difference},
@@ -241,15 +242,17 @@ def _our_rows(
     def column(title: str) -> tuple[str, str, str, str, str]:
         cell = cells.get(title)
         if title.startswith(GLUE) and glue and (glue.complete or title != GLUE):
-            mean = spread(glue.mean, glue.deviation) + (CHANCE if glue.flagged else "")
-            return mean, between(glue.estimate), NONE, _difference(glue.difference), NONE
+            deviation = glue.estimate.deviation if glue.estimate else None
+            mean = spread(glue.mean, deviation) + (CHANCE if glue.flagged else "")
+            interval = bracketed(ends(glue.estimate, "mean"))
+            return mean, interval, NONE, _difference(glue.difference), NONE
         if cell is None or cell.measured is None:
             return NONE, NONE, NONE, NONE, NONE
         measured = cell.measured
         drawn_anew = cell.compared not in (None, cell.published)
         return (
             spread(measured.mean, measured.deviation) + marks(measured),
-            between(cell.estimate),
+            bracketed(ends(cell.estimate, cell.metric)),
             number(measured.best),
             _difference(cell.difference) + (COMPARED if drawn_anew else ""),
             measured.split.replace("_mismatched", ""),
@@ -264,11 +267,6 @@ def _our_rows(
 
 def _difference(value: float | None) -> str:
     return NONE if value is None else signed(value)
-
-
-def between(estimate: Estimate | None) -> str:
-    """An interval in the tables' form, with a word where it is of one seed: [4.0, 5.5]."""
-    return bracketed(estimate) + (seeds_note(estimate.seeds) if estimate else "")
 
 
 def _details(cell: Cell) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpt1.pipeline.schedule import group
-from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.document import ONE_SEED, counted, minus, number
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.page.sheets import FULL, Sheet, SheetCell, Tone, interval, points
 from gpt1.results.records import Record
+from gpt1.results.statistics.estimates import COVERAGE
 from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,

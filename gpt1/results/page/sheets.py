@@ -8,12 +8,12 @@ from typing import Literal
 
 from gpt1.params.schema import Params
 from gpt1.results.baselines import BASELINE, TITLES
-from gpt1.results.bootstrap import COVERAGE
 from gpt1.results.captions import made_up
 from gpt1.results.document import NONE, bounds, counted, number, seeds_note, signed, spread
 from gpt1.results.notes import CHANCE, METRIC_WORDS, ONE_CLASS
 from gpt1.results.paper import GLUE
 from gpt1.results.records import Record
+from gpt1.results.statistics.estimates import COVERAGE
 from gpt1.tasks.table import TASKS
 
 Tone = Literal["", "good", "bad", "even", "quiet"]

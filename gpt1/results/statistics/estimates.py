@@ -36,6 +36,7 @@ class CrossedEstimate:
     seed_degrees: Floats
     example_variance: Floats
     example_degrees: Floats
+    deviation: Floats | None = None  # sample standard deviation over the seeds; None for one
 
     def margin(self, tail: Floats | float) -> Floats:
         """How far from the value a true one lies with at most this probability, 0 to .5, on one
@@ -59,6 +60,14 @@ class CrossedEstimate:
         margin = self.margin((1 - coverage) / 2)
         return np.clip(self.value - margin, *within), np.clip(self.value + margin, *within)
 
+    def example_interval(
+        self, coverage: float = COVERAGE, within: tuple[float, float] = (-np.inf, np.inf)
+    ) -> tuple[Floats, Floats]:
+        """The same over examples alone, for what has no seeds."""
+        tail = stats.t.isf((1 - coverage) / 2, self.example_degrees)
+        margin = tail * np.sqrt(self.example_variance)
+        return np.clip(self.value - margin, *within), np.clip(self.value + margin, *within)
+
 
 def estimate(
     tasks: Sequence[JackknifeScores], others: Sequence[JackknifeScores] = ()
@@ -79,13 +88,20 @@ def estimate(
         )
     seeds = found.pop()
     means = np.mean([scores.by_seed for scores in tasks], axis=0)
+    deviation = means.std(axis=-1, ddof=1) if seeds > 1 else None
     shares = [scores.shares / len(tasks) for scores in tasks]
     drawn = np.stack([(share.mean(axis=-2) ** 2).sum(axis=-1) for share in shares])
     example_degrees = degrees(drawn, np.array([share.shape[-1] - 1 for share in shares]))
     if seeds < LEAST_SEEDS:
         unknown = np.full_like(means[..., 0], np.nan)
         return CrossedEstimate(
-            means.mean(axis=-1), seeds, unknown, unknown, drawn.sum(axis=0), example_degrees
+            means.mean(axis=-1),
+            seeds,
+            unknown,
+            unknown,
+            drawn.sum(axis=0),
+            example_degrees,
+            deviation,
         )
     interaction = sum(share.var(axis=-2, ddof=1).sum(axis=-1) for share in shares) / seeds
     own, least = means.var(axis=-1, ddof=1), seeds - 1
@@ -100,6 +116,7 @@ def estimate(
         np.where(alike, np.minimum(pooled_degrees, MOST_DEGREES * least), least),
         np.maximum(drawn.sum(axis=0) - interaction, 0),
         example_degrees,
+        deviation,
     )
 
 

@@ -81,6 +81,14 @@ def mean_of_parts(parts: Sequence[JackknifeScores]) -> JackknifeScores:
     )
 
 
+def mean_of_metrics(scores: Sequence[JackknifeScores]) -> JackknifeScores:
+    """The mean of several scores on the same examples, as GLUE averages two metrics of a task."""
+    return JackknifeScores(
+        np.mean([one.by_seed for one in scores], axis=0),
+        np.mean([one.shares for one in scores], axis=0),
+    )
+
+
 def _terms(metric: str, labels: Array, answers: Array) -> Floats:
     """What a metric sums over examples [k, ..., s, n]; the first term counts them."""
     if metric == "accuracy":
