@@ -273,3 +273,9 @@ def test_merges_parameter_that_is_not_the_authors(authors: Vocabulary, tmp_path:
     )
     with pytest.raises(UserError, match=r"bpe.merges is 5,000, but the authors' files hold 40,000"):
         import_authors(tmp_path, 5000)
+
+
+def test_a_word_said_in_several_parts_counts_as_often(monkeypatch):
+    monkeypatch.setattr(learn_module, "REPEATED_CHARACTERS", 12)  # four words at once
+    found = learn_module._train([("ab", 5), ("cd", 6)], list("abcd"), 2, False)
+    assert found == [("c", "d</w>"), ("a", "b</w>")]

@@ -14,7 +14,7 @@ from test_stages_text import run_here
 from gpt1.base.files import read_json
 from gpt1.corpus import books
 from gpt1.corpus.books import DOCUMENT_END, cleaned_books
-from gpt1.corpus.clean import Cleaner
+from gpt1.corpus.words import Cleaner
 from gpt1.params.yaml import read_yaml
 from gpt1.tasks.contamination import index as index_module
 from gpt1.tasks.contamination.index import Index, make_index, search

@@ -20,8 +20,8 @@ from gpt1.corpus import books as books_module
 from gpt1.corpus import documents, encoding
 from gpt1.corpus.books import DOCUMENT_END, HoldOut
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.corpus.clean import Cleaner
 from gpt1.corpus.shards import Shards
+from gpt1.corpus.words import Cleaner
 
 
 def mixed_corpus(folder: Path) -> dict[str, list[str]]:

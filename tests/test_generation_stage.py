@@ -16,7 +16,7 @@ from made_data import write_params
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.generate import generate, show
-from gpt1.corpus import clean
+from gpt1.corpus import words
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.inference import scores
@@ -32,7 +32,7 @@ VOCABULARY = Vocabulary(
     "abcdefghijklmnopqrstuvwxyz.,?", [("t", "h"), ("th", "e</w>"), ("e", "r</w>"), ("c", "a")]
 )
 ENGLISH = functools.cache(
-    clean._english_tokenizers
+    words._english_tokenizers
 )  # the very same, made once: a second for each vocabulary else
 BOOKS = [
     "the cat sat.\nthe dog ran far, far away. ",
@@ -64,7 +64,7 @@ def checkout(tmp_path, monkeypatch, ids):
         tmp_path, **{f"generate__{name}": value for name, value in own.items()}, lstm__units=12
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(clean, "_english_tokenizers", ENGLISH)
+    monkeypatch.setattr(words, "_english_tokenizers", ENGLISH)
     VOCABULARY.save(Path("data/bpe"), {})
     folder = Path("data/shard")
     folder.mkdir(parents=True)

@@ -83,6 +83,7 @@ def three_seeds(*means):
         ([72.8, 34.2, 66.6, 72.0, 80.2], 0.4, 31 / 120),
         ([4, 3, 2, 1], -1, 1),
         ([5, 5, 5, 5], 0, 1),
+        ([*range(8)], 1, 1 / 40_320),
     ],
 )
 def test_a_rise_is_judged_by_all_orders(means, correlation, share):

@@ -17,7 +17,9 @@ from spacy.tokenizer import Tokenizer
 from gpt1.base.errors import UserError
 from gpt1.corpus import files, inspection
 from gpt1.corpus.books import HoldOut
-from gpt1.corpus.clean import (
+from gpt1.corpus.files import list_corpus
+from gpt1.corpus.inspection import inspect, read_piece, refuse_binary
+from gpt1.corpus.words import (
     NEWLINE,
     Cleaner,
     UnbrokenTextError,
@@ -26,8 +28,6 @@ from gpt1.corpus.clean import (
     lines_and_parts,
     standardise,
 )
-from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import inspect, read_piece, refuse_binary
 
 NASTY = st.sampled_from(
     [
@@ -217,7 +217,7 @@ def test_a_special_case_across_a_blank_is_seen(cleaner: Cleaner, english: spacy.
 
 
 def test_no_special_case_is_longer_than_the_context_or_spans_lines(english: spacy.Language) -> None:
-    from gpt1.corpus.clean import CONTEXT
+    from gpt1.corpus.words import CONTEXT
 
     full = english.tokenizer
     bare = Tokenizer(
@@ -250,7 +250,7 @@ def test_words_hold_no_blanks(cleaner: Cleaner) -> None:
 
 
 def test_memory_of_spacy_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpt1.corpus.clean.RENEWAL_CHUNKS", 50)
+    monkeypatch.setattr("gpt1.corpus.words.RENEWAL_CHUNKS", 50)
     cleaner = Cleaner()
     first = cleaner._full
     assert cleaner.words(" ".join(f"zor{number}q" for number in range(120))) == [

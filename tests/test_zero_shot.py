@@ -169,8 +169,16 @@ def test_threshold_lies_between_neighbours_and_ties_go_low():
         "no cut is better than accepting all"
     )
     assert zero_shot.best_threshold(np.array([2.0, 2.0]), np.array([1, 0])) == -np.inf
+    assert zero_shot.best_threshold(np.array([1.0, 2.0]), np.array([1, 1])) == -np.inf, (
+        "one class alone has no correlation"
+    )
     low, high = 1.0, np.nextafter(1.0, 2)
     assert low <= zero_shot.best_threshold(np.array([low, high]), np.array([0, 1])) < high
+
+
+def test_a_sentence_that_fits_is_not_cut():
+    assert not prompts.substitution([5, 6], [[1], [2]], [3, 4], 24).truncated
+    assert prompts.substitution([5] * 24, [[1], [2]], [3, 4], 24).truncated
 
 
 def test_words_of_several_or_unknown_pieces_are_noted():

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, read_json, write_json, writing
-from gpt1.corpus.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
+from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 UNKNOWN, WORD_END, LINE_END = "<unk>", "</w>", "\n</w>"
 VERSION_LINE = "#version: 0.2"

@@ -11,12 +11,12 @@ from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import BOOKS, DOCUMENT_END
-from gpt1.corpus.clean import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 from gpt1.corpus.documents import batches, text_fields
 from gpt1.corpus.files import CorpusFile
 from gpt1.corpus.gutenberg import body
 from gpt1.corpus.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
 from gpt1.corpus.parallel import Workers, workers
+from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 UNPACKED_TIMES = 3  # text packed by gzip, Zstandard or Parquet is about so many times its file
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused

@@ -22,9 +22,9 @@ from gpt1.corpus.books import (
     units_of,
 )
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.corpus.clean import NEWLINE
 from gpt1.corpus.parallel import processes_for, workers
 from gpt1.corpus.shards import SPLITS, SplitWriter, token_type
+from gpt1.corpus.words import NEWLINE
 
 BATCH_CHARACTERS = 200_000  # of text handed to a process at a time: a second of work
 # of a document that is a book of its own: a window that crosses two documents is rare in longer

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.clean import lines_and_parts
 from gpt1.corpus.files import CorpusFile, blocks
 from gpt1.corpus.gutenberg import Body, marks
+from gpt1.corpus.words import lines_and_parts
 
 PIECE_BYTES = 4_000_000  # a book longer than this is cleaned in pieces, on several cores
 LONGEST_LINE = 1_000_000  # characters looked at together

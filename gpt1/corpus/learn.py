@@ -22,8 +22,8 @@ from typing import Any
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, unit_names, units_of
 from gpt1.corpus.bpe import WORD_END, Vocabulary
-from gpt1.corpus.clean import NEWLINE
 from gpt1.corpus.parallel import processes_for, run_alone, workers
+from gpt1.corpus.words import NEWLINE
 from gpt1.params.schema import Params
 
 RUNS_AT_ONCE = 64  # open files while merging

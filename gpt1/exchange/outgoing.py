@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-import gpt1.corpus.clean
+import gpt1.corpus.words
 import gpt1.tasks.shapes
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, sha256_file, stage_folder, write_json, writing, writing_folder
@@ -162,7 +162,7 @@ def _write(
         for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()
     }
     tensors |= {f"head.{name}": tensor for name, tensor in model.head.items()}
-    code |= {"preprocessing.py": Path(str(gpt1.corpus.clean.__file__))}
+    code |= {"preprocessing.py": Path(str(gpt1.corpus.words.__file__))}
     with writing_folder(target) as folder:
         save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants the word
         write_tokenizer(folder, model.vocabulary, model.sizes.context, special=bool(model.head))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import LINE_END, UNKNOWN, WORD_END, Vocabulary
-from gpt1.corpus.clean import NEWLINE, Cleaner
+from gpt1.corpus.words import NEWLINE, Cleaner
 from gpt1.inference import beam
 from gpt1.inference.beam import Beam
 from gpt1.inference.decode import Draw, Limits

@@ -5,7 +5,6 @@ their counts (paper, section 4.1).
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.books import DOCUMENTS
-from gpt1.corpus.clean import Cleaner
 from gpt1.corpus.cleaning import (
     bytes_to_clean,
     clean_books,
@@ -17,6 +16,7 @@ from gpt1.corpus.cleaning import (
 from gpt1.corpus.files import list_corpus
 from gpt1.corpus.inspection import recognised, refuse_wrong_name
 from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.words import Cleaner
 from gpt1.params.schema import read_params
 
 

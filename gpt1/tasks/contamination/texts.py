@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
-from gpt1.corpus.clean import LONGEST_CHUNK, Cleaner, UnbrokenTextError
 from gpt1.corpus.encoding import batches
 from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.words import LONGEST_CHUNK, Cleaner, UnbrokenTextError
 from gpt1.params.schema import Params
 from gpt1.tasks.readers import read_split, splits_to_read
 from gpt1.tasks.table import TASKS, Task, scored_split
