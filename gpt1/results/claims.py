@@ -22,7 +22,7 @@ from gpt1.results.document import NONE, counted
 from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN
 from gpt1.results.rules import LayersRule, Rules, Table5Rule
 from gpt1.results.scores import common_seeds, on_seeds
-from gpt1.results.statistics.estimates import CrossedEstimate, estimate
+from gpt1.results.statistics.estimates import CrossedEstimate, cautious, estimate
 from gpt1.results.statistics.jackknife import Floats, JackknifeScores, less
 from gpt1.results.verdict import (
     COLUMNS,
@@ -32,7 +32,6 @@ from gpt1.results.verdict import (
     Effect,
     above,
     at_most,
-    cautious,
     count_of,
     effect_of,
     of_pretrainings,

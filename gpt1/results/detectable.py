@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpt1.base.files import read_arrays, read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe, pretraining_seeds_behind
+from gpt1.params.recipes import finetune_recipe, is_ablated, pretraining_seeds_behind
 from gpt1.params.schema import Params
 from gpt1.pipeline.plan.facts import task_size
 from gpt1.results.ablations import columns_of
@@ -73,7 +73,7 @@ def _detectable(
         title: columns_of(title)
         for title in TABLE5.columns
         if columns_of(title)[0].name in params.tasks
-        and all(f"{variant}-{columns_of(title)[0].name}" in params.ablate for variant in variants)
+        and all(is_ablated(params, variant, columns_of(title)[0].name) for variant in variants)
     }
     wanted = [title for title in rules.columns[rule.columns] if title in there]
     if not wanted:

@@ -9,6 +9,7 @@ from scipy import optimize, stats
 from gpt1.results.statistics.estimates import (
     ALIKE,
     COVERAGE,
+    FAR_DEGREES,
     LEAST_SEEDS,
     MOST_DEGREES,
     CrossedEstimate,
@@ -65,11 +66,12 @@ def smallest_effect(
         square = deviation**2 * stats.chi2.ppf(middles, further) / further
         pooled = pooled + square * ((1 - shared) * (many - 1) + others) / family / many
     alike = own <= ALIKE * pooled
+    most = FAR_DEGREES if claims > 1 else MOST_DEGREES
     estimate = CrossedEstimate(
         np.zeros(1),
         seeds,
         np.where(alike, pooled, own) / seeds,
-        np.where(alike, min(family, MOST_DEGREES) * least, least),
+        np.where(alike, min(family, most) * least, least),
         np.array(examples),
         np.array(sum(task.clusters - 1 for task in tasks)),
     )
