@@ -3,8 +3,10 @@
     python benchmarks/planted_faults.py [--faults 100] [--seed 2018] [--out FILE]
 
 In the root of a checkout. Each fault is one operator, comparison or number changed in one place,
-drawn by the seed; the tests that import the module run first, then all others that are not slow.
-A fault that no test notices is printed with its line: a missing test, or code that nothing needs.
+drawn by the seed. The tests that import the module run first; what they miss, all others that are
+not slow are asked for. Both must pass before a fault is planted: an error of this machine would
+count as found. A fault that no test notices is printed with its line: a missing test, or code that
+nothing needs.
 """
 
 import argparse
@@ -17,7 +19,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOMS = (
@@ -35,7 +39,7 @@ ROOMS = (
     "gpt1/**/learn.py",
     "gpt1/**/books.py",
     "gpt1/**/shards.py",
-    "gpt1/**/bootstrap.py",
+    "gpt1/results/statistics/*.py",
     "gpt1/**/scores.py",
     "gpt1/**/filters.py",
     "gpt1/**/decode.py",
@@ -63,8 +67,11 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-TESTS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not server and not gpu"]
-SECONDS = 600  # a fault that makes a loop endless counts as found
+TESTS = ["-x", "-vv", "-p", "no:cacheprovider", "-m", "not slow and not server and not gpu"]
+SLOWER, SECONDS = (
+    3,
+    60,
+)  # a fault by which tests take so much longer than without it counts as found
 
 
 def modules(root: Path) -> list[Path]:
@@ -108,34 +115,78 @@ def planted(source: str, number: int) -> tuple[int, str, str]:
     return node.lineno, f"{before} -> {ast.unparse(node)}", ast.unparse(tree)  # type: ignore[attr-defined]
 
 
-def found_by(copied: Path, module: str) -> str:
-    """The first test that fails, "" for none."""
-    tests = sorted((copied / "tests").glob("test_*.py"))
-    near = [path for path in tests if module in path.read_text(encoding="utf-8")]
-    for chosen in (near, [path for path in tests if path not in near]):
-        if not chosen:
-            continue
-        command = [sys.executable, "-m", "pytest", *TESTS, *map(str, chosen)]
-        environment = {**os.environ, "PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1"}
-        try:
-            done = subprocess.run(
-                command,
-                cwd=copied,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired:
-            return "it does not end"
-        if done.returncode not in (0, 5):
-            failed = [
-                line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERR"))
-            ]
-            return failed[0][:160] if failed else "the tests do not start"
-    return ""
+def failing(copied: Path, tests: list[Path], seconds: float | None = None) -> str:
+    """The first of these tests that fails, or still runs after so many seconds; "" for none."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *TESTS, *map(str, tests)],
+            cwd=copied,
+            env={**os.environ, "PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        running = [
+            line
+            for line in (error.stdout or b"").decode().splitlines()
+            if line.startswith("tests/")
+        ]
+        return f"ENDLESS {running[-1] if running else 'before the first test'}"[:160]
+    if done.returncode in (0, 5):
+        return ""
+    lines = done.stdout.decode().splitlines()
+    failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    return (failed or [f"pytest does not start: {' '.join(lines[-1:])}"])[0][:160]
+
+
+def seconds_untouched(copied: Path, tests: list[Path]) -> float:
+    """How long the tests take where no fault is planted. Ends the command where one fails."""
+    begun = time.monotonic()
+    if failed := failing(copied, tests):
+        raise SystemExit(
+            f"error: expected tests that pass before a fault is planted, found {failed}"
+        )
+    return time.monotonic() - begun
+
+
+@dataclass
+class Fault:
+    """A fault: the file, the line, what was changed, the file's text with it, and the test that
+    finds it, "" for none.
+    """
+
+    path: Path
+    line: int
+    what: str
+    text: str
+    found: str = ""
+
+    @property
+    def module(self) -> str:
+        """The dotted name that tests import."""
+        return ".".join(self.path.with_suffix("").parts)
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.what}: {self.found or 'NOT FOUND'}"
+
+    def try_on(self, root: Path, copied: Path, tests: list[Path], seconds: float) -> None:
+        """Plant it in the copy, run the tests, and take it out again."""
+        (copied / self.path).write_text(self.text, encoding="utf-8")
+        self.found = failing(copied, tests, SLOWER * seconds + SECONDS)
+        shutil.copy(root / self.path, copied / self.path)
+
+
+def write(path: Path | None, faults: list[Fault]) -> None:
+    """The faults as JSON."""
+    if path:
+        found = [
+            {"place": f"{fault.path}:{fault.line}", "fault": fault.what, "found": fault.found}
+            for fault in faults
+        ]
+        path.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 def main() -> None:
@@ -151,8 +202,10 @@ def main() -> None:
         for path in modules(root)
         for number in range(len(list(places(ast.parse(path.read_text(encoding="utf-8"))))))
     ]
-    chosen = random.Random(given.seed).sample(every, min(given.faults, len(every)))
-    results = []
+    faults = [
+        Fault(path, *planted((root / path).read_text(encoding="utf-8"), number))
+        for path, number in random.Random(given.seed).sample(every, min(given.faults, len(every)))
+    ]
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "checkout"
         shutil.copytree(
@@ -161,18 +214,32 @@ def main() -> None:
             symlinks=True,
             ignore=shutil.ignore_patterns(".venv", ".worktrees", "*.db"),
         )
-        for path, number in chosen:
-            source = (root / path).read_text(encoding="utf-8")
-            line, what, text = planted(source, number)
-            (copied / path).write_text(text, encoding="utf-8")
-            test = found_by(copied, ".".join(path.with_suffix("").parts))
-            (copied / path).write_text(source, encoding="utf-8")
-            results.append({"place": f"{path}:{line}", "fault": what, "found": test})
-            print(f"{path}:{line}: {what}: {test or 'NOT FOUND'}", flush=True)
-            if given.out:
-                given.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    caught = sum(bool(result["found"]) for result in results)
-    print(f"{caught} of {len(results)} faults found, {len(every)} places to plant one")
+        tests = {
+            path.relative_to(copied): path.read_text(encoding="utf-8")
+            for path in sorted((copied / "tests").glob("test_*.py"))
+        }
+        near = {
+            fault.path: [test for test, text in tests.items() if fault.module in text]
+            for fault in faults
+        }
+        nearest = sorted({test for found in near.values() for test in found})
+        seconds = seconds_untouched(copied, nearest)
+        for fault in faults:
+            if near[fault.path]:
+                fault.try_on(root, copied, near[fault.path], seconds)
+            print(fault, flush=True)
+            write(given.out, faults)
+        if left := [fault for fault in faults if not fault.found]:
+            print(f"{len(left)} left for the other tests", flush=True)
+            seconds += seconds_untouched(copied, [test for test in tests if test not in nearest])
+        for fault in left:
+            fault.try_on(
+                root, copied, [test for test in tests if test not in near[fault.path]], seconds
+            )
+            print(fault, flush=True)
+            write(given.out, faults)
+    caught = sum(bool(fault.found) for fault in faults)
+    print(f"{caught} of {len(faults)} faults found, {len(every)} places to plant one")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "writing",
         "writing_folder",
     },
+    "gpt1/base/interrupts.py": {"interrupts_held"},  # when Ctrl-C is answered
     "gpt1/base/locks.py": {"locked"},  # who waits for whom decides no result
     "gpt1/tracking/address.py": set(),
     "gpt1/tracking/live.py": {"tracked"},

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import made_data
+import numpy as np
 import pytest
 import torch
 
@@ -238,6 +239,17 @@ def test_what_is_on_disk_counts_more_than_tables() -> None:
         == round(100 * 600 / (64 * 512))
         or 1
     )
+
+
+def test_tokens_of_encoded_prompts_are_counted() -> None:
+    folder = Path("data/prompt/race")
+    folder.mkdir(parents=True)
+    np.savez(folder / "test.npz", tokens=np.arange(7), offsets=np.array([0, 3, 7]))
+    np.savez(folder / "clusters.npz", test=np.zeros(1))
+    (folder / "set.json").write_text(json.dumps({"splits": {"test": {}}}), encoding="utf-8")
+    params = params_of("demo")
+    assert facts.zero_shot_tokens("race", params, {"prompt@race"}) == (7, True)
+    assert not facts.zero_shot_tokens("race", params, ())[1]
 
 
 def test_measured_shapes_are_real_or_scaled_down() -> None:

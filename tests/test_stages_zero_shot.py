@@ -137,6 +137,26 @@ def test_prompts_by_hand(checkout):
     } == {"cola": "dev", "sst2": "dev", "race": "test", "dprd": "test"}
 
 
+def test_clusters_are_twins_and_passages_of_the_rows_asked(checkout):
+    twin = "Ann paid Bob because he had worked.\nhe\nBob,Ann\nBob\n"
+    put("dprd", {"test.c.txt": f"{DPRD}\n{twin}"})
+    nothing_to_score = "gj04\t1\t\ta\n"
+    put("cola", {"train.tsv": COLA, "dev.tsv": nothing_to_score + COLA})
+    make_prompts()
+    found = {
+        (path.parent.name, split): clusters.tolist()
+        for path in Path("data/prompt").glob("*/clusters.npz")
+        for split, clusters in np.load(path, allow_pickle=False).items()
+    }
+    assert found == {
+        ("cola", "train"): [*range(6)],
+        ("cola", "dev"): [*range(6)],
+        ("sst2", "dev"): [0, 1, 2],
+        ("race", "test"): [0, 0, 0, 0],
+        ("dprd", "test"): [0, 1, 2, 0],
+    }
+
+
 def test_equal_runs_write_equal_bytes(checkout):
     make_prompts()
     before = {path: path.read_bytes() for path in Path("data/prompt").rglob("*.*")}

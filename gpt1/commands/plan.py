@@ -50,12 +50,18 @@ def plan(
     ] = False,
 ) -> None:
     """Say what a run will take, here and on machines by name: updates, tokens, time, memory, disk,
-    energy, cost. Runs nothing.
+    energy, cost; and which effects it could confirm. Runs nothing.
     """
     from gpt1.pipeline.plan.plan import plan_and_show
     from gpt1.pipeline.plan.table import show_after
+    from gpt1.results.detectable import detectable_effects, lines_of
+    from gpt1.results.rules import read_rules
 
     if after:
         show_after(json)
-    else:
-        plan_and_show(name, overrides or [], price or [], json, measure, brief)
+        return
+    params, fresh = plan_and_show(name, overrides or [], price or [], json, measure, brief)
+    if not brief:
+        rules = read_rules()
+        found = detectable_effects(params, rules, fresh)
+        print("\n".join(lines_of(found, params, rules.least_seeds)))

@@ -16,6 +16,7 @@ from typing import Any
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
+from gpt1.base.interrupts import interrupts_held
 
 BYTES_PER_PROCESS = (
     8_000_000  # below this much text a further process costs more to start than it saves
@@ -97,14 +98,15 @@ class Workers:
 
 
 def _submit(pool: ProcessPoolExecutor, *call: Any) -> Callable[[], Any]:
-    """Hand out a call. Ctrl-C is held back while a process starts: it inherits the mask, so it
-    never prints a traceback of its own.
+    """Hand out a call. Ctrl-C is held back while a process starts, so that none is begun and not
+    known; the process inherits the mask, so it never prints a traceback of its own.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return pool.submit(*call).result
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with interrupts_held():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return pool.submit(*call).result
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -134,17 +136,18 @@ def _pool(prepare: Callable[[], Any], processes: int) -> Iterator[ProcessPoolExe
     )
     try:
         yield pool
+        pool.shutdown()
     except BaseException as error:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
+        with interrupts_held():  # no process outlives what it shares with this one
+            for process in multiprocessing.active_children():
+                process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
             raise UserError(
                 "a worker process was ended from outside (out of memory?); free memory and run the"
                 " same command again, or give it fewer cores: taskset -c 0 COMMAND"
             ) from None
         raise
-    pool.shutdown()
 
 
 @contextmanager

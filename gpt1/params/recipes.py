@@ -4,6 +4,7 @@ seeds, the pre-training that each starts from, the layers transferred.
 DVC watches this file for every stage that it can decide a result of.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,13 @@ def pretraining_of(params: Params, network: NetworkName, seed: int | None = None
     of the first.
     """
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
+
+
+def pretraining_seeds_behind(params: Params, seeds: Iterable[int]) -> tuple[int, ...]:
+    """The pre-trainings that fine-tunings with `seeds` start from, each once, in their order: how
+    many draws of the pre-training stand behind a score, which is what its interval may count.
+    """
+    return tuple(dict.fromkeys(pretraining_seed(params, seed) for seed in seeds))
 
 
 def merged(section: Finetune, row: dict[str, Any], place: str) -> Finetune:

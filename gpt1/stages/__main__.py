@@ -2,12 +2,12 @@
 is one line from the start.
 """
 
-import signal
 import sys
 from importlib import import_module
 from types import ModuleType
 
 from gpt1.base.errors import UserError, run_stage
+from gpt1.base.interrupts import interrupts_held
 
 VERBS = {
     "check": None,
@@ -56,13 +56,8 @@ def imported(name: str) -> ModuleType:
     """The module of that name. Raises KeyboardInterrupt for a Ctrl-C on the way, after it:
     libraries swallow one, or abort, at import.
     """
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
-    module = import_module(name)
-    signal.signal(signal.SIGINT, before)
-    if asked:
-        raise KeyboardInterrupt
-    return module
+    with interrupts_held():
+        return import_module(name)
 
 
 run_stage(main)

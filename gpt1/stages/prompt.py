@@ -1,5 +1,5 @@
 """`prompt`: one zero-shot set's official files as prompts (paper, section 5): <split>.npz and
-set.json under data/prompt/<set>.
+set.json under data/prompt/<set>; clusters.npz says which examples belong together.
 """
 
 import sys
@@ -12,8 +12,9 @@ from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
 from gpt1.params.schema import read_params
+from gpt1.tasks.clusters import CLUSTERS
 from gpt1.tasks.prompts import described, prompt_split, read_splits, set_texts
-from gpt1.tasks.zero_shot import SETS
+from gpt1.tasks.zero_shot import SETS, Integers
 
 
 def main(name: str) -> None:
@@ -30,10 +31,14 @@ def main(name: str) -> None:
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     ids = encode_texts(name, set_texts(set_.rule, splits.values()), stage_folder("bpe"))
     about: dict[str, dict[str, Any]] = {}
+    clusters: dict[str, Integers] = {}
     with writing_folder(stage_folder("prompt", name)) as folder:
         for split, rows in splits.items():
-            arrays, about[split] = prompt_split(set_, split, rows, ids, context, vocabulary.size)
+            arrays, clusters[split], about[split] = prompt_split(
+                set_, split, rows, ids, context, vocabulary.size
+            )
             np.savez(folder / f"{split}.npz", **arrays)
+        np.savez(folder / CLUSTERS, allow_pickle=False, **clusters)
         write_json(folder / "set.json", described(set_, scored, about, vocabulary, ids, context))
     counts = ", ".join(f"{split} {counts['examples']}" for split, counts in about.items())
     print(f"{name}: {counts}", file=sys.stderr)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import Task
 
-CLUSTERS = "clusters.npz"  # beside task.json: an array a split
+CLUSTERS = "clusters.npz"  # beside task.json or set.json: an array a split
 
 
 def cluster_ids(

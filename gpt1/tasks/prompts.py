@@ -16,6 +16,7 @@ from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import packed, texts_of
+from gpt1.tasks.clusters import cluster_ids
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Ids, part_limit
@@ -196,9 +197,9 @@ def prompt_split(
     ids: Mapping[str, Ids],
     context: int,
     vocabulary_size: int,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arrays of one split's npz, and counts of its examples. Raises UserError where none can be
-    scored.
+) -> tuple[dict[str, Any], Integers, dict[str, Any]]:
+    """The arrays of one split's npz, the clusters [n] of its examples, and counts of them. Raises
+    UserError where none can be scored.
 
     Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
     """
@@ -216,11 +217,17 @@ def prompt_split(
     }
     if set_.rule in TWO_CLASSES:
         check_classes(set_.task, split, arrays["labels"])
-    return arrays, rows.counts() | {
-        "examples": len(kept),
-        "nothing_to_score": len(made) - len(kept),
-        "truncated": sum(one.truncated for one, _ in kept),
-    }
+    clusters = cluster_ids(set_.task, [example for _, example in kept])
+    return (
+        arrays,
+        clusters,
+        rows.counts()
+        | {
+            "examples": len(kept),
+            "nothing_to_score": len(made) - len(kept),
+            "truncated": sum(one.truncated for one, _ in kept),
+        },
+    )
 
 
 def described(

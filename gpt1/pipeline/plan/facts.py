@@ -200,7 +200,9 @@ def task_size(name: str, params: Params, fresh: Collection[str]) -> TaskSize:
 def zero_shot_tokens(name: str, params: Params, fresh: Collection[str]) -> tuple[float, bool]:
     """Tokens of a zero-shot set that each snapshot reads; whether they were counted."""
     if f"prompt@{name}" in fresh:
-        return sum(map(tokens_in, stage_folder("prompt", name).glob("*.npz"))), True
+        prompts = stage_folder("prompt", name)
+        splits = read_json(prompts / "set.json")["splits"]
+        return sum(tokens_in(prompts / f"{split}.npz") for split in splits), True
     folder, wanted = params.sources[name].folder, params.zero_shot[name]
     known = (TOWN_ZERO_SHOT if is_town(folder) else OFFICIAL_ZERO_SHOT).get(name, ASSUMED_ZERO_SHOT)
     tokens = known.tokens * lengthening(folder, params.bpe.merges)

@@ -56,9 +56,10 @@ def plan_and_show(
     file: Path | None,
     measure: bool,
     brief: bool,
-) -> None:
+) -> tuple[Params, set[str]]:
     """Plan a profile, or (None) params.yaml, with overrides; that of params.yaml as it is is kept
-    for `--after`. `brief`: say in one line how long it takes here. Raises UserError.
+    for `--after`. `brief`: say in one line how long it takes here. Gives what was planned, and the
+    stages whose outputs are up to date with it. Raises UserError.
     """
     values, by_machine = requested(profile, overrides, None), read_prices(prices)
     present, absent = present_sources(), list[str]()
@@ -73,7 +74,8 @@ def plan_and_show(
             flush=True,
         )
     active, params = profile is None and not overrides, validate(values)
-    plan, missing = estimate_costs(values, params, active, measure), list[str]()
+    fresh = fresh_stages(expand(values)) if active else set()
+    plan, missing = estimate_costs(values, params, fresh, measure), list[str]()
     folders = {name: params.sources[name].folder for name in params.tasks}
     if params.sources["books"].folder == "raw" and "books" not in present:
         missing.append(
@@ -91,16 +93,16 @@ def plan_and_show(
         print(line)
     for path in ([PLAN] if active else []) + ([file] if file else []):
         write_json(path, as_json(plan, by_machine, time.time()))
+    return params, fresh
 
 
 def estimate_costs(
-    values: Mapping[str, Any], params: Params, active: bool, measure: bool
+    values: Mapping[str, Any], params: Params, fresh: set[str], measure: bool
 ) -> CostEstimate:
-    """What a run with these values, checked as `params`, costs; `active`: they are those of
-    params.yaml. Raises UserError.
+    """What a run with these values, checked as `params`, costs; `fresh` are the stages whose
+    outputs are up to date with them. Raises UserError.
     """
     stages = expand(values)
-    fresh = fresh_stages(stages) if active else set()
     works = {name: work_of(stage, params, fresh) for name, stage in stages.items()}
     machine, (slots, threads) = launch.read_machine(), find_slots(None, True, params)
     share, room, devices = shares(stages, slots, threads), estimate.room_here(), len(slots.devices)
