@@ -37,12 +37,12 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 CLOSE = r"\setlength{\itemsep}{1pt}\setlength{\parskip}{0pt}"  # lines of a list
 SECTIONS = {2: "section", 3: "subsection", 4: "subsubsection"}
 ACROSS = 472.0  # points of the text of A4
-SIZES = (("footnotesize", 4.2), ("scriptsize", 3.85))  # points of a character, on average
+SIZES = (("footnotesize", 4.4), ("scriptsize", 4.0))  # points of a character, on average
 GAP = 8.0  # points between two columns
 BOLD = 1.12  # width of bold letters beside the others'
 MOST_LINES = 5  # that a cell is broken into
-WORDS = re.compile(r"[^\W\d]\S* ")
-HELD = re.compile(r"\[[^\]]*\]|± [\d.]+")  # what no line is broken in
+WORD = re.compile(r"[^\W\d]{4}")
+HELD = re.compile(r"\[[^\]]*\]|[±<] [\d.]+|\(of \d+\)")  # what no line is broken in
 LONG_WORD = 24  # characters from which a word without a blank may be broken
 KNOWN = re.compile(r"[\x20-\x7e\n\xa1-\u0125\u0128-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165]")
 QUOTES = frozenset("\u2010\u2013\u2014\u2018\u2019\u201a\u201c\u201d\u201e\u2022\u2026\u20ac")
@@ -93,7 +93,7 @@ def _block(block: Heading | Paragraph | Bullets | Grid | Picture) -> str:
                 ]
             )
         case Grid():
-            return "\n".join(_tables(block)) if block.header else ""
+            return "\n".join(_tables(block)) if block.rows else ""
 
 
 def inline(text: str) -> str:
@@ -183,7 +183,7 @@ def _column(cells: Sequence[str]) -> _Column:
     ]
     natural = max(len(_bare(cell)) * (BOLD if "**" in cell else 1.0) for cell in (header, *others))
     least = max(*pieces, natural / MOST_LINES)
-    return _Column(natural, least, any(WORDS.match(cell) for cell in others))
+    return _Column(natural, least, any(WORD.search(cell) for cell in others))
 
 
 def _bare(cell: str) -> str:
@@ -237,7 +237,9 @@ def _longtable(
         header + r" \\",
         r"\midrule",
         r"\endhead",
-        *(row + apart for row in rows),
         r"\bottomrule",
+        r"\endlastfoot",
+        *(row + apart for row in rows[:-1]),
+        rows[-1] + r" \\",
         r"\end{longtable}}",
     ]

@@ -77,10 +77,11 @@ def limit_lines(params: Params, told: Mapping[str, Any]) -> Iterator[str]:
         "Zero-shot behaviours and single tasks are exploratory: their tests are not corrected for"
         " one another, so that of twenty true nulls one is expected to look like a finding."
     )
-    yield (
-        "Scores on dev sets stand beside the paper's of the GLUE test server; they differ in rows,"
-        " and for QQP in class balance."
-    )
+    if not told["all_made_up"]:
+        yield (
+            "Scores on dev sets stand beside the paper's of the GLUE test server; they differ in"
+            " rows, and for QQP in class balance."
+        )
     yield (
         f"One implementation on {_machine(told)}: on other processors sums round differently, and"
         " scores differ within what other seeds would give."

@@ -34,6 +34,7 @@ NOT_OF_THE_RECIPE = (  # what decides no weights
 )
 TRAININGS = ("pretrain", "finetune", "ablate", "transfer")
 SHA_SHOWN = 16
+SOURCE_HEADER = ("source", "origin", "licence", "files", "sha256 begins with")
 
 
 def data_blocks(params: Params, corpus: str, sources: Sequence[AcquiredSource]) -> list[Block]:
@@ -71,8 +72,12 @@ def data_blocks(params: Params, corpus: str, sources: Sequence[AcquiredSource]) 
                 *named,
             )
         ),
-        Paragraph("Every source as it was acquired; sha256 is that of all its files together:"),
-        Grid(("source", "origin", "licence", "files", "sha256 begins with"), files),
+        Paragraph(
+            "Every source as it was acquired; sha256 is that of all its files together:"
+            if files
+            else "Where the files came from was not written down here."
+        ),
+        *([Grid(SOURCE_HEADER, files)] if files else []),
     ]
 
 
@@ -220,10 +225,11 @@ def computation_blocks(params: Params, time: Sheet, totals: Sequence[str]) -> li
     rows = tuple(filter(None, (_training_row(params, verb) for verb in TRAININGS)))
     by_stage = tuple(tuple(cell.text for cell in row) for row in time.rows)
     header = ("trainings", "number", "seeds", "their own time", "arithmetic", "tokens/s", "machine")
+    trainings = "The trainings, as each wrote down of itself; tokens/s is the median over them:"
     return [
         Heading(3, "Computation"),
-        Paragraph("The trainings, as each wrote down of itself; tokens/s is the median over them:"),
-        Grid(header, rows),
+        Paragraph(trainings if rows else "What each training took was not written down here."),
+        *([Grid(header, rows)] if rows else []),
         Paragraph("Every stage, with its start and end, beside its plan where there was one:"),
         Grid(time.header, by_stage),
         Bullets(tuple(totals)),

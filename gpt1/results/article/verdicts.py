@@ -28,8 +28,8 @@ from gpt1.results.zero_shot_claims import zero_shot_claims
 TESTS = {  # of rules.yaml
     "above": "the mean difference is above 0, two-sided",
     "every": "so in every part",
-    "size": "within {margin:g} points of the paper's number",
-    "at_most": "the gain is below {margin:g} points",
+    "size": "within {margin} of the paper's number",
+    "at_most": "the gain is below {margin}",
     "rises": "rises, against all orders and over seeds",
     "varies": "one variance above the other, over seeds",
 }
@@ -72,11 +72,16 @@ def scope_blocks() -> Iterator[Block]:
             cells["where"],
             cells["the paper"],
             "primary" if record["primary"] else "exploratory",
-            TESTS[rules[record["claim"]].test].format(margin=rules[record["claim"]].margin),
+            _test(rules[record["claim"]]),
         )
         for record, cells in _reported().claims
     )
     yield Grid(("claim", "where", "the paper", "kind", "confirmed where"), rows)
+
+
+def _test(rule: ClaimRule) -> str:
+    margin = f"{rule.margin or 0:g} point{'s' if rule.margin != 1 else ''}"
+    return TESTS[rule.test].format(margin=margin)
 
 
 def statistics_blocks(params: Params) -> list[Block]:
