@@ -178,6 +178,7 @@ def run_with_results(data, name):
                 "updates": 1234,
                 "tokens": 7_000_000,
                 "heldout_perplexity": 21.234,
+                "rules_sha256": "0123456789abcdef",
                 "heldout_word_perplexity": 40.5,
             }
         )
@@ -209,6 +210,7 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
         "**ten [31mbooks**: 9 books, 4.0 M words, 5.0 M tokens",
         "1,234 updates, 7.0 M tokens",
         "perplexity **21.23** a token",
+        "by rules of which it noted the sha256 `01234567…`",
         "| books | a shelf | ours |",
         "| CoLA | matthews | dev | 1043 | 40.0 | 36.1 to 43.9 | 1.5 (2 seeds) | 45.4 |",
         "| SST-2 | accuracy | dev | 872 | 90.0 | 88.0 to 92.0 | one seed | made up |",

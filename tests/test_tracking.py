@@ -19,6 +19,7 @@ from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking import sync as tracking
 from gpt1.tracking.log import log_path, read_log
+from gpt1.tracking.results import finished_results
 
 CURVE = log_path("pretrain", "transformer")
 
@@ -58,6 +59,21 @@ def test_nothing_to_tell_makes_no_database(monkeypatch):
     monkeypatch.setenv("GPT1_MLFLOW", "off")
     assert tracking.sync(read_params()) == 0
     assert not Path("mlflow.db").exists()
+
+
+def test_a_claims_report_says_by_which_rules_and_so_does_a_pretraining():
+    write_results(points=3)
+    summary = Path("data/pretrain/transformer/seed-0/summary.json")
+    noted = json.loads(summary.read_text()) | {"rules_sha256": "ab12"}
+    made_results.write_json(summary, noted)
+    claims = {"verdicts": {"refuted": 1}, "rules_sha256": "cd34", "fixed": "post hoc"}
+    made_results.write_json(Path("data/report/claims/metrics.json"), {"claims": claims})
+    found = {run.name: run for run in finished_results(read_params())}
+    assert found["transformer"].tags["rules_sha256"] == "ab12"
+    report = found["claims"]
+    assert report.tags == {"claims.rules_sha256": "cd34", "claims.fixed": "post hoc"}
+    assert report.final == {"claims.verdicts.refuted": 1.0}
+    assert found["table2"].tags == {}
 
 
 def dump() -> list[str]:
