@@ -10,11 +10,12 @@ import made_results
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing_folder
 from gpt1.params.schema import read_params
-from gpt1.results.baselines import higher, higher_sentences
+from gpt1.results.baselines import LEAD, higher, higher_sentences
 from gpt1.results.document import left_out, read_document
 from gpt1.results.formats import write_report
 from gpt1.results.page import page, sheets
@@ -26,6 +27,10 @@ from gpt1.results.tables import table_report
 SYSTEMS = ("majority", "tfidf", "word_vectors")
 ROWS = 40
 HIGHER = (
+    "Word vectors of the same books score higher than the fine-tuned Transformer on 1 of 2 by the"
+    " point estimate alone: RTE."
+)
+SHOWN = (
     "Word vectors of the same books score higher than the fine-tuned Transformer on 1 of 2: RTE."
 )
 
@@ -101,12 +106,15 @@ def test_the_brief_output_and_the_page_say_who_is_higher(capsys):
     page.write_page()
     text = Path("data/report/index.html").read_text()
     assert f"<li>{HIGHER}</li>" in text, "among the findings"
-    assert "its 95% interval" in text, "the table as a whole"
+    assert "its 95% interval over examples" in text, "the table as a whole"
     records = page.read_records("table2")
     sheet = sheets.comparison(records, set(), "caption")
     place = sheet.header.index("best baseline")
     cells = {row[0].text: row[place] for row in sheet.rows}
-    assert (cells["RTE"].text, cells["RTE"].means) == ("90.0", "higher than this run")
+    assert (cells["RTE"].text, cells["RTE"].means) == (
+        "90.0",
+        "higher than this run by the point estimate alone",
+    )
     assert (cells["QNLI"].text, cells["QNLI"].means) == ("75.0", "")
     assert "word vectors of the same books + logistic regression 60.0" in cells["QNLI"].note
     assert cells["SNLI"].empty
@@ -124,40 +132,58 @@ def test_nothing_is_said_where_all_are_lower(capsys):
     assert "higher than the fine-tuned" not in capsys.readouterr().out
 
 
+def test_three_seeds_show_it_where_the_interval_of_the_difference_does():
+    fit_all()
+    made_results.write_params(["rte", "qnli"], [0, 1, 2])
+    for task in ("rte", "qnli"):
+        made_results.simple(task, 30, ROWS, seeds=(0, 1, 2))
+    assert f"- {SHOWN}" in (made() / "table2.md").read_text()
+    records = page.read_records("table2")
+    (one,) = [
+        one
+        for one in records
+        if (one["row"], one["system"], one["column"]) == (LEAD, "word_vectors", "RTE")
+    ]
+    # All seeds answer alike, so that only 6 of 40 rows, which the baseline alone has right, speak.
+    margin = stats.t.ppf(0.975, 39) * 100 * np.sqrt(0.15 * 0.85 / 39)
+    assert (one["low"], one["high"]) == pytest.approx((-15 - margin, -15 + margin))
+    sheet = sheets.comparison(records, set(), "caption")
+    place = sheet.header.index("best baseline")
+    assert {row[0].text: row[place].means for row in sheet.rows}["RTE"] == "higher than this run"
+
+
 def test_only_a_task_s_own_metric_counts_and_the_one_with_most_columns_comes_first():
-    def record(row, system, column, task, metric, score):
+    def record(system, column, task, metric, score, high=None):
         return {
-            "row": row,
+            "row": LEAD,
             "system": system,
             "column": column,
             "task": task,
             "metric": metric,
             "score": score,
+            "high": high,
         }
 
-    ours = [
-        record("ours", "this run", "RTE", "rte", "accuracy", 60.0),
-        record("ours", "this run", "MRPC", "mrpc", "f1", 80.0),
-        record("ours", "this run", "MRPC", "mrpc", "accuracy", 70.0),
-        record("ours", "this run", "SNLI", "snli", "accuracy", None),
-        record("ours", "this run", "GLUE", "rte mrpc", "mean", 70.0),
+    leads = [
+        record("tfidf", "RTE", "rte", "accuracy", -1.0, 0.5),
+        record("tfidf", "MRPC", "mrpc", "f1", 1.0),
+        record("tfidf", "MRPC", "mrpc", "accuracy", -5.0, -1.0),
+        record("word_vectors", "RTE", "rte", "accuracy", -1.0, -0.1),
+        record("word_vectors", "MRPC", "mrpc", "f1", -0.5),
+        record("majority", "RTE", "rte", "accuracy", 0.0, 0.0),
     ]
-    beside = [
-        record("baseline", "tfidf", "RTE", "rte", "accuracy", 61.0),
-        record("baseline", "tfidf", "MRPC", "mrpc", "f1", 79.0),
-        record("baseline", "tfidf", "MRPC", "mrpc", "accuracy", 75.0),
-        record("baseline", "tfidf", "GLUE", "rte mrpc", "mean", 99.0),
-        record("baseline", "word_vectors", "RTE", "rte", "accuracy", 61.0),
-        record("baseline", "word_vectors", "MRPC", "mrpc", "f1", 80.5),
-        record("baseline", "word_vectors", "SNLI", "snli", "accuracy", 90.0),
+    assert higher(leads) == {
+        "tfidf": ([], ["RTE"], 2),
+        "word_vectors": (["RTE"], ["MRPC"], 2),
+        "majority": ([], [], 1),
+    }
+    assert higher_sentences(leads) == [
+        "Word vectors of the same books score higher than the fine-tuned Transformer on 1 of 2:"
+        " RTE; on 1 more by the point estimate alone: MRPC.",
+        "TF-IDF scores higher than the fine-tuned Transformer on 1 of 2 by the point estimate"
+        " alone: RTE.",
     ]
-    assert higher([*ours, *beside]) == {"tfidf": (["RTE"], 2), "word_vectors": (["RTE", "MRPC"], 2)}
-    told = higher_sentences([*ours, *beside])
-    assert [one.split(" higher")[0] for one in told] == [
-        "Word vectors of the same books score",
-        "TF-IDF scores",
-    ]
-    assert higher_sentences(ours) == []
+    assert higher_sentences([]) == []
 
 
 def test_predictions_hold_baselines_and_which_rows_belong_together():

@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
+from gpt1.results import drawing
 from gpt1.results.ablations import by_layers, transferred
 from gpt1.results.document import markdown
 from gpt1.results.drawing import apart
 from gpt1.results.figure2 import figure2_document, figure2_report
+from gpt1.results.figure2_pictures import draw_transfer
 from gpt1.results.formats import write_report
 from gpt1.results.paper import ZERO_SHOT
 from gpt1.results.zero_shot import behaviours, normalised, normalised_error
@@ -101,17 +103,8 @@ def test_numbers_of_real_tasks_beside_the_papers():
     assert left["mnli", "2", "1"]["score"] == "80.0000"
     mean = left["mnli", "0", "mean"]
     assert float(mean["score"]) == statistics.fmean([100 * 150 / 300, 100 * 180 / 300]) == 55
-    low, high = by_layers(read_params(), "mnli")[0].estimate.interval
-    assert (float(mean["low"]), float(mean["high"])) == (
-        pytest.approx(low, abs=1e-4),
-        pytest.approx(high, abs=1e-4),
-    )
-    deviation = statistics.stdev(
-        [50, 60]
-    )  # two seeds: the stretched bootstrap reaches about that far, and the examples add to it
-    assert (
-        deviation < (high - low) / 2 < 2 * math.hypot(100 * math.sqrt(0.6 * 0.4 / 300), deviation)
-    )
+    assert (mean["low"], mean["high"]) == ("", ""), "two seeds tell no interval"
+    assert float(mean["sd"]) == pytest.approx(statistics.stdev([50, 60]), abs=1e-4)
     assert (mean["split"], mean["examples"], mean["title"]) == ("dev", "300", "MNLI-m")
     assert (left["race", "2", "mean"]["score"], left["race", "2", "mean"]["split"]) == (
         "52.5000",
@@ -169,7 +162,7 @@ def test_numbers_of_real_tasks_beside_the_papers():
     for fact in (
         "72 to 82",
         "read off by eye",
-        "75.0 [",
+        "75.0 ± ",
         "0.83 (86.0)",
         "positive is 2 pieces here",
         "+20.0",
@@ -234,13 +227,43 @@ def test_transfer_is_compared_on_its_own_seeds():
     write_inputs(made_up=False)
     change(transfer={"mnli": {"group": "glue_nli", "layers": [0], "seeds": 1}}, zero_shot={})
     curve = transferred(read_params())[0]
-    assert {layers: dict(result.sample.scores) for layers, result in curve.points.items()} == {
+    assert {
+        layers: dict(zip(result.seeds, result.scores.by_seed, strict=True))
+        for layers, result in curve.points.items()
+    } == {
         0: {0: 50.0},
         2: {0: 70.0},
     }
-    assert "MNLI-m: one seed. The interval is over examples alone" in markdown(
-        figure2_document(read_params(), [curve], [])
+    text = markdown(figure2_document(read_params(), [curve], []))
+    assert "MNLI-m: one seed, so that a dip or a peak" in text
+    assert "1 seed: no interval" in text
+    assert "95% interval" not in drawing.svg(lambda: draw_transfer([curve], 2), 8)
+    assert "[" not in next(line for line in text.splitlines() if line.startswith("| 0 "))
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_an_interval_by_layers_takes_three_seeds(seeds):
+    made_curves.write_params(2, list(range(seeds)), made_up=False)
+    right = {count: {seed: 150 + 20 * count + seed for seed in range(seeds)} for count in range(3)}
+    made_curves.write_transfer("mnli", "dev", 300, right, 2)
+    made_curves.write_transfer("race", "test", 300, right, 2)
+    change(zero_shot={})
+    folder = written("out")
+    point = by_layers(read_params(), "mnli")[1]
+    mean = next(
+        row
+        for row in table(folder / "figure2.csv")
+        if (row["task"], row["x"], row["seed"]) == ("mnli", "1", "mean")
     )
+    low, high = point.estimate.interval()
+    found = [float(mean[key]) for key in ("low", "score", "high")]
+    middle = statistics.fmean(right[1].values()) / 3
+    assert found == pytest.approx([low, middle, high], abs=1e-4)
+    assert low < middle < high
+    text = (folder / "figure2.md").read_text()
+    assert f" {middle:.1f} [{low:.1f}, {high:.1f}] |" in text
+    assert "no interval" not in text
+    assert "95% interval" in (folder / "figure2-left.svg").read_text()
 
 
 def test_without_a_variant_of_that_kind_no_lstm_is_asked_for():

@@ -88,14 +88,14 @@ def test_table_5_sets_losses_beside_the_paper_s():
         ]
     (_, average), (_, mrpc) = sheets.ablation_sheet(records, [], "", losses=True).rows
     assert (mrpc.text, mrpc.tone, mrpc.note) == ("+10.0", "good", "+4.0 to +16.0\nthe paper −0.9")
-    assert average.note == "+4.0 to +16.0, one seed\nthe paper +5.6"
+    assert average.note == "+4.0 to +16.0\nthe paper +5.6"
     (_, full, _), (_, own, _) = sheets.ablation_sheet(records, [], "", losses=False).rows
-    assert full.note == "55.0 to 65.0, one seed\nthe paper 74.7"
+    assert full.note == "55.0 to 65.0\nthe paper 74.7"
     assert own.note == "55.0 to 65.0\nthe paper 82.3"
     for row in sheets.ablation_sheet(records, ["MRPC"], "", losses=True).rows:
         assert "paper" not in row[1].note
     (sentence,) = (one for one in findings.ablation_sentences(records, False) if "LSTM" in one)
-    assert "(+4.0 to +16.0, one seed; the paper +5.6 over the same)" in sentence
+    assert "(+4.0 to +16.0; the paper +5.6 over the same)" in sentence
 
 
 def test_a_table_of_made_up_tasks_alone_has_no_column_of_differences_and_the_mean_has_its_interval():
@@ -345,8 +345,10 @@ def test_what_was_found_and_left_out_in_words():
         " with every seed; beside the paper 1 above, 1 with an interval that holds its number, 0"
         " below."
     )
-    alone = [one | {"seeds": 1} for one in records]
-    assert findings.table_sentence(2, alone, []).endswith("0 below, by intervals of one seed.")
+    alone = [one | {"seeds": 1, "low": None, "high": None} for one in records]
+    assert findings.table_sentence(2, alone, []).endswith(
+        "beside the paper 2 without an interval, for want of seeds."
+    )
     assert "beside" not in findings.table_sentence(2, records, ["SNLI", "RTE"])
     assert (
         findings.table_sentence(2, [records[0] | {"flagged_seeds": [1]}], ["SNLI"])

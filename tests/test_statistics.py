@@ -6,7 +6,14 @@ from scipy import stats
 
 from gpt1.results.statistics.decisions import p_value
 from gpt1.results.statistics.estimates import degrees, estimate
-from gpt1.results.statistics.jackknife import JackknifeScores, jackknife, less, mean_of_parts
+from gpt1.results.statistics.jackknife import (
+    JackknifeScores,
+    jackknife,
+    less,
+    mean_of_metrics,
+    mean_of_parts,
+    repeated,
+)
 from gpt1.tasks.metrics import METRICS, score
 
 
@@ -175,6 +182,36 @@ def test_parts_of_a_task_are_averaged_and_their_examples_are_apart():
     both = mean_of_parts([half, other])
     np.testing.assert_allclose(both.by_seed, 50)
     assert (both.shares**2).sum() == pytest.approx((half.shares**2).sum() / 2)
+
+
+def test_two_metrics_of_a_task_are_averaged_on_the_same_examples():
+    labels, answers, clusters = made_answers("f1")
+    both = [jackknife(metric, labels, answers, clusters) for metric in ("f1", "accuracy")]
+    mean = mean_of_metrics(both)
+    assert mean.shares.shape == both[0].shares.shape
+    assert np.allclose(mean.by_seed, (both[0].by_seed + both[1].by_seed) / 2)
+    assert (mean.shares**2).sum() > (mean_of_parts(both).shares ** 2).sum(), (
+        "examples that move both metrics count for both"
+    )
+
+
+def test_one_answer_has_the_interval_of_a_binomial_and_none_over_seeds():
+    right = np.arange(80) % 4 > 0
+    scores = jackknife("accuracy", np.ones(80, bool), right[None], np.arange(80))
+    found = estimate([scores])
+    assert found.interval() is None
+    margin = stats.t.ppf(0.975, 79) * 100 * np.sqrt(0.75 * 0.25 / 79)
+    assert found.example_interval() == pytest.approx((75 - margin, 75 + margin))
+    assert found.example_interval(within=(0, 80))[1] == 80
+
+
+def test_what_all_seeds_answer_alike_differs_from_no_seeds_by_nothing():
+    labels, answers, clusters = made_answers("accuracy")
+    one = jackknife("accuracy", labels, answers[:1], clusters)
+    alike = jackknife("accuracy", labels, np.repeat(answers[:1], 3, axis=0), clusters)
+    apart = less(alike, repeated(one, 3))
+    assert np.allclose(apart.by_seed, 0)
+    assert np.allclose(apart.shares, 0)
 
 
 def test_degrees_of_freedom_lie_between_the_least_and_the_sum():

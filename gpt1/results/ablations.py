@@ -29,6 +29,7 @@ from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, Column, Task
 
 AVERAGE = "Avg"  # Table 5's first column
+TITLES = {"embeddings_only": "Transformer, embeddings only (0 layers transferred)"}
 COLUMNS = {AVERAGE: "mean", **TABLE5.columns}
 AVERAGED = tuple(title for title, metric in TABLE5.columns.items() if (title, metric) != NOT_ON_DEV)
 
@@ -85,10 +86,8 @@ class AblationScores:
             for title in self.averaged
             if (system, title) in self.results
         ]
-        seeds = common_seeds(one.seeds for one in there) if there else ()
-        return (
-            estimate([on_seeds(one.scores, one.seeds, seeds) for one in there]) if seeds else None
-        )
+        scores = common_on(there)
+        return estimate(scores) if scores else None
 
     def mean_difference(
         self, variant: str, titles: Sequence[str], less_than: str = FULL
@@ -100,7 +99,9 @@ class AblationScores:
         pairs = {
             title: (self.results[less_than, title], self.results[variant, title])
             for title in TABLE5.columns
-            if (less_than, title) in self.results and (variant, title) in self.results
+            if variant != less_than
+            and (less_than, title) in self.results
+            and (variant, title) in self.results
         }
         wanted = [title for title in titles if title in pairs]
         seeds = (
@@ -117,6 +118,12 @@ class AblationScores:
         return estimate(tasks, list(differences.values()))
 
 
+def common_on(columns: Sequence[SystemScore]) -> list[JackknifeScores]:
+    """Scores of columns on the seeds that all of these have; none where they share no seed."""
+    seeds = common_seeds(one.seeds for one in columns) if columns else ()
+    return [on_seeds(one.scores, one.seeds, seeds) for one in columns] if seeds else []
+
+
 def paper_row(system: str) -> PaperRow | None:
     """The paper's row of a system; None for a variant that the paper does not have."""
     return TABLE5.full if system == FULL else TABLE5.variants.get(system)
@@ -125,7 +132,7 @@ def paper_row(system: str) -> PaperRow | None:
 def system_title(system: str) -> str:
     """A row's name: the paper's, or a variant's own."""
     row = paper_row(system)
-    return row.system if row else system
+    return row.system if row else TITLES.get(system, system)
 
 
 def paper_average(row: PaperRow, titles: Sequence[str]) -> float:

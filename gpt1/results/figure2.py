@@ -33,8 +33,8 @@ from gpt1.results.training import first_of_several
 from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
 
 CSV_COLUMNS = (
-    "panel task title metric split network x seed score low high standard_error normalised examples"
-    " source"
+    "panel task title metric split network x seed score low high sd standard_error normalised"
+    " examples source"
 )
 OURS, PAPER, MEAN = "ours", "paper, read off by eye", "mean over seeds"
 PLOTTED_NETWORKS = ("transformer", "lstm")

@@ -75,7 +75,7 @@ def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
         at, results = list(curve.points), list(curve.points.values())
         means = [float(result.estimate.value) for result in results]
         bands = [
-            ends for result in results if (ends := interval_ends(result.estimate, curve.metric))
+            band for result in results if (band := interval_ends(result.estimate, curve.metric))
         ]
         if bands:  # all points have the same seeds
             banded = True

@@ -123,7 +123,8 @@ def _on_seeds(
     by_column: dict[str, list[JackknifeScores]] = {}
     for name in names:
         cell = cell_of[name]
-        assert cell.scores is not None and cell.measured is not None
+        assert cell.scores is not None
+        assert cell.measured is not None
         scores = on_seeds(cell.scores, tuple(cell.measured.scores), seeds)
         by_column.setdefault(cell.title, []).append(scores)
     return mean_of_parts([mean_of_metrics(metrics) for metrics in by_column.values()])

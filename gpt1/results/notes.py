@@ -3,7 +3,7 @@ in which numbers do not compare.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gpt1.params.schema import Params
 from gpt1.results.ablations import (
@@ -52,10 +52,8 @@ INTERVALS = (
     " pre-training seeds and that over clusters of examples (of one premise, passage or pair),"
     " crossed, each with Student's t (after Sellam et al. 2022)."
 )
-FEW_SEEDS = (
-    f"Under {LEAST_SEEDS} seeds there is no interval, for they tell too little of the spread over"
-    " seeds."
-)
+ONE_PRETRAINING = "All seeds fine-tune one pre-training, so it says nothing of another."
+FEW_SEEDS = f"It takes {LEAST_SEEDS}, for fewer tell too little of the spread over seeds."
 NOT_RECOGNISED = "not recognised"  # as encode writes it into task.json
 RELEASES = {  # (task, release of its files): what a reader of the table must know
     ("qnli", "v1"): "QNLI: version 1, the paper's",
@@ -79,6 +77,18 @@ QQP_NOTE = (
     f" the paper's is {GLUE_ROW['QQP', 'accuracy']}. Differences between systems of this run stand."
 )
 METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
+
+
+def interval_notes(params: Params, seeds: Collection[int]) -> list[str]:
+    """How intervals of scores over so many seeds are made, and which of them have none."""
+    lines = []
+    if any(count >= LEAST_SEEDS for count in seeds):
+        alone = len(params.pretrain.seeds) == 1
+        lines.append(f"{INTERVALS}{f' {ONE_PRETRAINING}' if alone else ''}")
+    if few := sorted({count for count in seeds if count < LEAST_SEEDS}):
+        which = f"{' or '.join(map(str, few))} seed{'s' if few[-1] > 1 else ''}"
+        lines.append(f"{which}: no interval. {FEW_SEEDS}")
+    return lines
 
 
 def marks(measured: Measured) -> str:
@@ -111,7 +121,7 @@ def table_notes(
             " run's score on so many examples. majority: the score of the best answer that looks at"
             " no input."
         ),
-        f"{INTERVALS} {FEW_SEEDS}",
+        *interval_notes(params, [len(measured.scores) for _, measured in there]),
     ]
     if dev := [
         cell.title for cell, measured in there if cell.first and measured.chosen == LAST_UPDATE
@@ -224,9 +234,11 @@ def ablation_notes(params: Params, table: AblationScores) -> list[str]:
             "ours: mean ± sample standard deviation over the seeds; each score's interval stands in"
             " table5.csv."
         ),
+        *interval_notes(params, [len(one.seeds) for one in table.results.values()]),
         (
-            f"{INTERVALS} Differences are paired: the same examples and seeds for both systems, on"
-            f" the seeds that both have. {FEW_SEEDS}"
+            "Differences are paired: the same clusters of examples and seeds for both systems, on"
+            " the seeds that all columns in it have. The variance between seeds of a difference is"
+            " pooled with that of the other columns where they are alike."
         ),
         _average_note(table),
         (
@@ -301,15 +313,15 @@ def layer_notes(params: Params, curves: Sequence[Transferred]) -> list[str]:
     if curves:
         seeds = "; ".join(f"{curve.title} {', '.join(map(str, curve.seeds))}" for curve in curves)
         lines.append(
-            f"Ours: mean over the seeds that every number of layers has ({seeds}), with its"
-            " interval as in the tables; the band is the same. 0 layers: the embeddings only. All"
-            " layers: the ordinary fine-tuning, not trained again."
+            f"Ours: mean over the seeds that every number of layers has ({seeds}); the band is"
+            " its interval. 0 layers: the embeddings only. All layers: the ordinary fine-tuning,"
+            " not trained again."
         )
+        lines += interval_notes(params, [len(curve.seeds) for curve in curves])
         if alone := [curve.title for curve in curves if len(curve.seeds) == 1]:
             lines.append(
-                f"{' and '.join(alone)}: one seed. The interval is over examples alone, and a dip"
-                " or a peak at one number of layers may be that seed's own; transfer.<task>.seeds"
-                " of params.yaml asks for more."
+                f"{' and '.join(alone)}: one seed, so that a dip or a peak at one number of layers"
+                " may be that seed's own; transfer.<task>.seeds of params.yaml asks for more."
             )
         lines += [
             "Scored as in the tables: test with the weights chosen on dev where test labels are"

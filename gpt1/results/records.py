@@ -46,17 +46,18 @@ def load(folder: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFram
 
     Missing values are `pandas.NA`, or NaN among fractions. The number behind a table's cell is in
     one row of `scores`, whose `table` (table2 to table5, figure2, claims), `row` (ours, baseline,
-    paper, paper's model), `system`, `column` and `metric` say which. All scores and differences are
-    x 100:
+    ours less baseline, paper, paper's model), `system`, `column` and `metric` say which. All scores
+    and differences are x 100:
 
     - `score`: the mean over the seeds; `scores` one by one; `low`, `high` the ends of its 95 %
-      bootstrap interval; `sd`, `best`, `median` over the seeds; `seeds` how many; `seed` which one,
-      in rows of Figure 2 that are of one seed.
+      interval, missing under three seeds; `sd`, `best`, `median` over the seeds; `seeds` how many;
+      `seed` which one, in rows of Figure 2 that are of one seed.
     - `split`, `weights`, `examples`: what it was measured on, and by which weights;
       `standard_error`, `majority`, `at_chance`, `flagged_seeds`, `one_class_seeds`: how it stands
       to chance; `best_evaluation`: selected on the rows that it is measured on, so too good.
     - `compared_with`, `difference`: the paper's number where the two compare, and ours less it.
-    - `value`, `variant`: in Table 5, a score or "full less variant", and the variant's key.
+    - `value`, `variant`: in Table 5, a score or "full less variant", and the variant's key; of
+      "ours less baseline" the variant is which of ours, and the system which baseline.
     - `panel`, `network`, `x`, `normalised`: in Figure 2; `x` is layers (left) or updates (right),
       `normalised` is 0 at random and 1 at the state of the art.
     - `claim`, `statement`, `where`, `published`, `published_value`, `unit`, `verdict`, `made_up`,

@@ -14,11 +14,11 @@ from gpt1.results.ablations import (
     scores_of,
     system_title,
 )
-from gpt1.results.document import seeds_note
+from gpt1.results.document import counted, seeds_note
 from gpt1.results.formats import ends
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.scores import Cell
-from gpt1.results.statistics.estimates import COVERAGE, CrossedEstimate
+from gpt1.results.statistics.estimates import COVERAGE, LEAST_SEEDS, CrossedEstimate
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
     from matplotlib.figure import Figure
@@ -133,7 +133,9 @@ def draw_ablation(profile: str, table: AblationScores, comparable: bool) -> "Fig
     for system, row in scores.items():
         there = [estimate for estimate in row.values() if estimate]
         if there:
-            label = system_title(system) + seeds_note(min(one.seeds for one in there))
+            few = min(one.seeds for one in there)
+            note = f", {counted(few, 'seed')}" if few < LEAST_SEEDS else ""
+            label = system_title(system) + note
             paper = _drawn_beside(system, table) if comparable else {}
             systems[label] = [
                 _mark(row[title], COLUMNS[title], paper.get(title)) for title in places

@@ -233,8 +233,8 @@ def lacking_subsets(description: Mapping[str, Any], column: Column) -> str:
 
 @dataclass(frozen=True)
 class Answered:
-    """A column's rows: their labels and clusters [n], and by seed what was answered [n] by the weights that
-    count.
+    """A column's rows: their labels and clusters [n], and by seed what was answered [n] by the
+    weights that count.
     """
 
     split: str

@@ -20,6 +20,7 @@ from gpt1.results.ablations import (
     tasks_there,
 )
 from gpt1.results.answers import FULL
+from gpt1.results.baselines import what_baselines_are
 from gpt1.results.captions import caption_facts, lstm_fact, made_up
 from gpt1.results.document import (
     NONE,
@@ -50,7 +51,16 @@ from gpt1.results.paper import TABLE5
 from gpt1.results.records import Record
 from gpt1.results.score_pictures import draw_ablation
 from gpt1.results.scores import scored_splits
+from gpt1.results.table5_baselines import (
+    Beside,
+    ablation_baselines,
+    average_sentences,
+    baseline_records,
+    baseline_rows,
+    baselines_of,
+)
 
+NO_BASELINES: Beside = {}
 PAPER_ROWS = (TABLE5.full, *TABLE5.variants.values())
 DETAILS = (
     "column",
@@ -71,9 +81,9 @@ CSV_COLUMNS = (
 
 def ablation_report(params: Params) -> ReportContent:
     """Table 5. Raises UserError where a result that params.yaml names is missing or broken."""
-    table = ablation(params)
-    page = ablation_page(params, table)
-    records = ablation_records(params, table, page.caption)
+    table, beside = ablation(params), ablation_baselines(params)
+    page = ablation_page(params, table, beside)
+    records = ablation_records(params, table, page.caption, beside)
     comparable = not made_up(params, tasks_there(params))
     return ReportContent(
         "table5",
@@ -85,13 +95,16 @@ def ablation_report(params: Params) -> ReportContent:
         (
             scored
             for task, columns in map(columns_of, TABLE5.columns)
-            for scored in scored_splits(columns, systems_of(params, task.name).values())
+            for systems in (systems_of(params, task.name), baselines_of(params, task.name))
+            for scored in scored_splits(columns, systems.values())
         ),
         latex(page),
     )
 
 
-def ablation_page(params: Params, table: AblationScores) -> TablePage:
+def ablation_page(
+    params: Params, table: AblationScores, beside: Beside = NO_BASELINES
+) -> TablePage:
     """Lay out Table 5. Raises UserError where the files behind its caption are missing or
     broken.
     """
@@ -104,7 +117,7 @@ def ablation_page(params: Params, table: AblationScores) -> TablePage:
             *(_score_cell(table.results.get((system, title))) for title in TABLE5.columns),
         )
         for system in table.systems
-    ]
+    ] + baseline_rows(table, beside)
     losses = [row for variant in table.systems[1:] for row in _loss_rows(table, variant)]
     details = [_details(table, title) for title in TABLE5.columns if (FULL, title) in table.results]
     grids = (Grid(("the full model less the row", *header), tuple(losses)),)
@@ -119,7 +132,11 @@ def ablation_page(params: Params, table: AblationScores) -> TablePage:
         our_rows=tuple(ours),
         legend=legend(ours),
         more=tuple(grid for grid in (*grids, Grid(DETAILS, tuple(details))) if grid.rows),
-        notes=tuple(ablation_notes(params, table)),
+        notes=(
+            *average_sentences(ablation_records(params, table, "", beside)),
+            *what_baselines_are(params, list(beside), "stsb" in params.tasks),
+            *ablation_notes(params, table),
+        ),
     )
 
 
@@ -138,9 +155,11 @@ def ablation_facts(params: Params, table: AblationScores) -> Facts:
     return tuple(facts)
 
 
-def ablation_records(params: Params, table: AblationScores, caption: str) -> list[Record]:
-    """Every score and every difference, the paper's and ours (these with the caption), as one flat
-    record each.
+def ablation_records(
+    params: Params, table: AblationScores, caption: str, beside: Beside = NO_BASELINES
+) -> list[Record]:
+    """Every score and every difference, the paper's, ours (these with the caption) and the
+    baselines', as one flat record each.
     """
     about: dict[str, Record] = {
         title: {"table": TABLE5.name, "column": title, "metric": metric, "task": task}
@@ -160,14 +179,14 @@ def ablation_records(params: Params, table: AblationScores, caption: str) -> lis
         for title, score in paper_scores(row, table).items()
         if score is not None
     ]
-    run = {
-        "row": "ours",
-        "profile": params.profile,
-        "corpus": params.clean.corpus_name,
-        "caption": caption,
-    }
+    run = {"profile": params.profile, "corpus": params.clean.corpus_name}
     for system in table.systems:
-        ours = run | {"system": system_title(system), "variant": system}
+        ours = run | {
+            "row": "ours",
+            "caption": caption,
+            "system": system_title(system),
+            "variant": system,
+        }
         for title, loss in losses_of(table, system).items():
             if title == AVERAGE:
                 score = estimate_record(table.average(system), "mean")
@@ -183,7 +202,7 @@ def ablation_records(params: Params, table: AblationScores, caption: str) -> lis
                 )
                 if facts
             ]
-    return found
+    return found + baseline_records(run, about, table, beside)
 
 
 def _columns_behind(table: AblationScores, title: str) -> tuple[str, ...]:

@@ -198,7 +198,7 @@ def table_records(
                 "compared_with": glue.published if glue.compares else None,
             }
         )
-    records += baseline_records(params, baselines)
+    records += baseline_records(params, cells, baselines)
     return [{"table": table.name} | record for record in records]
 
 

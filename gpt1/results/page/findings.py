@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpt1.pipeline.schedule import group
-from gpt1.results.document import NONE, ONE_SEED, counted, minus, number
+from gpt1.results.document import NONE, counted, minus, number
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.page.sheets import FULL, Sheet, SheetCell, Tone, interval, points
 from gpt1.results.records import Record
@@ -29,6 +29,7 @@ LOSSES = {
     "no_pretraining": "Pre-training is worth",
     "no_aux_lm": "The auxiliary language model is worth",
     "lstm": "The Transformer is ahead of the LSTM by",
+    "embeddings_only": "The layers above the embeddings are worth",
 }
 
 
@@ -101,22 +102,20 @@ def table_sentence(number: int, records: Sequence[Record], made_up: Sequence[str
     ]
     if compared:
         spans = [
-            (
-                (one.get("low") or 0.0, one.get("high") or 0.0),
-                one.get("compared_with") or 0.0,
-            )
+            (one["low"], one["high"], one["compared_with"])
             for one in compared
+            if one["low"] is not None
         ]
-        above, below = (
-            sum(span[0] > paper for span, paper in spans),
-            sum(span[1] < paper for span, paper in spans),
-        )
-        told += (
-            f"; beside the paper {above} above, {len(spans) - above - below} with an interval that"
-            f" holds its number, {below} below"
-        )
-        if any(one.get("seeds") == 1 for one in compared):
-            told += f", by intervals of {ONE_SEED}"
+        above = sum(low > paper for low, _, paper in spans)
+        below = sum(high < paper for _, high, paper in spans)
+        told += "; beside the paper "
+        if spans:
+            told += (
+                f"{above} above, {len(spans) - above - below} with an interval that holds its"
+                f" number, {below} below"
+            )
+        if rest := len(compared) - len(spans):
+            told += f"{', ' if spans else ''}{rest} without an interval, for want of seeds"
     return f"{told}."
 
 

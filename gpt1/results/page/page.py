@@ -27,6 +27,7 @@ from gpt1.results.page.html import figure, html
 from gpt1.results.page.sheets import Sheet, SheetCell, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
+from gpt1.results.table5_baselines import average_sentences
 from gpt1.results.training import first_of_several
 from gpt1.sources.table import is_made_up
 
@@ -173,6 +174,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
             for name in TABLES
         ),
         *higher_sentences([one for name in TABLES for one in records[name]]),
+        *average_sentences(records[TABLE5.name]),
         *findings.ablation_sentences(records[TABLE5.name], bool(invented)),
     )
     all_made_up = invented and len(invented) == len(params.tasks)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpt1.params.schema import Params
-from gpt1.results.baselines import BASELINE, TITLES
+from gpt1.results.baselines import BASELINE, BY_POINT, LEAD, TITLES, is_shown
 from gpt1.results.captions import made_up
-from gpt1.results.document import NONE, bounds, counted, number, seeds_note, signed, spread
+from gpt1.results.document import NONE, bounds, counted, number, signed, spread
 from gpt1.results.notes import CHANCE, METRIC_WORDS, ONE_CLASS
 from gpt1.results.paper import GLUE
 from gpt1.results.records import Record
@@ -26,8 +26,8 @@ class Scale:
     """
 
     ours: float
-    low: float
-    high: float
+    low: float | None  # None for both ends: too few seeds for an interval
+    high: float | None
     majority: float | None
     paper: float | None  # None: there is none, or it does not compare
 
@@ -73,11 +73,11 @@ def score_text(value: float | None) -> str:
 
 
 def interval(record: Record, form: str = ".1f") -> str:
-    """A record's interval as words, with a word where it is of one seed; NONE without one."""
-    low, high = record.get("low"), record.get("high")
-    if low is None or high is None:
-        return NONE
-    return bounds(low, high, form) + seeds_note(record.get("seeds") or 0)
+    """A record's interval as words, or that it has too few seeds; NONE for no score."""
+    low, high, seeds = (record.get(key) for key in ("low", "high", "seeds"))
+    if low is not None and high is not None:
+        return bounds(low, high, form)
+    return f"{counted(seeds, 'seed')}: no interval" if seeds else NONE
 
 
 ABOVE, BELOW, WITHIN = (
@@ -173,14 +173,26 @@ def _best_baseline(one: Record, records: Sequence[Record]) -> SheetCell:
     ]
     if not beside:
         return SheetCell()
-    best = max(other["score"] for other in beside)
+    best = max(beside, key=lambda other: other["score"])
+    lead = next(
+        (
+            other
+            for other in records
+            if (other["row"], other["system"]) == (LEAD, best["system"])
+            and (other["column"], other["metric"]) == (one["column"], one["metric"])
+        ),
+        None,
+    )
     note = "\n".join(
         f"{TITLES[other['system']]} {number(other['score'])}, {bounds(other['low'], other['high'])}"
         for other in beside
     )
-    if one["score"] is None or best <= one["score"]:
-        return SheetCell(number(best), note)
-    return SheetCell(number(best), note, "bad", "▲", "higher than this run")
+    text = number(best["score"])
+    if one["score"] is None or best["score"] <= one["score"]:
+        return SheetCell(text, note)
+    if lead is not None and is_shown(lead):
+        return SheetCell(text, note, "bad", "▲", "higher than this run")
+    return SheetCell(text, note, "even", "▲", f"higher than this run {BY_POINT}")
 
 
 def _row(
@@ -214,15 +226,12 @@ def _row(
         amount = f"{counted(rows, 'example')}, {counted(seeds, 'seed')}; {one['weights']}"
         basis = SheetCell(one["split"].replace("_mismatched", ""), amount)
     mean = mean or 0.0
-    difference, scale = MADE_UP if invented else SheetCell(), SheetCell()
+    difference = MADE_UP if invented else SheetCell()
     if not invented and compared is not None:
         anew = not of_tasks and compared != theirs
         note = f"from {compared:.1f}: drawn anew" if anew else ""
         difference = against(points(mean - compared), low, high, compared, note)
-    if low is not None and high is not None:
-        scale = SheetCell(
-            "", scale=Scale(mean, low, high, majority, None if invented else compared)
-        )
+    scale = SheetCell("", scale=Scale(mean, low, high, majority, None if invented else compared))
     chance = SheetCell() if majority is None else _over_chance(one, points(mean - majority))
     ours = SheetCell(spread(mean, one.get("sd")), interval(one))
     return name, paper, ours, difference, chance, scale, basis
@@ -261,13 +270,19 @@ def ablation_sheet(
         told = f"the paper {number(theirs, form)}" if theirs is not None and compares else ""
         if one is None:
             return SheetCell(NONE, told)
-        within = interval(one, form) if one["low"] is not None else ""
+        within = interval(one, form)
+        if one["low"] is None and one["sd"] is not None:
+            within = f"± {number(one['sd'])}, {within}"
         text, note = number(one["score"], form), "\n".join(filter(None, (within, told)))
         if losses:
             return against(text, one.get("low"), one.get("high"), 0.0, note)
         chance = CHANCE if one.get("at_chance") or one.get("flagged_seeds") else ""
         return SheetCell(text + chance + (ONE_CLASS if one.get("one_class_seeds") else ""), note)
 
+    if not losses:
+        beside = [one for one in records if one["row"] == BASELINE]
+        names |= {one["system"]: TITLES[one["system"]] for one in beside}
+        there |= {(one["system"], one["column"]): one for one in beside}
     columns = {one["column"]: one["metric"] for one in records if one["row"] == "paper"}
     rows = tuple(
         (SheetCell(title, METRIC_WORDS.get(metric, metric)), *(cell(name, title) for name in names))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from gpt1.results.statistics.jackknife import Floats, JackknifeScores
 
@@ -42,6 +41,8 @@ class CrossedEstimate:
         """How far from the value a true one lies with at most this probability, 0 to .5, on one
         side.
         """
+        from scipy import stats  # half a second, which reading a table is not worth
+
         return np.asarray(
             np.sqrt(
                 stats.t.isf(tail, self.seed_degrees) ** 2 * self.seed_variance
@@ -64,6 +65,8 @@ class CrossedEstimate:
         self, coverage: float = COVERAGE, within: tuple[float, float] = (-np.inf, np.inf)
     ) -> tuple[Floats, Floats]:
         """The same over examples alone, for what has no seeds."""
+        from scipy import stats
+
         tail = stats.t.isf((1 - coverage) / 2, self.example_degrees)
         margin = tail * np.sqrt(self.example_variance)
         return np.clip(self.value - margin, *within), np.clip(self.value + margin, *within)

@@ -71,6 +71,15 @@ def less(one: JackknifeScores, other: JackknifeScores) -> JackknifeScores:
     return JackknifeScores(one.by_seed - other.by_seed, one.shares - other.shares)
 
 
+def repeated(scores: JackknifeScores, seeds: int) -> JackknifeScores:
+    """What has no seeds [..., 1] as if each of so many had given the same answers, to be taken from
+    a system that has them.
+    """
+    return JackknifeScores(
+        np.repeat(scores.by_seed, seeds, axis=-1), np.repeat(scores.shares, seeds, axis=-2)
+    )
+
+
 def mean_of_parts(parts: Sequence[JackknifeScores]) -> JackknifeScores:
     """The score of a task that is the mean over parts with examples of their own, as MNLI's halves
     are.
