@@ -14,7 +14,7 @@ from gpt1.results.ablations import (
     scores_of,
     system_title,
 )
-from gpt1.results.document import counted, seeds_note
+from gpt1.results.document import counted
 from gpt1.results.formats import ends
 from gpt1.results.notes import METRIC_WORDS
 from gpt1.results.scores import Cell
