@@ -13,8 +13,11 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from gpt1.params.schema import read_params
 from gpt1.results.ablations import ablation
+from gpt1.results.formats import ends
 from gpt1.results.glue import glue_cells, our_glue_mean
 from gpt1.results.scores import table_cells
+from gpt1.results.statistics.estimates import estimate
+from gpt1.results.statistics.jackknife import JackknifeScores
 
 SEEDS, ROWS, CLUSTER = (0, 1, 2), 60, 3
 METRICS = {
@@ -146,3 +149,16 @@ def test_what_the_whole_model_has_over_a_variant_is_paired_and_lent_the_seeds_of
             found = table.mean_difference(variant, wanted, less_than=other)
             assert found.interval() == expected, (variant, wanted)
     assert table.mean_difference("lstm", ["QQP"]) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "lowest"),
+    [("accuracy", 0), ("f1", 0), ("matthews", -100), ("pearson", -100), ("spearman", -100)],
+)
+def test_no_interval_leaves_the_range_of_its_metric(metric, lowest):
+    far_apart = JackknifeScores(np.array([10.0, 95.0, 50.0]), np.zeros((3, 20)))
+    free = estimate([far_apart])
+    low, high = free.interval()
+    assert low < 0 < 100 < high
+    assert ends(free, metric) == (max(lowest, low), 100)
+    assert ends(free) == (low, high), "a difference can be anything"

@@ -13,7 +13,6 @@ from gpt1.base.files import parse_json
 
 DOCUMENT = "page.json"
 NONE = "-"
-ONE_SEED = "one seed"  # beside every number that rests on no more
 MINUS = "−"
 BEFORE_DIGITS = re.compile(r"(?<!\w)-(?=\d)")
 LEFT_OUT = "Left out: "  # begins the line of a list that says what a report lacks
@@ -168,11 +167,6 @@ def spread(mean: float, deviation: SupportsFloat | None, form: str = ".1f") -> s
 def counted(count: int, word: str) -> str:
     """1 seed, 2 seeds."""
     return f"{count:,} {word}{'s' if count != 1 else ''}"
-
-
-def seeds_note(seeds: int) -> str:
-    """What stands behind an interval of so many seeds: that there is but one, else nothing."""
-    return f", {ONE_SEED}" if seeds == 1 else ""
 
 
 def large(count: int) -> str:

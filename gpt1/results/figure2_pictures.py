@@ -79,7 +79,8 @@ def draw_transfer(curves: Sequence[Transferred], layers: int) -> "Figure":
         ]
         if bands:  # all points have the same seeds
             banded = True
-            axes.fill_between(at, *zip(*bands, strict=True), color=colour, alpha=BAND, linewidth=0)
+            lows, highs = zip(*bands, strict=True)
+            axes.fill_between(at, lows, highs, color=colour, alpha=BAND, linewidth=0)
         for count, result in curve.points.items():
             scores = result.scores.by_seed.tolist()
             if len(scores) > 1:
