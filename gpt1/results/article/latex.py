@@ -13,7 +13,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gpt1.results.document import Bullets, Document, Grid, Heading, Paragraph, Picture
+from gpt1.results.document import Block, Bullets, Document, Grid, Heading, Paragraph, Picture
 from gpt1.results.formats import escaped
 
 SIGNS = {  # beside those of formats
@@ -32,17 +32,22 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[margin=22mm]{geometry}
 \usepackage[hidelinks]{hyperref}
 \setlength{\parindent}{0pt}\setlength{\parskip}{5pt plus 1pt}
+\newcommand{\room}[1]{\par\dimen0=\pagegoal\advance\dimen0-\pagetotal
+  \ifdim\dimen0<#1\ifdim\dimen0>0pt\vfil\break\fi\fi}
 \setlength{\LTpre}{4pt}\setlength{\LTpost}{4pt}\setlength{\emergencystretch}{4em}
 """
 CLOSE = r"\setlength{\itemsep}{1pt}\setlength{\parskip}{0pt}"  # lines of a list
+ROOM = "\\room{35mm}\n"  # else a new page
 SECTIONS = {2: "section", 3: "subsection", 4: "subsubsection"}
 ACROSS = 472.0  # points of the text of A4
 SIZES = (("footnotesize", 4.4), ("scriptsize", 4.0))  # points of a character, on average
 GAP = 8.0  # points between two columns
 BOLD = 1.12  # width of bold letters beside the others'
 MOST_LINES = 5  # that a cell is broken into
-WORD = re.compile(r"[^\W\d]{4}")
-HELD = re.compile(r"\[[^\]]*\]|[±<] [\d.]+|\(of \d+\)")  # what no line is broken in
+WORD = re.compile(r"[a-z]{4}")
+HELD = re.compile(
+    r"\[[^\]]*\]|[±<] [\d.]+|\(of \d+\)|(Table|Figure|section) \d"
+)  # what no line is broken in
 LONG_WORD = 24  # characters from which a word without a blank may be broken
 KNOWN = re.compile(r"[\x20-\x7e\n\xa1-\u0125\u0128-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165]")
 QUOTES = frozenset("\u2010\u2013\u2014\u2018\u2019\u201a\u201c\u201d\u201e\u2022\u2026\u20ac")
@@ -55,7 +60,11 @@ def latex(document: Document) -> str:
     title = next(
         inline(block.text) for block in document if isinstance(block, Heading) and block.level == 1
     )
-    body = "\n\n".join(filter(None, map(_block, document)))
+    body = "\n\n".join(
+        ROOM * _introduces(block, after) + text
+        for block, after in zip(document, (*document[1:], None), strict=True)
+        if (text := _block(block))
+    )
     lacking = sorted({one for one in title + body if not KNOWN.match(one) and one not in QUOTES})
     declared = (
         rf"\DeclareUnicodeCharacter{{{ord(one):04X}}}{{[U+{ord(one):04X}]}}" for one in lacking
@@ -73,7 +82,12 @@ def latex(document: Document) -> str:
     )
 
 
-def _block(block: Heading | Paragraph | Bullets | Grid | Picture) -> str:
+def _introduces(block: Block, after: Block | None) -> bool:
+    """Whether a block is to stand on the page of what comes after it."""
+    return isinstance(block, Heading) or isinstance(after, Grid)
+
+
+def _block(block: Block) -> str:
     match block:
         case Heading(level, text):
             return rf"\{SECTIONS[level]}{{{inline(text)}}}" if level in SECTIONS else ""

@@ -96,7 +96,7 @@ def statistics_blocks(params: Params) -> list[Block]:
         Heading(3, "Tests, intervals and power"),
         reported.fixed,
         reported.notes,
-        Paragraph(f"{title}. Nothing that the run found is in these numbers:"),
+        Paragraph(f"{title}. No result of this run is in these numbers:"),
         Bullets(tuple(lines)),
     ]
 
