@@ -13,7 +13,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gpt1.results.document import Block, Bullets, Document, Grid, Heading, Paragraph, Picture
+from gpt1.results.document import NONE, Block, Bullets, Document, Grid, Heading, Paragraph, Picture
 from gpt1.results.formats import escaped
 
 SIGNS = {  # beside those of formats
@@ -197,7 +197,9 @@ def _column(cells: Sequence[str]) -> _Column:
     ]
     natural = max(len(_bare(cell)) * (BOLD if "**" in cell else 1.0) for cell in (header, *others))
     least = max(*pieces, natural / MOST_LINES)
-    return _Column(natural, least, any(WORD.search(cell) for cell in others))
+    said = [cell for cell in others if cell != NONE]
+    wordy = sum(bool(WORD.search(cell)) for cell in said) > len(said) / 2
+    return _Column(natural, least, wordy)
 
 
 def _bare(cell: str) -> str:
