@@ -139,7 +139,7 @@ def effects(
 ) -> dict[str, Effect]:
     """What so many runs measure of every claim."""
     table = table5(generator, runs, seeds, kind, shared, size)
-    found = {key: table5_effect(rules, rule, table) for key, rule in rules.table5.items()}
+    found = {key: table5_effect(rules, key, table) for key in rules.table5}
     by_task = {
         task: layers(generator, runs, seeds, kind, task, size)
         for task in dict.fromkeys(rule.task for rule in rules.layers.values())

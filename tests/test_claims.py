@@ -238,7 +238,7 @@ def drawn_table(runs: int, lost: dict[str, float]) -> AblationScores:
 
 
 def signs_of(table: AblationScores) -> dict[str, np.ndarray]:
-    found = {key: table5_effect(RULES, rule, table) for key, rule in RULES.table5.items()}
+    found = {key: table5_effect(RULES, key, table) for key in RULES.table5}
     there = {key: one for key, one in found.items() if one is not None}
     return {key: signs for key, (signs, _) in decide(RULES, there).items()}
 

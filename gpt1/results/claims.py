@@ -31,6 +31,7 @@ from gpt1.results.verdict import (
     Effect,
     above,
     at_most,
+    cautious,
     count_of,
     effect_of,
     of_pretrainings,
@@ -44,10 +45,11 @@ def ablation_claims(rules: Rules, params: Params, table: AblationScores) -> list
     return [_about_table5(rules, params, table, key, rule) for key, rule in rules.table5.items()]
 
 
-def table5_effect(rules: Rules, rule: Table5Rule, table: AblationScores) -> Effect | None:
+def table5_effect(rules: Rules, key: str, table: AblationScores) -> Effect | None:
     """What Table 5 shows of a claim, over those of its columns that are there; None where too few
     are, or share no seed.
     """
+    rule = rules.table5[key]
     there = columns_there(rules, rule, table)
     if rule.test == "every":
         if len(there) < 2 or not set(rule.opposite) <= set(there):
@@ -63,7 +65,7 @@ def table5_effect(rules: Rules, rule: Table5Rule, table: AblationScores) -> Effe
     if whole is None:
         return None
     if rule.test == "above":
-        return effect_of(whole, above(whole))
+        return effect_of(whole, above(cautious(whole) if key in rules.primary else whole))
     assert rule.margin is not None
     if rule.test == "at_most":
         return effect_of(whole, at_most(whole, rule.margin))
@@ -86,7 +88,7 @@ def _about_table5(
     rules: Rules, params: Params, table: AblationScores, key: str, rule: Table5Rule
 ) -> Claim:
     wanted, there = rules.columns[rule.columns], columns_there(rules, rule, table)
-    effect = table5_effect(rules, rule, table)
+    effect = table5_effect(rules, key, table)
     published = _published(rule, there if effect else wanted)
     unit, told, detail = POINTS, NONE if published is None else f"{published:+.1f}", ""
     if rule.test == "every":

@@ -236,9 +236,9 @@ def ablation_notes(params: Params, table: AblationScores) -> list[str]:
         ),
         *interval_notes(params, [len(one.seeds) for one in table.results.values()]),
         (
-            "Differences are paired: the same clusters of examples and seeds for both systems, on"
-            " the seeds that all columns in it have. The variance between seeds of a difference is"
-            " pooled with that of the other columns where they are alike."
+            "Differences are paired: the same clusters of examples and seeds for both systems. In"
+            " an interval the variance between seeds is pooled with that of the other columns"
+            " where they are alike."
         ),
         _average_note(table),
         (
