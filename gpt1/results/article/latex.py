@@ -99,11 +99,11 @@ def _block(block: Block) -> str:
         case Picture(file, shows):
             return "\n".join(
                 [
-                    r"\begin{center}",
+                    r"\begin{center}\begin{minipage}{\linewidth}\centering",
                     rf"\includegraphics[width=0.62\linewidth]{{{PurePath(file).with_suffix('.png')}}}",
                     "",
                     rf"{{\small {inline(shows)}}}",
-                    r"\end{center}",
+                    r"\end{minipage}\end{center}",
                 ]
             )
         case Grid():
