@@ -124,7 +124,7 @@ HOMES = {  # library -> the only places that may import it
     ],
     "prefect": ["flows/"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],
-    "markdown_it": ["gpt1/results/page/"],
+    "markdown_it": ["gpt1/results/article/", "gpt1/results/page/"],
     "pickle": [],
 }
 

@@ -1,4 +1,4 @@
-"""`gpt1 report`: every result of the run on one page, data/report/index.html."""
+"""`gpt1 report`: every result of the run on one page, data/report/index.html; or as an article."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,18 +16,33 @@ Examples:
     gpt1 report --price 2.5              with the run's cost, at 2.5 an hour of this machine
 
     gpt1 report -o ~/gpt1.html --json    elsewhere; what is missing as JSON
+
+    gpt1 report --article                of a finished run, data/report/article/article.md and article.tex
 """
 
 
 def report(
     out: Annotated[
         Path | None,
-        option("The file to write. Default: data/report/index.html.", "-o", "--out"),
+        option(
+            "The file to write, or the article's folder. Default: data/report/index.html,"
+            " data/report/article.",
+            "-o",
+            "--out",
+        ),
     ] = None,
     price: Annotated[
         float | None,
         option("What an hour of this machine costs.", min=0.0, metavar="PER_HOUR"),
     ] = None,
+    article: Annotated[
+        bool,
+        typer.Option(
+            "--article",
+            help="Write the replication article instead, as Markdown and as LaTeX, with its"
+            " pictures.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -38,12 +53,21 @@ def report(
     """Put every result of the run on one page that needs nothing beside it: tables, figures,
     claims, samples, cost, provenance.
 
-    Runs nothing: an unfinished run gives a page that names what is missing.
+    Runs nothing: an unfinished run gives a page that names what is missing. The article is of a
+    finished run.
     """
     import json
 
+    from gpt1.results.article.article import FOLDER, write_article
     from gpt1.results.page.page import INDEX, write_page
 
+    if article:
+        written = write_article(price, out or FOLDER)
+        if as_json:
+            print(json.dumps(written))
+        else:
+            print(f"{written['markdown']}, and {written['latex']} for pdflatex, to be run twice")
+        return
     told = write_page(price, out or INDEX)
     if as_json:
         print(json.dumps(told))

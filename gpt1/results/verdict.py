@@ -224,7 +224,7 @@ def rule_in_words(rules: Rules) -> list[str]:
     primary = "; ".join(rules.table5[key].statement for key in rules.primary)
     return [
         (
-            f"Fixed before the run: {len(rules.primary)} primary claims ({primary}), tested"
+            f"Primary are {len(rules.primary)} claims ({primary}), tested"
             " together by Holm's method, so that any of them is wrongly decided with a"
             f" probability of at most {rules.level:.0%}. All others ({EXPLORATORY}) are"
             f" exploratory: each is tested at {rules.level:.0%} by itself."
