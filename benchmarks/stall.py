@@ -86,7 +86,7 @@ class Blocks:
         """
         began = time.monotonic()
         if with_checkpoint:
-            self.saver.offer(Position(self.update, 0, 0))
+            self.saver.begin(Position(self.update, 0, 0))
             self.copies.append(time.monotonic() - began)
             assert self.saver.writing
             self.saver.writing[1].add_done_callback(

@@ -178,7 +178,8 @@ def compare_updates(path):
                 f"{t} gradient of {name}",
             )
             loud[name] &= np.abs(expected) > NOISE
-        optim.clip_gradients(model.parameters(), recipe.max_gradient_norm)
+        found = optim.gradients_of(model.parameters())
+        optim.clip_gradients(found, optim.square_norm(found).sqrt(), recipe.max_gradient_norm)
         optim.set_rates(
             optimizer, optim.rates(recipe, t + 1, settings["updates_total"], recipe.warmup_fraction)
         )

@@ -20,12 +20,13 @@ from tqdm import tqdm
 
 from gpt1.base.errors import INTERRUPTED_STATUS
 from gpt1.base.files import LOGS
+from gpt1.model.device import to_device
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import checkpoint, optim
 from gpt1.train.batches import Integers, shares
 from gpt1.train.checkpoint import Checkpoint, Position
-from gpt1.train.engine import Engine, make_engine, on_any, total_floats
+from gpt1.train.engine import Engine, make_engine, on_any
 from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
 from gpt1.train.launch import Machine
 from gpt1.train.optim import Rates
@@ -74,15 +75,21 @@ def take_update(
     """
     engine.begin(len(micro_batches))
     sums: dict[str, torch.Tensor] = {}
-    for rows_b, share, inputs in stop.between(engine, micro_batches, len(micro_batches)):
+    for rows_b, share, inputs in micro_batches:
+        if stop.asked if engine.processes > 1 else stop.signal:
+            raise Interrupted
         losses = engine.forward(inputs, Dropout(dropout_rate, seed_for(seed, update), rows_b))
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
             sums[name] = (
                 sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
             )
-    values = total_floats(engine, [float(value) for value in sums.values()])
-    norm = engine.step(rates) if all(map(math.isfinite, values)) else math.nan
+    flags = to_device(torch.tensor([bool(stop.signal), stop.due]), engine.device)
+    told = engine.step(rates, torch.cat([torch.stack(list(sums.values())).double(), flags])).read()
+    values, (asked, due, norm) = told[:-3], told[-3:]
+    stop.asked, stop.due = asked > 0, due > 0
+    if not all(map(math.isfinite, values)):
+        norm = math.nan
     return dict(zip(sums, values, strict=True)) | {
         "learning_rate": rates.learning_rate,
         "gradient_norm": norm,
@@ -96,10 +103,15 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """Whether Ctrl-C or a termination has asked the run to end."""
+    """Whether Ctrl-C or a termination has asked the run to end: by `signal` this process, `asked`
+    any process up to its last update.
+
+    `due`: whether this process wants a checkpoint after the coming update, and then whether one
+    does.
+    """
 
     def __init__(self) -> None:
-        self.signal = 0
+        self.signal, self.asked, self.due = 0, False, False
 
     def ask(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler."""

@@ -148,6 +148,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 # no update where the checkpoint was made, but its evaluation
                 if update > first:
                     # draw the batch and take the step
+                    trainer.stop.due = update < updates and saver.due(update)
                     values = trainer.take_update(update, corpus.windows(update), _windows)
                     # log
                     stepped = trainer.log(update, tokens, values)
@@ -159,8 +160,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                         snapshots.take(update, network)
                     if stepped:
                         done = Position(update, trainer.curve.lines, trainer.guard.skipped)
-                        if update < updates:
-                            saver.offer(done)
+                        if trainer.stop.due:
+                            saver.begin(done)
                 # evaluate
                 if update and (update % recipe.heldout_updates == 0 or update == updates):
                     heldout = heldout_values(
