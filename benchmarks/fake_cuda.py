@@ -6,7 +6,7 @@ Needs a C++ compiler, and a process of its own: torch believes from then on that
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -257,7 +257,20 @@ def counting() -> Iterator[Count]:
         # what is made from Python's numbers for the GPU comes by way of the CPU
         patch(FakeTensorMode, "avoid_device_init", True)
         stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+
+        class Event:
+            """Of CUDA, of which all is over at once; a host that waits for one is counted."""
+
+            def __init__(self, *_: object, **__: object) -> None:
+                self.record = self.wait = lambda *_: None
+                self.synchronize = lambda: count.waits.update(["event"])
+                self.query = lambda: True
+
         for name, value in {
+            "Event": Event,
+            "Stream": Event,
+            "stream": lambda _: nullcontext(),
+            "current_stream": lambda *_: Event(),
             "is_available": lambda: True,
             "is_bf16_supported": lambda *_, **__: True,
             "device_count": lambda: 1,
@@ -267,6 +280,7 @@ def counting() -> Iterator[Count]:
             "synchronize": wait,
         }.items():
             patch(torch.cuda, name, value)
+        patch(Tensor, "pin_memory", lambda tensor, *_: pinned(tensor.clone()))  # in any thread
         for name in ("to", "to_empty"):  # torch would swap tensors, which fake ones do not allow
             patch(nn.Module, name, placed)
         stack.enter_context(count)

@@ -29,7 +29,6 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import Optimization, Params, validate
 from gpt1.train import finetuning, loop, pretraining
 from gpt1.train.batches import Examples
-from gpt1.train.engine import PlainEngine
 from gpt1.train.launch import Machine
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.train.speed import speed_up
@@ -127,7 +126,6 @@ def main() -> None:
     arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as name, counting() as count:
         os.environ["GPT1_LOGS"] = name
-        loop.make_engine = lambda objective, recipe, _: PlainEngine(objective, recipe)
         found = dict(counted(count, arguments.size, Path(name)))
     print(
         table(
