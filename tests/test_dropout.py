@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from gpt1.model.dropout import BLOCKS, NO_DROPOUT, Dropout, cut, keep, scale, threshold
-from gpt1.model.gpt import Decoder
+from gpt1.model.gpt import Decoder, real_places
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.params.schema import Model
@@ -155,9 +155,9 @@ def test_a_sequence_has_its_masks_wherever_it_stands(network):
         torch.testing.assert_close(alone[0], together[row])
     turned = network(tokens_bt.flip(0), Dropout(0.3, 5, np.arange(4)[::-1].copy())).hidden_btd
     torch.testing.assert_close(turned.flip(0), together)
-    real_bt = torch.arange(11) < torch.tensor([7, 7, 7, 7])[:, None]
+    real_m = real_places(torch.tensor([7, 7, 7, 7]), 11, tokens_bt.device)
     padded = network(
-        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_bt
+        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_m
     ).hidden_btd
     torch.testing.assert_close(padded[:, :7], together)
     assert not torch.allclose(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gpt1.model.device import to_device
 from gpt1.model.dropout import BLOCKS, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
 from gpt1.params.schema import Model
 
@@ -99,6 +100,13 @@ class Layout(NamedTuple):
         if self.real_m is not None:
             x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
         return x_md.view(self.b, self.t, -1)
+
+
+def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Tensor:
+    """Places [m], among the n · t of right-padded sequences, of those within their lengths; made on
+    the host, where the lengths are, so that it does not wait for a GPU's count.
+    """
+    return to_device((torch.arange(t) < lengths_n[:, None]).flatten().nonzero().squeeze(1), device)
 
 
 class Masks(NamedTuple):
@@ -199,14 +207,14 @@ class Decoder(nn.Module):
             blocks = [Block(sizes) for _ in range(sizes.layers)]
         self.blocks = nn.ModuleList(blocks).to_empty(device="cpu")
         self.heads = sizes.heads
-        self.fused_attention, self.keep, self.cut = False, keep, cut
+        self.fused_attention, self.compiled, self.keep, self.cut = False, "no", keep, cut
         self._draw(sizes, generator)
 
     def speed_up(self, compiled: str, fused_attention: bool) -> None:
         """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
         fused attention with its own dropout.
         """
-        self.fused_attention = fused_attention
+        self.fused_attention, self.compiled = fused_attention, compiled
         if compiled != "no":
             self.keep, self.cut = torch.compile(keep), torch.compile(cut)
         if compiled == "blocks and masks":
@@ -233,17 +241,18 @@ class Decoder(nn.Module):
         self,
         tokens_bt: Tensor,
         dropout: Dropout,
-        real_bt: Tensor | None = None,
+        real_m: Tensor | None = None,
         tree: Tree | None = None,
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Hidden:
         """Hidden states of token ids [b, t], t at most the context; a state sees its own and
         earlier positions only.
 
-        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere;
-        without a tree false may only follow true. A `tree` says instead what each state sees and
-        where it stands; then t may be longer than the context. In decoding each block has one of
-        `caches`, and a tree's `allowed_btt` says which of the keys there each state sees.
+        Where `real_m` is given, the places of the real tokens among the b · t (see `real_places`),
+        states are computed there only, and are 0 elsewhere; without a tree padding comes last. A
+        `tree` says instead what each state sees and where it stands; then t may be longer than the
+        context. In decoding each block has one of `caches`, and a tree's `allowed_btt` says which
+        of the keys there each state sees.
         """
         embeddings = dropped(Embeddings(self.tokens, self.positions), dropout, self.keep, self.cut)
         if self.fused_attention and dropout.rate:
@@ -252,7 +261,7 @@ class Decoder(nn.Module):
         layout = Layout(
             b,
             t,
-            None if real_bt is None else real_bt.flatten().nonzero().squeeze(1),
+            real_m,
             self._bias(t, tree),
         )
         positions_td = (

@@ -37,7 +37,7 @@ class Lstm(nn.Module):
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.context = sizes.context
+        self.context, self.compiled = sizes.context, "no"
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)
         self.projection = nn.Linear(units, sizes.width)
@@ -50,11 +50,11 @@ class Lstm(nn.Module):
                     parameter.zero_()
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None) -> Hidden:
+    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_m: Tensor | None = None) -> Hidden:
         """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
 
-        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_bt`, where given, may
-        only turn false after true: padding comes last and changes nothing before it.
+        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_m`, the
+        places of real tokens, change nothing: padding comes last.
         """
         embeddings = dropped(self._embeddings(), dropout, keep, cut)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
