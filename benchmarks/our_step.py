@@ -11,7 +11,7 @@ import torch
 
 from gpt1.model.gpt import Decoder
 from gpt1.params.profile import compose
-from gpt1.params.schema import Model, Pretrain
+from gpt1.params.schema import Model, Pretrain, validate
 from gpt1.train import optim
 from gpt1.train.batches import Integers, shares
 from gpt1.train.engine import DeepSpeedEngine, make_engine
@@ -69,14 +69,10 @@ def named_size(name: str, batch: int, context: int | None, precision: str, dropo
         f"pretrain.precision={precision}",
         f"pretrain.dropout={dropout}",
     ]
-    values = compose(
-        profile, [*overrides, *own, *([f"model.context={context}"] if context else [])]
+    params = validate(
+        compose(profile, [*overrides, *own, *([f"model.context={context}"] if context else [])])
     )
-    return Size(
-        Model.model_validate(values["model"]),
-        vocabulary,
-        Pretrain.model_validate(values["pretrain"]),
-    )
+    return Size(params.model, vocabulary, params.pretrain)
 
 
 def windows_of(size: Size) -> Callable[[int], Integers]:
