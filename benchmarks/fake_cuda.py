@@ -265,6 +265,7 @@ def counting() -> Iterator[Count]:
             "set_device": lambda *_: None,
             "empty_cache": lambda: None,
             "synchronize": wait,
+            "Event": lambda: mock.Mock(synchronize=wait),
         }.items():
             patch(torch.cuda, name, value)
         for name in ("to", "to_empty"):  # torch would swap tensors, which fake ones do not allow

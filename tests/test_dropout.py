@@ -36,7 +36,7 @@ def seeded(seed):
 
 def mask(key=1, place=BLOCKS, row=0, positions=2048, rate=RATE):
     """[positions, WIDTH] decisions of one sequence."""
-    keys = Dropout(rate, key, np.array([row])).keys(place, np.array([row]))
+    keys = Dropout(rate, key, np.array([row])).keys([place])[0, 1:]
     return keep(
         keys, torch.arange(positions, dtype=torch.int32), WIDTH, WIDTH, threshold(rate)
     ).numpy()
@@ -172,7 +172,7 @@ def test_a_mask_has_its_bits_whatever_stands_beside_it():
     """Integers throughout: these are equal to the bit, on any processor."""
     together_btw, alone_btw, wider_btw = (
         keep(
-            Dropout(RATE, 5, rows).keys(BLOCKS, rows)[:, None],
+            Dropout(RATE, 5, rows).keys([BLOCKS])[0, 1:, None],
             torch.arange(positions, dtype=torch.int32),
             WIDTH,
             WIDTH,

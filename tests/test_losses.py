@@ -46,7 +46,7 @@ def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
     "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]
 )
 def test_the_softmax_in_blocks_is_torchs_with_its_gradients(blocks, compiled, monkeypatch):
-    monkeypatch.setitem(losses.BLOCKS, "cpu", losses.Blocks(*blocks))
+    monkeypatch.setitem(losses.BLOCKS, "cpu", losses.SoftmaxBlocks(*blocks))
     generator = torch.Generator().manual_seed(0)
     hidden, embeddings = (
         torch.randn(count, 4, generator=generator, requires_grad=True) for count in (11, 7)

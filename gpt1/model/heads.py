@@ -51,10 +51,8 @@ class Head(nn.Module):
         """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout.rate:  # one mask an example, shared by its sequences
-            keys_b2, width = (
-                dropout.keys(HEAD, dropout.rows_b).to(states_bkd.device),
-                states_bkd.shape[2],
-            )
+            keys_b2 = to_device(dropout.keys([HEAD])[0, 1:], states_bkd.device)
+            width = states_bkd.shape[2]
             kept_bd = keep(
                 keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate)
             )

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 
 
-class Blocks(NamedTuple):
+class SoftmaxBlocks(NamedTuple):
     """How the softmax is cut up: `rows` whose logits stand in memory together, `elements` of them
     that are normalised together, and the `multiple` of columns that they are made up to.
     """
@@ -31,8 +31,8 @@ class Blocks(NamedTuple):
 # On a CPU rows enough for matrix products at full speed, and elements whose float32 copies stay in
 # the cache. On others few launches, 1.3 GB at 8,192 rows, and rows that begin at whole lines of
 # memory, without which cuBLAS takes slower kernels.
-BLOCKS = {"cpu": Blocks(1024, 1 << 19, 1)}
-OTHER_BLOCKS = Blocks(8192, 1 << 40, 128)
+BLOCKS = {"cpu": SoftmaxBlocks(1024, 1 << 19, 1)}
+OTHER_BLOCKS = SoftmaxBlocks(8192, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):

@@ -63,10 +63,12 @@ class Finetuning(nn.Module):
         self.classifier_dropout = classifier_dropout
         self.lambda_lm = lambda_lm
 
-    def logits(self, tokens_bkt: Tensor) -> Tensor:
+    def logits(self, batch: Batch) -> Tensor:
         """Logits [b, outputs] in float32, without dropout."""
-        with in_precision(tokens_bkt.device, self.precision):
-            logits_bo: Tensor = self.classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo
+        with in_precision(batch.tokens_bkt.device, self.precision):
+            logits_bo: Tensor = self.classifier(
+                batch.tokens_bkt, NO_DROPOUT, 0.0, batch.lengths_bk.flatten()
+            ).logits_bo
         return logits_bo.float()
 
     def parts(self, batch: Batch, dropout: Dropout) -> Parts:
