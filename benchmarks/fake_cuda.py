@@ -278,6 +278,7 @@ def counting() -> Iterator[Count]:
             "set_device": lambda *_: None,
             "empty_cache": lambda: None,
             "synchronize": wait,
+            "Event": lambda: mock.Mock(synchronize=wait),
         }.items():
             patch(torch.cuda, name, value)
         patch(Tensor, "pin_memory", lambda tensor, *_: pinned(tensor.clone()))  # in any thread

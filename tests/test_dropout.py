@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from gpt1.model.dropout import BLOCKS, NO_DROPOUT, Dropout, cut, keep, scale, threshold
-from gpt1.model.gpt import Decoder
+from gpt1.model.gpt import Decoder, real_places
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.params.schema import Model
@@ -36,7 +36,7 @@ def seeded(seed):
 
 def mask(key=1, place=BLOCKS, row=0, positions=2048, rate=RATE):
     """[positions, WIDTH] decisions of one sequence."""
-    keys = Dropout(rate, key, np.array([row])).keys(place, np.array([row]))
+    keys = Dropout(rate, key, np.array([row])).keys([place])[0, 1:]
     return keep(
         keys, torch.arange(positions, dtype=torch.int32), WIDTH, WIDTH, threshold(rate)
     ).numpy()
@@ -155,9 +155,9 @@ def test_a_sequence_has_its_masks_wherever_it_stands(network):
         torch.testing.assert_close(alone[0], together[row])
     turned = network(tokens_bt.flip(0), Dropout(0.3, 5, np.arange(4)[::-1].copy())).hidden_btd
     torch.testing.assert_close(turned.flip(0), together)
-    real_bt = torch.arange(11) < torch.tensor([7, 7, 7, 7])[:, None]
+    real_m = real_places(torch.tensor([7, 7, 7, 7]), 11, tokens_bt.device)
     padded = network(
-        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_bt
+        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_m
     ).hidden_btd
     torch.testing.assert_close(padded[:, :7], together)
     assert not torch.allclose(
@@ -172,7 +172,7 @@ def test_a_mask_has_its_bits_whatever_stands_beside_it():
     """Integers throughout: these are equal to the bit, on any processor."""
     together_btw, alone_btw, wider_btw = (
         keep(
-            Dropout(RATE, 5, rows).keys(BLOCKS, rows)[:, None],
+            Dropout(RATE, 5, rows).keys([BLOCKS])[0, 1:, None],
             torch.arange(positions, dtype=torch.int32),
             WIDTH,
             WIDTH,

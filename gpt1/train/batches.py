@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
+from gpt1.model.device import to_device
 
 # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 PADDING = 0
@@ -43,8 +44,8 @@ class Examples(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, a class (int64) or
-    score (float32) an example.
+    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, which stay on the
+    host, a class (int64) or score (float32) an example.
     """
 
     tokens_bkt: Tensor
@@ -53,7 +54,8 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+        tokens_bkt, labels_b = (to_device(part, device) for part in (self[0], self[2]))
+        return Batch(tokens_bkt, self.lengths_bk, labels_b)
 
 
 def read_examples(path: Path, sequences: int) -> Examples:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from gpt1.model.device import to_device
 from gpt1.model.heads import Classifier
 from gpt1.params.schema import Finetune
 from gpt1.train.batches import (
@@ -95,13 +96,12 @@ def logits_of(
     batches, parts = evaluation_batches(examples, engine.rank, engine.processes, most_tokens), []
     for rows in stop.between(engine, batches, len(batches)):
         if len(rows):
-            tokens_bkt = pad(examples, rows).to(engine.device).tokens_bkt
-            parts.append((rows, objective.logits(tokens_bkt)))
+            parts.append((rows, objective.logits(pad(examples, rows).to(engine.device))))
     head = objective.classifier.head
     outputs = head.linear.out_features if head.combine != "choose" else examples.sequences
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
-        logits_no[torch.from_numpy(rows).to(engine.device)] = logits_bo
+        logits_no[to_device(torch.from_numpy(rows), engine.device)] = logits_bo
     return engine.total(logits_no).cpu().numpy()
 
 

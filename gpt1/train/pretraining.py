@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gpt1.model.device import to_device, to_host
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
@@ -21,7 +22,7 @@ from gpt1.params.schema import Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
 from gpt1.train.checkpoint import Position, Saver
-from gpt1.train.engine import Engine, finite, total_floats
+from gpt1.train.engine import Engine, finite
 from gpt1.train.launch import Machine, facts
 from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable
 from gpt1.train.objectives import Pretraining
@@ -84,12 +85,13 @@ def heldout_values(
 
     Raises Interrupted where the run is to end.
     """
-    own, nats = corpus.heldout_windows[engine.rank :: engine.processes], 0.0
+    own = corpus.heldout_windows[engine.rank :: engine.processes]
+    nats = torch.zeros(1, dtype=torch.float64, device=engine.device)
     most = -(-len(corpus.heldout_windows) // (engine.processes * micro_batch))
     for start in stop.between(engine, range(0, len(own), micro_batch), most):
-        windows_bt = torch.from_numpy(own[start : start + micro_batch]).to(engine.device)
-        nats += float(engine.objective(windows_bt, NO_DROPOUT)["loss"]) * len(windows_bt)
-    loss = total_floats(engine, [nats])[0] / len(corpus.heldout_windows)
+        windows_bt = to_device(torch.from_numpy(own[start : start + micro_batch]), engine.device)
+        nats += engine.objective(windows_bt, NO_DROPOUT)["loss"].double() * len(windows_bt)
+    loss = to_host(engine.total(nats)).read()[0] / len(corpus.heldout_windows)
     return {
         "heldout_loss": loss,
         "heldout_perplexity": math.exp(loss),
