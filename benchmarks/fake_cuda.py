@@ -41,7 +41,8 @@ NUMBERS = {torch.bool: True, torch.float32: 2.0, torch.float64: 2.0}  # what .it
 
 class Kernel(NamedTuple):
     """Something the GPU is asked to do: its operator, how many launches, bytes read and written,
-    operations of products, the type of its numbers, sizes of what it makes.
+    operations of products, the type of its numbers, the sizes of its largest tensor; `aligned`: rows
+    of all matrices begin at multiples of 16 bytes, as the fastest products want it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Kernel(NamedTuple):
     flops: int
     dtype: torch.dtype
     shape: tuple[int, ...]
+    aligned: bool
 
 
 class Count(TorchDispatchMode):
@@ -79,6 +81,7 @@ class Count(TorchDispatchMode):
             "mixes": self.mixes.total(),
             "flops": sum(kernel.flops for kernel in products),
             "flops_in_bf16": sum(k.flops for k in products if k.dtype == torch.bfloat16),
+            "flops_aligned": sum(kernel.flops for kernel in products if kernel.aligned),
             "by_name": {
                 "launches": dict(by_name.most_common()),
                 "blocking_copies": dict(self.copies),
@@ -172,7 +175,12 @@ class Count(TorchDispatchMode):
                 sum(tensor.numel() * tensor.element_size() for tensor in on_gpu),
                 flops_of(function, arguments, options, made),
                 (made or on_gpu)[0].dtype,
-                tuple((made or on_gpu)[0].shape),
+                tuple(max(on_gpu, key=Tensor.numel).shape),
+                all(
+                    max(one.stride()) * one.element_size() % 16 == 0
+                    for one in on_gpu
+                    if one.dim() > 1
+                ),
             )
         )
 
@@ -278,7 +286,6 @@ def counting() -> Iterator[Count]:
             "set_device": lambda *_: None,
             "empty_cache": lambda: None,
             "synchronize": wait,
-            "Event": lambda: mock.Mock(synchronize=wait),
         }.items():
             patch(torch.cuda, name, value)
         patch(Tensor, "pin_memory", lambda tensor, *_: pinned(tensor.clone()))  # in any thread

@@ -67,7 +67,7 @@ def second(count: Count, take: Callable[[int], object]) -> dict[str, Any]:
 
 def counted(count: Count, size: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """What is done, and its counts: an update of the profile's batch; 64 held-out windows; an
-    update on made-up rows; the logits of 256 of them.
+    update on made-up rows; the logits of 64 of them.
     """
     profile, overrides, vocabulary = PROFILES[size]
     params = validate(compose(profile, overrides))
@@ -87,7 +87,7 @@ def of_pretraining(
     corpus = pretraining.Corpus(lambda _: windows_bt, windows_bt[:64], 1.0)
     yield (
         "pre-training, held-out loss",
-        second(count, lambda _: pretraining.heldout_values(made.engine, corpus, 16, made.stop)),
+        second(count, lambda _: pretraining.heldout_values(made.engine, corpus, 32, made.stop)),
     )
 
 
@@ -102,9 +102,9 @@ def of_finetuning(
     network = classifier.decoder
     made = trainer(objective, network, recipe, folder, ROW_TOKENS)
     examples = Examples(
-        np.zeros(256 * ROW_TOKENS, np.uint16),
-        np.arange(257) * ROW_TOKENS,
-        np.zeros(256, np.int64),
+        np.zeros(64 * ROW_TOKENS, np.uint16),
+        np.arange(65) * ROW_TOKENS,
+        np.zeros(64, np.int64),
         1,
     )
     select = partial(finetuning._padded, examples)
