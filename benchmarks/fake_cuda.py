@@ -5,7 +5,8 @@ Needs a C++ compiler, and a process of its own: torch believes from then on that
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 from unittest import mock
@@ -20,6 +21,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
+
+from gpt1.train import ahead
 
 aten = torch.ops.aten
 # what asks the GPU for nothing: memory and names for it
@@ -215,6 +218,13 @@ def launches_of(name: str, arguments: Any) -> int:
     return launches + bool(blocks)
 
 
+def done_now(work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """What a thread would do, in this one."""
+    future = Future[Any]()
+    future.set_result(work(*arguments))
+    return future
+
+
 def pinned(tensor: Tensor) -> Tensor:
     """The tensor, marked as lying in memory that the GPU reads by itself."""
     tensor.pinned = True  # type: ignore[attr-defined]
@@ -288,7 +298,8 @@ def counting() -> Iterator[Count]:
             "synchronize": wait,
         }.items():
             patch(torch.cuda, name, value)
-        patch(Tensor, "pin_memory", lambda tensor, *_: pinned(tensor.clone()))  # in any thread
+        # fake tensors are this thread's alone
+        patch(ahead, "ThreadPoolExecutor", lambda *_: mock.Mock(submit=done_now))
         for name in ("to", "to_empty"):  # torch would swap tensors, which fake ones do not allow
             patch(nn.Module, name, placed)
         stack.enter_context(count)

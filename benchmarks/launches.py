@@ -21,14 +21,14 @@ from fake_cuda import Count, counting, placed
 from made_up_tasks import SPECIAL_SYMBOLS, fresh_classifier
 from our_step import PROFILES
 from side_by_side import table
-from torch import nn
+from torch import from_numpy, nn
 
 from gpt1.base.files import write_json
 from gpt1.model.gpt import Decoder
 from gpt1.params.profile import compose
 from gpt1.params.schema import Optimization, Params, validate
 from gpt1.train import finetuning, loop, pretraining
-from gpt1.train.batches import Examples
+from gpt1.train.batches import Examples, pad
 from gpt1.train.launch import Machine
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.train.speed import speed_up
@@ -39,7 +39,13 @@ ONE_GPU = Machine("cuda", 1, 0, 0, 1, None, False, False, compiled=False)
 
 
 def trainer(
-    objective: nn.Module, network: Decoder, recipe: Optimization, folder: Path, row_tokens: int
+    objective: nn.Module,
+    network: Decoder,
+    recipe: Optimization,
+    folder: Path,
+    row_tokens: int,
+    draw: loop.Draw,
+    select: loop.Select,
 ) -> loop.Trainer:
     """A training of a thousand updates on the GPU that is not there."""
     return loop.Trainer(
@@ -52,6 +58,8 @@ def trainer(
         warmup=0.002,
         row_tokens=row_tokens,
         choices=speed_up(network, recipe, ONE_GPU, 0),
+        draw=draw,
+        select=select,
         curve=folder / "curve.jsonl",
         report=lambda *_: None,
     )
@@ -80,11 +88,19 @@ def of_pretraining(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     recipe, context = params.pretrain, params.model.context
     network = fresh_classifier(params, vocabulary - SPECIAL_SYMBOLS, 2, 0).decoder
-    made = trainer(Pretraining(network, recipe.precision), network, recipe, folder, context)
     windows_bt = np.zeros((recipe.batch_size, context + 1), np.int64)
-    take = partial(made.take_update, batch=windows_bt, select=pretraining._windows)
-    yield "pre-training, update", second(count, take)
-    corpus = pretraining.Corpus(lambda _: windows_bt, windows_bt[:64], 1.0)
+    rows = np.arange(len(windows_bt))
+    made = trainer(
+        Pretraining(network, recipe.precision),
+        network,
+        recipe,
+        folder,
+        context,
+        lambda _: rows,
+        lambda rows: from_numpy(windows_bt[rows]),
+    )
+    yield "pre-training, update", second(count, made.take_update)
+    corpus = pretraining.Corpus(lambda _: rows, windows_bt.__getitem__, windows_bt[:64], 1.0)
     yield (
         "pre-training, held-out loss",
         second(count, lambda _: pretraining.heldout_values(made.engine, corpus, 32, made.stop)),
@@ -100,18 +116,16 @@ def of_finetuning(
         classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
     )
     network = classifier.decoder
-    made = trainer(objective, network, recipe, folder, ROW_TOKENS)
     examples = Examples(
         np.zeros(64 * ROW_TOKENS, np.uint16),
         np.arange(65) * ROW_TOKENS,
         np.zeros(64, np.int64),
         1,
     )
-    select = partial(finetuning._padded, examples)
-    yield (
-        "fine-tuning, update",
-        second(count, lambda update: made.take_update(update, rows, select)),
+    made = trainer(
+        objective, network, recipe, folder, ROW_TOKENS, lambda _: rows, partial(pad, examples)
     )
+    yield "fine-tuning, update", second(count, made.take_update)
     evaluate = partial(finetuning.logits_of, made.engine, objective, examples)
     yield "fine-tuning, logits", second(count, lambda _: evaluate(32 * ROW_TOKENS, made.stop))
 

@@ -70,7 +70,7 @@ def pretraining(machine, folder):
         }
     )
     windows = np.random.default_rng(0).integers(0, ROWS, (HELDOUT, MODEL.context + 1))
-    corpus = Corpus(lambda update: windows[:PROCESSES], windows, 1.0)
+    corpus = Corpus(lambda _: np.arange(PROCESSES), windows.__getitem__, windows, 1.0)
     description = Description("transformer", {}, ROWS, "f" * 16)
     pretrain(
         PretrainingRun(decoder(), description, recipe, 0, UPDATES, corpus, machine, folder),

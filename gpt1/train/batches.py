@@ -58,6 +58,11 @@ class Batch(NamedTuple):
         return Batch(tokens_bkt, self.lengths_bk, labels_b)
 
 
+def moved(inputs: Tensor | Batch, device: torch.device) -> Tensor | Batch:
+    """What an objective takes, windows or a batch of a task, on its device."""
+    return inputs.to(device) if isinstance(inputs, Batch) else to_device(inputs, device)
+
+
 def read_examples(path: Path, sequences: int) -> Examples:
     """Read one split of an encoded task. Raises UserError where the file is absent, damaged or does
     not add up.
@@ -85,7 +90,7 @@ def read_examples(path: Path, sequences: int) -> Examples:
     return Examples(tokens, offsets, labels, sequences)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # an epoch's end and the next one's beginning, which is drawn ahead
 def order(examples: int, seed: int, epoch: int) -> Integers:
     """The order of the examples in an epoch: a permutation drawn by Philox keyed by (seed, epoch);
     read-only, for it is kept.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from gpt1.base.errors import INTERRUPTED_STATUS
@@ -24,7 +24,8 @@ from gpt1.model.device import to_device
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import checkpoint, optim
-from gpt1.train.batches import Integers, shares
+from gpt1.train.ahead import Ahead
+from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
 from gpt1.train.engine import Engine, make_engine, on_any
 from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
@@ -33,7 +34,8 @@ from gpt1.train.optim import Rates
 from gpt1.train.outputs import Curve, MachineLog
 
 Report = Callable[[int, Mapping[str, float]], None]
-Select = Callable[[Integers, Integers], Any]  # (batch, places in it) -> what the objective takes
+Draw = Callable[[int], Integers]  # the global batch of an update, a number a row
+Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of some of these rows
 Item = TypeVar("Item")
 QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
@@ -219,6 +221,8 @@ class Trainer:
         warmup: float,
         row_tokens: int,
         choices: Mapping[str, str],
+        draw: Draw,
+        select: Select,
         curve: Path,
         report: Report,
         state: Checkpoint | None = None,
@@ -232,6 +236,8 @@ class Trainer:
         # the engine, and in it the state to go on from
         self.engine = make_engine(objective, recipe, machine)
         self.choices = {**choices, "zero_stage": str(self.engine.stage)}
+        self.draw, self.select = draw, select
+        self.ahead = Ahead(self._micro_batches, self.engine.device, updates)
         if state is not None:
             checkpoint.restore(state, self.engine)
         # what watches and tells
@@ -241,7 +247,7 @@ class Trainer:
         self.guard = Guard(what, first.skipped_updates, self.main)
         self.progress = ProgressBar(what, updates, first.update, self.main)
 
-    def take_update(self, update: int, batch: Integers, select: Select) -> dict[str, float]:
+    def take_update(self, update: int) -> dict[str, float]:
         """The function above on this process's share of a global batch, taken again from its start
         with half the rows where memory runs out: the same sums.
 
@@ -250,21 +256,10 @@ class Trainer:
         """
         rates = optim.rates(self.recipe, update, self.updates, self.warmup, self.guard.skipped)
         while True:
-            places = shares(
-                np.arange(len(batch)),
-                self.engine.rank,
-                self.engine.processes,
-                self.micro_batch.rows,
-            )
             try:
                 return take_update(
                     self.engine,
-                    [
-                        MicroBatch(
-                            part, len(part) / len(batch), select(batch, part).to(self.engine.device)
-                        )
-                        for part in places
-                    ],
+                    self.ahead.take(update),
                     self.recipe.dropout,
                     self.seed,
                     update,
@@ -274,8 +269,19 @@ class Trainer:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
+                self.ahead.drop()
                 self.micro_batch.halve(self.engine, update, error)
             torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
+
+    def _micro_batches(self, update: int) -> list[MicroBatch]:
+        """This process's share of an update's batch, on its device."""
+        batch, engine = self.draw(update), self.engine
+        places = np.arange(len(batch))
+        parts = shares(places, engine.rank, engine.processes, self.micro_batch.rows)
+        return [
+            MicroBatch(part, len(part) / len(batch), moved(self.select(batch[part]), engine.device))
+            for part in parts
+        ]
 
     def log(self, update: int, tokens: int, values: Mapping[str, float]) -> bool:
         """Show and note an update on so many tokens; returns whether it took its step."""
@@ -305,5 +311,6 @@ class Trainer:
 
     def close(self) -> None:
         """Leave the screen as it is, and the engine's memory to others."""
+        self.ahead.close()
         self.progress.close()
         self.engine.close()

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from gpt1.model.device import to_device, to_host
 from gpt1.model.dropout import NO_DROPOUT
@@ -32,14 +30,14 @@ from gpt1.train.speed import speed_up
 
 
 class Corpus(NamedTuple):
-    """What pre-training reads: windows [batch, context + 1] of an update, the held-out windows,
-    held-out words a token, and where an update's windows begin, to name those that failed.
+    """What pre-training reads: where the windows of an update begin, [batch]; the windows
+    [b, context + 1] from b such places on; the held-out windows, and held-out words a token.
     """
 
-    windows: Callable[[int], Integers]
+    starts: Callable[[int], Integers]
+    windows: Callable[[Integers], Integers]
     heldout_windows: Integers
     heldout_words_per_token: float
-    starts: Callable[[int], Integers] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +123,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,
         choices=speed_up(network, recipe, run.machine, updates * tokens),
+        draw=corpus.starts,
+        select=lambda starts: torch.from_numpy(corpus.windows(starts)),
         curve=run.folder / "curve.jsonl",
         report=report,
         state=state,
@@ -132,7 +132,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     trainer.tokens = first * tokens
     if first and trainer.main:
         print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
-    starts = corpus.starts or (lambda _: np.arange(recipe.batch_size))
     snapshots = Snapshots(run.folder / "snapshots", run.description)
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     saver = Saver(
@@ -151,12 +150,12 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 if update > first:
                     # draw the batch and take the step
                     trainer.stop.due = update < updates and saver.due(update)
-                    values = trainer.take_update(update, corpus.windows(update), _windows)
+                    values = trainer.take_update(update)
                     # log
                     stepped = trainer.log(update, tokens, values)
                     if trainer.guard.hopeless():
                         path = run.folder / "not-finite.json"
-                        raise trainer.guard.stop(path, saver.finish(done), starts)
+                        raise trainer.guard.stop(path, saver.finish(done), corpus.starts)
                     # save
                     if update in snapshots_at and trainer.main:
                         snapshots.take(update, network)
@@ -180,7 +179,3 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     trainer.curve.write()
     snapshots.write()
     return Pretrained(heldout, trainer.guard.skipped, trainer.speed())
-
-
-def _windows(windows_bt: Integers, places: Integers) -> Tensor:
-    return torch.from_numpy(windows_bt[places])
