@@ -43,14 +43,15 @@ NUMBERS = {torch.bool: True, torch.float32: 2.0, torch.float64: 2.0}  # what .it
 
 
 class Kernel(NamedTuple):
-    """Something the GPU is asked to do: its operator, how many launches, bytes read and written,
-    operations of products, the type of its numbers, the sizes of its largest tensor; `aligned`: rows
-    of all matrices begin at multiples of 16 bytes, as the fastest products want it.
+    """Something the GPU is asked to do: its operator, how many launches, bytes of each memory read
+    and written, operations of products, the type of its numbers, the sizes of its largest tensor;
+    `aligned`: rows of all matrices begin at multiples of 16 bytes, as the fastest products want it.
     """
 
     name: str
     launches: int
-    bytes_: int
+    read: dict[int, int]
+    written: dict[int, int]
     flops: int
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -69,6 +70,7 @@ class Count(TorchDispatchMode):
     def clear(self) -> None:
         """Begin again."""
         self.kernels: list[Kernel] = []
+        self.kept: dict[int, Any] = {}
         self.copies, self.waits, self.mixes = Counter[str](), Counter[str](), Counter[str]()
 
     def figures(self) -> dict[str, Any]:
@@ -134,6 +136,18 @@ class Count(TorchDispatchMode):
         )
         return made
 
+    def _bytes(self, tensors: list[Tensor]) -> dict[int, int]:
+        """Bytes of these tensors by the memory they lie in, which is kept, so that none has the
+        number of another.
+        """
+        found: dict[int, int] = {}
+        for tensor in tensors:
+            memory = tensor.untyped_storage()
+            self.kept[memory._cdata] = memory
+            size = tensor.numel() * tensor.element_size()
+            found[memory._cdata] = max(size, found.get(memory._cdata, 0))
+        return found
+
     def _without_masks(self, name: str, arguments: Any) -> Any:
         """An index's arguments with whole numbers for masks, as though all were true."""
         indices = []
@@ -175,7 +189,8 @@ class Count(TorchDispatchMode):
             Kernel(
                 name,
                 launches_of(name, arguments),
-                sum(tensor.numel() * tensor.element_size() for tensor in on_gpu),
+                self._bytes([tensor for tensor in given if is_on_gpu(tensor)]),
+                self._bytes([*filter(is_on_gpu, made), *changed_by(function, arguments)]),
                 flops_of(function, arguments, options, made),
                 (made or on_gpu)[0].dtype,
                 tuple(max(on_gpu, key=Tensor.numel).shape),
@@ -195,6 +210,13 @@ def flops_of(function: Any, arguments: Any, options: dict[str, Any], made: list[
         return 0
     flops = counted(*arguments, **options, out_val=made[0] if len(made) == 1 else tuple(made))
     return int(flops) // (2 if "attention" in str(function) else 1)
+
+
+def changed_by(function: Any, arguments: Any) -> list[Tensor]:
+    """The arguments of an operator that it writes to."""
+    named = zip(function._schema.arguments, arguments, strict=False)
+    changed = [given for one, given in named if one.alias_info and one.alias_info.is_write]
+    return [leaf for leaf in tree_leaves(changed) if isinstance(leaf, Tensor) and is_on_gpu(leaf)]
 
 
 def is_on_gpu(tensor: Tensor) -> bool:
