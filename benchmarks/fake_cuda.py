@@ -7,7 +7,7 @@ Needs a C++ compiler, and a process of its own: torch believes from then on that
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -44,7 +44,8 @@ NUMBERS = {torch.bool: True, torch.float32: 2.0, torch.float64: 2.0}  # what .it
 
 class Kernel(NamedTuple):
     """Something the GPU is asked to do: its operator, how many launches, bytes read and written,
-    operations of products, the type of its numbers, sizes of what it makes.
+    operations of products, the type of its numbers, the sizes of its largest tensor; `aligned`: rows
+    of all matrices begin at multiples of 16 bytes, as the fastest products want it.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Kernel(NamedTuple):
     flops: int
     dtype: torch.dtype
     shape: tuple[int, ...]
+    aligned: bool
 
 
 class Count(TorchDispatchMode):
@@ -82,6 +84,7 @@ class Count(TorchDispatchMode):
             "mixes": self.mixes.total(),
             "flops": sum(kernel.flops for kernel in products),
             "flops_in_bf16": sum(k.flops for k in products if k.dtype == torch.bfloat16),
+            "flops_aligned": sum(kernel.flops for kernel in products if kernel.aligned),
             "by_name": {
                 "launches": dict(by_name.most_common()),
                 "blocking_copies": dict(self.copies),
@@ -175,7 +178,12 @@ class Count(TorchDispatchMode):
                 sum(tensor.numel() * tensor.element_size() for tensor in on_gpu),
                 flops_of(function, arguments, options, made),
                 (made or on_gpu)[0].dtype,
-                tuple((made or on_gpu)[0].shape),
+                tuple(max(on_gpu, key=Tensor.numel).shape),
+                all(
+                    max(one.stride()) * one.element_size() % 16 == 0
+                    for one in on_gpu
+                    if one.dim() > 1
+                ),
             )
         )
 
@@ -267,7 +275,20 @@ def counting() -> Iterator[Count]:
         # what is made from Python's numbers for the GPU comes by way of the CPU
         patch(FakeTensorMode, "avoid_device_init", True)
         stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+
+        class Event:
+            """Of CUDA, of which all is over at once; a host that waits for one is counted."""
+
+            def __init__(self, *_: object, **__: object) -> None:
+                self.record = self.wait = lambda *_: None
+                self.synchronize = lambda: count.waits.update(["event"])
+                self.query = lambda: True
+
         for name, value in {
+            "Event": Event,
+            "Stream": Event,
+            "stream": lambda _: nullcontext(),
+            "current_stream": lambda *_: Event(),
             "is_available": lambda: True,
             "is_bf16_supported": lambda *_, **__: True,
             "device_count": lambda: 1,
@@ -275,7 +296,6 @@ def counting() -> Iterator[Count]:
             "set_device": lambda *_: None,
             "empty_cache": lambda: None,
             "synchronize": wait,
-            "Event": lambda: mock.Mock(synchronize=wait),
         }.items():
             patch(torch.cuda, name, value)
         # fake tensors are this thread's alone

@@ -29,7 +29,6 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import Optimization, Params, validate
 from gpt1.train import finetuning, loop, pretraining
 from gpt1.train.batches import Examples, pad
-from gpt1.train.engine import PlainEngine
 from gpt1.train.launch import Machine
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.train.speed import speed_up
@@ -76,7 +75,7 @@ def second(count: Count, take: Callable[[int], object]) -> dict[str, Any]:
 
 def counted(count: Count, size: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """What is done, and its counts: an update of the profile's batch; 64 held-out windows; an
-    update on made-up rows; the logits of 256 of them.
+    update on made-up rows; the logits of 64 of them.
     """
     profile, overrides, vocabulary = PROFILES[size]
     params = validate(compose(profile, overrides))
@@ -104,7 +103,7 @@ def of_pretraining(
     corpus = pretraining.Corpus(lambda _: rows, windows_bt.__getitem__, windows_bt[:64], 1.0)
     yield (
         "pre-training, held-out loss",
-        second(count, lambda _: pretraining.heldout_values(made.engine, corpus, 16, made.stop)),
+        second(count, lambda _: pretraining.heldout_values(made.engine, corpus, 32, made.stop)),
     )
 
 
@@ -118,9 +117,9 @@ def of_finetuning(
     )
     network = classifier.decoder
     examples = Examples(
-        np.zeros(256 * ROW_TOKENS, np.uint16),
-        np.arange(257) * ROW_TOKENS,
-        np.zeros(256, np.int64),
+        np.zeros(64 * ROW_TOKENS, np.uint16),
+        np.arange(65) * ROW_TOKENS,
+        np.zeros(64, np.int64),
         1,
     )
     made = trainer(
@@ -141,7 +140,6 @@ def main() -> None:
     arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as name, counting() as count:
         os.environ["GPT1_LOGS"] = name
-        loop.make_engine = lambda objective, recipe, _: PlainEngine(objective, recipe)
         found = dict(counted(count, arguments.size, Path(name)))
     print(
         table(

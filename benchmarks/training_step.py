@@ -84,7 +84,7 @@ def measure(
     Hugging Face each is.
     """
     device = torch.device(machine.device)
-    dtype = torch.bfloat16 if arithmetic(device, size.recipe) == "bf16" else torch.float32
+    dtype = torch.bfloat16 if arithmetic(device, size.recipe.precision) == "bf16" else torch.float32
     product = largest_product(dtype, device, LIMIT_SECONDS)
     made = {way: make(way, size, machine) for way in ways}
     warm, seconds = in_turn(

@@ -13,16 +13,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {  # launches, copies that block the host, its other waits
-    "pre-training, update": (26_700, 39, 7),
-    "pre-training, held-out loss": (26_200, 5, 17),
-    "fine-tuning, update": (3_000, 42, 12),
-    "fine-tuning, logits": (2_450, 33, 8),
+    "pre-training, update": (1_480, 0, 1),
+    "pre-training, held-out loss": (630, 0, 1),
+    "fine-tuning, update": (1_660, 0, 1),
+    "fine-tuning, logits": (600, 1, 0),
 }
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler here"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler here")
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +54,12 @@ def test_nothing_is_left_on_the_cpu(counted, what):
 def test_every_product_is_of_bf16_numbers(counted, what):
     assert counted[what]["flops"] > 1e9
     assert counted[what]["flops_in_bf16"] == counted[what]["flops"]
+
+
+@pytest.mark.parametrize("what", CEILINGS)
+def test_products_are_of_rows_that_begin_at_multiples_of_sixteen_bytes(counted, what):
+    """40,478 and 40,993 columns do not; the classifier's two outputs may."""
+    assert counted[what]["flops_aligned"] > 0.99 * counted[what]["flops"]
 
 
 def test_an_update_is_as_much_work_as_the_formula_says(counted):
