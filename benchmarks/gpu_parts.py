@@ -25,7 +25,7 @@ import made_up_run
 import numpy as np
 import torch
 from made_up_tasks import SHAPES, fresh_classifier, made_up_task, recipe_of
-from our_step import PROFILES, named_size, our_step, windows_of
+from our_step import PROFILES, corpus_of, named_size, our_step, windows_of
 from side_by_side import machine_facts, output_of, peak_bytes
 
 from gpt1.base.files import read_json
@@ -39,7 +39,7 @@ from gpt1.train.finetuning import FinetuningRun, finetune_seed, logits_of
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning, Pretraining
-from gpt1.train.pretraining import Corpus, heldout_values
+from gpt1.train.pretraining import heldout_values
 
 HERE = Path(__file__).resolve().parent
 NOMINAL_FLOPS = {
@@ -284,8 +284,7 @@ def evaluate(device: str, size: str, _folder: Path, _seconds: float, _shards: st
     chosen = named_size(size, BATCHES[size], None, precision, 0.1)
     network, windows = chosen.network(), np.concatenate([windows_of(chosen)(n) for n in range(4)])
     engine = make_engine(Pretraining(network, precision), chosen.recipe, machine)
-    rows = BATCHES[size]
-    corpus = Corpus(lambda _: np.arange(rows), windows.__getitem__, windows, 1.0)
+    corpus, rows = corpus_of(chosen)._replace(heldout_windows=windows), BATCHES[size]
     task = made_up_task("rte", 1.0 if device == "cuda" else 0.05, params.model.context, vocabulary)
     train, classifier = task.splits["train"], fresh_classifier(params, vocabulary, 2, SEED)
     objective = Finetuning(classifier, 0.1, 0.5, precision)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
@@ -89,6 +90,23 @@ def test_several_processes_share_a_gpu_over_gloo_only():
         4,
     )
     assert (second.rank, second.local_rank) == (1, 0)
+
+
+def test_equal_bits_are_asked_of_a_gpu_only_where_they_are_promised(monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", asked.append)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    for device, settings in (
+        ("cuda", {}),
+        ("cpu", {"GPT1_DETERMINISTIC": "1"}),
+        ("cuda", {"GPT1_DETERMINISTIC": "1"}),
+    ):
+        assert asked == []
+        assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+        launch.prepare(decide(settings, {}, device, 1, 4))
+    assert asked == [True]
+    assert os.environ.pop("CUBLAS_WORKSPACE_CONFIG") == ":4096:8"
 
 
 def test_gradients_are_exchanged_during_the_backward_pass_of_several_gpus():

@@ -34,6 +34,6 @@ def to_host(tensor: Tensor) -> Copy:
         return Copy(tensor, None)
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     host.copy_(tensor, non_blocking=True)
-    arrived = torch.cuda.Event()
+    arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
     arrived.record()
     return Copy(host, arrived)

@@ -79,12 +79,22 @@ class Layout(NamedTuple):
 
     `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else
     0. None: each sees all before it, and torch's fused attention is used.
+    `positions_t`: 0 to t - 1.
     """
 
     b: int
     t: int
     real_m: Tensor | None
     bias_tt: Tensor | None
+    positions_t: Tensor
+
+    def sequences_and_positions(self) -> tuple[Tensor, Tensor] | None:
+        """Number of the sequence [m] of each real token, and its position [m]; None: every position
+        of every sequence.
+        """
+        if self.real_m is None:
+            return None
+        return self.real_m // self.t, self.positions_t[self.real_m % self.t]
 
     def real(self, x_btd: Tensor) -> Tensor:
         """The rows of the real tokens, [m, d]."""
@@ -159,7 +169,7 @@ class Block(nn.Module):
     def _attention(
         self, x_md: Tensor, layout: Layout, masks: Masks | None, cache: KeyValueCache | None
     ) -> Tensor:
-        b, t, _, bias_tt = layout
+        b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         query_bhtd, key_bhtd, value_bhtd = (
             layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         )
@@ -255,8 +265,8 @@ class Decoder(nn.Module):
         """
         embeddings, keys_p12 = Embeddings(self.tokens, self.positions), None
         if dropout.rate:
-            places = range(BLOCKS, BLOCKS + PLACES_A_BLOCK * len(self.blocks))
-            of_host = dropout.keys([MATRIX, *places])
+            of_blocks = range(BLOCKS, BLOCKS + PLACES_A_BLOCK * len(self.blocks))
+            of_host = dropout.keys([MATRIX, *of_blocks])
             keys_p12 = to_device(of_host, self.tokens.device)  # the update's masks in one copy
             embeddings = dropped(embeddings, dropout.rate, keys_p12[0, 0], self.keep, self.cut)
             if self.fused_attention:
@@ -267,7 +277,9 @@ class Decoder(nn.Module):
             t,
             real_m,
             self._bias(t, tree),
+            torch.arange(t, dtype=torch.int32, device=tokens_bt.device),
         )
+        places = layout.sequences_and_positions()
         positions_td = (
             F.embedding(tree.positions_bt, embeddings.positions_pd)
             if tree
@@ -280,7 +292,9 @@ class Decoder(nn.Module):
                 layout,
                 None
                 if keys_p12 is None
-                else self._masks(dropout.rate, layout, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]),
+                else self._masks(
+                    dropout.rate, layout, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
+                ),
                 None if caches is None else caches[number],
             )
         return Hidden(layout.padded(x_md), embeddings)
@@ -296,32 +310,30 @@ class Decoder(nn.Module):
             else torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)
         )
 
-    def _masks(self, rate: float, layout: Layout, keys_pb2: Tensor) -> Masks:
+    def _masks(
+        self, rate: float, layout: Layout, places: tuple[Tensor, Tensor] | None, keys_pb2: Tensor
+    ) -> Masks:
         """The masks of one block, of its places' keys; the same for a token wherever its sequence
         stands in a batch, and however it is padded.
         """
-        device, dropped_values, width = self.tokens.device, threshold(rate), self.tokens.shape[1]
+        dropped_values, width = threshold(rate), self.tokens.shape[1]
         attention_b2, attended_b2, fed_b2 = keys_pb2[:PLACES_A_BLOCK]
-        positions_t = torch.arange(layout.t, dtype=torch.int32, device=device)
 
         def rows(keys_b2: Tensor) -> Tensor:
-            if layout.real_m is None:
-                return self.keep(
-                    keys_b2[:, None], positions_t, width, width, dropped_values
-                ).flatten(0, 1)
-            return self.keep(
-                keys_b2[layout.real_m // layout.t],
-                positions_t[layout.real_m % layout.t],
-                width,
-                width,
-                dropped_values,
-            )
+            if places is None:
+                kept_btd = self.keep(
+                    keys_b2[:, None], layout.positions_t, width, width, dropped_values
+                )
+                return kept_btd.flatten(0, 1)
+            sequences_m, positions_m = places
+            return self.keep(keys_b2[sequences_m], positions_m, width, width, dropped_values)
 
         attention_bhtt = None
         if layout.bias_tt is not None:
             places_ht = (
-                torch.arange(self.heads, dtype=torch.int32, device=device)[:, None] * self.context
-                + positions_t
+                torch.arange(self.heads, dtype=torch.int32, device=self.tokens.device)[:, None]
+                * self.context
+                + layout.positions_t
             )
             attention_bhtt = self.keep(
                 attention_b2[:, None, None], places_ht, layout.t, self.context, dropped_values

@@ -222,7 +222,7 @@ def prepare(machine: Machine) -> None:
     if machine.deterministic and machine.device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read with the first product
         torch.use_deterministic_algorithms(True)
-        torch.utils.deterministic.fill_uninitialized_memory = False
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 
