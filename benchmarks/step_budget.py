@@ -15,8 +15,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from fake_cuda import Kernel, counting
+from fake_cuda import counting
 from launches import of_pretraining
+from operators import Kernel
 from our_step import PROFILES, named_size
 from side_by_side import table
 
