@@ -82,7 +82,7 @@ def sweep(device: str, size: str, _folder: Path, _seconds: float, _shards: str) 
     found = dict[str, Any]()
     for batch in SWEPT[size]:
         chosen = named_size(size, batch, None, precision_on(device), 0.1)
-        machine = this_machine(device)
+        machine = this_machine(device, GPT1_COMPILE=str(int(device == "cuda")))
         take = our_step(chosen, chosen.network(), machine, False).take
         times = []
         for _ in range(9):
