@@ -8,19 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import no_gpu  # noqa: F401  (before torch)
 import numpy as np
 import torch
+from operators import Kernel, changed_by, flops_of, is_on_gpu, launches_of
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import flop_registry
 
 from gpt1.train import ahead
 
@@ -36,25 +36,7 @@ BY_INDEX = (
     aten._index_put_impl_.default,
     aten._unsafe_index.Tensor,
 )
-# torch's kernels over lists of tensors (ATen/native/cuda/MultiTensorApply.cuh): numbers a block,
-# blocks a launch, tensors a launch by how many lists there are
-CHUNK, MOST_BLOCKS, MOST_TENSORS = 65_536, 320, (110, 64, 48, 36, 30)
 NUMBERS = {torch.bool: True, torch.float32: 2.0, torch.float64: 2.0}  # what .item() gives, else 1
-
-
-class Kernel(NamedTuple):
-    """Something the GPU is asked to do: its operator, how many launches, bytes read and written,
-    operations of products, the type of its numbers, the sizes of its largest tensor; `aligned`: rows
-    of all matrices begin at multiples of 16 bytes, as the fastest products want it.
-    """
-
-    name: str
-    launches: int
-    bytes_: int
-    flops: int
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    aligned: bool
 
 
 class Count(TorchDispatchMode):
@@ -69,6 +51,7 @@ class Count(TorchDispatchMode):
     def clear(self) -> None:
         """Begin again."""
         self.kernels: list[Kernel] = []
+        self.kept: dict[int, Any] = {}
         self.copies, self.waits, self.mixes = Counter[str](), Counter[str](), Counter[str]()
 
     def figures(self) -> dict[str, Any]:
@@ -134,6 +117,18 @@ class Count(TorchDispatchMode):
         )
         return made
 
+    def _bytes(self, tensors: list[Tensor]) -> dict[int, int]:
+        """Bytes of these tensors by the memory they lie in, which is kept, so that none has the
+        number of another.
+        """
+        found: dict[int, int] = {}
+        for tensor in tensors:
+            memory = tensor.untyped_storage()
+            self.kept[memory._cdata] = memory
+            size = tensor.numel() * tensor.element_size()
+            found[memory._cdata] = max(size, found.get(memory._cdata, 0))
+        return found
+
     def _without_masks(self, name: str, arguments: Any) -> Any:
         """An index's arguments with whole numbers for masks, as though all were true."""
         indices = []
@@ -175,7 +170,8 @@ class Count(TorchDispatchMode):
             Kernel(
                 name,
                 launches_of(name, arguments),
-                sum(tensor.numel() * tensor.element_size() for tensor in on_gpu),
+                self._bytes([tensor for tensor in given if is_on_gpu(tensor)]),
+                self._bytes([*filter(is_on_gpu, made), *changed_by(function, arguments)]),
                 flops_of(function, arguments, options, made),
                 (made or on_gpu)[0].dtype,
                 tuple(max(on_gpu, key=Tensor.numel).shape),
@@ -186,36 +182,6 @@ class Count(TorchDispatchMode):
                 ),
             )
         )
-
-
-def flops_of(function: Any, arguments: Any, options: dict[str, Any], made: list[Tensor]) -> int:
-    """Operations of a matrix product or of attention, causal ones half; 0 for all else."""
-    counted = flop_registry.get(function.overloadpacket)
-    if not counted:
-        return 0
-    flops = counted(*arguments, **options, out_val=made[0] if len(made) == 1 else tuple(made))
-    return int(flops) // (2 if "attention" in str(function) else 1)
-
-
-def is_on_gpu(tensor: Tensor) -> bool:
-    """Whether a tensor says so; asking a fake one for its device would be an operator, too."""
-    return isinstance(tensor, FakeTensor) and tensor.fake_device.type == "cuda"
-
-
-def launches_of(name: str, arguments: Any) -> int:
-    """How many kernels an operator launches: one, but for those over lists of tensors."""
-    lists = [one for one in arguments if isinstance(one, list | tuple) and len(one)]
-    if not name.startswith(("_foreach", "_fused")) or not lists:
-        return 1
-    most, launches, tensors, blocks = MOST_TENSORS[min(len(lists), 5) - 1], 0, 0, 0
-    for tensor in lists[0]:
-        tensors += 1
-        chunks = -(-tensor.numel() // CHUNK)
-        for chunk in range(1, chunks + 1):
-            blocks += 1
-            if blocks == MOST_BLOCKS or (tensors == most and chunk == chunks):
-                launches, blocks, tensors = launches + 1, 0, int(chunk < chunks)
-    return launches + bool(blocks)
 
 
 def done_now(work: Callable[..., Any], *arguments: Any) -> Future[Any]:

@@ -5,6 +5,12 @@ right, then how fast; a report of it.
     python benchmarks/gpu.py --parts step sweep                                some of it
     python benchmarks/gpu.py --device cpu --size tiny                          the same code without one
 
+On a machine without network, whose Python has torch, bring what it lacks as wheels, DeepSpeed's and
+Hydra's among them; nothing is built:
+
+    python -m pip install --no-index --no-deps --target SITE WHEELS/*.whl
+    PYTHONPATH=SITE:$PWD python benchmarks/gpu.py
+
 Needs no network and no data: text, tasks and weights are made up, but for the books of --shards.
 One process, one GPU. Each part runs in a process of its own with a limit on its time, and what it
 found is on disk as soon as it is there: PART.json and report.md. Where one of the first four fails,

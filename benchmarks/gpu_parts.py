@@ -7,7 +7,6 @@ A part that shows a fault raises RuntimeError, which gpu.py takes for a failure.
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -15,28 +14,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import made_up_run
 import numpy as np
 import torch
+from gpu_made import BATCHES, precision_on, prepared, started, this_machine
+from gpu_right import agree, processes, resume, tests
 from made_up_tasks import SHAPES, fresh_classifier, made_up_task, recipe_of
 from our_step import PROFILES, corpus_of, named_size, our_step, windows_of
-from side_by_side import machine_facts, output_of, peak_bytes
+from side_by_side import output_of, peak_bytes
 
 from gpt1.base.files import read_json
-from gpt1.model.weights import read_tensors
 from gpt1.params.profile import compose
 from gpt1.params.schema import validate
-from gpt1.train import launch
 from gpt1.train.batches import updates_in_epoch
 from gpt1.train.engine import make_engine
 from gpt1.train.finetuning import FinetuningRun, finetune_seed, logits_of
-from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning, Pretraining
 from gpt1.train.pretraining import heldout_values
@@ -50,158 +46,14 @@ NOMINAL_FLOPS = {
     "L40S": 362e12,
     "L4": 121e12,
 }  # bf16, dense
-BATCHES = {"117m": 64, "4m": 256, "1m": 256, "tiny": 8}
 SWEPT = {"117m": (8, 16, 32, 64, 128), "4m": (64, 256), "1m": (64, 256), "tiny": (4, 8)}
-UPDATES = {"117m": 240, "4m": 400, "1m": 400, "tiny": 120}  # of a resumed pre-training
-AGREE_UPDATES, SEED = 20, 0
-MOST_APART = {"fp32": 1e-5, "bf16": 3e-3}  # losses of two devices, relative
+SEED = 0
 LEFT_SECONDS = 60.0  # of the recipe's time: compilation, and a checkpoint after the signal
-
-
-def this_machine(device: str, **settings: str) -> Machine:
-    """One process on that device, ready to train."""
-    os.environ |= {"GPT1_DEVICE": device, "GPT1_PROCESSES": "1", **settings}
-    machine = launch.read_machine()
-    launch.prepare(machine)
-    return machine
-
-
-def precision_on(device: str) -> str:
-    """bf16 but where the CPU would only emulate it."""
-    return "fp32" if device == "cpu" and machine_facts()["cpu_bf16"] == "emulated" else "bf16"
 
 
 def gpu_bytes() -> int | None:
     """The most memory of the GPU that tensors of this process had."""
     return torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else None
-
-
-def tests(device: str, _size: str, _folder: Path, _seconds: float, _shards: str) -> Any:
-    """tests/test_gpu.py; without a GPU a rehearsal, in which nothing is compiled."""
-    own = ["-k", "not compiled"] if device == "cpu" else []
-    os.environ["GPT1_REHEARSE"] = str(int(device == "cpu"))
-    command = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0", *own]
-    if subprocess.run([sys.executable, "-c", "import xdist"], capture_output=True).returncode:
-        command = [word for word in command if word not in ("-n", "0")]
-    said = output_of([*command, "--override-ini=addopts=", "tests/test_gpu.py"], None)
-    counted = {what: int(n) for n, what in re.findall(r"(\d+) (passed|skipped)", said)}
-    return {"passed": 0, "skipped": 0} | counted
-
-
-def agree(device: str, size: str, _folder: Path, _seconds: float, _shards: str) -> Any:
-    """Losses of the same updates by this device, not compiled and as a run has it, and by the CPU's
-    engine in float32 and bf16.
-    """
-    named, found = "tiny" if size == "tiny" else "1m", dict[str, Any]()
-    for precision, compiled in (("fp32", False), ("bf16", device == "cuda")):
-        chosen = named_size(named, 8, None, precision, 0.0)
-        machine = replace(this_machine(device), compiled=compiled)
-        ours = our_step(chosen, chosen.network(), machine, False)
-        here = replace(machine, device="cpu", compiled=False)
-        plain = our_step(chosen, chosen.network(), here, False)
-        losses = [(ours.take()["loss"], plain.take()["loss"]) for _ in range(AGREE_UPDATES)]
-        apart = max(abs(a - b) / b for a, b in losses)
-        found[precision] = {"updates": AGREE_UPDATES, "apart": apart, **ours.chosen}
-        if apart > MOST_APART[precision]:
-            raise RuntimeError(
-                f"{precision}: losses of {device} and CPU are apart by {apart:.1e}, expected at"
-                f" most {MOST_APART[precision]}: {losses}"
-            )
-    return found
-
-
-def prepared(folder: Path, size: str, device: str, tokens: int, *own: str) -> None:
-    """A folder in which the stage `pretrain` runs."""
-    made_up_run.prepare(
-        folder,
-        size,
-        tokens,
-        [
-            "pretrain.epochs=null",
-            f"pretrain.batch_size={BATCHES[size]}",
-            "pretrain.warmup_updates=10",
-            f"pretrain.precision={precision_on(device)}",
-            "pretrain.heldout_windows=64",
-            "pretrain.dropout=0.1",
-            *own,
-        ],
-    )
-
-
-def processes(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
-    """Two processes that share this device by gloo, at ZeRO stage 0 and 1, against one: the curve's
-    losses.
-    """
-    size = "tiny" if size == "tiny" else "1m"
-    settings = {"GPT1_DEVICE": device, "GPT1_ATTENTION": "reference", "GPT1_COMPILE": "0"}
-    own = ("pretrain.updates=20", "pretrain.heldout_updates=20", "pretrain.log_updates=1")
-    prepared(folder, size, device, 100_000, *own, "pretrain.precision=fp32")
-    found, curves = dict[str, float](), []
-    for count, stage in (("1", "0"), ("2", "0"), ("2", "1")):
-        two = {"GPT1_PROCESSES": count, "GPT1_BACKEND": "gloo", "GPT1_ZERO_STAGE": stage}
-        made_up_run.pretrain(folder, settings | two)
-        lines = (folder / made_up_run.OUT / "curve.jsonl").read_text().splitlines()
-        curves.append([point["loss"] for point in map(json.loads, lines) if "loss" in point])
-        apart = max(abs(a - b) / b for a, b in zip(curves[-1], curves[0], strict=True))
-        found[f"{count} processes, stage {stage}"] = apart
-        if apart > MOST_APART["fp32"]:
-            raise RuntimeError(f"{count} processes at stage {stage} are apart by {apart:.1e}")
-    return found
-
-
-def resume(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
-    """The stage's weights after an undisturbed run, and after one that was killed and went on; with
-    its sums in one order, so to the bit.
-    """
-    settings = {"GPT1_DEVICE": device, "GPT1_PROCESSES": "1", "GPT1_DETERMINISTIC": "1"}
-    settings |= {"GPT1_COMPILE": "1"} if device == "cuda" else {}
-    tokens = 2_000_000 if device == "cuda" else 100_000
-    own = (f"pretrain.updates={UPDATES[size]}", f"pretrain.heldout_updates={UPDATES[size]}")
-    prepared(folder, size, device, tokens, *own, "pretrain.checkpoint_minutes=0.02")
-    undisturbed = made_up_run.pretrain(folder, settings)
-    _, expected = read_tensors(folder / made_up_run.OUT / "weights.safetensors")
-    shutil.rmtree(folder / made_up_run.OUT)
-    killed_at = kill_after_a_checkpoint(folder, settings)
-    resumed = made_up_run.pretrain(folder, settings)
-    _, found = read_tensors(folder / made_up_run.OUT / "weights.safetensors")
-    apart = max(float((found[name] - expected[name]).abs().max()) for name in expected)
-    if undisturbed["sha256"] != resumed["sha256"]:
-        raise RuntimeError(f"killed at {killed_at} and gone on: weights apart by {apart:.1e}")
-    return {
-        "updates": UPDATES[size],
-        "killed_after_checkpoint_of_update": killed_at,
-        "tokens_per_second": undisturbed["tokens_per_second"],
-        "stage_seconds": undisturbed["stage_seconds"],
-    }
-
-
-def kill_after_a_checkpoint(folder: Path, settings: dict[str, str]) -> int | None:
-    """Start the stage and kill it and its children a moment after its first checkpoint; that one's
-    update, None if the run was faster.
-    """
-    child = started(folder, settings)
-    newest = None
-    while child.poll() is None and newest is None:
-        newest = max(folder.glob("data/checkpoints/pretrain-transformer-*/update-*"), default=None)
-        time.sleep(0.05)
-    time.sleep(0.3)
-    if child.poll() is None:
-        os.killpg(child.pid, signal.SIGKILL)
-    child.communicate()
-    return int(newest.name.rpartition("-")[2]) if newest else None
-
-
-def started(folder: Path, settings: dict[str, str]) -> "subprocess.Popen[str]":
-    """The stage `pretrain`, begun."""
-    return subprocess.Popen(
-        made_up_run.COMMAND,
-        cwd=folder,
-        env=made_up_run.environment(settings),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def step(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:

@@ -109,6 +109,8 @@ def tied_softmax(
 
     Products are in the precision in force (autocast), sums and the softmax in float32.
     """
+    if not torch.is_grad_enabled():  # else gradients would be made that nobody wants
+        hidden_md, embeddings_vd = hidden_md.detach(), embeddings_vd.detach()
     total, losses_m = _TiedSoftmax.apply(hidden_md, embeddings_vd, targets_m, weights_m, compiled)  # type: ignore[no-untyped-call]
     return total, losses_m
 
