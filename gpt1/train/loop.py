@@ -5,7 +5,6 @@ the step, the guard, the curve; with progress and a way to stop.
 import math
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -16,10 +15,8 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from gpt1.base.errors import INTERRUPTED_STATUS
-from gpt1.base.files import LOGS
 from gpt1.model.device import to_device
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
@@ -31,13 +28,13 @@ from gpt1.train.engine import Engine, make_engine, on_any
 from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
 from gpt1.train.launch import Machine
 from gpt1.train.optim import Rates
-from gpt1.train.outputs import Curve, MachineLog
+from gpt1.train.outputs import Curve, ProgressBar
+from gpt1.train.speed import NOT_COMPILED
 
 Report = Callable[[int, Mapping[str, float]], None]
 Draw = Callable[[int], Integers]  # the global batch of an update, a number a row
 Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of some of these rows
 Item = TypeVar("Item")
-QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
 
 def seed_for(*parts: int) -> int:
@@ -152,56 +149,6 @@ def stoppable(stop: Stop) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class ProgressBar:
-    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
-    seconds. `what`: `<stage> <name>`.
-    """
-
-    def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
-        self.log = MachineLog(LOGS / f"{what.replace(' ', '/', 1)}-machine.jsonl" if show else None)
-        self.what, self.updates, self.show = what, updates, show
-        self.first, self.tokens = done, 0
-        self.started = self.spoken = time.monotonic()
-        self.bar = tqdm(
-            total=updates,
-            initial=done,
-            desc=what,
-            unit="update",
-            disable=not (show and sys.stderr.isatty()),
-        )
-
-    def advance(self, update: int, tokens: int, loss: float) -> None:
-        """Note that `update` is done, on `tokens` tokens."""
-        self.tokens += tokens
-        self.log.advance(update, tokens)
-        if not self.bar.disable:
-            self.bar.set_postfix_str(
-                f"loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s", refresh=False
-            )
-            self.bar.update()
-        elif self.show and time.monotonic() - self.spoken > QUIET_SECONDS:
-            self.spoken = time.monotonic()
-            left = (self.spoken - self.started) / (update - self.first) * (self.updates - update)
-            print(
-                f"{self.what}: update {update} of {self.updates}, loss {loss:.3f},"
-                f" {self.tokens_per_second():,.0f} tokens/s, {left / 60:.1f} min left",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
-
-    def tokens_per_second(self) -> float:
-        """Training tokens a second since the start, evaluation included."""
-        return self.tokens / max(self.seconds(), 1e-9)
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        self.bar.close()
-
-
 class Trainer:
     """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
@@ -245,7 +192,8 @@ class Trainer:
         self.tokens = 0  # of all updates so far
         self.curve = Curve(curve if self.main else None, first.curve_lines)
         self.guard = Guard(what, first.skipped_updates, self.main)
-        self.progress = ProgressBar(what, updates, first.update, self.main)
+        lacks = NOT_COMPILED if choices.get("compiled") == NOT_COMPILED else ""
+        self.progress = ProgressBar(what, updates, first.update, self.main, lacks)
 
     def take_update(self, update: int) -> dict[str, float]:
         """The function above on this process's share of a global batch, taken again from its start
