@@ -1,216 +1,60 @@
-"""What this GPU does, in one command of about ten minutes: step, share of its peak, memory,
-fine-tuning, resumption; a report of it.
+"""What this GPU does, in one command of 35 minutes at most, or any part of it: first whether it is
+right, then how fast; a report of it.
 
-    python benchmarks/gpu.py [--out data/logs/gpu]                             in the root of the checkout, on a machine with a GPU
+    python benchmarks/gpu.py [--out data/logs/gpu] [--shards data/shard]       in the root of the checkout, on a machine with a GPU
+    python benchmarks/gpu.py --parts step sweep                                some of it
     python benchmarks/gpu.py --device cpu --size tiny                          the same code without one
 
-Writes report.md and report.json. Needs no network and no data: text, tasks and weights are made up.
-One process, one GPU. Each part runs in a process of its own with a limit on its time; one that
-fails is named in the report, the others go on, and the status is 1.
-  step     pre-training at 64 x 512 in bf16 against a large product of the same type and the GPU's nominal peak, memory, slowest operators;
-           beside Hugging Face's loop where transformers is installed
-  agree    20 updates in fp32 without dropout by the engine of this device against the plain engine of the CPU: the losses
-  finetune RTE's and SST-2's numbers and lengths of made-up rows, one epoch: rows/s, memory
-  resume   the stage `pretrain` undisturbed, and again killed by SIGKILL after a checkpoint and gone on: the weights
+On a machine without network, whose Python has torch, bring what it lacks as wheels, DeepSpeed's and
+Hydra's among them; nothing is built:
+
+    python -m pip install --no-index --no-deps --target SITE WHEELS/*.whl
+    PYTHONPATH=SITE:$PWD python benchmarks/gpu.py
+
+Needs no network and no data: text, tasks and weights are made up, but for the books of --shards.
+One process, one GPU. Each part runs in a process of its own with a limit on its time, and what it
+found is on disk as soon as it is there: PART.json and report.md. Where one of the first four fails,
+those after it are not begun: what is wrong need not be fast. Status 1 where one failed.
+  tests        tests/test_gpu.py: golden numbers, mask bits, CPU against GPU, no waits, resumption
+  agree        20 updates in fp32, and compiled in bf16, against the CPU: the losses
+  processes    two processes that share the GPU by gloo, with ZeRO and without, against one
+  resume       the stage `pretrain` undisturbed, and again killed by SIGKILL after a checkpoint and gone on: the bits
+  step         pre-training at 64 x 512 in bf16 against a large product of the same type and the GPU's nominal peak, memory, slowest operators
+  sweep        the same by windows an update
+  finetune     numbers and lengths of RTE's, SST-2's and RACE's rows, made up, one epoch: rows/s, memory
+  evaluate     held-out loss and a task's logits: tokens/s
+  hugging_face the step of Hugging Face's model, where transformers is installed
+  recipe       the stage `pretrain` for ten minutes: held-out loss, skipped updates, a checkpoint after SIGTERM
 """
 
 import argparse
-import json
-import os
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import made_up_run
 import torch
-from made_up_tasks import SHAPES, fresh_classifier, made_up_task, recipe_of
-from our_step import PROFILES, named_size, our_step
-from side_by_side import heading, in_own_process, machine_facts, output_of, peak_bytes, shown, table
+from our_step import PROFILES
+from side_by_side import heading, in_own_process, machine_facts, shown, table
 
-from gpt1.base.files import read_json, write_json, writing
-from gpt1.model.weights import read_tensors
-from gpt1.params.profile import compose
-from gpt1.params.schema import validate
-from gpt1.train import launch
-from gpt1.train.batches import updates_in_epoch
-from gpt1.train.finetuning import FinetuningRun, finetune_seed
-from gpt1.train.launch import Machine
+from gpt1.base.files import write_json, writing
 
-HERE = Path(__file__).resolve().parent
-NOMINAL_FLOPS = {
-    "H200": 989e12,
-    "H100 PCIe": 756e12,
-    "H100": 989e12,
-    "A100": 312e12,
-    "L40S": 362e12,
-    "L4": 121e12,
-}  # bf16, dense
-PART_SECONDS = {"step": 270, "agree": 90, "finetune": 150, "resume": 240}
-BATCHES = {"117m": 64, "4m": 256, "1m": 256, "tiny": 8}
-UPDATES = {"117m": 240, "4m": 400, "1m": 400, "tiny": 120}  # of a resumed pre-training
-AGREE_UPDATES, SEED = 20, 0
-
-
-def this_machine(device: str) -> Machine:
-    """One process on that device, ready to train."""
-    os.environ |= {"GPT1_DEVICE": device, "GPT1_PROCESSES": "1"}
-    machine = launch.read_machine()
-    launch.prepare(machine)
-    return machine
-
-
-def gpu_bytes() -> int | None:
-    """The most memory of the GPU that tensors of this process had."""
-    return torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else None
-
-
-def step(device: str, size: str, folder: Path) -> dict[str, Any]:
-    """benchmarks/training_step.py, and the share of the GPU's nominal peak."""
-    this_machine(device)
-    out, ways = folder / "step.json", ["ours", *(["hf"] if find_spec("transformers") else [])]
-    output_of(
-        [
-            str(HERE / "training_step.py"),
-            "--size",
-            size,
-            "--batch",
-            str(BATCHES[size]),
-            "--precision",
-            precision_on(device),
-            "--ways",
-            *ways,
-            "--rounds",
-            "8",
-            "--warm-up",
-            "3",
-            "--profile",
-            "--memory",
-            "--json",
-            str(out),
-        ],
-        None,
-    )
-    found: dict[str, Any] = read_json(out)
-    name = torch.cuda.get_device_name() if device == "cuda" else ""
-    found["nominal_flops"] = next(
-        (flops for part, flops in NOMINAL_FLOPS.items() if part in name), None
-    )
-    return found
-
-
-def precision_on(device: str) -> str:
-    """bf16 but where the CPU would only emulate it."""
-    return "fp32" if device == "cpu" and machine_facts()["cpu_bf16"] == "emulated" else "bf16"
-
-
-def agree(device: str) -> dict[str, Any]:
-    """Losses of the same updates by the engine of this device and by the CPU's plain one."""
-    size = named_size("1m", 8, None, "fp32", 0.0)
-    machine = this_machine(device)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    ours = our_step(size, size.network(), machine, True)
-    plain = our_step(size, size.network(), replace(machine, device="cpu", compiled=False), False)
-    losses = [(ours.take()["loss"], plain.take()["loss"]) for _ in range(AGREE_UPDATES)]
-    return {
-        "updates": AGREE_UPDATES,
-        "last_losses": losses[-1],
-        "largest_relative_difference": max(abs(a - b) / b for a, b in losses),
-    }
-
-
-def finetune(device: str, size: str, folder: Path) -> dict[str, Any]:
-    """Rows a second of an epoch on made-up tasks."""
-    profile, overrides, vocabulary = PROFILES[size]
-    params, machine, found = validate(compose(profile, overrides)), this_machine(device), {}
-    for name, shape in SHAPES.items():
-        if device == "cuda":
-            torch.cuda.reset_peak_memory_stats()
-        task = made_up_task(
-            name, 1.0 if device == "cuda" else 0.03, params.model.context, vocabulary
-        )
-        recipe, train = recipe_of(params, 1, precision_on(device)), task.splits["train"]
-        updates = updates_in_epoch(len(train), recipe.batch_size, name)
-        classifier, started = fresh_classifier(params, vocabulary, 2, SEED), time.perf_counter()
-        run = FinetuningRun(classifier, recipe, task, SEED, machine, folder / "curve.jsonl", name)
-        outcome = finetune_seed(run, lambda *_: None)
-        seconds = time.perf_counter() - started
-        found[name] = {
-            "rows": len(train),
-            "of_rows": shape.train,
-            "seconds": seconds,
-            "rows_per_second": updates * recipe.batch_size / seconds,
-            "tokens_per_second": outcome.speed["tokens_per_second"],
-            "dev_score": outcome.best_dev_score,
-            "gpu_peak_bytes": gpu_bytes(),
-            "peak_bytes": peak_bytes(),
-        }
-    return found
-
-
-def resume(device: str, size: str, folder: Path) -> dict[str, Any]:
-    """The stage's weights after an undisturbed run, and after one that was killed and went on."""
-    settings = {"GPT1_DEVICE": device, "GPT1_PROCESSES": "1"}
-    made_up_run.prepare(
-        folder,
-        size,
-        2_000_000 if device == "cuda" else 100_000,
-        [
-            f"pretrain.updates={UPDATES[size]}",
-            "pretrain.epochs=null",
-            f"pretrain.batch_size={BATCHES[size]}",
-            "pretrain.warmup_updates=10",
-            f"pretrain.precision={precision_on(device)}",
-            f"pretrain.heldout_updates={UPDATES[size]}",
-            "pretrain.heldout_windows=64",
-            "pretrain.checkpoint_minutes=0.02",
-            "pretrain.dropout=0.1",
-        ],
-    )
-    undisturbed = made_up_run.pretrain(folder, settings)
-    _, expected = read_tensors(folder / made_up_run.OUT / "weights.safetensors")
-    killed_at = kill_after_a_checkpoint(folder, settings)
-    resumed = made_up_run.pretrain(folder, settings)
-    _, found = read_tensors(folder / made_up_run.OUT / "weights.safetensors")
-    return {
-        "updates": UPDATES[size],
-        "killed_after_checkpoint_of_update": killed_at,
-        "equal_bits": undisturbed["sha256"] == resumed["sha256"],
-        "largest_difference": max(
-            float((found[name] - expected[name]).abs().max()) for name in expected
-        ),
-        "tokens_per_second": undisturbed["tokens_per_second"],
-        "stage_seconds": undisturbed["stage_seconds"],
-    }
-
-
-def kill_after_a_checkpoint(folder: Path, settings: dict[str, str]) -> int | None:
-    """Start the stage and kill it and its children a moment after its first checkpoint; that one's
-    update, None if the run was faster.
-    """
-    child = subprocess.Popen(
-        made_up_run.COMMAND,
-        cwd=folder,
-        env=made_up_run.environment(settings),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    newest = None
-    while child.poll() is None and newest is None:
-        newest = max(folder.glob("data/checkpoints/pretrain-transformer-*/update-*"), default=None)
-        time.sleep(0.05)
-    time.sleep(0.3)
-    if child.poll() is None:
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-    return int(newest.name.rpartition("-")[2]) if newest else None
+# which must be right first, and seconds of each part: 35 minutes together
+CORRECT = ("tests", "agree", "processes", "resume")
+PART_SECONDS = {
+    "tests": 240,
+    "agree": 120,
+    "processes": 120,
+    "resume": 240,
+    "step": 240,
+    "sweep": 180,
+    "finetune": 210,
+    "evaluate": 60,
+    "hugging_face": 90,
+    "recipe": 600,
+}
 
 
 def millions(bytes_: float | None) -> str:
@@ -265,11 +109,50 @@ def step_words(found: dict[str, Any]) -> str:
 
 
 def agree_words(found: dict[str, Any]) -> str:
-    return (
-        f"{found['updates']} updates, fp32, no dropout: the losses of DeepSpeed's engine here and"
-        f" of the plain one on the CPU differ by {found['largest_relative_difference']:.0e} at"
-        " most, relative"
+    return "; ".join(
+        f"{precision}: the losses of {row['updates']} updates without dropout by {row['engine']},"
+        f" compiled: {row['compiled']}, and by the CPU's differ by {row['apart']:.0e} at most,"
+        " relative"
+        for precision, row in found.items()
     )
+
+
+def processes_words(found: dict[str, Any]) -> str:
+    return "; ".join(
+        f"{what}: losses within {apart:.0e} of one process's" for what, apart in found.items()
+    )
+
+
+def sweep_words(found: dict[str, Any]) -> str:
+    return table(
+        ["windows", "ms an update", "tokens/s", "TFLOP/s", "peak of the GPU, MB"],
+        [
+            [
+                batch,
+                f"{1e3 * row['seconds']:,.1f}",
+                f"{row['tokens_per_second']:,.0f}",
+                f"{row['flops_per_second'] / 1e12:,.1f}",
+                millions(row["gpu_peak_bytes"]),
+            ]
+            for batch, row in found.items()
+        ],
+    )
+
+
+def evaluate_words(found: dict[str, Any]) -> str:
+    return "; ".join(f"{what}: {rate:,.0f} tokens/s" for what, rate in found.items())
+
+
+def recipe_words(found: dict[str, Any]) -> str:
+    return (
+        f"{found['updates']} updates at {found['tokens_per_second'] or 0:,.0f} tokens/s, start"
+        f" included; {found['skipped_updates']} skipped; held-out losses {found['heldout_losses']};"
+        f" {' '.join(found['said_last'])}"
+    )
+
+
+def tests_words(found: dict[str, Any]) -> str:
+    return f"tests/test_gpu.py: {found['passed']} passed, {found['skipped']} skipped"
 
 
 def finetune_words(found: dict[str, Any]) -> str:
@@ -299,34 +182,41 @@ def finetune_words(found: dict[str, Any]) -> str:
 
 
 def resume_words(found: dict[str, Any]) -> str:
-    end = (
-        "the same bits"
-        if found["equal_bits"]
-        else f"weights that differ by {found['largest_difference']:.0e} at most"
-    )
     return (
         f"{found['updates']} updates at {found['tokens_per_second']:,.0f} tokens/s; killed after"
-        f" the checkpoint of update {found['killed_after_checkpoint_of_update']} and gone on: {end}"
+        f" the checkpoint of update {found['killed_after_checkpoint_of_update']} and gone on: the same bits"
     )
 
 
 WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "step": step_words,
+    "tests": tests_words,
     "agree": agree_words,
-    "finetune": finetune_words,
+    "processes": processes_words,
     "resume": resume_words,
+    "step": step_words,
+    "sweep": sweep_words,
+    "finetune": finetune_words,
+    "evaluate": evaluate_words,
+    "hugging_face": step_words,
+    "recipe": recipe_words,
 }
 
 
-def child(part: str, device: str, size: str) -> dict[str, Any]:
-    """One part, in this process."""
-    with tempfile.TemporaryDirectory() as name:
-        return {
-            "step": lambda: step(device, size, Path(name)),
-            "agree": lambda: agree(device),
-            "finetune": lambda: finetune(device, size, Path(name)),
-            "resume": lambda: resume(device, size, Path(name)),
-        }[part]()
+def taken(part: str, arguments: argparse.Namespace) -> tuple[str, bool]:
+    """What a part says for the report, and whether it failed; its figures go to disk."""
+    seconds = arguments.limit * PART_SECONDS[part]
+    print(f"{part}: at most {seconds:.0f} s", flush=True)
+    if part == "hugging_face" and not find_spec("transformers"):
+        return "left out: transformers is not installed", False
+    script = str(Path(__file__).with_name("gpu_parts.py"))
+    own = [script, part, arguments.device, arguments.size, str(seconds), arguments.shards]
+    try:
+        found = in_own_process(own, seconds)
+    except RuntimeError as error:
+        write_json(arguments.out / f"{part}.json", {"failed": str(error)})
+        return f"failed:\n\n```\n{error}\n```", True
+    write_json(arguments.out / f"{part}.json", found)
+    return WORDS[part](found), False
 
 
 def main() -> None:
@@ -346,49 +236,33 @@ def main() -> None:
         "--out",
         type=Path,
         default=Path("data/logs/gpu"),
-        help="folder of report.md and report.json",
+        help="folder of report.md and of each part's figures (default data/logs/gpu)",
     )
-    options.add_argument("--child", choices=list(WORDS), help=argparse.SUPPRESS)
+    options.add_argument("--shards", default="", help="a run's data/shard, for `recipe`")
     arguments = options.parse_args()
-    if arguments.child:
-        print(json.dumps(child(arguments.child, arguments.device, arguments.size)), flush=True)
-        os._exit(0)
     if arguments.device == "cuda" and not torch.cuda.is_available():
         print(
             f"torch {torch.__version__} finds no GPU here: nothing was measured (--device cpu"
             " --size tiny runs the same code without)"
         )
         return
-    facts, started, failed = machine_facts(), time.perf_counter(), []
-    report, figures = [f"# This machine\n\n{heading(facts)}"], dict[str, Any]()
+    facts, started, failed = machine_facts(), time.perf_counter(), list[str]()
+    report = [f"# This machine\n\n{heading(facts)}"]
+    write_json(arguments.out / "machine.json", facts)
     for part in arguments.parts:
         begun = time.perf_counter()
-        print(f"{part}: at most {arguments.limit * PART_SECONDS[part]:.0f} s", flush=True)
-        try:
-            figures[part] = in_own_process(
-                [
-                    str(Path(__file__)),
-                    "--device",
-                    arguments.device,
-                    "--size",
-                    arguments.size,
-                    "--child",
-                    part,
-                ],
-                arguments.limit * PART_SECONDS[part],
-            )
-            words = WORDS[part](figures[part])
-        except RuntimeError as error:
-            failed.append(part)
-            words = f"failed:\n\n```\n{error}\n```"
+        wrong = [name for name in failed if name in CORRECT]
+        if wrong:
+            words = f"not begun: {', '.join(wrong)} failed"
+        else:
+            words, fails = taken(part, arguments)
+            failed += [part] * fails
         report.append(f"## {part} ({time.perf_counter() - begun:.0f} s)\n\n{words}")
         print(f"{words}\n", flush=True)
-    report.append(f"{time.perf_counter() - started:.0f} s in all")
-    with writing(arguments.out / "report.md") as file:
-        file.write("\n\n".join(report) + "\n")
-    write_json(arguments.out / "report.json", {"machine": facts, "failed": failed, **figures})
+        with writing(arguments.out / "report.md") as file:
+            file.write("\n\n".join(report) + "\n")
     print(
-        f"{arguments.out}/report.md, {arguments.out}/report.json"
+        f"{arguments.out}/report.md after {time.perf_counter() - started:.0f} s"
         + (f"; failed: {', '.join(failed)}" if failed else "")
     )
     sys.exit(1 if failed else 0)

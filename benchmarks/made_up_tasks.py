@@ -1,12 +1,12 @@
-"""For the benchmarks: made-up fine-tuning tasks as many and as long as RTE and 10,000 rows of
-SST-2, with something to learn in them.
+"""For the benchmarks: made-up fine-tuning tasks as long as RTE, 10,000 rows of SST-2 and 2,000 of
+RACE, with something to learn in them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from gpt1.model.heads import Classifier, Head
+from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.model.networks import make_network
 from gpt1.params.schema import Finetune, Params
 from gpt1.train.batches import Examples
@@ -23,7 +23,7 @@ TELLING_SHARE, TELLING_IDS, TRUTH = (
 
 class Shape(NamedTuple):
     """Rows of train and dev, and the lengths in tokens: log-normal of this median and deviation of
-    the logarithm, at least the least.
+    the logarithm, at least the least; sequences a row, one of which is right where there are more.
     """
 
     train: int
@@ -31,37 +31,42 @@ class Shape(NamedTuple):
     median: float
     deviation: float
     least: int
+    sequences: int = 1
 
 
 SHAPES = {
     "rte": Shape(2490, 277, 58.0, 0.6, 15),
     "sst2": Shape(10_000, 872, 10.5, 0.65, 4),
-}  # means of some 70 and 13 tokens
+    "race": Shape(2_000, 400, 340.0, 0.3, 100, 4),
+}  # means of some 70, 13 and 350 tokens
 
 
 def examples(shape: Shape, rows: int, context: int, vocabulary: int, seed: int) -> Examples:
-    """Rows of a two-class task; each ends in the extract symbol, the last of `vocabulary` + 3
-    ids.
+    """Rows of a task of two classes or as many as sequences; each of these ends in the extract
+    symbol, the last of `vocabulary` + 3 ids.
     """
-    draw = np.random.default_rng(seed)
+    draw, several = np.random.default_rng(seed), shape.sequences > 1
+    labels = draw.integers(shape.sequences if several else 2, size=rows)
+    right = (np.arange(shape.sequences) == labels[:, None]).ravel() if several else labels
+    rows *= shape.sequences
     lengths = np.clip(
         np.exp(draw.normal(np.log(shape.median), shape.deviation, rows)).round().astype(np.int64),
         shape.least,
         context,
     )
-    offsets, labels = np.concatenate([[0], np.cumsum(lengths)]), draw.integers(2, size=rows)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
     tokens = (vocabulary * draw.random(offsets[-1]) ** 3).astype(
         np.int64
     )  # few ids are frequent, most are rare, as in text
     told = np.where(
-        draw.random(offsets[-1]) < TRUTH, labels.repeat(lengths), 1 - labels.repeat(lengths)
+        draw.random(offsets[-1]) < TRUTH, right.repeat(lengths), 1 - right.repeat(lengths)
     )
     telling = draw.random(offsets[-1]) < TELLING_SHARE
     tokens[telling] = (
         vocabulary - 1 - told * TELLING_IDS - draw.integers(TELLING_IDS, size=len(told))
     )[telling]
     tokens[offsets[:-1]], tokens[offsets[1:] - 1] = vocabulary, vocabulary + SPECIAL_SYMBOLS - 1
-    return Examples(tokens.astype(np.uint16), offsets, labels, 1)
+    return Examples(tokens.astype(np.uint16), offsets, labels, shape.sequences)
 
 
 def accuracy(logits: Logits, labels: np.ndarray) -> float:
@@ -81,7 +86,9 @@ def made_up_task(name: str, rows_share: float, context: int, vocabulary: int) ->
     )
 
 
-def fresh_classifier(params: Params, vocabulary: int, outputs: int, seed: int) -> Classifier:
+def fresh_classifier(
+    params: Params, vocabulary: int, outputs: int, seed: int, combine: Combine = "single"
+) -> Classifier:
     """A classifier of the profile's sizes with nothing transferred, drawn from the seed."""
     import torch
 
@@ -89,7 +96,7 @@ def fresh_classifier(params: Params, vocabulary: int, outputs: int, seed: int) -
     network = make_network("transformer", params, vocabulary + SPECIAL_SYMBOLS, generator)
     return Classifier(
         network,
-        Head(params.model.width, outputs, "single", params.model.weight_deviation, generator),
+        Head(params.model.width, outputs, combine, params.model.weight_deviation, generator),
     )
 
 

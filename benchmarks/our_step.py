@@ -11,13 +11,14 @@ import torch
 
 from gpt1.model.gpt import Decoder
 from gpt1.params.profile import compose
-from gpt1.params.schema import Model, Pretrain
+from gpt1.params.schema import Model, Pretrain, validate
 from gpt1.train import optim
 from gpt1.train.batches import Integers, shares
 from gpt1.train.engine import DeepSpeedEngine, make_engine
 from gpt1.train.launch import Machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
+from gpt1.train.pretraining import Corpus
 from gpt1.train.speed import speed_up
 
 TINY = [
@@ -69,20 +70,27 @@ def named_size(name: str, batch: int, context: int | None, precision: str, dropo
         f"pretrain.precision={precision}",
         f"pretrain.dropout={dropout}",
     ]
-    values = compose(
-        profile, [*overrides, *own, *([f"model.context={context}"] if context else [])]
+    params = validate(
+        compose(profile, [*overrides, *own, *([f"model.context={context}"] if context else [])])
     )
-    return Size(
-        Model.model_validate(values["model"]),
-        vocabulary,
-        Pretrain.model_validate(values["pretrain"]),
-    )
+    return Size(params.model, vocabulary, params.pretrain)
 
 
 def windows_of(size: Size) -> Callable[[int], Integers]:
     """Made-up windows [batch, context + 1] of an update."""
     shape = (size.recipe.batch_size, size.model.context + 1)
     return lambda update: np.random.default_rng(update).integers(size.vocabulary, size=shape)
+
+
+def corpus_of(size: Size) -> Corpus:
+    """The same for a run: a window is drawn by its number, the batch's size times its update."""
+    windows, rows = windows_of(size), size.recipe.batch_size
+    return Corpus(
+        lambda update: update * rows + np.arange(rows),
+        lambda starts: np.stack([windows(start // rows)[start % rows] for start in starts]),
+        windows(0),
+        1.0,
+    )
 
 
 class Step(NamedTuple):

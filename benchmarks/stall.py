@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from our_step import PROFILES, Size, named_size, windows_of
+from our_step import PROFILES, Size, corpus_of, named_size, windows_of
 from side_by_side import machine_facts, parser, shown, spread, table
 
 from gpt1.base.files import write_json
@@ -36,7 +36,7 @@ from gpt1.train.engine import make_engine
 from gpt1.train.launch import Machine, prepare, read_machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
-from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
+from gpt1.train.pretraining import PretrainingRun, pretrain
 
 NEVER = 1_000_000
 POLL_SECONDS = 0.005
@@ -86,7 +86,7 @@ class Blocks:
         """
         began = time.monotonic()
         if with_checkpoint:
-            self.saver.offer(Position(self.update, 0, 0))
+            self.saver.begin(Position(self.update, 0, 0))
             self.copies.append(time.monotonic() - began)
             assert self.saver.writing
             self.saver.writing[1].add_done_callback(
@@ -152,14 +152,13 @@ def train(size: Size, machine: Machine, folder: Path) -> None:
             "snapshots_per_decade": 1,
         }
     )
-    windows = windows_of(size)
     run = PretrainingRun(
         size.network(),
         Description("transformer", {}, size.vocabulary, ""),
         recipe,
         recipe.seeds[0],
         NEVER,
-        Corpus(windows, windows(0), 1.0),
+        corpus_of(size),
         machine,
         folder,
     )

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from our_step import PROFILES, Size, Step, named_size, our_step, windows_of
+from our_step import PROFILES, Size, Step, corpus_of, named_size, our_step
 from side_by_side import (
     finish,
     heading,
@@ -52,7 +52,7 @@ from gpt1.model.weights import Description
 from gpt1.train import launch
 from gpt1.train.launch import Machine
 from gpt1.train.precision import arithmetic
-from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
+from gpt1.train.pretraining import PretrainingRun, pretrain
 
 WAYS = ("ours", "ours-eager", "ours-deepspeed", "hf", "hf-compiled")
 BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8}
@@ -84,7 +84,7 @@ def measure(
     Hugging Face each is.
     """
     device = torch.device(machine.device)
-    dtype = torch.bfloat16 if arithmetic(device, size.recipe) == "bf16" else torch.float32
+    dtype = torch.bfloat16 if arithmetic(device, size.recipe.precision) == "bf16" else torch.float32
     product = largest_product(dtype, device, LIMIT_SECONDS)
     made = {way: make(way, size, machine) for way in ways}
     warm, seconds = in_turn(
@@ -187,7 +187,6 @@ def growth(size: Size, machine: Machine, updates: int) -> dict[str, Any]:
             "warmup_updates": min(size.recipe.warmup_updates, updates),
         }
     )
-    windows = windows_of(size)
 
     def note(update: int, _values: Mapping[str, float]) -> None:
         found[update] = resident_bytes()
@@ -200,7 +199,7 @@ def growth(size: Size, machine: Machine, updates: int) -> dict[str, Any]:
             recipe,
             recipe.seeds[0],
             updates,
-            Corpus(windows, windows(0), 1.0),
+            corpus_of(size),
             machine,
             Path(folder),
         )

@@ -241,7 +241,10 @@ def read_shards() -> None:
 
     shards = Shards.open(Path("shard"))
     for split in ("train", "heldout"):
-        assert shards.windows(split, 0, 1, 4, 16).max() < made_data.VOCABULARY
+        assert (
+            shards.windows(split, shards.starts(split, 0, 1, 4, 16), 16).max()
+            < made_data.VOCABULARY
+        )
         shards.words_per_token(split)
         sum(len(part) for part in shards.stream(split, 1000))
     shards.heldout_windows(5, 16)

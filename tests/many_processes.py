@@ -22,7 +22,7 @@ from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.batches import Examples, shares
-from gpt1.train.engine import make_engine, total_floats
+from gpt1.train.engine import make_engine
 from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
 from gpt1.train.launch import prepare, read_machine, spread
 from gpt1.train.objectives import Pretraining
@@ -79,8 +79,10 @@ def train(engine, updates, micro_batch, scale=1.0):
             )["loss"]
             engine.backward(found * scale, len(part) / BATCH)
             total += float(found.detach()) * len(part) / BATCH
-        losses += total_floats(engine, [total])
-        norms.append(engine.step(optim.rates(recipe(), update, UPDATES, 0.2)))
+        told = torch.tensor([total], dtype=torch.float64)
+        loss, norm = engine.step(optim.rates(recipe(), update, UPDATES, 0.2), told).read()
+        losses.append(loss)
+        norms.append(norm)
     return losses, norms
 
 

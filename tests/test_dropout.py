@@ -2,6 +2,7 @@
 lies.
 """
 
+import hashlib
 import itertools
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from gpt1.model.dropout import BLOCKS, NO_DROPOUT, Dropout, cut, keep, scale, threshold
-from gpt1.model.gpt import Decoder
+from gpt1.model.gpt import Decoder, real_places
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.params.schema import Model
@@ -36,10 +37,20 @@ def seeded(seed):
 
 def mask(key=1, place=BLOCKS, row=0, positions=2048, rate=RATE):
     """[positions, WIDTH] decisions of one sequence."""
-    keys = Dropout(rate, key, np.array([row])).keys(place, np.array([row]))
+    keys = Dropout(rate, key, np.array([row])).keys([place])[0, 1:]
     return keep(
         keys, torch.arange(positions, dtype=torch.int32), WIDTH, WIDTH, threshold(rate)
     ).numpy()
+
+
+def test_masks_are_those_of_every_earlier_version():
+    """Of a place, and in the places of a network: another order would make another training."""
+    bits = np.packbits(mask(key=2018, place=7, row=5, positions=64))
+    assert hashlib.sha256(bits.tobytes()).hexdigest()[:16] == "c953f00cc5297db3"
+    network, rows_b = Decoder(SIZES, 20, seeded(0)), np.array([3, 8])
+    hidden_btd = network(torch.arange(14).view(2, 7), Dropout(0.3, 5, rows_b)).hidden_btd
+    expected = torch.tensor([[-0.2968, 0.4570, -0.2062], [-0.1944, 0.1391, -0.0826]])
+    torch.testing.assert_close(hidden_btd[:, -1, :3].detach(), expected, atol=2e-4, rtol=0)
 
 
 def correlation(one, other):
@@ -155,9 +166,9 @@ def test_a_sequence_has_its_masks_wherever_it_stands(network):
         torch.testing.assert_close(alone[0], together[row])
     turned = network(tokens_bt.flip(0), Dropout(0.3, 5, np.arange(4)[::-1].copy())).hidden_btd
     torch.testing.assert_close(turned.flip(0), together)
-    real_bt = torch.arange(11) < torch.tensor([7, 7, 7, 7])[:, None]
+    real_m = real_places(torch.tensor([7, 7, 7, 7]), 11, tokens_bt.device)
     padded = network(
-        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_bt
+        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_m
     ).hidden_btd
     torch.testing.assert_close(padded[:, :7], together)
     assert not torch.allclose(
@@ -172,7 +183,7 @@ def test_a_mask_has_its_bits_whatever_stands_beside_it():
     """Integers throughout: these are equal to the bit, on any processor."""
     together_btw, alone_btw, wider_btw = (
         keep(
-            Dropout(RATE, 5, rows).keys(BLOCKS, rows)[:, None],
+            Dropout(RATE, 5, rows).keys([BLOCKS])[0, 1:, None],
             torch.arange(positions, dtype=torch.int32),
             WIDTH,
             WIDTH,
@@ -222,7 +233,7 @@ def test_no_dropout_is_none():
 COMPILED = """
 import numpy as np, torch
 from gpt1.model.dropout import Dropout, keep
-keys = Dropout(0.1, 7, np.arange(3)).keys(2, np.arange(3))
+keys = Dropout(0.1, 7, np.arange(3)).keys([2])[0, 1:]
 arguments = keys[:, None], torch.arange(33, dtype=torch.int32), 30, 31, 6554
 assert torch.equal(torch.compile(keep)(*arguments), keep(*arguments)), "the compiled mask has other bits"
 """

@@ -102,10 +102,10 @@ def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0
     )
     step = engine.step
 
-    def watched(rates):
+    def watched(rates, told):
         for name, value in decoder.named_parameters():
             loud[name] &= value.grad.abs() > NOISE
-        return step(rates)
+        return step(rates, told)
 
     engine.step = watched
     for update in range(1, updates + 1):

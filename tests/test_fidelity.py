@@ -118,7 +118,7 @@ def build(arrays, settings, names):
 
 
 def near(found, expected, tolerance, what):
-    found = found.detach().double().numpy()
+    found = found.detach().double().cpu().numpy()
     assert found.shape == expected.shape, f"{what}: shape {found.shape}, expected {expected.shape}"
     worst = float(np.max(np.abs(found - expected), initial=0.0))
     assert worst <= tolerance, (
@@ -131,7 +131,7 @@ def without_mean(logits):
     return logits - logits.mean(1, keepdims=True)
 
 
-def compare_updates(path):
+def compare_updates(path, device="cpu"):
     """Run every update of a golden file through the production functions; AssertionError at the
     first number that is off.
     """
@@ -139,6 +139,7 @@ def compare_updates(path):
         arrays = {name: file[name] for name in file.files}
     settings, names = json.loads(str(arrays["config"])), json.loads(str(arrays["names"]))
     model, recipe, rows = build(arrays, settings, names)
+    model.to(device)
     objective = Finetuning(model, recipe.classifier_dropout, recipe.lambda_lm, "fp32")
     optimizer = optim.adam(objective, recipe)
     updates = sorted({int(name.split("/")[0]) for name in arrays if name.split("/")[0].isdigit()})
@@ -149,7 +150,7 @@ def compare_updates(path):
             torch.from_numpy(arrays[f"{t}/x"]).long(),
             torch.from_numpy(arrays[f"{t}/mask"].sum(-1)).long(),
             torch.from_numpy(arrays[f"{t}/y"]).long(),
-        )
+        ).to(torch.device(device))
         parts = objective.parts(batch, NO_DROPOUT)
         near(
             without_mean(parts.logits_bo),
@@ -178,7 +179,8 @@ def compare_updates(path):
                 f"{t} gradient of {name}",
             )
             loud[name] &= np.abs(expected) > NOISE
-        optim.clip_gradients(model.parameters(), recipe.max_gradient_norm)
+        found = optim.gradients_of(model.parameters())
+        optim.clip_gradients(found, optim.square_norm(found).sqrt(), recipe.max_gradient_norm)
         optim.set_rates(
             optimizer, optim.rates(recipe, t + 1, settings["updates_total"], recipe.warmup_fraction)
         )

@@ -104,10 +104,14 @@ def test_a_gradient_that_is_not_finite_takes_no_step(recipe):
     before = {name: weights.detach().clone() for name, weights in engine.state()[0].items()}
     for weights in engine.objective.parameters():
         weights.grad = torch.full_like(weights, float("inf"))
-    assert engine.step(optim.rates(recipe, 1, 10, 0.1)) == float("inf")
+    told = torch.ones(2, dtype=torch.float64)
+    assert engine.step(optim.rates(recipe, 1, 10, 0.1), told).read() == [1, 1, float("inf")]
     assert all(torch.equal(before[name], weights) for name, weights in engine.state()[0].items())
     assert all(weights.grad is None for weights in engine.objective.parameters())
-    assert not engine.state()[1], "the running averages have taken it in"
+    assert not any(moment.any() for moment in engine.state()[1].values()), (
+        "the running averages have taken it in"
+    )
+    assert all(state["step"] == 0 for state in engine.optimizer.state.values())
 
 
 @pytest.mark.parametrize(

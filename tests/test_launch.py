@@ -13,12 +13,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.pipeline.settings import DECIDE_BITS, DEVICES
 from gpt1.pipeline.slots import find_slots
 from gpt1.train import launch
+from gpt1.train.engine import check_settings, settings_of, zero_stage
 from gpt1.train.finetuning_data import finetune_job
 from gpt1.train.launch import decide
 from gpt1.train.launchers import first_host, read_hostfile, tasks_by_node, torch_variables
@@ -73,6 +75,64 @@ def test_one_process_on_a_cpu_and_one_for_each_gpu():
     assert (
         decide({"GPT1_PROCESSES": "2", "GPT1_ZERO_STAGE": "1"}, {}, "cuda", 4, 16).zero_stage == 1
     )
+
+
+def test_several_processes_share_a_gpu_over_gloo_only():
+    assert (on_cpu({}).backend, decide({}, {}, "cuda", 1, 4).backend) == ("gloo", "nccl")
+    two = decide({"GPT1_PROCESSES": "2", "GPT1_BACKEND": "gloo"}, {}, "cuda", 1, 4)
+    assert (two.processes, two.backend) == (2, "gloo")
+    second = decide(
+        {"GPT1_BACKEND": "gloo"},
+        {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}
+        | {"LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"},
+        "cuda",
+        1,
+        4,
+    )
+    assert (second.rank, second.local_rank) == (1, 0)
+
+
+def test_equal_bits_are_asked_of_a_gpu_only_where_they_are_promised(monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", asked.append)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    for device, settings in (
+        ("cuda", {}),
+        ("cpu", {"GPT1_DETERMINISTIC": "1"}),
+        ("cuda", {"GPT1_DETERMINISTIC": "1"}),
+    ):
+        assert asked == []
+        assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+        launch.prepare(decide(settings, {}, device, 1, 4))
+    assert asked == [True]
+    assert os.environ.pop("CUBLAS_WORKSPACE_CONFIG") == ":4096:8"
+
+
+def test_gradients_are_exchanged_during_the_backward_pass_of_several_gpus():
+    stages = [
+        (zero_stage(decide(settings, {}, device, devices, 8)), device, devices)
+        for device, devices, settings in (
+            ("cuda", 4, {}),
+            ("cuda", 1, {}),
+            ("cuda", 4, {"GPT1_ZERO_STAGE": "0"}),
+            ("cuda", 1, {"GPT1_PROCESSES": "2", "GPT1_BACKEND": "gloo"}),
+            ("cpu", 1, {"GPT1_PROCESSES": "2"}),
+        )
+    ]
+    assert [stage for stage, *_ in stages] == [1, 0, 0, 0, 0]
+    assert settings_of(1)["zero_optimization"]["overlap_comm"]
+
+
+@pytest.mark.slow
+def test_a_setting_that_deepspeed_does_not_know_is_refused():
+    from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
+
+    for stage in (0, 1):
+        check_settings(settings_of(stage))
+        DeepSpeedZeroConfig(**settings_of(stage)["zero_optimization"])
+    with pytest.raises(UserError, match="knows its settings gradient_cliping, found"):
+        check_settings(settings_of(0) | {"gradient_cliping": 0.0})
 
 
 @pytest.mark.parametrize(
@@ -200,6 +260,7 @@ def test_half_of_a_launcher_is_named(environment, match):
             "GPT1_PROCESSES: expected a whole number above 0, found '0'",
         ),
         ({"GPT1_ZERO_STAGE": "2"}, "cpu", 1, "GPT1_ZERO_STAGE: expected 0 or 1, found '2'"),
+        ({"GPT1_BACKEND": "nccl"}, "cpu", 1, "GPT1_BACKEND: expected gloo for processes of a CPU"),
     ],
 )
 def test_settings_that_make_no_sense(settings, device, devices, match):
@@ -288,7 +349,7 @@ import sys
 from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
 recipe = validate(read_yaml(Path(sys.argv[1]))).pretrain
-engine = DeepSpeedEngine(torch.nn.Linear(2, 2), recipe, replace(machine, device="cpu", processes=1))
+engine = DeepSpeedEngine(torch.nn.Linear(2, 2), recipe, replace(machine, device="cpu", backend="gloo"))
 print("GPU", engine.engine.local_rank, os.environ["LOCAL_RANK"])
 """
 

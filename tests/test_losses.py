@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpt1.model.gpt import real_places
 from gpt1.train import losses
 
 
@@ -18,7 +19,7 @@ def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
         logits = hidden[n, :length] @ embeddings.T
         logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
         expected.append(-np.mean([logs[t, targets[n, t]] for t in range(length)]))
-    real = torch.arange(5) < torch.tensor(lengths)[:, None]
+    real = real_places(torch.tensor(lengths), 5, torch.device("cpu"))
     found = losses.language_model(
         torch.from_numpy(hidden).float(),
         torch.from_numpy(embeddings).float(),
@@ -34,15 +35,18 @@ def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
         torch.zeros(2, 3, 4),
         torch.randn(11, 4),
         torch.ones(2, 3, dtype=torch.long),
-        torch.ones(2, 3) > 0,
     )
     torch.testing.assert_close(found.losses_n, torch.full((2,), math.log(11)))
 
 
-@pytest.mark.parametrize(("rows", "elements"), [(2, 20), (5, 7), (1024, 1 << 19)])
-def test_the_softmax_in_blocks_is_torchs_with_its_gradients(rows, elements, monkeypatch):
-    monkeypatch.setattr(losses, "ROWS", rows)
-    monkeypatch.setattr(losses, "CACHED_ELEMENTS", elements)
+@pytest.mark.parametrize(
+    "blocks", [(2, 20, 1), (5, 7, 1), (8, 16, 4), losses.BLOCKS["cpu"], losses.OTHER_BLOCKS]
+)
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]
+)
+def test_the_softmax_in_blocks_is_torchs_with_its_gradients(blocks, compiled, monkeypatch):
+    monkeypatch.setitem(losses.BLOCKS, "cpu", losses.SoftmaxBlocks(*blocks))
     generator = torch.Generator().manual_seed(0)
     hidden, embeddings = (
         torch.randn(count, 4, generator=generator, requires_grad=True) for count in (11, 7)
@@ -51,7 +55,7 @@ def test_the_softmax_in_blocks_is_torchs_with_its_gradients(rows, elements, monk
         torch.randint(0, 7, (11,), generator=generator),
         torch.rand(11, generator=generator),
     )
-    total, found = losses.tied_softmax(hidden, embeddings, targets, weights)
+    total, found = losses.tied_softmax(hidden, embeddings, targets, weights, compiled)
     expected = torch.nn.functional.cross_entropy(hidden @ embeddings.T, targets, reduction="none")
     torch.testing.assert_close(found, expected.detach())
     torch.testing.assert_close(total, (expected * weights).sum())

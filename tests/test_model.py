@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gpt1.model.dropout import NO_DROPOUT, Dropout
-from gpt1.model.gpt import Decoder
+from gpt1.model.gpt import Decoder, real_places
 from gpt1.model.heads import Classifier, Head, first_extract
 from gpt1.model.networks import parameters_by_component
 from gpt1.params.schema import Model, validate
@@ -152,8 +152,8 @@ def test_nothing_is_computed_for_padding():
     """
     model, lengths = decoder(), (6, 1, 12)
     tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
-    real_bt = torch.arange(12) < torch.tensor(lengths)[:, None]
-    together_btd = model(tokens_bt, NO_DROPOUT, real_bt).hidden_btd
+    real_m = real_places(torch.tensor(lengths), 12, tokens_bt.device)
+    together_btd = model(tokens_bt, NO_DROPOUT, real_m).hidden_btd
     together_btd.square().sum().backward()
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()

@@ -109,8 +109,9 @@ def test_adam_is_the_authors(recipe, scale):
         }
         for name, parameter in model.named_parameters():
             parameter.grad = torch.from_numpy(gradients[name].copy())
-        optim.clip_gradients(model.parameters(), recipe.max_gradient_norm)
-        optim.set_rates(optimizer, optim.rates(recipe, t, updates, recipe.warmup_fraction))
+        found = optim.gradients_of(model.parameters())
+        rates = optim.rates(recipe, t, updates, recipe.warmup_fraction)
+        optim.prepare_step(optimizer, found, optim.square_norm(found)[None], rates, recipe)
         optimizer.step()
         authors_update(values, moments, gradients, recipe, t, updates)
         for name, parameter in model.named_parameters():
@@ -132,7 +133,10 @@ def test_decay_on_matrices_only(recipe):
 def test_clipping_is_the_authors():
     first, second = torch.zeros(2, requires_grad=True), torch.zeros(1, requires_grad=True)
     first.grad, second.grad = torch.tensor([3.0, 0.0]), torch.tensor([4.0])
-    assert optim.clip_gradients([first, second], 10.0) == 5
+    gradients = optim.gradients_of([first, second, torch.zeros(1, requires_grad=True)])
+    norm = optim.square_norm(gradients).sqrt()
+    assert norm == 5
+    optim.clip_gradients(gradients, norm, 10.0)
     assert first.grad.tolist() == [3, 0]
-    assert optim.clip_gradients([first, second], 1.0) == 5
+    optim.clip_gradients(gradients, norm, 1.0)
     torch.testing.assert_close(torch.cat([first.grad, second.grad]), torch.tensor([0.6, 0, 0.8]))

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import made_corpus
+import numpy as np
 import pytest
 from copied_checkout import Checkout
 
@@ -52,10 +53,10 @@ class Brought(Checkout):
             *overrides,
         )
 
-    def twin(self) -> Checkout:
+    def twin(self, name: str = "twin") -> Checkout:
         """A copy of the checkout as it is now, with the same data beside it."""
         made = copy.copy(self)
-        made.folder = self.folder.with_name("twin")
+        made.folder = self.folder.with_name(name)
         shutil.copytree(self.folder, made.folder, symlinks=True)
         return made
 
@@ -125,6 +126,43 @@ def test_a_stage_reads_no_parameter_that_dvc_does_not_watch(checkout: Brought) -
             and not (read.endswith(".") and any(key.startswith(read) for key in watched))
         ]
     assert not any(unwatched.values()), {name: keys for name, keys in unwatched.items() if keys}
+
+
+def trained(checkout: Checkout) -> dict[str, float]:
+    """What a pre-training and a fine-tuning found: held-out loss, every loss and score, logits."""
+    data, found = checkout.folder / "data", dict[str, float]()
+    for name in (
+        "pretrain/transformer/seed-0/curve.jsonl",
+        "finetune/glue/cola/seed-0/curve.jsonl",
+    ):
+        for line in (data / name).read_text().splitlines():
+            point = json.loads(line)
+            named = {f"{name} {point['update']} {what}": value for what, value in point.items()}
+            found |= {key: value for key, value in named.items() if "norm" not in key}
+    with np.load(data / "finetune/glue/cola/seed-0/logits.npz") as logits:
+        for split in logits.files:
+            for place, number in enumerate(logits[split].flatten()):
+                found[f"{split} {place}"] = float(number)
+    return found
+
+
+@pytest.mark.parametrize("stage", ["0", "1"])
+def test_two_processes_of_deepspeed_find_what_one_does(
+    checkout: Brought, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """`dvc repro` of a pre-training and of a fine-tuning again, in a copy of the checkout."""
+    monkeypatch.setenv("GPT1_PROCESSES", "2")
+    monkeypatch.setenv("GPT1_ZERO_STAGE", stage)
+    two, stages = checkout.twin(f"stage-{stage}"), ("pretrain@transformer", "finetune@cola")
+    ran = two.repro("--force", "--single-item", *stages)
+    assert ran == set(stages)
+    log = json.loads((two.folder / "data/logs/pretrain/transformer-speed.json").read_text())
+    assert (log["processes"], log["zero_stage"]) == (2, stage)
+    found, expected = trained(two), trained(checkout)
+    assert found.keys() == expected.keys()
+    assert len([name for name in found if name.endswith((" loss", " dev_score"))]) > 8
+    for name, number in expected.items():
+        assert found[name] == pytest.approx(number, rel=2e-3, abs=2e-3), name
 
 
 def test_a_second_run_runs_nothing(checkout: Brought) -> None:

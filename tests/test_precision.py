@@ -150,9 +150,11 @@ def test_compiled_where_it_pays(
     assert ("emulated" in said) == (not native and tokens > 1000)
     assert speed.NO_COMPILER not in said
     monkeypatch.setattr(speed, "compiler", lambda: None)
-    assert speed.speed_up(network, recipe, machine, tokens)["compiled"] == "no", (
-        "without a compiler it runs all the same"
+    lacks = speed.speed_up(network, recipe, machine, tokens)["compiled"]
+    assert lacks == ("no" if compiled == "no" else speed.NOT_COMPILED), (
+        "without a compiler it runs all the same, and says so"
     )
+    assert network.compiled == "no"
     assert capsys.readouterr().err.count(f"{speed.NO_COMPILER}\n") == (compiled != "no"), (
         "what lacks is said once, where it costs something"
     )

@@ -100,13 +100,18 @@ def slow_disk(monkeypatch):
     )
 
 
+def offer(writer, position):
+    if writer.due(position.update):
+        writer.begin(position)
+
+
 def test_training_goes_on_while_a_slow_disk_takes_a_checkpoint(tmp_path, slow_disk, capsys):
     with saver(tmp_path) as (engine, writer):
         position = step(engine, 1)
         expected = {name: weights.detach().clone() for name, weights in engine.state()[0].items()}
-        writer.offer(position)
+        offer(writer, position)
         for update in range(2, 6):
-            writer.offer(step(engine, update))
+            offer(writer, step(engine, update))
         assert not checkpoints(tmp_path), "training waited for the disk"
         assert writer.finish(Position(1, 1, 0)) == "checkpoint saved"
         assert checkpoints(tmp_path) == [1]
@@ -125,17 +130,17 @@ def test_the_end_of_a_run_waits_for_the_checkpoint_in_progress_and_saves_the_las
     tmp_path, slow_disk
 ):
     with saver(tmp_path) as (engine, writer):
-        writer.offer(step(engine, 1))
+        offer(writer, step(engine, 1))
         assert writer.finish(step(engine, 2)) == "checkpoint saved"
         assert checkpoints(tmp_path) == [1, 2]
 
 
 def test_checkpoints_come_every_so_many_minutes(tmp_path):
     with saver(tmp_path, minutes=10) as (engine, writer):
-        writer.offer(step(engine, 1))
+        offer(writer, step(engine, 1))
         writer.began -= 600.0  # ten minutes pass
-        writer.offer(step(engine, 2))
-        writer.offer(step(engine, 3))
+        offer(writer, step(engine, 2))
+        offer(writer, step(engine, 3))
     assert checkpoints(tmp_path) == [2]
 
 
@@ -157,7 +162,7 @@ def test_a_checkpoint_without_room_is_told_once_and_taken_when_there_is_room(tmp
     with saver(tmp_path) as (engine, writer):
         for update in (1, 2, 3):
             with files_of_at_most(4000):
-                writer.offer(step(engine, update))
+                offer(writer, step(engine, update))
                 while writer.writing and not writer.writing[1].done():
                     time.sleep(0.01)
         assert writer.finish(Position(0, 0, 0)) == "nothing to save yet"
@@ -221,7 +226,7 @@ def test_a_pretraining_on_a_disk_that_stays_full_ends_with_one_line(often, small
             " command again; nothing finished was lost"
         )
     )
-    assert run.update == UPDATES, "training did not go on"
+    assert max(run.update_of.values()) == UPDATES, "training did not go on"
 
 
 def test_lines_of_a_curve_wait_for_room_and_none_is_cut_or_double(small_disk, capsys):
@@ -250,4 +255,4 @@ def test_an_error_in_the_writer_that_is_no_full_disk_is_not_hidden(tmp_path, mon
 
     monkeypatch.setattr(checkpoint, "write_checkpoint", wrong)
     with pytest.raises(UserError, match="a fault of ours"), saver(tmp_path) as (engine, writer):
-        writer.offer(step(engine, 1))
+        offer(writer, step(engine, 1))

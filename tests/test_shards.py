@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpt1.base.errors import UserError
 from gpt1.corpus import books
@@ -65,10 +66,15 @@ def test_type_and_index(tmp_path: Path, vocabulary_size: int, dtype: str, bytes_
     assert np.concatenate(list(shards.stream("train", 7))).tolist() == list(range(162))
 
 
+def windows(shards: Shards, seed: int, update: int, batch: int, context: int) -> NDArray[np.int64]:
+    """A batch of the training books."""
+    return shards.windows("train", shards.starts("train", seed, update, batch, context), context)
+
+
 def test_windows_lie_inside_books_and_every_start_comes(tmp_path: Path) -> None:
     shards = Shards.open(make(tmp_path))
     starts = valid_starts("train")
-    batches = [shards.windows("train", 1, update, 64, CONTEXT) for update in range(200)]
+    batches = [windows(shards, 1, update, 64, CONTEXT) for update in range(200)]
     found = np.concatenate(batches)
     assert found.dtype == np.int64
     assert found.shape == (200 * 64, CONTEXT + 1)
@@ -83,22 +89,22 @@ def test_windows_lie_inside_books_and_every_start_comes(tmp_path: Path) -> None:
 
 def test_windows_depend_on_seed_and_update_alone(tmp_path: Path) -> None:
     shards, other = Shards.open(make(tmp_path)), Shards.open(tmp_path)
-    batch = shards.windows("train", 1, 5, 32, CONTEXT)
-    other.windows("train", 1, 4, 32, CONTEXT)
-    assert (batch == other.windows("train", 1, 5, 32, CONTEXT)).all()
-    assert (batch != shards.windows("train", 1, 6, 32, CONTEXT)).any()
-    assert (batch != shards.windows("train", 2, 5, 32, CONTEXT)).any()
+    batch = windows(shards, 1, 5, 32, CONTEXT)
+    windows(other, 1, 4, 32, CONTEXT)
+    assert (batch == windows(other, 1, 5, 32, CONTEXT)).all()
+    assert (batch != windows(shards, 1, 6, 32, CONTEXT)).any()
+    assert (batch != windows(shards, 2, 5, 32, CONTEXT)).any()
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3, 32])
 def test_readers_together_read_the_one_batch(tmp_path: Path, readers: int) -> None:
     shards = Shards.open(make(tmp_path))
     edges = [32 * reader // readers for reader in range(readers + 1)]
+    starts = shards.starts("train", 1, 5, 32, CONTEXT)
     shares = [
-        shards.windows("train", 1, 5, 32, CONTEXT, slice(start, stop))
-        for start, stop in pairwise(edges)
+        shards.windows("train", starts[first:last], CONTEXT) for first, last in pairwise(edges)
     ]
-    assert (np.concatenate(shares) == shards.windows("train", 1, 5, 32, CONTEXT)).all()
+    assert (np.concatenate(shares) == windows(shards, 1, 5, 32, CONTEXT)).all()
 
 
 def test_heldout_windows_are_fixed_and_spread(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ class Shards:
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self.folder, self.index = folder, index
+        self._tables = dict[tuple[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]()
         self._type = np.dtype(index["dtype"]).newbyteorder("<")
 
     @classmethod
@@ -125,29 +126,28 @@ class Shards:
         facts = self.index["splits"][split]
         return float(facts["words"] / facts["tokens"])
 
-    def windows(
-        self,
-        split: str,
-        seed: int,
-        update: int,
-        batch_size: int,
-        context: int,
-        rows: slice | None = None,
-    ) -> NDArray[np.int64]:
-        """A batch [batch, context + 1], each row inside one book, uniform over all starts, fixed by
-        (seed, update) alone.
-
-        `rows`: only these rows of the very same batch, for a process that trains on its share of
-        it.
+    def windows(self, split: str, starts: NDArray[np.int64], context: int) -> NDArray[np.int64]:
+        """The tokens [b, context + 1] from each of these starts on. Raises UserError where one is
+        outside the vocabulary.
         """
-        starts = self.starts(split, seed, update, batch_size, context)
-        return self._read(split, starts if rows is None else starts[rows], context)
+        windows = np.empty((len(starts), context + 1), dtype=np.int64)
+        size = self._type.itemsize
+        with (self.folder / f"{split}.bin").open("rb", buffering=0) as file:
+            for row, position in enumerate(starts.tolist()):
+                file.seek(position * size)
+                windows[row] = np.frombuffer(file.read((context + 1) * size), dtype=self._type)
+        if windows.size and windows.max() >= self.index["vocabulary_size"]:
+            raise UserError(
+                f"{self.folder / f'{split}.bin'}: expected ids below"
+                f" {self.index['vocabulary_size']:,}, found {windows.max():,}; {WHAT_TO_DO}"
+            )
+        return windows
 
     def starts(
         self, split: str, seed: int, update: int, batch_size: int, context: int
     ) -> NDArray[np.int64]:
-        """Where the windows of a batch begin, [batch], in tokens from the start of the split's
-        file.
+        """Where the windows of a batch begin, [batch], in tokens from the file's start: uniform
+        over all starts of a window inside one book, fixed by (seed, update) alone.
         """
         ends, offsets = self._starts(split, context)
         generator = np.random.Generator(
@@ -161,12 +161,14 @@ class Shards:
         """
         ends, offsets = self._starts("heldout", context)
         drawn = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
-        return self._read("heldout", self._positions(drawn, ends, offsets), context)
+        return self.windows("heldout", self._positions(drawn, ends, offsets), context)
 
     def _starts(self, split: str, context: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For the books with a window: the running number of starts, and where each book begins.
-        Raises UserError where there is none.
+        """For the books with a window: the running number of starts, and where each book begins;
+        kept, for every update asks. Raises UserError where there is none.
         """
+        if (split, context) in self._tables:
+            return self._tables[split, context]
         books = self.index["splits"][split]["books"]
         counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)
         if not counts.sum():
@@ -175,7 +177,9 @@ class Shards:
                 f"{self.folder}: no {split} book is as long as a window of {context + 1} tokens"
                 f" (the longest has {longest}); lower model.context, or bring longer books"
             )
-        return np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
+        table = np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
+        self._tables[split, context] = table
+        return table
 
     @staticmethod
     def _positions(
@@ -184,20 +188,6 @@ class Shards:
         """Positions in the token file of the drawn starts, which are counted over all books."""
         book = np.searchsorted(ends, drawn, side="right")
         return offsets[book] + drawn - np.where(book > 0, ends[book - 1], 0)
-
-    def _read(self, split: str, positions: NDArray[np.int64], context: int) -> NDArray[np.int64]:
-        windows = np.empty((len(positions), context + 1), dtype=np.int64)
-        size = self._type.itemsize
-        with (self.folder / f"{split}.bin").open("rb", buffering=0) as file:
-            for row, position in enumerate(positions.tolist()):
-                file.seek(position * size)
-                windows[row] = np.frombuffer(file.read((context + 1) * size), dtype=self._type)
-        if windows.size and windows.max() >= self.index["vocabulary_size"]:
-            raise UserError(
-                f"{self.folder / f'{split}.bin'}: expected ids below"
-                f" {self.index['vocabulary_size']:,}, found {windows.max():,}; {WHAT_TO_DO}"
-            )
-        return windows
 
     def stream(self, split: str, tokens_at_once: int) -> Iterator[NDArray[Any]]:
         """All tokens of a split in order, some at a time."""

@@ -263,8 +263,9 @@ def _decoder_states(decoder: Decoder, batch: Packed) -> Tensor:
         ],
         dim=1,
     )
+    real_m = real_bq.flatten().nonzero().squeeze(1)
     if c == 0 or (p == 0 and k == 1):  # one text a row: the causal mask is all there is
-        alone: Hidden = decoder(tokens_bq, NO_DROPOUT, real_bq)
+        alone: Hidden = decoder(tokens_bq, NO_DROPOUT, real_m)
         return alone.hidden_btd
     positions_bq = (
         torch.cat(
@@ -279,7 +280,7 @@ def _decoder_states(decoder: Decoder, batch: Packed) -> Tensor:
     allowed_bqq = (seen_qq & real_bq[:, None]) | torch.eye(
         p + k * c, dtype=torch.bool, device=device
     )  # padding sees itself: no empty row
-    together: Hidden = decoder(tokens_bq, NO_DROPOUT, real_bq, Tree(allowed_bqq, positions_bq))
+    together: Hidden = decoder(tokens_bq, NO_DROPOUT, real_m, Tree(allowed_bqq, positions_bq))
     return together.hidden_btd
 
 

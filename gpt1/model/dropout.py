@@ -7,6 +7,7 @@ drawn before it.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +34,17 @@ class Dropout(NamedTuple):
     key: int
     rows_b: npt.NDArray[np.int64]
 
-    def keys(self, place: int, rows_b: npt.NDArray[np.int64]) -> Tensor:
-        """Two 32-bit keys [b, 2] for each of the rows at one place of the network."""
-        place_key = _mixed(np.asarray([(self.key + GAMMA * (place + 1)) % (1 << 64)], np.uint64))
-        keys_b = _mixed(place_key + np.uint64(GAMMA) * (rows_b.astype(np.uint64) + np.uint64(1)))
-        return torch.from_numpy(keys_b.view(np.int32).reshape(-1, 2))
-
-    def matrix_keys(self) -> Tensor:
-        """The keys [1, 2] of the embedding matrix, which is dropped once an update."""
-        return self.keys(MATRIX, np.zeros(1, np.int64))
+    def keys(self, places: Sequence[int]) -> Tensor:
+        """Two 32-bit keys [places, 1 + b, 2] at each of these places of the network: for all rows
+        together, as the embedding matrix has them, which is dropped once an update, and then for
+        each of the rows.
+        """
+        place_keys = [(self.key + GAMMA * (place + 1)) % (1 << 64) for place in places]
+        numbers_b = np.concatenate([[0], self.rows_b]).astype(np.uint64) + np.uint64(1)
+        keys_pb = _mixed(
+            _mixed(np.asarray(place_keys, np.uint64))[:, None] + np.uint64(GAMMA) * numbers_b
+        )
+        return torch.from_numpy(keys_pb.view(np.int32).reshape(*keys_pb.shape, 2))
 
 
 NO_DROPOUT = Dropout(0.0, 0, np.zeros(0, np.int64))

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.dropout import BLOCKS, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
+from gpt1.model.device import to_device
+from gpt1.model.dropout import BLOCKS, MATRIX, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
 from gpt1.params.schema import Model
 
 Keep = Callable[[Tensor, Tensor, int, int, int], Tensor]
@@ -38,20 +39,19 @@ class Embeddings(NamedTuple):
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
-def dropped(embeddings: Embeddings, dropout: Dropout, draw: Keep, cut: Cut) -> Embeddings:
+def dropped(
+    embeddings: Embeddings, rate: float, keys_2: Tensor, draw: Keep, cut: Cut
+) -> Embeddings:
     """The embeddings with the update's mask over the whole matrix, positions after tokens; `draw`
     and `cut` are dropout's, or compiled.
     """
-    if not dropout.rate:
-        return embeddings
     v, width = embeddings.tokens_vd.shape
     rows = torch.arange(
         v + len(embeddings.positions_pd), dtype=torch.int32, device=embeddings.tokens_vd.device
     )
-    kept = draw(dropout.matrix_keys().to(rows.device), rows, width, width, threshold(dropout.rate))
+    kept = draw(keys_2[None], rows, width, width, threshold(rate))
     return Embeddings(
-        cut(embeddings.tokens_vd, kept[:v], dropout.rate),
-        cut(embeddings.positions_pd, kept[v:], dropout.rate),
+        cut(embeddings.tokens_vd, kept[:v], rate), cut(embeddings.positions_pd, kept[v:], rate)
     )
 
 
@@ -79,12 +79,22 @@ class Layout(NamedTuple):
 
     `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else
     0. None: each sees all before it, and torch's fused attention is used.
+    `positions_t`: 0 to t - 1.
     """
 
     b: int
     t: int
     real_m: Tensor | None
     bias_tt: Tensor | None
+    positions_t: Tensor
+
+    def sequences_and_positions(self) -> tuple[Tensor, Tensor] | None:
+        """Number of the sequence [m] of each real token, and its position [m]; None: every position
+        of every sequence.
+        """
+        if self.real_m is None:
+            return None
+        return self.real_m // self.t, self.positions_t[self.real_m % self.t]
 
     def real(self, x_btd: Tensor) -> Tensor:
         """The rows of the real tokens, [m, d]."""
@@ -99,6 +109,13 @@ class Layout(NamedTuple):
         if self.real_m is not None:
             x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
         return x_md.view(self.b, self.t, -1)
+
+
+def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Tensor:
+    """Places [m], among the n · t of right-padded sequences, of those within their lengths; made on
+    the host, where the lengths are, so that it does not wait for a GPU's count.
+    """
+    return to_device((torch.arange(t) < lengths_n[:, None]).flatten().nonzero().squeeze(1), device)
 
 
 class Masks(NamedTuple):
@@ -152,7 +169,7 @@ class Block(nn.Module):
     def _attention(
         self, x_md: Tensor, layout: Layout, masks: Masks | None, cache: KeyValueCache | None
     ) -> Tensor:
-        b, t, _, bias_tt = layout
+        b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         query_bhtd, key_bhtd, value_bhtd = (
             layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         )
@@ -199,14 +216,14 @@ class Decoder(nn.Module):
             blocks = [Block(sizes) for _ in range(sizes.layers)]
         self.blocks = nn.ModuleList(blocks).to_empty(device="cpu")
         self.heads = sizes.heads
-        self.fused_attention, self.keep, self.cut = False, keep, cut
+        self.fused_attention, self.compiled, self.keep, self.cut = False, "no", keep, cut
         self._draw(sizes, generator)
 
     def speed_up(self, compiled: str, fused_attention: bool) -> None:
         """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
         fused attention with its own dropout.
         """
-        self.fused_attention = fused_attention
+        self.fused_attention, self.compiled = fused_attention, compiled
         if compiled != "no":
             self.keep, self.cut = torch.compile(keep), torch.compile(cut)
         if compiled == "blocks and masks":
@@ -233,28 +250,36 @@ class Decoder(nn.Module):
         self,
         tokens_bt: Tensor,
         dropout: Dropout,
-        real_bt: Tensor | None = None,
+        real_m: Tensor | None = None,
         tree: Tree | None = None,
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Hidden:
         """Hidden states of token ids [b, t], t at most the context; a state sees its own and
         earlier positions only.
 
-        Where `real_bt` is given, states are computed where it is true only, and are 0 elsewhere;
-        without a tree false may only follow true. A `tree` says instead what each state sees and
-        where it stands; then t may be longer than the context. In decoding each block has one of
-        `caches`, and a tree's `allowed_btt` says which of the keys there each state sees.
+        Where `real_m` is given, the places of the real tokens among the b · t (see `real_places`),
+        states are computed there only, and are 0 elsewhere; without a tree padding comes last. A
+        `tree` says instead what each state sees and where it stands; then t may be longer than the
+        context. In decoding each block has one of `caches`, and a tree's `allowed_btt` says which
+        of the keys there each state sees.
         """
-        embeddings = dropped(Embeddings(self.tokens, self.positions), dropout, self.keep, self.cut)
-        if self.fused_attention and dropout.rate:
-            torch.manual_seed(int(dropout.keys(BLOCKS, dropout.rows_b)[0, 0]))
+        embeddings, keys_p12 = Embeddings(self.tokens, self.positions), None
+        if dropout.rate:
+            of_blocks = range(BLOCKS, BLOCKS + PLACES_A_BLOCK * len(self.blocks))
+            of_host = dropout.keys([MATRIX, *of_blocks])
+            keys_p12 = to_device(of_host, self.tokens.device)  # the update's masks in one copy
+            embeddings = dropped(embeddings, dropout.rate, keys_p12[0, 0], self.keep, self.cut)
+            if self.fused_attention:
+                torch.manual_seed(int(of_host[1, 1, 0]))
         b, t = tokens_bt.shape
         layout = Layout(
             b,
             t,
-            None if real_bt is None else real_bt.flatten().nonzero().squeeze(1),
+            real_m,
             self._bias(t, tree),
+            torch.arange(t, dtype=torch.int32, device=tokens_bt.device),
         )
+        places = layout.sequences_and_positions()
         positions_td = (
             F.embedding(tree.positions_bt, embeddings.positions_pd)
             if tree
@@ -265,9 +290,11 @@ class Decoder(nn.Module):
             x_md = block(
                 x_md,
                 layout,
-                self._masks(dropout, layout, BLOCKS + PLACES_A_BLOCK * number)
-                if dropout.rate
-                else None,
+                None
+                if keys_p12 is None
+                else self._masks(
+                    dropout.rate, layout, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
+                ),
                 None if caches is None else caches[number],
             )
         return Hidden(layout.padded(x_md), embeddings)
@@ -283,41 +310,32 @@ class Decoder(nn.Module):
             else torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)
         )
 
-    def _masks(self, dropout: Dropout, layout: Layout, place: int) -> Masks:
-        """The masks of one block; the same for a token wherever its sequence stands in a batch, and
-        however it is padded.
+    def _masks(
+        self, rate: float, layout: Layout, places: tuple[Tensor, Tensor] | None, keys_pb2: Tensor
+    ) -> Masks:
+        """The masks of one block, of its places' keys; the same for a token wherever its sequence
+        stands in a batch, and however it is padded.
         """
-        device, dropped_values, width = (
-            self.tokens.device,
-            threshold(dropout.rate),
-            self.tokens.shape[1],
-        )
-        attention_b2, attended_b2, fed_b2 = (
-            dropout.keys(place + which, dropout.rows_b).to(device)
-            for which in range(PLACES_A_BLOCK)
-        )
-        positions_t = torch.arange(layout.t, dtype=torch.int32, device=device)
+        dropped_values, width = threshold(rate), self.tokens.shape[1]
+        attention_b2, attended_b2, fed_b2 = keys_pb2[:PLACES_A_BLOCK]
 
         def rows(keys_b2: Tensor) -> Tensor:
-            if layout.real_m is None:
-                return self.keep(
-                    keys_b2[:, None], positions_t, width, width, dropped_values
-                ).flatten(0, 1)
-            return self.keep(
-                keys_b2[layout.real_m // layout.t],
-                positions_t[layout.real_m % layout.t],
-                width,
-                width,
-                dropped_values,
-            )
+            if places is None:
+                kept_btd = self.keep(
+                    keys_b2[:, None], layout.positions_t, width, width, dropped_values
+                )
+                return kept_btd.flatten(0, 1)
+            sequences_m, positions_m = places
+            return self.keep(keys_b2[sequences_m], positions_m, width, width, dropped_values)
 
         attention_bhtt = None
         if layout.bias_tt is not None:
             places_ht = (
-                torch.arange(self.heads, dtype=torch.int32, device=device)[:, None] * self.context
-                + positions_t
+                torch.arange(self.heads, dtype=torch.int32, device=self.tokens.device)[:, None]
+                * self.context
+                + layout.positions_t
             )
             attention_bhtt = self.keep(
                 attention_b2[:, None, None], places_ht, layout.t, self.context, dropped_values
             )
-        return Masks(attention_bhtt, rows(attended_b2), rows(fed_b2), dropout.rate)
+        return Masks(attention_bhtt, rows(attended_b2), rows(fed_b2), rate)

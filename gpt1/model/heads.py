@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gpt1.model.device import to_device
 from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
-from gpt1.model.gpt import Embeddings
+from gpt1.model.gpt import Embeddings, real_places
 from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]
@@ -50,10 +51,8 @@ class Head(nn.Module):
         """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout.rate:  # one mask an example, shared by its sequences
-            keys_b2, width = (
-                dropout.keys(HEAD, dropout.rows_b).to(states_bkd.device),
-                states_bkd.shape[2],
-            )
+            keys_b2 = to_device(dropout.keys([HEAD])[0, 1:], states_bkd.device)
+            width = states_bkd.shape[2]
             kept_bd = keep(
                 keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate)
             )
@@ -96,19 +95,27 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def forward(
-        self, tokens_bkt: Tensor, dropout: Dropout, classifier_dropout: float
+        self,
+        tokens_bkt: Tensor,
+        dropout: Dropout,
+        classifier_dropout: float,
+        lengths_n: Tensor | None = None,
     ) -> Classified:
         """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but
-        extract.
+        extract. `lengths_n`, on the host: of the b · k sequences up to that symbol, where known.
 
         `dropout` numbers the examples; their sequences have numbers of their own.
         """
         b, k, t = tokens_bkt.shape
         tokens_nt = tokens_bkt.view(b * k, t)
-        last_n = first_extract(tokens_nt, self.extract)
-        real_nt = torch.arange(t, device=tokens_nt.device) <= last_n[:, None]
+        if lengths_n is None:  # a GPU is waited for
+            lengths_n = first_extract(tokens_nt, self.extract).cpu() + 1
+        real_m, last_n = (
+            real_places(lengths_n, t, tokens_nt.device),
+            to_device(lengths_n - 1, tokens_nt.device),
+        )
         rows_n = (dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real_nt)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real_m)
         states_bkd = hidden_ntd[torch.arange(b * k, device=last_n.device), last_n].view(b, k, -1)
         return Classified(
             self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings

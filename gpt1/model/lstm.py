@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from gpt1.model.dropout import BLOCKS, Dropout, cut, keep, threshold
+from gpt1.model.device import to_device
+from gpt1.model.dropout import BLOCKS, MATRIX, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
 from gpt1.params.schema import Model
 
@@ -37,7 +38,7 @@ class Lstm(nn.Module):
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.context = sizes.context
+        self.context, self.compiled = sizes.context, "no"
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)
         self.projection = nn.Linear(units, sizes.width)
@@ -50,27 +51,23 @@ class Lstm(nn.Module):
                     parameter.zero_()
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_bt: Tensor | None = None) -> Hidden:
+    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_m: Tensor | None = None) -> Hidden:
         """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
 
-        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_bt`, where given, may
-        only turn false after true: padding comes last and changes nothing before it.
+        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_m`, the
+        places of real tokens, change nothing: padding comes last.
         """
-        embeddings = dropped(self._embeddings(), dropout, keep, cut)
+        embeddings, device = self._embeddings(), tokens_bt.device
+        if not dropout.rate:
+            outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
+            return Hidden(self.projection(outputs_btu), embeddings)
+        of_matrix, of_outputs = to_device(dropout.keys([MATRIX, BLOCKS]), device)
+        embeddings = dropped(embeddings, dropout.rate, of_matrix[0], keep, cut)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
-        if dropout.rate:
-            keys_b2, units = (
-                dropout.keys(BLOCKS, dropout.rows_b).to(tokens_bt.device),
-                outputs_btu.shape[2],
-            )
-            positions_t = torch.arange(
-                tokens_bt.shape[1], dtype=torch.int32, device=tokens_bt.device
-            )
-            outputs_btu = cut(
-                outputs_btu,
-                keep(keys_b2[:, None], positions_t, units, units, threshold(dropout.rate)),
-                dropout.rate,
-            )
+        positions_t = torch.arange(tokens_bt.shape[1], dtype=torch.int32, device=device)
+        units = outputs_btu.shape[2]
+        kept = keep(of_outputs[1:, None], positions_t, units, units, threshold(dropout.rate))
+        outputs_btu = cut(outputs_btu, kept, dropout.rate)
         return Hidden(self.projection(outputs_btu), embeddings)
 
     def state_after(self, tokens_bt: Tensor, lengths_b: Tensor) -> tuple[Tensor, State]:

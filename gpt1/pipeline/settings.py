@@ -9,11 +9,14 @@ from dotenv import dotenv_values
 DECIDE_BITS = (
     "GPT1_ATTENTION",
     "GPT1_COMPILE",
+    "GPT1_DEEPSPEED",
+    "GPT1_DETERMINISTIC",
     "GPT1_MICRO_BATCH",
     "GPT1_THREADS",
     "GPT1_ZERO_STAGE",
 )
-DEVICES = ("GPT1_DEVICE", "GPT1_HOSTFILE", "GPT1_PROCESSES")  # likewise, but each machine's own
+# likewise, but each machine's own
+DEVICES = ("GPT1_BACKEND", "GPT1_DEVICE", "GPT1_HOSTFILE", "GPT1_PROCESSES")
 OTHERS = (
     "GPT1_ACCEPT_CHECKPOINT",
     "GPT1_CACHE",

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
+from gpt1.model.device import to_device
 
 # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 PADDING = 0
@@ -43,8 +44,8 @@ class Examples(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, a class (int64) or
-    score (float32) an example.
+    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, which stay on the
+    host, a class (int64) or score (float32) an example.
     """
 
     tokens_bkt: Tensor
@@ -53,7 +54,13 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+        tokens_bkt, labels_b = (to_device(part, device) for part in (self[0], self[2]))
+        return Batch(tokens_bkt, self.lengths_bk, labels_b)
+
+
+def moved(inputs: Tensor | Batch, device: torch.device) -> Tensor | Batch:
+    """What an objective takes, windows or a batch of a task, on its device."""
+    return inputs.to(device) if isinstance(inputs, Batch) else to_device(inputs, device)
 
 
 def read_examples(path: Path, sequences: int) -> Examples:
@@ -83,7 +90,7 @@ def read_examples(path: Path, sequences: int) -> Examples:
     return Examples(tokens, offsets, labels, sequences)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # an epoch's end and the next one's beginning, which is drawn ahead
 def order(examples: int, seed: int, epoch: int) -> Integers:
     """The order of the examples in an epoch: a permutation drawn by Philox keyed by (seed, epoch);
     read-only, for it is kept.

@@ -230,25 +230,29 @@ class Saver:
         self.copies: dict[str, Tensor] = {}
         self.said = ""  # what was said last of a checkpoint that could not be written in time
 
-    def offer(self, position: Position) -> None:
-        """Begin to write a checkpoint where the time has come and the one before is written."""
+    def due(self, update: int) -> bool:
+        """Whether this process, the first one, wants a checkpoint of an update: the time has come,
+        and the one before is written.
+        """
         if self.writing and self.writing[1].done():
             self._collect()
         late = self.main and time.monotonic() - self.began >= self.seconds
         if late and self.writing:
             self._say(
-                f"the checkpoint due at update {position.update} waits: that of update"
+                f"the checkpoint due at update {update} waits: that of update"
                 f" {self.writing[0].update} is still being written"
             )
-        # all take part in giving the state
-        if on_any(self.engine, late and not self.writing):
-            state = self.engine.state()
-            if self.main:
-                self.began = time.monotonic()
-                try:
-                    self.writing = position, self.thread.submit(self._write(position, *state))
-                except OSError as error:
-                    self._failed(position, error)
+        return late and not self.writing
+
+    def begin(self, position: Position) -> None:
+        """Begin to write a checkpoint; all processes take part in giving the state."""
+        state = self.engine.state()
+        if self.main:
+            self.began = time.monotonic()
+            try:
+                self.writing = position, self.thread.submit(self._write(position, *state))
+            except OSError as error:
+                self._failed(position, error)
 
     def finish(self, position: Position) -> str:
         """Wait for a checkpoint in progress, then write that of `position` if it is not there.

@@ -1,12 +1,10 @@
-"""How a step is taken: a plain engine for one CPU process, and its twin over DeepSpeed for several
-processes or a GPU.
+"""How a step is taken: a plain engine for one process, and its twin over DeepSpeed for several.
 
 Both take the same losses, clip alike and call the same authors' Adam, so they give the same
-numbers.
+numbers. Whether a step is taken is decided where the gradients lie: a GPU waits for nobody.
 """
 
 import logging
-import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,14 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from gpt1.base.errors import UserError
+from gpt1.model.device import Copy
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.launch import Machine, free_port
 from gpt1.train.zero import ShardedAdam
 
-# of a GPU's memory: where Adam's moments take more, several GPUs share them out (ZeRO stage 1)
-LARGE_SHARE = 0.1
 # gradients that are exchanged at once, at stage 1 while others are still to come
 BUCKET_NUMBERS = 20_000_000
 
@@ -54,16 +51,18 @@ class PlainEngine:
         """Add the gradient of one micro-batch that makes up `share` of the global batch."""
         torch.autograd.backward(loss * share)
 
-    def step(self, rates: optim.Rates) -> float:
-        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the
-        gradient's global norm before clipping.
+    def step(self, rates: optim.Rates, told_n: Tensor) -> Copy:
+        """Clip, step, clear the gradients; no step where a number is not finite.
+
+        Gives the sums of `told_n` (float64) over all processes, and after them the gradient's
+        global norm before clipping.
         """
-        norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
-        if math.isfinite(norm):
-            optim.set_rates(self.optimizer, rates)
-            self.optimizer.step()
+        gradients = optim.gradients_of(self.objective.parameters())
+        totals_n = torch.cat([told_n, optim.square_norm(gradients)[None]])
+        found = optim.prepare_step(self.optimizer, gradients, totals_n, rates, self.recipe)
+        self.optimizer.step()
         self.optimizer.zero_grad()
-        return norm
+        return found
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors
@@ -91,8 +90,8 @@ class PlainEngine:
 
 
 class DeepSpeedEngine:
-    """One of several processes, or one with a GPU: DeepSpeed averages gradients, and at ZeRO stage
-    1 shares out what Adam keeps.
+    """One of several processes: DeepSpeed averages gradients, and at ZeRO stage 1 does so while the
+    backward pass goes on and shares out what Adam keeps.
     """
 
     def __init__(self, objective: nn.Module, recipe: Optimization, machine: Machine) -> None:
@@ -122,41 +121,22 @@ class DeepSpeedEngine:
         self.objective = objective.to(self.device)
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
-        self.stage = zero_stage(
-            machine, sum(parameter.numel() for parameter in objective.parameters())
-        )
-        settings = {
-            "train_micro_batch_size_per_gpu": 1,
-            "gradient_accumulation_steps": 1,  # `backward` says which is the last
-            "zero_optimization": {
-                "stage": self.stage,
-                "overlap_comm": machine.device == "cuda",
-                "reduce_bucket_size": BUCKET_NUMBERS,
-                "compute_grad_norm": self.stage == 0,
-            },
-            "communication_data_type": "fp32",
-            "zero_allow_untested_optimizer": True,
-            "gradient_clipping": 0.0,
-        }  # clipping is ours: it must be the authors'
+        self.stage = zero_stage(machine)
+        settings = settings_of(self.stage)
+        check_settings(settings)
         if machine.device == "cuda":
             torch.cuda.set_device(self.device)
         # Processes of a CPU would exchange by a module compiled at first use: no compiler, or a
         # space in its path, and nothing would run.
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-        deepspeed.init_distributed(
-            dist_backend="nccl" if machine.device == "cuda" else "gloo", verbose=False
-        )
+        deepspeed.init_distributed(dist_backend=machine.backend, verbose=False)
         warnings.filterwarnings(
             "ignore", ".torch.distributed", FutureWarning
         )  # DeepSpeed calls what has a newer name
         self.engine, *_ = deepspeed.initialize(
             model=objective, optimizer=self.optimizer, config=settings
         )
-        self.sharded = (
-            ShardedAdam(self.engine, self.optimizer, recipe.max_gradient_norm)
-            if self.stage
-            else None
-        )
+        self.sharded = ShardedAdam(self.engine, self.optimizer) if self.stage else None
 
     def begin(self, micro_batches: int) -> None:
         """Begin an update of so many micro-batches; gradients of one that was not finished are
@@ -180,19 +160,27 @@ class DeepSpeedEngine:
         self.engine.set_gradient_accumulation_boundary(self.taken == self.micro_batches)
         self.engine.backward(loss * (share * self.processes))
 
-    def step(self, rates: optim.Rates) -> float:
-        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the
-        gradient's global norm before clipping.
+    def step(self, rates: optim.Rates, told_n: Tensor) -> Copy:
+        """Clip, step, clear the gradients; no step where a number is not finite.
+
+        Gives the sums of `told_n` (float64) over all processes, and after them the gradient's
+        global norm before clipping. All that the processes tell one another beside gradients is
+        this one message.
         """
         self.taken = 0
-        optim.set_rates(self.optimizer, rates)
-        if self.sharded:
-            return self.sharded.step()
-        norm = optim.clip_gradients(self.objective.parameters(), self.recipe.max_gradient_norm)
-        if math.isfinite(norm):
-            self.engine.step()
+        gradients = (
+            self.sharded.gradients()
+            if self.sharded
+            else optim.gradients_of(self.objective.parameters())
+        )
+        square = optim.square_norm(gradients)
+        # at stage 0 all have all gradients: one tells of them
+        own = square if self.sharded or self.rank == 0 else torch.zeros_like(square)
+        totals_n = self.total(torch.cat([told_n, own[None]]))
+        found = optim.prepare_step(self.optimizer, gradients, totals_n, rates, self.recipe)
+        self.engine.step()
         self.engine.zero_grad()
-        return norm
+        return found
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors
@@ -242,27 +230,56 @@ Engine = PlainEngine | DeepSpeedEngine
 
 
 def make_engine(objective: nn.Module, recipe: Optimization, machine: Machine) -> Engine:
-    """The plain engine for one CPU process, DeepSpeed otherwise."""
-    if machine.processes == 1 and machine.device == "cpu":
-        return PlainEngine(objective, recipe)
+    """The plain engine for one process, unless DeepSpeed is asked for; DeepSpeed for several."""
+    if machine.processes == 1 and not machine.deepspeed:
+        return PlainEngine(objective.to(machine.device), recipe)
     return DeepSpeedEngine(objective, recipe, machine)
 
 
-def zero_stage(machine: Machine, parameters: int) -> int:
-    """GPT1_ZERO_STAGE, or 1 where several GPUs have Adam's moments to keep, 8 bytes a parameter,
-    that fill LARGE_SHARE of one; else 0.
+def zero_stage(machine: Machine) -> int:
+    """GPT1_ZERO_STAGE, or 1 on several GPUs by NCCL, else 0.
 
-    Stage 1 exchanges as much as stage 0 and costs copies: at the paper's size, 1 GB of 80, it wins
-    nothing.
+    Both exchange as much. Stage 0 does so after the backward pass: eight H100 with 4,096 tokens
+    each compute for some 8 ms and would then exchange for 3.
     """
     if machine.zero_stage is not None:
         return machine.zero_stage
-    if machine.device == "cpu" or machine.processes == 1:
-        return 0
-    return int(
-        8 * parameters
-        > LARGE_SHARE * torch.cuda.get_device_properties(machine.local_rank).total_memory
-    )
+    return int(machine.processes > 1 and machine.backend == "nccl")
+
+
+def settings_of(stage: int) -> dict[str, Any]:
+    """What DeepSpeed is told. Batches, precision and clipping are ours: they must be the
+    authors'.
+    """
+    return {
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": 1,  # `backward` says which is the last
+        "zero_optimization": {
+            "stage": stage,
+            "overlap_comm": True,
+            "reduce_bucket_size": BUCKET_NUMBERS,
+            "compute_grad_norm": stage == 0,
+        },
+        "communication_data_type": "fp32",
+        "zero_allow_untested_optimizer": True,
+        "gradient_clipping": 0.0,
+    }
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse what this DeepSpeed does not know: it would pass over a key of the first level without
+    a word. Raises UserError.
+    """
+    from deepspeed import version
+    from deepspeed.runtime import constants
+    from deepspeed.runtime.zero.config import ZERO_OPTIMIZATION
+
+    known = {value for value in vars(constants).values() if isinstance(value, str)}
+    if unknown := sorted(settings.keys() - known - {ZERO_OPTIMIZATION}):
+        raise UserError(
+            f"DeepSpeed: expected a version that knows its settings {', '.join(unknown)}, found"
+            f" {version}; install that of constraints.txt"
+        )
 
 
 def total_floats(engine: Engine, values: Sequence[float]) -> list[float]:

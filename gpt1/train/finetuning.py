@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from gpt1.model.device import to_device
 from gpt1.model.heads import Classifier
 from gpt1.params.schema import Finetune
 from gpt1.train.batches import (
-    Batch,
     Examples,
     Integers,
     by_length,
@@ -95,13 +95,12 @@ def logits_of(
     batches, parts = evaluation_batches(examples, engine.rank, engine.processes, most_tokens), []
     for rows in stop.between(engine, batches, len(batches)):
         if len(rows):
-            tokens_bkt = pad(examples, rows).to(engine.device).tokens_bkt
-            parts.append((rows, objective.logits(tokens_bkt)))
+            parts.append((rows, objective.logits(pad(examples, rows).to(engine.device))))
     head = objective.classifier.head
     outputs = head.linear.out_features if head.combine != "choose" else examples.sequences
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
-        logits_no[torch.from_numpy(rows).to(engine.device)] = logits_bo
+        logits_no[to_device(torch.from_numpy(rows), engine.device)] = logits_bo
     return engine.total(logits_no).cpu().numpy()
 
 
@@ -132,6 +131,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         warmup=recipe.warmup_fraction,
         row_tokens=row_tokens,
         choices=speed_up(network, recipe, run.machine, 0),
+        draw=draw,
+        select=partial(pad, train),
         curve=run.curve,
         report=report,
     )
@@ -156,10 +157,9 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         try:
             for update in range(1, updates + 1):
                 # draw the batch and take the step
-                batch = draw(update)
-                values = trainer.take_update(update, batch, partial(_padded, train))
+                values = trainer.take_update(update)
                 # log
-                trainer.log(update, int(train.lengths(batch).sum()), values)
+                trainer.log(update, int(train.lengths(draw(update)).sum()), values)
                 if trainer.guard.hopeless():
                     path = run.curve.with_suffix(".not-finite.json")
                     raise trainer.guard.stop(path, "finished seeds are kept", draw)
@@ -198,10 +198,6 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
 def _batch(train: Examples, batch_size: int, seed: int, update: int) -> Integers:
     """Rows of an update's global batch, the shortest first."""
     return by_length(train, members(len(train), batch_size, seed, update))
-
-
-def _padded(train: Examples, rows: Integers, places: Integers) -> Batch:
-    return pad(train, rows[places])
 
 
 def _each(

@@ -32,7 +32,17 @@ MICRO_BATCH_TOKENS = {
 # after which a process that gives no sign of life counts as hung, where GPT1_SILENT_SECONDS is not
 # set
 SILENT_SECONDS = 120
-Value = TypeVar("Value", bool, int)
+# variables that processes on other hosts are given, beside those that DeepSpeed's launcher exports
+# itself (MLFLOW*, NCCL*, PYTHON*, UCX*)
+EXPORTED = (
+    "GPT1_",
+    "TORCHINDUCTOR_",
+    "TORCH_NCCL_",
+    "CXX",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "DEEPSPEED_",
+)
+Value = TypeVar("Value", bool, int, str)
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,9 @@ class Machine:
     silent_seconds: int = SILENT_SECONDS
     compiled: bool | None = None
     reference_attention: bool = False
+    deepspeed: bool = False
+    deterministic: bool = False
+    backend: str = "gloo"
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
         """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make
@@ -115,7 +128,8 @@ def decide(
     each GPU, one on a CPU), GPT1_HOSTFILE instead for what may run `over_hosts`, GPT1_THREADS
     (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows),
     GPT1_ZERO_STAGE 0 or 1, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1,
-    GPT1_ATTENTION fused or reference (on a GPU).
+    GPT1_ATTENTION fused or reference (on a GPU), GPT1_DEEPSPEED=1 (for one process too),
+    GPT1_DETERMINISTIC=1 (on a GPU), GPT1_BACKEND nccl (default on GPUs) or gloo.
     What a launcher says of processes holds. Raises UserError for values that make no sense.
     """
     if device not in MICRO_BATCH_TOKENS:
@@ -127,6 +141,13 @@ def decide(
         raise UserError(
             "GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or"
             " install a CUDA build of torch"
+        )
+    backend = _choice(settings, "GPT1_BACKEND", {"nccl": "nccl", "gloo": "gloo"}) or (
+        "nccl" if device == "cuda" else "gloo"
+    )
+    if backend == "nccl" and device == "cpu":
+        raise UserError(
+            "GPT1_BACKEND: expected gloo for processes of a CPU, found 'nccl'; unset it"
         )
     named_hosts = (
         Path(str(settings["GPT1_HOSTFILE"]))
@@ -143,10 +164,11 @@ def decide(
     else:
         processes = here = _whole_number(settings, "GPT1_PROCESSES") or devices
         local_rank, hosts = 0, 1
-        if device == "cuda" and processes > devices:
+        if backend == "nccl" and processes > devices:
             raise UserError(
                 f"GPT1_PROCESSES: expected at most one process for each of the {devices} GPUs,"
-                f" found {processes}; lower it"
+                f" found {processes}; lower it, or set GPT1_BACKEND=gloo, by which several share"
+                " one, slowly"
             )
     return Machine(
         device,
@@ -163,6 +185,9 @@ def decide(
         _whole_number(settings, "GPT1_SILENT_SECONDS") or SILENT_SECONDS,
         _choice(settings, "GPT1_COMPILE", {"0": False, "1": True}),
         bool(_choice(settings, "GPT1_ATTENTION", {"fused": False, "reference": True})),
+        bool(_choice(settings, "GPT1_DEEPSPEED", {"0": False, "1": True})),
+        bool(_choice(settings, "GPT1_DETERMINISTIC", {"0": False, "1": True})),
+        backend,
     )
 
 
@@ -183,8 +208,8 @@ def _device_count(device: str) -> int:
 
 def prepare(machine: Machine) -> None:
     """Set this process's threads, keep fp32 products of a GPU in fp32 (cuDNN's LSTM would take
-    TF32), and tell glibc to keep freed memory: a step asks for the same large blocks again and
-    again.
+    TF32), and its sums in one order where GPT1_DETERMINISTIC asks it; tell glibc to keep freed
+    memory: a step asks for the same large blocks again and again.
 
     One of several processes then knows where the others are, and beats for its launcher.
     """
@@ -194,6 +219,10 @@ def prepare(machine: Machine) -> None:
     join()
     torch.set_num_threads(machine.threads)
     torch.backends.cudnn.allow_tf32 = False
+    if machine.deterministic and machine.device == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read with the first product
+        torch.use_deterministic_algorithms(True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 
@@ -249,7 +278,7 @@ def _spread_over_hosts(
     settings = {
         name: value
         for name, value in os.environ.items()
-        if name.startswith("GPT1_") and name != "GPT1_HOSTFILE"
+        if name.startswith(EXPORTED) and name != "GPT1_HOSTFILE"
     }
     with tempfile.NamedTemporaryFile("w", suffix=".deepspeed_env") as exported:
         exported.writelines(f"{name}={value}\n" for name, value in {**settings, **own}.items())

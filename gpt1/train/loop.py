@@ -5,7 +5,6 @@ the step, the guard, the curve; with progress and a way to stop.
 import math
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -15,26 +14,27 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
-from tqdm import tqdm
+from torch import Tensor, nn
 
 from gpt1.base.errors import INTERRUPTED_STATUS
-from gpt1.base.files import LOGS
+from gpt1.model.device import to_device
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import checkpoint, optim
-from gpt1.train.batches import Integers, shares
+from gpt1.train.ahead import Ahead
+from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
-from gpt1.train.engine import Engine, make_engine, on_any, total_floats
+from gpt1.train.engine import Engine, make_engine, on_any
 from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
 from gpt1.train.launch import Machine
 from gpt1.train.optim import Rates
-from gpt1.train.outputs import Curve, MachineLog
+from gpt1.train.outputs import Curve, ProgressBar
+from gpt1.train.speed import NOT_COMPILED
 
 Report = Callable[[int, Mapping[str, float]], None]
-Select = Callable[[Integers, Integers], Any]  # (batch, places in it) -> what the objective takes
+Draw = Callable[[int], Integers]  # the global batch of an update, a number a row
+Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of some of these rows
 Item = TypeVar("Item")
-QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
 
 def seed_for(*parts: int) -> int:
@@ -74,15 +74,21 @@ def take_update(
     """
     engine.begin(len(micro_batches))
     sums: dict[str, torch.Tensor] = {}
-    for rows_b, share, inputs in stop.between(engine, micro_batches, len(micro_batches)):
+    for rows_b, share, inputs in micro_batches:
+        if stop.asked if engine.processes > 1 else stop.signal:
+            raise Interrupted
         losses = engine.forward(inputs, Dropout(dropout_rate, seed_for(seed, update), rows_b))
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
             sums[name] = (
                 sums.get(name, torch.zeros((), device=engine.device)) + loss.detach() * share
             )
-    values = total_floats(engine, [float(value) for value in sums.values()])
-    norm = engine.step(rates) if all(map(math.isfinite, values)) else math.nan
+    flags = to_device(torch.tensor([bool(stop.signal), stop.due]), engine.device)
+    told = engine.step(rates, torch.cat([torch.stack(list(sums.values())).double(), flags])).read()
+    values, (asked, due, norm) = told[:-3], told[-3:]
+    stop.asked, stop.due = asked > 0, due > 0
+    if not all(map(math.isfinite, values)):
+        norm = math.nan
     return dict(zip(sums, values, strict=True)) | {
         "learning_rate": rates.learning_rate,
         "gradient_norm": norm,
@@ -96,10 +102,15 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """Whether Ctrl-C or a termination has asked the run to end."""
+    """Whether Ctrl-C or a termination has asked the run to end: by `signal` this process, `asked`
+    any process up to its last update.
+
+    `due`: whether this process wants a checkpoint after the coming update, and then whether one
+    does.
+    """
 
     def __init__(self) -> None:
-        self.signal = 0
+        self.signal, self.asked, self.due = 0, False, False
 
     def ask(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler."""
@@ -138,56 +149,6 @@ def stoppable(stop: Stop) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class ProgressBar:
-    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
-    seconds. `what`: `<stage> <name>`.
-    """
-
-    def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
-        self.log = MachineLog(LOGS / f"{what.replace(' ', '/', 1)}-machine.jsonl" if show else None)
-        self.what, self.updates, self.show = what, updates, show
-        self.first, self.tokens = done, 0
-        self.started = self.spoken = time.monotonic()
-        self.bar = tqdm(
-            total=updates,
-            initial=done,
-            desc=what,
-            unit="update",
-            disable=not (show and sys.stderr.isatty()),
-        )
-
-    def advance(self, update: int, tokens: int, loss: float) -> None:
-        """Note that `update` is done, on `tokens` tokens."""
-        self.tokens += tokens
-        self.log.advance(update, tokens)
-        if not self.bar.disable:
-            self.bar.set_postfix_str(
-                f"loss {loss:.3f}, {self.tokens_per_second():,.0f} tokens/s", refresh=False
-            )
-            self.bar.update()
-        elif self.show and time.monotonic() - self.spoken > QUIET_SECONDS:
-            self.spoken = time.monotonic()
-            left = (self.spoken - self.started) / (update - self.first) * (self.updates - update)
-            print(
-                f"{self.what}: update {update} of {self.updates}, loss {loss:.3f},"
-                f" {self.tokens_per_second():,.0f} tokens/s, {left / 60:.1f} min left",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
-
-    def tokens_per_second(self) -> float:
-        """Training tokens a second since the start, evaluation included."""
-        return self.tokens / max(self.seconds(), 1e-9)
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        self.bar.close()
-
-
 class Trainer:
     """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
@@ -207,6 +168,8 @@ class Trainer:
         warmup: float,
         row_tokens: int,
         choices: Mapping[str, str],
+        draw: Draw,
+        select: Select,
         curve: Path,
         report: Report,
         state: Checkpoint | None = None,
@@ -220,6 +183,8 @@ class Trainer:
         # the engine, and in it the state to go on from
         self.engine = make_engine(objective, recipe, machine)
         self.choices = {**choices, "zero_stage": str(self.engine.stage)}
+        self.draw, self.select = draw, select
+        self.ahead = Ahead(self._micro_batches, self.engine.device, updates)
         if state is not None:
             checkpoint.restore(state, self.engine)
         # what watches and tells
@@ -227,9 +192,10 @@ class Trainer:
         self.tokens = 0  # of all updates so far
         self.curve = Curve(curve if self.main else None, first.curve_lines)
         self.guard = Guard(what, first.skipped_updates, self.main)
-        self.progress = ProgressBar(what, updates, first.update, self.main)
+        lacks = NOT_COMPILED if choices.get("compiled") == NOT_COMPILED else ""
+        self.progress = ProgressBar(what, updates, first.update, self.main, lacks)
 
-    def take_update(self, update: int, batch: Integers, select: Select) -> dict[str, float]:
+    def take_update(self, update: int) -> dict[str, float]:
         """The function above on this process's share of a global batch, taken again from its start
         with half the rows where memory runs out: the same sums.
 
@@ -238,21 +204,10 @@ class Trainer:
         """
         rates = optim.rates(self.recipe, update, self.updates, self.warmup, self.guard.skipped)
         while True:
-            places = shares(
-                np.arange(len(batch)),
-                self.engine.rank,
-                self.engine.processes,
-                self.micro_batch.rows,
-            )
             try:
                 return take_update(
                     self.engine,
-                    [
-                        MicroBatch(
-                            part, len(part) / len(batch), select(batch, part).to(self.engine.device)
-                        )
-                        for part in places
-                    ],
+                    self.ahead.take(update),
                     self.recipe.dropout,
                     self.seed,
                     update,
@@ -262,8 +217,19 @@ class Trainer:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
+                self.ahead.drop()
                 self.micro_batch.halve(self.engine, update, error)
             torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
+
+    def _micro_batches(self, update: int) -> list[MicroBatch]:
+        """This process's share of an update's batch, on its device."""
+        batch, engine = self.draw(update), self.engine
+        places = np.arange(len(batch))
+        parts = shares(places, engine.rank, engine.processes, self.micro_batch.rows)
+        return [
+            MicroBatch(part, len(part) / len(batch), moved(self.select(batch[part]), engine.device))
+            for part in parts
+        ]
 
     def log(self, update: int, tokens: int, values: Mapping[str, float]) -> bool:
         """Show and note an update on so many tokens; returns whether it took its step."""
@@ -293,5 +259,6 @@ class Trainer:
 
     def close(self) -> None:
         """Leave the screen as it is, and the engine's memory to others."""
+        self.ahead.close()
         self.progress.close()
         self.engine.close()

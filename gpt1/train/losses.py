@@ -1,21 +1,38 @@
 """Equations 1, 4 and 5 of the paper as pure functions, the soft labels of STS-B, and cross-entropy
 through the softmax that is tied to the embeddings, in blocks of rows with the gradient by hand: of
-the [tokens, vocabulary] logits only ROWS rows exist at a time.
+the [tokens, vocabulary] logits only some rows exist at a time.
 
 Shape letters: n sequences, t positions, m targets, d width, v rows of the softmax, b examples, o
 outputs.
 """
 
+import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-ROWS = 1024  # whose logits stand in memory together: enough for matrix products at full speed
-CACHED_ELEMENTS = (
-    1 << 19
-)  # of the logits that are normalised together: their float32 copies stay in the processor's cache
+One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
+
+
+class SoftmaxBlocks(NamedTuple):
+    """How the softmax is cut up: `rows` whose logits stand in memory together, `elements` of them
+    that are normalised together, and the `multiple` of columns that they are made up to.
+    """
+
+    rows: int
+    elements: int
+    multiple: int
+
+
+# On a CPU rows enough for matrix products at full speed, and elements whose float32 copies stay in
+# the cache. On others few launches, 1.3 GB at 8,192 rows, and rows that begin at whole lines of
+# memory, without which cuBLAS takes slower kernels.
+BLOCKS = {"cpu": SoftmaxBlocks(1024, 1 << 19, 1)}
+OTHER_BLOCKS = SoftmaxBlocks(8192, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):
@@ -28,25 +45,30 @@ class LanguageModelLoss(NamedTuple):
 
 
 def language_model(
-    hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real_nt: Tensor
+    hidden_ntd: Tensor,
+    embeddings_vd: Tensor,
+    targets_nt: Tensor,
+    real_m: Tensor | None = None,
+    compiled: bool = False,
 ) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its real targets.
 
-    The softmax is tied to the embeddings, over the rows given. `real_nt` is true where a target
-    counts; each sequence needs one.
+    The softmax is tied to the embeddings, over the rows given. `real_m` says which of the n · t
+    targets count, in ascending order (None: all); each sequence needs one. `compiled`: by a kernel
+    that torch makes of it.
     """
-    sequence_m = torch.arange(len(real_nt), device=real_nt.device)[:, None].expand_as(real_nt)[
-        real_nt
-    ]
-    weights_m = 1.0 / real_nt.sum(dim=1)[sequence_m] / len(real_nt)
-    mean, losses_m = tied_softmax(
-        hidden_ntd[real_nt], embeddings_vd, targets_nt[real_nt], weights_m
-    )
+    n, t = targets_nt.shape
+    hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
+    sequence_m = torch.arange(n, device=targets_nt.device)[:, None].expand(n, t).flatten()
+    if real_m is not None:
+        hidden_md, targets_m, sequence_m = (
+            every.index_select(0, real_m) for every in (hidden_md, targets_m, sequence_m)
+        )
+    counts_n = sequence_m.new_zeros(n).index_add(0, sequence_m, torch.ones_like(sequence_m))
+    weights_m = 1.0 / counts_n[sequence_m] / n
+    mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled)
     return LanguageModelLoss(
-        mean,
-        torch.zeros_like(losses_m[: len(real_nt)]).index_add(
-            0, sequence_m, losses_m * weights_m * len(real_nt)
-        ),
+        mean, losses_m.new_zeros(n).index_add(0, sequence_m, losses_m * weights_m * n)
     )
 
 
@@ -76,73 +98,111 @@ def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor
 
 
 def tied_softmax(
-    hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
+    hidden_md: Tensor,
+    embeddings_vd: Tensor,
+    targets_m: Tensor,
+    weights_m: Tensor,
+    compiled: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Weighted sum of the negative log-likelihoods of the targets, which has gradients, and these
     [m] by themselves, which have none.
 
     Products are in the precision in force (autocast), sums and the softmax in float32.
     """
-    total, losses_m = _TiedSoftmax.apply(hidden_md, embeddings_vd, targets_m, weights_m)  # type: ignore[no-untyped-call]
+    if not torch.is_grad_enabled():  # else gradients would be made that nobody wants
+        hidden_md, embeddings_vd = hidden_md.detach(), embeddings_vd.detach()
+    total, losses_m = _TiedSoftmax.apply(hidden_md, embeddings_vd, targets_m, weights_m, compiled)  # type: ignore[no-untyped-call]
     return total, losses_m
 
 
 class _TiedSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
+        ctx: Any,
+        hidden_md: Tensor,
+        embeddings_vd: Tensor,
+        targets_m: Tensor,
+        weights_m: Tensor,
+        compiled: bool,
     ) -> tuple[Tensor, Tensor]:
         """Losses and, while the logits are there, gradients."""
-        wanted = any(ctx.needs_input_grad)
+        wanted, one = any(ctx.needs_input_grad), _compiled_softmax() if compiled else _softmax
         low_precision = torch.is_autocast_enabled(hidden_md.device.type)
         dtype = (
             torch.get_autocast_dtype(hidden_md.device.type) if low_precision else hidden_md.dtype
         )
-        rows_vd, losses_m = (
-            embeddings_vd.to(dtype),
-            torch.empty(len(hidden_md), device=hidden_md.device),
-        )
+        blocks, v = BLOCKS.get(hidden_md.device.type, OTHER_BLOCKS), len(embeddings_vd)
+        rows_vd = embeddings_vd.to(dtype)
+        if more := -v % blocks.multiple:
+            rows_vd = F.pad(rows_vd, (0, 0, 0, more))
+        losses_m = torch.empty(len(hidden_md), device=hidden_md.device)
         hidden_gradient_md, rows_gradient_vd = torch.empty_like(hidden_md), None
-        for start in range(0, len(hidden_md), ROWS):
-            part = slice(start, start + ROWS)
+        for start in range(0, len(hidden_md), blocks.rows):
+            part = slice(start, start + blocks.rows)
             states_md = hidden_md[part].to(dtype)
             logits_mv = F.linear(states_md, rows_vd)
-            losses_m[part] = _normalise(logits_mv, targets_m[part], weights_m[part], wanted)
+            logits_mv[:, v:] = -math.inf  # which changes no loss, and has no gradient
+            losses_m[part] = _normalise(
+                logits_mv, targets_m[part], weights_m[part], wanted, blocks.elements, one
+            )
             if wanted:
                 hidden_gradient_md[part] = logits_mv @ rows_vd
                 product_vd = (logits_mv.T @ states_md).to(embeddings_vd.dtype)
                 rows_gradient_vd = (
                     product_vd if rows_gradient_vd is None else rows_gradient_vd.add_(product_vd)
                 )
-        ctx.gradients = (hidden_gradient_md, rows_gradient_vd)
+        ctx.gradients = (
+            hidden_gradient_md,
+            None if rows_gradient_vd is None else rows_gradient_vd[:v],
+        )
         ctx.mark_non_differentiable(losses_m)
         return (losses_m * weights_m).sum(), losses_m
 
     @staticmethod
     def backward(
         ctx: Any, gradient: Tensor, _losses_gradient_m: Tensor
-    ) -> tuple[Tensor, Tensor, None, None]:
+    ) -> tuple[Tensor, Tensor, None, None, None]:
         """The gradients that were made with the losses, times that of their sum."""
         hidden_gradient_md, rows_gradient_vd = ctx.gradients
         ctx.gradients = None
-        return hidden_gradient_md.mul_(gradient), rows_gradient_vd.mul_(gradient), None, None
+        return hidden_gradient_md.mul_(gradient), rows_gradient_vd.mul_(gradient), None, None, None
 
 
-def _normalise(logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool) -> Tensor:
+def _normalise(
+    logits_mv: Tensor,
+    targets_m: Tensor,
+    weights_m: Tensor,
+    gradients: bool,
+    elements: int,
+    one: One,
+) -> Tensor:
     """Losses [m]; where `gradients` are wanted, each logit is replaced by the gradient of the
-    weighted losses at it.
+    weighted losses at it. `one` does so with a few rows, but for the targets.
     """
-    rows, losses = max(1, CACHED_ELEMENTS // logits_mv.shape[1]), []
+    rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (
         torch.split(tensor, rows) for tensor in (logits_mv, targets_m[:, None], weights_m[:, None])
     )
     for block_mv, targets, weights in zip(*parts, strict=True):
-        logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
-        losses.append(-logs_mv.gather(1, targets).squeeze(1))
+        losses.append(one(block_mv, targets, weights, gradients))
         if gradients:
-            probabilities_mv = logs_mv.exp_()
-            probabilities_mv.scatter_add_(
-                1, targets, torch.full_like(weights, -1.0, dtype=torch.float32)
-            )
-            block_mv.copy_(probabilities_mv.mul_(weights))
-    return torch.cat(losses)
+            of_targets = ((-losses[-1]).exp() - 1.0).mul_(weights)
+            block_mv.scatter_(1, targets, of_targets.to(block_mv.dtype))
+    return torch.cat(losses).squeeze(1)
+
+
+def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
+    """Losses [m, 1]; where `gradients` are wanted, each logit is replaced by its weighted
+    probability.
+    """
+    logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
+    losses = -logs_mv.gather(1, targets)
+    if gradients:
+        block_mv.copy_(logs_mv.exp_().mul_(weights))
+    return losses
+
+
+@cache
+def _compiled_softmax() -> One:
+    """The same as one kernel, which keeps no float32 copy."""
+    return torch.compile(_softmax, dynamic=False)

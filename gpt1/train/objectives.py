@@ -6,10 +6,10 @@ off what is set outside of its engine.
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from gpt1.model.dropout import NO_DROPOUT, Dropout
+from gpt1.model.gpt import real_places
 from gpt1.model.heads import Classifier
 from gpt1.model.lstm import Network
 from gpt1.train import losses
@@ -31,14 +31,13 @@ class Pretraining(nn.Module):
         target.
         """
         targets_bt = windows_bt[:, 1:]
-        real_bt = torch.ones_like(targets_bt, dtype=torch.bool)
+        compiled = windows_bt.is_cuda and self.decoder.compiled == "blocks and masks"
         with in_precision(windows_bt.device, self.precision):
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
-            return {
-                "loss": losses.language_model(
-                    hidden_btd, embeddings.tokens_vd, targets_bt, real_bt
-                ).mean
-            }
+            lm_loss = losses.language_model(
+                hidden_btd, embeddings.tokens_vd, targets_bt, compiled=compiled
+            )
+        return {"loss": lm_loss.mean}
 
 
 class Parts(NamedTuple):
@@ -64,10 +63,12 @@ class Finetuning(nn.Module):
         self.classifier_dropout = classifier_dropout
         self.lambda_lm = lambda_lm
 
-    def logits(self, tokens_bkt: Tensor) -> Tensor:
+    def logits(self, batch: Batch) -> Tensor:
         """Logits [b, outputs] in float32, without dropout."""
-        with in_precision(tokens_bkt.device, self.precision):
-            logits_bo: Tensor = self.classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo
+        with in_precision(batch.tokens_bkt.device, self.precision):
+            logits_bo: Tensor = self.classifier(
+                batch.tokens_bkt, NO_DROPOUT, 0.0, batch.lengths_bk.flatten()
+            ).logits_bo
         return logits_bo.float()
 
     def parts(self, batch: Batch, dropout: Dropout) -> Parts:
@@ -78,8 +79,9 @@ class Finetuning(nn.Module):
             return self._parts(batch, dropout)
 
     def _parts(self, batch: Batch, dropout: Dropout) -> Parts:
+        lengths_n = batch.lengths_bk.flatten()
         logits_bo, hidden_ntd, embeddings = self.classifier(
-            batch.tokens_bkt, dropout, self.classifier_dropout
+            batch.tokens_bkt, dropout, self.classifier_dropout, lengths_n
         )
         if batch.labels_b.is_floating_point():
             task_losses_b = losses.soft_classification(
@@ -90,16 +92,11 @@ class Finetuning(nn.Module):
         if self.lambda_lm == 0:
             return Parts(logits_bo, task_losses_b, None)
         targets_nt = batch.tokens_bkt.flatten(0, 1)[:, 1:]
-        real_nt = (
-            torch.arange(1, targets_nt.shape[1] + 1, device=targets_nt.device)
-            < batch.lengths_bk.flatten()[:, None]
-        )
+        real_m = real_places(lengths_n - 1, targets_nt.shape[1], targets_nt.device)
         return Parts(
             logits_bo,
             task_losses_b,
-            losses.language_model(
-                hidden_ntd[:, :-1], embeddings.all_rows_vd(), targets_nt, real_nt
-            ),
+            losses.language_model(hidden_ntd[:, :-1], embeddings.all_rows_vd(), targets_nt, real_m),
         )
 
     def forward(self, batch: Batch, dropout: Dropout) -> dict[str, Tensor]:

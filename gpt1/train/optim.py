@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from gpt1.model.device import Copy, to_host
 from gpt1.params.schema import Optimization
 from gpt1.train.schedules import schedule
 
@@ -83,15 +84,37 @@ def square_norm(tensors: list[Tensor]) -> Tensor:
     return norms.double().square().sum()
 
 
+def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """The gradients of the parameters that have one."""
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
 @torch.no_grad()
-def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
-    """Scale all gradients by max_norm / max(norm, max_norm); returns the global norm before."""
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm = math.sqrt(float(square_norm(gradients)))
-    if norm > max_norm:
-        for gradient in gradients:
-            gradient.mul_(max_norm / norm)
-    return norm
+def clip_gradients(gradients: list[Tensor], norm: Tensor, max_norm: float) -> None:
+    """Scale all gradients by max_norm / max(norm, max_norm), `norm` being that of all together."""
+    torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0).to(gradients[0].dtype))
+
+
+@torch.no_grad()
+def prepare_step(
+    optimizer: torch.optim.Optimizer,
+    gradients: list[Tensor],
+    totals_n: Tensor,
+    rates: Rates,
+    recipe: Optimization,
+) -> Copy:
+    """Clip, and set the optimizer of `adam` up for its step, which changes nothing where one of the
+    totals is not finite; the last of them is the square of all gradients' norm.
+
+    Gives the totals with the norm in its place. No step waits for them: the host may read them
+    while it is taken.
+    """
+    norm = totals_n[-1].sqrt_()
+    clip_gradients(gradients, norm, recipe.max_gradient_norm)
+    set_rates(optimizer, rates)
+    # what torch's gradient scaler would set: fused AdamW leaves all as it is where it is 1
+    setattr(optimizer, "found_inf", 1.0 - totals_n.isfinite().all().float())  # noqa: B010
+    return to_host(totals_n)
 
 
 def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -1,5 +1,5 @@
 """What a training writes as it goes on: its curve and its snapshots, which wait in memory where the
-disk has no room, and a log of how the machine does.
+disk has no room, how far it is, and a log of how the machine does.
 """
 
 import json
@@ -13,12 +13,15 @@ from pathlib import Path
 import psutil
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import LOGS
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, save_state
 
 MACHINE_SECONDS = 60.0  # between lines of the machine's log
+QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
 
 class Curve:
@@ -126,3 +129,55 @@ class MachineLog:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
         self.since, self.tokens = time.monotonic(), 0
+
+
+class ProgressBar:
+    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
+    seconds. `what`: `<stage> <name>`; `lacks`: why it is slower than it could be.
+    """
+
+    def __init__(self, what: str, updates: int, done: int, show: bool, lacks: str = "") -> None:
+        self.log = MachineLog(LOGS / f"{what.replace(' ', '/', 1)}-machine.jsonl" if show else None)
+        self.what, self.updates, self.show, self.lacks = what, updates, show, lacks
+        self.first, self.tokens = done, 0
+        self.started = self.spoken = time.monotonic()
+        self.bar = tqdm(
+            total=updates,
+            initial=done,
+            desc=what,
+            unit="update",
+            disable=not (show and sys.stderr.isatty()),
+        )
+
+    def advance(self, update: int, tokens: int, loss: float) -> None:
+        """Note that `update` is done, on `tokens` tokens."""
+        self.tokens += tokens
+        self.log.advance(update, tokens)
+        if not self.bar.disable:
+            self.bar.set_postfix_str(f"loss {loss:.3f}, {self._speed()}", refresh=False)
+            self.bar.update()
+        elif self.show and time.monotonic() - self.spoken > QUIET_SECONDS:
+            self.spoken = time.monotonic()
+            left = (self.spoken - self.started) / (update - self.first) * (self.updates - update)
+            print(
+                f"{self.what}: update {update} of {self.updates}, loss {loss:.3f},"
+                f" {self._speed()}, {left / 60:.1f} min left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _speed(self) -> str:
+        lacks = f", {self.lacks}" if self.lacks else ""
+        return f"{self.tokens_per_second():,.0f} tokens/s{lacks}"
+
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def tokens_per_second(self) -> float:
+        """Training tokens a second since the start, evaluation included."""
+        return self.tokens / max(self.seconds(), 1e-9)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self.bar.close()

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from torch import Tensor
 
+from gpt1.model.device import to_device, to_host
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
@@ -21,7 +20,7 @@ from gpt1.params.schema import Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
 from gpt1.train.checkpoint import Position, Saver
-from gpt1.train.engine import Engine, finite, total_floats
+from gpt1.train.engine import Engine, finite
 from gpt1.train.launch import Machine, facts
 from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable
 from gpt1.train.objectives import Pretraining
@@ -31,14 +30,14 @@ from gpt1.train.speed import speed_up
 
 
 class Corpus(NamedTuple):
-    """What pre-training reads: windows [batch, context + 1] of an update, the held-out windows,
-    held-out words a token, and where an update's windows begin, to name those that failed.
+    """What pre-training reads: where the windows of an update begin, [batch]; the windows
+    [b, context + 1] from b such places on; the held-out windows, and held-out words a token.
     """
 
-    windows: Callable[[int], Integers]
+    starts: Callable[[int], Integers]
+    windows: Callable[[Integers], Integers]
     heldout_windows: Integers
     heldout_words_per_token: float
-    starts: Callable[[int], Integers] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,12 +76,13 @@ def heldout_values(
 
     Raises Interrupted where the run is to end.
     """
-    own, nats = corpus.heldout_windows[engine.rank :: engine.processes], 0.0
+    own = corpus.heldout_windows[engine.rank :: engine.processes]
+    nats = torch.zeros(1, dtype=torch.float64, device=engine.device)
     most = -(-len(corpus.heldout_windows) // (engine.processes * micro_batch))
     for start in stop.between(engine, range(0, len(own), micro_batch), most):
-        windows_bt = torch.from_numpy(own[start : start + micro_batch]).to(engine.device)
-        nats += float(engine.objective(windows_bt, NO_DROPOUT)["loss"]) * len(windows_bt)
-    loss = total_floats(engine, [nats])[0] / len(corpus.heldout_windows)
+        windows_bt = to_device(torch.from_numpy(own[start : start + micro_batch]), engine.device)
+        nats += engine.objective(windows_bt, NO_DROPOUT)["loss"].double() * len(windows_bt)
+    loss = to_host(engine.total(nats)).read()[0] / len(corpus.heldout_windows)
     return {
         "heldout_loss": loss,
         "heldout_perplexity": math.exp(loss),
@@ -116,6 +116,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,
         choices=speed_up(network, recipe, run.machine, updates * tokens),
+        draw=corpus.starts,
+        select=lambda starts: torch.from_numpy(corpus.windows(starts)),
         curve=run.folder / "curve.jsonl",
         report=report,
         state=state,
@@ -123,7 +125,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     trainer.tokens = first * tokens
     if first and trainer.main:
         print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
-    starts = corpus.starts or (lambda _: np.arange(recipe.batch_size))
     snapshots = Snapshots(run.folder / "snapshots", run.description)
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     saver = Saver(
@@ -141,19 +142,20 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 # no update where the checkpoint was made, but its evaluation
                 if update > first:
                     # draw the batch and take the step
-                    values = trainer.take_update(update, corpus.windows(update), _windows)
+                    trainer.stop.due = update < updates and saver.due(update)
+                    values = trainer.take_update(update)
                     # log
                     stepped = trainer.log(update, tokens, values)
                     if trainer.guard.hopeless():
                         path = run.folder / "not-finite.json"
-                        raise trainer.guard.stop(path, saver.finish(done), starts)
+                        raise trainer.guard.stop(path, saver.finish(done), corpus.starts)
                     # save
                     if update in snapshots_at and trainer.main:
                         snapshots.take(update, network)
                     if stepped:
                         done = Position(update, trainer.curve.lines, trainer.guard.skipped)
-                        if update < updates:
-                            saver.offer(done)
+                        if trainer.stop.due:
+                            saver.begin(done)
                 # evaluate
                 if update and (update % recipe.heldout_updates == 0 or update == updates):
                     heldout = heldout_values(
@@ -170,7 +172,3 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     trainer.curve.write()
     snapshots.write()
     return Pretrained(heldout, trainer.guard.skipped, trainer.speed())
-
-
-def _windows(windows_bt: Integers, places: Integers) -> Tensor:
-    return torch.from_numpy(windows_bt[places])

@@ -29,12 +29,11 @@ from gpt1.train.pretraining import Corpus, Pretrained, PretrainingRun, heldout_v
 
 def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
     """The windows of the shards that a recipe draws from a seed."""
-    drawn: dict[str, Any] = {"batch_size": recipe.batch_size, "context": context}
     return Corpus(
-        partial(shards.windows, "train", seed, **drawn),
+        partial(shards.starts, "train", seed, batch_size=recipe.batch_size, context=context),
+        partial(shards.windows, "train", context=context),
         shards.heldout_windows(recipe.heldout_windows, context),
         shards.words_per_token("heldout"),
-        partial(shards.starts, "train", seed, **drawn),
     )
 
 

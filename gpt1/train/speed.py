@@ -27,6 +27,7 @@ NO_COMPILER = (
     "no C++ compiler is there, and pre-training runs slower than compiled: install g++ (Debian,"
     " Ubuntu: apt install g++), or have CXX name another"
 )
+NOT_COMPILED = "not compiled, for want of a compiler"  # stands in every line of a log
 FUSED = "torch's fused, with its own dropout"
 COMPILED_FOLDER = Path("~/.cache/gpt1/compiled")
 
@@ -59,14 +60,18 @@ def speed_up(
     watch(network, "blocks.0.qkv.weight", recipe.precision)
     fused = machine.device == "cuda" and not machine.reference_attention
     wanted = worth_compiling(recipe, machine, parameters, tokens)
-    if wanted != "no" and compiler() is None:
+    lacks = wanted != "no" and compiler() is None
+    if lacks:
         wanted = "no"
         if first:
             print(NO_COMPILER, file=sys.stderr, flush=True)
     if wanted != "no":
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
     network.speed_up(wanted, fused)
-    return chosen | {"compiled": wanted, "attention": FUSED if fused else "plain"}
+    return chosen | {
+        "compiled": NOT_COMPILED if lacks else wanted,
+        "attention": FUSED if fused else "plain",
+    }
 
 
 def worth_compiling(recipe: Optimization, machine: Machine, parameters: int, tokens: int) -> str:

@@ -1,15 +1,14 @@
-"""ZeRO stage 1: Adam's state shared out among processes, the authors' clipping over all shares, and
-one whole state from them. The numbers are those of stage 0.
+"""ZeRO stage 1: Adam's state shared out among processes, and one whole state from all shares. The
+numbers are those of stage 0.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gpt1.train.optim import MOMENTS, square_norm
+from gpt1.train.optim import MOMENTS
 
 
 class ShardedAdam:
@@ -17,8 +16,8 @@ class ShardedAdam:
     call all methods alike; every process has all weights.
     """
 
-    def __init__(self, engine: Any, optimizer: torch.optim.Optimizer, max_norm: float) -> None:
-        self.engine, self.optimizer, self.max_norm = engine, optimizer, max_norm
+    def __init__(self, engine: Any, optimizer: torch.optim.Optimizer) -> None:
+        self.engine, self.optimizer = engine, optimizer
         self.zero = engine.optimizer
         self.shards: list[Tensor] = self.zero.single_partition_of_fp32_groups
         for shard in self.shards:
@@ -35,24 +34,9 @@ class ShardedAdam:
         for gradients in (self.zero.averaged_gradients, self.zero.all_grad_tensors):
             gradients.update(dict.fromkeys(gradients))
 
-    @torch.no_grad()
-    def step(self) -> float:
-        """Clip, step, clear the gradients; no step where the norm is not finite. Returns the norm
-        over all shares before clipping.
-
-        The clipping is the authors': DeepSpeed's own divides by norm + 1e-6.
-        """
-        gradients = [part for parts in self.zero.averaged_gradients.values() for part in parts]
-        square = square_norm(gradients)
-        torch.distributed.all_reduce(square)
-        norm = float(square.sqrt())
-        if norm > self.max_norm:
-            torch._foreach_mul_(gradients, self.max_norm / norm)
-        if math.isfinite(norm):
-            self.engine.step()
-        else:
-            self.begin()
-        return norm
+    def gradients(self) -> list[Tensor]:
+        """This process's share of the gradient, averaged over all."""
+        return [part for parts in self.zero.averaged_gradients.values() for part in parts]
 
     def gather(self, wanted: bool) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The weights, and the whole moments of all shares on the CPU; empty where not wanted."""

@@ -72,14 +72,14 @@ REFERENCE_PYTHON_SECONDS = (
     0.06  # CPU seconds of python_seconds() on the machine of the figures above
 )
 
-# Assumed share of the peak in bf16: what well-tuned training of networks of this size is reported
-# to reach on GPUs (0.3 to 0.55).
-GPU_SHARE = 0.40
+# Assumed share of the peak in bf16: what the budget of a step by bytes and operations gives on an
+# H100, and what well-tuned training of networks of this size is reported to reach there (0.37 to
+# 0.41).
+GPU_SHARE = 0.36
 GPU_LAUNCH_SECONDS = 6e-6  # of a kernel, from Python
-KERNELS_A_LAYER, KERNELS_AN_UPDATE = (
-    70,
-    250,
-)  # forward and backward; embeddings, softmax, clipping, Adam
+# forward and backward, not compiled; embeddings, softmax, clipping, Adam: as counted by
+# benchmarks/launches.py, 1,458 an update of the paper's pre-training, 1,570 of fine-tuning
+KERNELS_A_LAYER, KERNELS_AN_UPDATE = 110, 180
 RECURRENT_SECONDS = 30e-6  # of one step in time of an LSTM, forward and backward (cuDNN)
 GPU_TUNING_SECONDS = 20.0  # before the first update: CUDA, compilation
 
@@ -92,7 +92,7 @@ CPU_UPDATE_SECONDS = 0.02  # Python and small operations of an update
 WATTS_BESIDE_GPUS = 0.25
 
 # of logits that are stored at once: the softmax goes in blocks (gpt1/train/losses.py)
-SOFTMAX_ROWS = 1024.0
+SOFTMAX_ROWS = {"cpu": 1024.0, "cuda": 8192.0}
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def process_bytes(
     recipe = params.pretrain if work.kind == "pretrain" else params.finetune
     tokens = min(work.update_tokens / processes, micro_batch_tokens or MICRO_BATCH_TOKENS[device])
     return base + formulas.training_bytes(
-        work.network, tokens, work.length, recipe.precision, min(tokens, SOFTMAX_ROWS)
+        work.network, tokens, work.length, recipe.precision, min(tokens, SOFTMAX_ROWS[device])
     )
 
 
