@@ -267,7 +267,7 @@ def test_evaluate_scores_a_file_with_labels(run, tmp_path):
 def test_evaluate_says_where_labels_are_absent(run, tmp_path, monkeypatch):
     weights = Path.cwd() / "data"
     (tmp_path / "data").symlink_to(weights)
-    write_params(tmp_path)
+    write_params(tmp_path, finetune__seeds=[0, 1, 2])
     monkeypatch.chdir(tmp_path)
     Path("test.tsv").write_text("index\tsentence\n0\ta b\n1\tc\n")
     found = run(evaluate, "cola", "test.tsv")

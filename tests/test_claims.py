@@ -297,7 +297,6 @@ def test_the_stage_writes_its_files_twice_the_same() -> None:
     assert list(rows)[:3] == list(RULES.primary)
     assert sum(numbers["verdicts"].values()) == len(rows) == len(RULES.keys)
     for words in (
-        "Fixed before the run: 3 primary claims",
         f"Rules {rules_hash()[:8]}, fixed before the run",
         "Pre-training helps on every task°",
         "exploratory claims are tested at 5% each",

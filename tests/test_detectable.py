@@ -98,7 +98,9 @@ def test_rows_and_clusters_are_counted_where_a_task_is_encoded() -> None:
 
 
 def test_a_claim_without_its_variant_is_not_measured() -> None:
-    params = params_of("demo", *THREE).model_copy(update={"ablate": {}})
+    params = params_of("demo", *THREE)
+    stages = params.stages.model_copy(update={"ablate": {}})
+    params = params.model_copy(update={"stages": stages})
     assert [one.tasks for one in detectable_effects(params, read_rules())] == [(), (), ()]
     assert told(params)[2:] == [
         f"  {rule}: not measured by this run"

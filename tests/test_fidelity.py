@@ -18,7 +18,6 @@ from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.params import schema, yaml
-from gpt1.params.recipes import merged
 from gpt1.train import optim
 from gpt1.train.batches import Batch
 from gpt1.train.objectives import Finetuning
@@ -95,9 +94,9 @@ def build(arrays, settings, names):
             else:
                 ours(name, dict(model.state_dict()), rows).copy_(value)
     paper = yaml.read_yaml(ROOT / "conf/paper.yaml")["finetune"]
-    recipe = merged(
-        schema.validate(yaml.read_yaml(ROOT / "conf/paper.yaml")).finetune,
-        {
+    recipe = schema.Finetune.model_validate(
+        paper
+        | {
             "learning_rate": float(settings["lr"]),
             "schedule": settings["schedule"],
             "warmup_fraction": float(settings["lr_warmup"]),
@@ -111,7 +110,7 @@ def build(arrays, settings, names):
             "classifier_dropout": 0.0,
             "precision": "fp32",
         },
-        "golden",
+        strict=False,
     )
     assert set(paper) == set(recipe.model_dump())
     return model, recipe, rows

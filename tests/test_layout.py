@@ -35,7 +35,9 @@ ROOMS = {  # room -> what of ours it may import
     "tasks": GROUND | {"tasks", "sources", "corpus"},
     "model": GROUND | {"model"},
     "train": GROUND | {"train", "model", "corpus.shards", "tasks.metrics"},
-    "inference": GROUND | {"inference", "model", "corpus", "sources", "tasks", "tracking"},
+    "inference": (
+        GROUND | {"params.recipes", "inference", "model", "corpus", "sources", "tasks", "tracking"}
+    ),
     "tracking": GROUND | {"params.recipes", "tracking"},
     "pipeline": (
         GROUND | {"model", "params", "pipeline", "sources", "tasks.table", "tracking", "train"}

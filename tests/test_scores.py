@@ -11,6 +11,7 @@ from pathlib import Path
 import made_results
 import numpy as np
 import pytest
+from made_stages import with_rows
 
 from gpt1.params.schema import read_params
 from gpt1.results.answers import read_answers
@@ -301,7 +302,7 @@ def test_seeds_come_from_the_tasks_own_row():
     made_results.write_params(["rte"], [0])
     values = json.loads(Path("params.yaml").read_text())
     values["tasks"]["rte"]["finetune"] = {"seeds": [3, 4]}
-    Path("params.yaml").write_text(json.dumps(values))
+    Path("params.yaml").write_text(json.dumps(with_rows(values)))
     made_results.simple("rte", 90, 100, seeds=(3, 4))
     assert read_answers(read_params(), "rte").seeds == (3, 4)
     assert tuple(cells("table2")["RTE", "accuracy"].measured.scores) == (3, 4)

@@ -10,6 +10,7 @@ from pathlib import Path
 import made_results
 import numpy as np
 import pytest
+from made_stages import with_rows
 from sklearn.metrics import accuracy_score
 
 from gpt1.params.schema import read_params
@@ -72,6 +73,7 @@ def test_an_interval_takes_three_seeds_and_fewer_say_so_once(seeds):
     write(("rte", "cola"), {"full": 2.0, "lstm": 1.0}, seeds=numbers_of, rows=60)
     values = json.loads(Path("params.yaml").read_text())
     values["variants"]["lstm"]["seeds"] = seeds
+    values = with_rows(values, values["stages"]["ablate"])
     Path("params.yaml").write_text(json.dumps(values))
     text, numbers, rows = report()
     losses = [one for one in rows if one["value"] == "full less variant"]
