@@ -35,6 +35,17 @@ def pretraining_of(params: Params, network: NetworkName, seed: int | None = None
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 
+def pretraining_stage(params: Params, network: NetworkName, seed: int | None = None) -> str:
+    """The name of the stage that makes the pre-training of a network that fine-tuning seed `seed`
+    starts from; None: the first. Raises KeyError where params.yaml has no row of it.
+    """
+    wanted = pretraining_seed(params, seed)
+    for name, row in params.stages.pretrain.items():
+        if row.network == network and wanted in row.seeds:
+            return f"pretrain@{name}"
+    raise KeyError(f"{network}, seed {wanted}")
+
+
 def pretraining_seeds_behind(params: Params, seeds: Iterable[int]) -> tuple[int, ...]:
     """The pre-trainings that fine-tunings with `seeds` start from, each once, in their order: how
     many draws of the pre-training stand behind a score, which is what its interval may count.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe, pretraining_of
+from gpt1.params.recipes import finetune_recipe, pretraining_of, pretraining_stage
 from gpt1.params.schema import Params
 from gpt1.results.document import Facts, counted, large
 from gpt1.results.paper import CORPUS, MODEL_SIZE, PRETRAINING
@@ -35,9 +35,9 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
     Raises UserError where the files of pre-training are missing or broken.
     """
     path = pretraining_of(params, "transformer") / "summary.json"
-    with reading(path, "pretrain@transformer"):
+    with reading(path, pretraining_stage(params, "transformer")):
         summary = read_json(path)
-    with reading(path, "pretrain@transformer", "numbers for the caption"):
+    with reading(path, pretraining_stage(params, "transformer"), "numbers for the caption"):
         updates, parameters = summary["updates"], large(summary["parameters"]["total"])
         trained = (
             f"{counted(updates, 'update')}, {large(summary['tokens'])} tokens"
@@ -71,7 +71,7 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
 def lstm_fact(params: Params) -> tuple[str, str]:
     """The LSTM's pre-training. Raises UserError where its files are missing or broken."""
     path = pretraining_of(params, "lstm") / "summary.json"
-    with reading(path, "pretrain@lstm", "numbers for the caption"):
+    with reading(path, pretraining_stage(params, "lstm"), "numbers for the caption"):
         summary = read_json(path)
         return "LSTM", (
             f"one layer of {params.lstm.units:,} units, {large(summary['parameters']['total'])}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpt1.base.files import read_json
-from gpt1.params.recipes import pretraining_of
+from gpt1.params.recipes import pretraining_of, pretraining_stage
 from gpt1.params.schema import Params
 from gpt1.results.captions import reading
 from gpt1.results.rules import RULES_RECORD, rules_hash
@@ -67,7 +67,7 @@ def registration(params: Params) -> Registration:
     for network in networks(params):
         for seed in params.pretrain.seeds:
             path = pretraining_of(params, network, seed) / "summary.json"
-            with reading(path, f"pretrain@{network}", "an object"):
+            with reading(path, pretraining_stage(params, network, seed), "an object"):
                 found = read_json(path).get(RULES_RECORD)
             recorded[f"{network}, seed {seed}"] = None if found is None else str(found)
     return Registration(rules_hash(), recorded)

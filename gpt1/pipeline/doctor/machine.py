@@ -15,6 +15,7 @@ from pathlib import Path
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, LOGS, read_json
+from gpt1.params.schema import Params
 from gpt1.pipeline.doctor.finding import GB, Finding, size, to_do, well
 from gpt1.pipeline.settings import INTERNAL, KNOWN, setting
 
@@ -142,7 +143,8 @@ def memory() -> list[Finding]:
     from gpt1.train.launch import MICRO_BATCH_TOKENS
 
     free = min(float(virtual_memory().available), memory_bytes())
-    measured, most = measured_bytes(), training_bytes(read_params(), MICRO_BATCH_TOKENS["cpu"])
+    params = read_params()
+    measured, most = measured_bytes(params), training_bytes(params, MICRO_BATCH_TOKENS["cpu"])
     takes = f"takes at most {size(most)}, reckoned with caution"
     if measured:
         takes = f"took at most {size(measured)} when it last ran"
@@ -153,13 +155,14 @@ def memory() -> list[Finding]:
     return well("memory", f"{found}; {lanes_of_cpu()} side by side")
 
 
-def measured_bytes() -> float:
+def measured_bytes(params: Params) -> float:
     """The most memory that a training of params.yaml's sizes has taken in a process here; 0 where
     none has run since they changed.
     """
+    from gpt1.params.recipes import pretraining_stage
     from gpt1.pipeline.reasons import changed_since
 
-    if changed_since("pretrain@transformer"):
+    if changed_since(pretraining_stage(params, "transformer")):
         return 0.0
     peaks = [0.0]
     for path in LOGS.glob("*/*-speed.json"):

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError
+from gpt1.params.recipes import pretraining_stage
 from gpt1.params.schema import Params
 from gpt1.pipeline.plan.estimate import CPU_SHARE, CPU_UPDATE_SECONDS, Pace, line
 from gpt1.pipeline.plan.work import StageWork, UpdateShape
@@ -43,7 +44,7 @@ def benchmark(
     bear it, from a matrix product. Raises UserError.
     """
     limit = {"limit": params.pretrain.precision}
-    [answer] = in_processes(limit, 1, share["pretrain@transformer"], slots)
+    [answer] = in_processes(limit, 1, share[pretraining_stage(params, "transformer")], slots)
     flops = CPU_SHARE * answer["matmul_flops"]
     trained: dict[Key, list[StageWork]] = {}
     for work in works:

@@ -217,7 +217,9 @@ def lines_of(plan: CostEstimate, prices: Mapping[str, float]) -> list[str]:
     if not plan.watts:
         lines.append("Energy here is unknown: only nvidia-smi tells it.")
     if plan.profile == "paper":
-        days = formulas.petaflop_days(plan.stages["pretrain@transformer"].work.flops)
+        works = [one.work for one in plan.stages.values()]
+        own = [work for work in works if (work.kind, work.name) == ("pretrain", "transformer")]
+        days = formulas.petaflop_days(sum(work.flops for work in own))
         lines += ["", f"{PAPERS_OWN};", f"this plan's: {days:.2f} petaflop-days of arithmetic"]
     return lines + problems(plan)
 
