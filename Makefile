@@ -29,7 +29,7 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	  "All of it on one page, for any browser: data/report/index.html." \
 	  "Next, after . $(VENV)/bin/activate:" \
 	  "  make serve                                           watch runs on Prefect's pages, every curve on MLflow's (README.md)" \
-	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: about two hours" \
+	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: some six hours" \
 	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
 
 serve: setup  ## Prefect's server and worker, MLflow's pages, on this machine's own address, until Ctrl-C

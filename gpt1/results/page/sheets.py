@@ -13,7 +13,7 @@ from gpt1.results.document import NONE, bounds, counted, number, signed, spread
 from gpt1.results.notes import CHANCE, METRIC_WORDS, ONE_CLASS
 from gpt1.results.paper import GLUE
 from gpt1.results.records import Record
-from gpt1.results.statistics.estimates import COVERAGE
+from gpt1.results.statistics.estimates import COVERAGE, LEAST_SEEDS
 from gpt1.tasks.table import TASKS
 
 Tone = Literal["", "good", "bad", "even", "quiet"]
@@ -77,7 +77,7 @@ def interval(record: Record, form: str = ".1f") -> str:
     low, high, seeds = (record.get(key) for key in ("low", "high", "seeds"))
     if low is not None and high is not None:
         return bounds(low, high, form)
-    return f"{counted(seeds, 'seed')}: no interval" if seeds else NONE
+    return f"{counted(seeds, 'seed')}: no interval" if 0 < (seeds or 0) < LEAST_SEEDS else NONE
 
 
 ABOVE, BELOW, WITHIN = (
