@@ -74,10 +74,10 @@ def score_text(value: float | None) -> str:
 
 def interval(record: Record, form: str = ".1f") -> str:
     """A record's interval as words, or that it has too few seeds; NONE for no score."""
-    low, high, seeds = (record.get(key) for key in ("low", "high", "seeds"))
+    low, high, seeds = record.get("low"), record.get("high"), record.get("seeds") or 0
     if low is not None and high is not None:
         return bounds(low, high, form)
-    return f"{counted(seeds, 'seed')}: no interval" if 0 < (seeds or 0) < LEAST_SEEDS else NONE
+    return f"{counted(seeds, 'seed')}: no interval" if 0 < seeds < LEAST_SEEDS else NONE
 
 
 ABOVE, BELOW, WITHIN = (
