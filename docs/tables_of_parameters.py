@@ -109,21 +109,24 @@ def _section(
     name: str, model: type[BaseModel], notes: dict[str, str], values: dict[str, dict[str, Any]]
 ) -> str:
     head = ["parameter", *PROFILES, "may be", "what it is"]
-    rows = [
-        [
-            f"`{name}.{key}`",
-            *(_shown(values[profile][name][key]) for profile in PROFILES),
-            kind(field),
-            notes.get(f"{name}.{key}", ""),
-        ]
-        for key, field in model.model_fields.items()
-    ]
-    return f"### {name}\n\n{_said(name, model, notes)}{_table(head, rows)}"
+    rows, tables_of_rows = [], []
+    for key, field in model.model_fields.items():
+        if row := row_model(field):
+            tables_of_rows.append(_row(f"{name}.{key}", row))
+        else:
+            shown = [_shown(values[profile][name][key]) for profile in PROFILES]
+            rows.append([f"`{name}.{key}`", *shown, kind(field), notes.get(f"{name}.{key}", "")])
+    tables = [*([_table(head, rows)] if rows else []), *tables_of_rows]
+    return f"### {name}\n\n{_said(name, model, notes)}" + "\n\n".join(tables)
 
 
 def _rows(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
+    return f"### {name}\n\n{_said(name, model, notes)}{_row(name, model)}"
+
+
+def _row(name: str, model: type[BaseModel]) -> str:
     rows = [[f"`{name}.*.{key}`", kind(field)] for key, field in model.model_fields.items()]
-    return f"### {name}\n\n{_said(name, model, notes)}{_table(['a row has', 'may be'], rows)}"
+    return _table(["a row has", "may be"], rows)
 
 
 def _said(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:

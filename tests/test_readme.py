@@ -152,7 +152,7 @@ def test_prefects_pages_show_the_run(served: Checkout) -> None:
         shown
     )
     assert "data:image/png;base64," in shown["figure2"]
-    assert f"[pretrain transformer]({made.mlflow}/#/experiments/" in shown["mlflow"]
+    assert f"[pretrain transformer/seed-0]({made.mlflow}/#/experiments/" in shown["mlflow"]
     with sqlite3.connect(made.folder / "mlflow.db") as database:
         pages = {
             value for (value,) in database.execute("SELECT value FROM tags WHERE key = 'flow_run'")

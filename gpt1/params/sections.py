@@ -225,7 +225,7 @@ class TransferStage(FinetuneStage):
 
 
 class Stages(Section):
-    """The stages that run a network, a row each (gpt1/params/rows.py makes them)."""
+    """A part of params.yaml that is not written by hand: gpt1/params/rows.py makes it."""
 
     pretrain: dict[str, PretrainStage]
     finetune: dict[str, FinetuneStage]

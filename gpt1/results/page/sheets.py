@@ -135,23 +135,17 @@ def comparison(records: Sequence[Record], made_up: Collection[str], caption: str
         for one in records
         if one["row"] == "paper's model"
     }
-    rows: list[tuple[SheetCell, ...]] = [
-        _row(one, published, made_up) for one in records if one["row"] == "ours"
-    ]
+    ours = [one for one in records if one["row"] == "ours"]
+    rows = [_row(one, published, made_up) for one in ours]
     header: tuple[str, ...] = HEADER
     if any(one["row"] == BASELINE for one in records):
-        ours = [one for one in records if one["row"] == "ours"]
         place = HEADER.index(MAJORITY) + 1
         header = (*HEADER[:place], BEST_BASELINE, *HEADER[place:])
         rows = [
             (*row[:place], _best_baseline(one, records), *row[place:])
             for one, row in zip(ours, rows, strict=True)
         ]
-    there = [
-        one
-        for one in records
-        if one["row"] == "ours" and one["score"] is not None and one["metric"] != "mean"
-    ]
+    there = [one for one in ours if one["score"] is not None and one["metric"] != "mean"]
     if there and all(one["column"] in made_up for one in there):
         place = header.index(DIFFERENCE)
         rows = [(*row[:place], *row[place + 1 :]) for row in rows]
@@ -213,15 +207,7 @@ def _row(
         invented, majority = column in made_up, one.get("majority") or 0.0
         name, paper = SheetCell(column, METRIC_WORDS[metric]), SheetCell(score_text(theirs))
         if mean is None:
-            return (
-                name,
-                paper,
-                SheetCell(NONE, one["reason"], "quiet"),
-                SheetCell(),
-                SheetCell(),
-                SheetCell(),
-                SheetCell(),
-            )
+            return name, paper, SheetCell(NONE, one["reason"], "quiet"), *[SheetCell()] * 4
         rows, seeds = one.get("examples") or 0, one.get("seeds") or 0
         amount = f"{counted(rows, 'example')}, {counted(seeds, 'seed')}; {one['weights']}"
         basis = SheetCell(one["split"].replace("_mismatched", ""), amount)
