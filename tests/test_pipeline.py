@@ -290,7 +290,9 @@ def test_two_runs_at_once(checkout: Brought) -> None:
     assert first.stdout is not None
     while "Running stage 'clean'" not in (line := first.stdout.readline()):
         assert line, "the first run ended before it cleaned"
+    first.send_signal(signal.SIGSTOP)  # so that it has not ended when the second asks
     second = checkout.run("dvc", "repro", "--force", "clean", status=255)
+    first.send_signal(signal.SIGCONT)
     assert "Traceback" not in second
     assert second.splitlines()[-1].startswith("ERROR: ") or "lock" in second, second
     output, _ = first.communicate()
