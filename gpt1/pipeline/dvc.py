@@ -65,7 +65,6 @@ def lines_by_stage(text: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    dvcfile.modify_yaml = (
-        modify  # none of its documented surface: tests/test_dvc_lock.py tells of a change
-    )
+    # not of DVC's documented surface: tests/test_dvc_lock.py tells when it changes
+    dvcfile.modify_yaml = modify
     sys.exit(main(sys.argv[1:]))
