@@ -44,7 +44,7 @@ if pathlib.Path("kill-after-" + name).exists():
     for parent in psutil.Process().parents():
         if parent.cwd() != os.getcwd():
             break  # from here on they are those who run the tests
-        if parent.cmdline()[1:3] == ["-m", "dvc"] or pathlib.Path("kill-after-" + name).read_text() == "all":
+        if parent.cmdline()[1:3] == ["-m", "gpt1.pipeline.dvc"] or pathlib.Path("kill-after-" + name).read_text() == "all":
             parent.send_signal(signal.SIGKILL)
 """
 

@@ -123,6 +123,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/pipeline/shared.py",
         "gpt1/pipeline/worktrees.py",
         "gpt1/pipeline/reasons.py",
+        "gpt1/pipeline/dvc.py",  # which is its command line
     ],
     "prefect": ["flows/"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],

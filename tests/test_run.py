@@ -223,7 +223,7 @@ def test_where_dvc_alone_is_killed_its_stage_ends_too(repository: Repository) ->
     process = repository.start("first")
     stage = psutil.Process(int(repository.wait_for("pid-first").read_text()))
     dvc = next(
-        parent for parent in stage.parents() if parent.cmdline()[1:3] == ["-m", "dvc"]
+        parent for parent in stage.parents() if parent.cmdline()[1:3] == ["-m", "gpt1.pipeline.dvc"]
     )  # some shells stand in between
     dvc.kill()
     _, errors = process.communicate(timeout=120)

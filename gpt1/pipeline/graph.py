@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.pipeline import completion
+from gpt1.pipeline import completion, up_to_date
 from gpt1.pipeline.schedule import Stage, choose
 
 DVC_FILE, LOCK_FILE = Path("dvc.yaml"), Path("dvc.lock")
@@ -69,9 +69,12 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
     is known which are out of date.
 
     A stage whose command ended well but which DVC, killed, did not record is recorded, not run
-    again. Raises UserError for an unknown target, where DVC cannot read its files, or while another
+    again. DVC is not asked where it has said that all is up to date, and nothing looks otherwise
+    since. Raises UserError for an unknown target, where DVC cannot read its files, or while another
     DVC command is at work.
     """
+    if stages := up_to_date.recall():
+        return stages, choose(stages, targets)
     began = time.monotonic()
     while True:
         try:
@@ -95,6 +98,7 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
 
 
 def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
+    asked = time.time()
     with repository() as repo:
         repo.index.check_graph()
         found = {stage.addressing: stage for stage in repo.index.stages}
@@ -102,6 +106,8 @@ def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
         chosen = choose(stages, targets)
         for name in chosen:
             stages[name] = replace(stages[name], stale=found[name].changed())
+        if len(chosen) == len(stages) and not any(stage.stale for stage in stages.values()):
+            up_to_date.remember(stages, Path(repo.cache.local.path), asked)
     return stages, chosen
 
 

@@ -15,7 +15,7 @@ from gpt1.base.errors import TEMPORARY_STATUS
 from gpt1.base.files import LOGS
 from gpt1.pipeline import completion
 from gpt1.pipeline.graph import record
-from gpt1.pipeline.process_group import end_orphans
+from gpt1.pipeline.process_group import DVC, end_orphans
 from gpt1.pipeline.schedule import Stage
 
 How = Literal["run", "elsewhere", "from DVC's cache", "recorded", "unchanged", "failed"]
@@ -61,7 +61,8 @@ def log_of(name: str) -> Path:
 
 class StageProcess:
     """A stage at work here: its `dvc repro --single-item` in a process group, through this
-    environment's DVC and with its python first on PATH; its output in its log.
+    environment's DVC (gpt1/pipeline/dvc.py) and with its python first on PATH; its output in its
+    log.
     """
 
     def __init__(self, stage: Stage, variables: Mapping[str, str], group: int) -> None:
@@ -77,7 +78,7 @@ class StageProcess:
         log_of(stage.name).parent.mkdir(parents=True, exist_ok=True)
         with log_of(stage.name).open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "dvc", *command],
+                [sys.executable, *DVC, *command],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -102,7 +102,7 @@ def signals_noted() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-DVC = ["-m", "dvc"]  # what follows the interpreter on its command lines
+DVC = ["-m", "gpt1.pipeline.dvc"]  # what follows the interpreter on its command lines
 GRACE_SECONDS = 30.0  # a micro-batch of the paper's size on a CPU, and a checkpoint
 
 

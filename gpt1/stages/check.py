@@ -6,6 +6,8 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, RAW, stage_folder, writing
 from gpt1.params.schema import Params, read_params
 
+WORDS = "params.yaml is complete and well typed\n"
+
 
 def missing_sources(params: Params) -> list[str]:
     """Names of the sources in params.yaml that are to be brought and whose folder under data/raw is
@@ -28,5 +30,7 @@ def main() -> None:
             f" (data/README.md says which), or run gpt1 profile {params.profile} --data FOLDER to"
             " link what FOLDER holds and leave out the rest"
         )
-    with writing(stage_folder("check", "params.txt")) as file:
-        file.write("params.yaml is complete and well typed\n")
+    path = stage_folder("check", "params.txt")
+    if not path.is_file() or path.read_text(encoding="utf-8") != WORDS:  # else it looks as it did
+        with writing(path) as file:
+            file.write(WORDS)
