@@ -426,9 +426,11 @@ def test_a_stage_takes_along_to_another_machine_what_decides_its_bits(tmp_path, 
 
 
 PDSH = """#!/bin/sh
-# pdsh -S -f 1024 -w HOSTS COMMAND...: every host is this one; %n is its number
+# pdsh -S -f 1024 -w HOSTS COMMAND...: every host is this one, without our environment; %n is its number
 shift 5
-sh -c "$(echo "$*" | sed s/%n/0/)" & sh -c "$(echo "$*" | sed s/%n/1/)"
+for number in 0 1; do
+    env -i PATH="$PATH" HOME="$HOME" sh -c "$(echo "$*" | sed s/%n/$number/)" &
+done
 wait
 """
 SPREAD = """
@@ -436,11 +438,12 @@ from gpt1.train.launch import read_machine, spread
 print("done", spread(read_machine(over_hosts=True), "report", "word"))
 """
 REPORT = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 from gpt1.train.launch import facts, read_machine
 machine = read_machine()
-Path(f"{machine.rank}.json").write_text(json.dumps([machine.local_rank, machine.micro_batch, facts(machine), sys.argv[1:]]))
+told = {name: os.environ.get(name) for name in ("GLOO_SOCKET_IFNAME", "CXX", "UNRELATED")}
+Path(f"{machine.rank}.json").write_text(json.dumps([machine.local_rank, machine.micro_batch, facts(machine), told, sys.argv[1:]]))
 """
 
 
@@ -462,6 +465,9 @@ def test_deepspeed_starts_the_processes_of_a_hostfile(tmp_path):
         "GPT1_HOSTFILE": "hosts",
         "GPT1_MICRO_BATCH": "3",
         "OMP_NUM_THREADS": "1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "CXX": "ccache g++",
+        "UNRELATED": "1",
     }
     done = subprocess.run(
         [sys.executable, "-c", SPREAD],
@@ -475,9 +481,11 @@ def test_deepspeed_starts_the_processes_of_a_hostfile(tmp_path):
     assert "done True" in done.stdout
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(3)]
     assert [
-        (local_rank, facts["processes"], facts["hosts"]) for local_rank, _, facts, _ in found
+        (local_rank, facts["processes"], facts["hosts"]) for local_rank, _, facts, *_ in found
     ] == [(0, 3, 2), (1, 3, 2), (0, 3, 2)]
-    assert all(micro_batch == 3 and arguments == ["word"] for _, micro_batch, _, arguments in found)
+    told = {"GLOO_SOCKET_IFNAME": "lo", "CXX": "ccache g++", "UNRELATED": None}
+    assert [one[1] for one in found] == [3] * 3
+    assert [one[3:] for one in found] == [[told, ["word"]]] * 3
 
 
 # Processes: `WORKER` does one thing in each of three of them; without torch where it exchanges

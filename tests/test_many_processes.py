@@ -19,7 +19,8 @@ from gpt1.train.launch import read_machine
 pytestmark = pytest.mark.slow
 
 
-def run(folder, **settings):
+def run(folder, launcher=(), **settings):
+    """Train in a folder, the processes started by ourselves or by a launcher's command."""
     folder.mkdir()
     root = Path(__file__).parents[1]
     environment = os.environ | {
@@ -29,7 +30,7 @@ def run(folder, **settings):
         "OMP_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "many_processes", str(folder)],
+        [*(launcher or (sys.executable, "-m")), "many_processes", str(folder)],
         cwd=folder,
         env=environment | settings,
         timeout=400,
@@ -109,3 +110,12 @@ def test_nothing_is_said_that_nobody_asked_for(two):
 
 def test_a_finished_seed_leaves_memory_to_the_next(two):
     assert two[0]["alive"] == 0
+
+
+@pytest.mark.long
+def test_processes_of_torchrun_train_as_one(place, plain):
+    """The line of docs/machines.md, on this machine."""
+    line = "-m torch.distributed.run --standalone --nproc-per-node 2 -m"
+    found = run(place / "torchrun", [sys.executable, *line.split()])
+    np.testing.assert_allclose(found["losses"], plain["losses"], rtol=1e-5)
+    np.testing.assert_allclose(found["norms"], plain["norms"], rtol=1e-5)

@@ -22,6 +22,7 @@ from gpt1.results.page import page
 from gpt1.results.records import read_records
 from gpt1.results.show import show_table
 from gpt1.stages import report as stage
+from gpt1.train.speed import NOT_COMPILED
 
 COMPONENTS = {
     "attention": 300,
@@ -335,6 +336,24 @@ def test_time_and_cost_come_from_the_logs_of_the_run(here):
     )
     assert "Cost: 1.50 at 3 an hour" in text
     assert re.search(r"\d finished stages? without a time", text)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "words"),
+    [
+        ("no", "not compiled"),
+        ("blocks and masks", "blocks and masks compiled"),
+        (NOT_COMPILED, "not compiled, for want of a compiler"),
+    ],
+)
+def test_a_reader_sees_whether_the_pre_training_was_compiled(here, compiled, words):
+    told = {"arithmetic": "bf16", "compiled": compiled, "attention": "plain"}
+    log = Path("data/logs/pretrain/transformer-speed.json")
+    made_results.write_json(log, told | {"processes": 2, "threads": 1})
+    about = Read(made()).text
+    assert f"Its computation bf16; {words}; attention: plain; 2 processes, 1 thread each" in about
+    log.write_text("{")
+    assert "Its computation" not in Read(made()).text, "a log is not a result"
 
 
 @pytest.mark.parametrize(

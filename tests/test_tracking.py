@@ -58,6 +58,9 @@ def test_nothing_to_tell_makes_no_database(monkeypatch):
     made_results.write_pretraining()
     monkeypatch.setenv("GPT1_MLFLOW", "off")
     assert tracking.sync(read_params()) == 0
+    monkeypatch.delenv("GPT1_MLFLOW")
+    Path(".env").write_text("GPT1_MLFLOW=off\n")
+    assert tracking.sync(read_params()) == 0
     assert not Path("mlflow.db").exists()
 
 

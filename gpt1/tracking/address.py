@@ -12,8 +12,11 @@ DEFAULT_URI = f"{SQLITE}mlflow.db"
 
 
 def switched_off() -> bool:
-    """Whether a person wants no MLflow at all."""
-    return os.environ.get("GPT1_MLFLOW", "on").lower() in ("off", "0", "no", "false")
+    """Whether a person wants no MLflow at all: the environment's word, else .env's."""
+    from dotenv import dotenv_values
+
+    said = os.environ.get("GPT1_MLFLOW") or dotenv_values(".env").get("GPT1_MLFLOW") or "on"
+    return said.lower() in ("off", "0", "no", "false")
 
 
 def tracking_uri() -> str:

@@ -36,6 +36,7 @@ SILENT_SECONDS = 120
 # itself (MLFLOW*, NCCL*, PYTHON*, UCX*)
 EXPORTED = (
     "GPT1_",
+    "GLOO_",
     "TORCHINDUCTOR_",
     "TORCH_NCCL_",
     "CXX",

@@ -119,10 +119,13 @@ class Hardware:
         return self.devices * self.watts * (1.0 + WATTS_BESIDE_GPUS) or self.watts
 
 
-# NVIDIA's data sheets (H200 SXM, H100 SXM, A100 80GB SXM): bf16 dense, HBM, power. Cores: what
-# clouds put beside. Two cores: Zen 4 with AVX512-BF16, where a 4096^3 product made 362-417 GFLOP/s.
+# NVIDIA's data sheets (H100 SXM, A100 80GB SXM, RTX 4090): bf16 dense, summed in fp32; memory,
+# power. Cores: what clouds put beside. Two cores: Zen 4 with AVX512-BF16, where a 4096^3 product
+# made 362-417 GFLOP/s.
 NAMED = (
-    Hardware("1 x H200", 1, 16, 989e12, 141e9, 700.0),
+    Hardware("1 x H100", 1, 16, 989e12, 80e9, 700.0),
+    Hardware("1 x A100", 1, 16, 312e12, 80e9, 400.0),
+    Hardware("1 x RTX 4090", 1, 16, 165e12, 24e9, 450.0),
     Hardware("8 x H100", 8, 96, 989e12, 80e9, 700.0),
     Hardware("8 x A100", 8, 96, 312e12, 80e9, 400.0),
     Hardware("two cores", 0, 2, 0.4e12, 16e9, 30.0),

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from gpt1.params.recipes import stage_recipe
 from gpt1.params.schema import Finetune, NetworkName, Params
-from gpt1.params.sections import FinetuneStage, PretrainStage, TransferStage
+from gpt1.params.sections import Baselines, FinetuneStage, PretrainStage, TransferStage
 from gpt1.pipeline.plan import facts, formulas
 from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.schedule import Stage
@@ -212,7 +212,8 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     if verb == "baselines":
         tasks = [reading(f"encode@{task}", params, fresh) for task in params.tasks]
         counted = all(task.counted for task in tasks)
-        return replace(work, counted=counted, bytes_read=sum(task.bytes_read for task in tasks))
+        size = fitted_share(params.baselines) * sum(task.bytes_read for task in tasks)
+        return replace(work, counted=counted, bytes_read=size)
     if verb == "encode":
         seen, folder = facts.task_size(item, params, fresh), params.sources[item].folder
         sequences = TASKS[item].sequences
@@ -224,3 +225,16 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
             disk_bytes=tokens * sequences * TOKEN_BYTES,
         )
     return work
+
+
+def fitted_share(baselines: Baselines) -> float:
+    """Of the fits that all baselines take together, those of the systems wanted: TF-IDF is fitted
+    by each penalty, word vectors by each window and number of dimensions besides.
+    """
+    each = len(baselines.penalties)
+    fits = {
+        "majority": 0,
+        "tfidf": each,
+        "word_vectors": each * len(baselines.windows) * len(baselines.dimensions),
+    }
+    return sum(fits[system] for system in baselines.systems) / sum(fits.values())

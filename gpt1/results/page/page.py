@@ -246,8 +246,12 @@ def _ablations(records: list[Record], invented: set[str]) -> ReportSection:
 def _facts(params: Params) -> list[tuple[str, str]]:
     """How the run was made, in a line a fact; what is missing of it where it is."""
     try:
-        return [
+        facts = [
             fact for fact in caption_facts(params, list(params.tasks), "") if fact[0] != "Beside it"
         ]
     except UserError as error:
         return [("Profile", params.profile), ("Not there yet", str(error))]
+    if params.pretrain.source == "train" and (computed := provenance.computation()):
+        after = [name for name, _ in facts].index("Pre-training") + 1
+        facts.insert(after, ("Its computation", computed))
+    return facts

@@ -141,11 +141,31 @@ def _commit(facts: Mapping[str, str]) -> str:
     )
 
 
+def computation() -> str:
+    """How the Transformer's pre-training was computed: arithmetic, what was compiled, attention,
+    processes; "" where that was not written down.
+    """
+    facts = _pretraining_facts("transformer*-speed.json")
+    if not {"arithmetic", "compiled", "attention", "processes", "threads"} <= facts.keys():
+        return ""
+    compiled = str(facts["compiled"])
+    if not compiled.startswith("not"):  # which then says why
+        compiled = "not compiled" if compiled == "no" else f"{compiled} compiled"
+    processes = f"{facts['processes']} process{'' if facts['processes'] == 1 else 'es'}"
+    threads = counted(facts["threads"], "thread")
+    how = f"{facts['arithmetic']}; {compiled}; attention: {facts['attention']}"
+    return f"{how}; {processes}, {threads} each"
+
+
 def _run_facts() -> dict[str, Any]:
     """Where pre-training ran; {} where that was not written down."""
+    return _pretraining_facts("transformer.run.json", "transformer/seed-*.run.json")
+
+
+def _pretraining_facts(*patterns: str) -> dict[str, Any]:
+    """The log of these names that was written last, of several seeds; {} where there is none."""
     try:
-        logs = LOGS / "pretrain"  # of several seeds, the last one begun
-        found = [*logs.glob("transformer.run.json"), *logs.glob("transformer/seed-*.run.json")]
+        found = [path for pattern in patterns for path in (LOGS / "pretrain").glob(pattern)]
         facts = read_json(max(found, key=lambda path: path.stat().st_mtime)) if found else {}
     except (OSError, ValueError):
         return {}
