@@ -66,6 +66,11 @@ def hugging_face(device: str, size: str, folder: Path, _seconds: float, _shards:
     return training_step(device, size, folder, ["hf"])
 
 
+def plain_loop(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
+    """The same of a short script's GPT."""
+    return training_step(device, size, folder, ["plain-compiled"])
+
+
 def training_step(device: str, size: str, folder: Path, ways: list[str], *more: str) -> Any:
     this_machine(device)
     out, batch = folder / "step.json", BATCHES[size] // (2 if "hf" in ways else 1)
@@ -203,6 +208,7 @@ PARTS = {
         sweep,
         finetune,
         evaluate,
+        plain_loop,
         hugging_face,
         recipe,
     )
