@@ -31,6 +31,7 @@ all PART.json in the folder again.
 """
 
 import argparse
+import os
 import sys
 import time
 from importlib.util import find_spec
@@ -108,6 +109,7 @@ def main() -> None:
             " --size tiny runs the same code without)"
         )
         return
+    os.environ.setdefault("GPT1_MLFLOW", "off")
     out, started, failed = arguments.out, time.perf_counter(), list[str]()
     if arguments.parts:
         write_json(out / "machine.json", machine_facts())
