@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import made_up_run
 import numpy as np
 import torch
 from gpu_made import BATCHES, precision_on, prepared, started, this_machine
@@ -66,11 +67,17 @@ def hugging_face(device: str, size: str, folder: Path, _seconds: float, _shards:
     return training_step(device, size, folder, ["hf"])
 
 
+def plain_loop(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
+    """The same of a short script's GPT."""
+    return training_step(device, size, folder, ["plain-compiled"])
+
+
 def training_step(device: str, size: str, folder: Path, ways: list[str], *more: str) -> Any:
     this_machine(device)
     out, batch = folder / "step.json", BATCHES[size] // (2 if "hf" in ways else 1)
     command = [HERE / "training_step.py", "--size", size, "--batch", batch, "--ways", *ways]
-    command += ["--precision", precision_on(device), "--rounds", 8, "--warm-up", 3]
+    rounds, warm_up = (8, 3) if device == "cuda" else (2, 1)
+    command += ["--precision", precision_on(device), "--rounds", rounds, "--warm-up", warm_up]
     output_of([*map(str, command), *more, "--json", str(out)], None)
     name = torch.cuda.get_device_name() if device == "cuda" else ""
     nominal = next((flops for part, flops in NOMINAL_FLOPS.items() if part in name), None)
@@ -97,6 +104,9 @@ def sweep(device: str, size: str, _folder: Path, _seconds: float, _shards: str) 
             "flops_per_second": flops,
             "gpu_peak_bytes": gpu_bytes(),
         }
+        del take  # and with it the network: the next peak is the next size's
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
     return found
 
 
@@ -177,7 +187,12 @@ def recipe(device: str, size: str, folder: Path, seconds: float, shards: str) ->
         said = child.communicate()[1]
     if child.returncode not in (0, 128 + signal.SIGTERM):
         raise RuntimeError(f"the stage ended with status {child.returncode}:\n{said[-2000:]}")
-    [curve] = folder.rglob("curve.jsonl")
+    # beside the outputs where the stage came to its end, else beside the checkpoints
+    [curve] = (
+        [folder / made_up_run.OUT / "curve.jsonl"]
+        if child.returncode == 0
+        else folder.glob("data/checkpoints/*/curve.jsonl")
+    )
     points = [json.loads(line) for line in curve.read_text().splitlines()]
     heldout = [(p["update"], p["heldout_loss"]) for p in points if "heldout_loss" in p]
     if len(heldout) > 1 and shards and heldout[-1][1] >= heldout[0][1]:
@@ -203,6 +218,7 @@ PARTS = {
         sweep,
         finetune,
         evaluate,
+        plain_loop,
         hugging_face,
         recipe,
     )

@@ -23,6 +23,7 @@ from gpt1.params.profile import compose
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "gpt1.stages", "pretrain", "transformer"]
 OUT = Path("data/pretrain/transformer/seed-0")
+ONE_SEED = ("granularity=task", "pretrain.seeds=[0]")  # so is COMMAND's row, in every profile
 BOOKS = 8
 
 
@@ -32,7 +33,8 @@ def prepare(folder: Path, size: str, tokens: int, overrides: Sequence[str]) -> N
     """
     profile, own, vocabulary = PROFILES[size]
     (folder / "data" / "shard").mkdir(parents=True)
-    (folder / "params.yaml").write_text(json.dumps(compose(profile, [*own, *overrides])))
+    values = compose(profile, [*own, *ONE_SEED, *overrides])
+    (folder / "params.yaml").write_text(json.dumps(values))
     draw, splits = np.random.default_rng(0), {}
     for split, share in zip(SPLITS, (1.0, 0.05), strict=True):
         writer = SplitWriter(folder / "data" / "shard" / f"{split}.bin")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fake_cuda import counting
+from kernel_classes import CLASSES, class_of
 from launches import of_pretraining
 from operators import Kernel
 from our_step import PROFILES, named_size
@@ -27,15 +28,6 @@ from gpt1.params.schema import validate
 # assumed of an H100: what products of these sizes reach (8192^3: 798 measured elsewhere), attention
 # with dropout forward and backward, memory; from Python to a launch. Peak: NVIDIA's data sheet
 PRODUCTS, ATTENTION, MEMORY, LAUNCH, PEAK = 620e12, 140e12, 3.0e12, 6e-6, 989e12
-CLASSES = (
-    "products of blocks",
-    "attention",
-    "products of the head",
-    "softmax",
-    "embeddings",
-    "masks, norms, GELU, casts",
-    "clipping and Adam",
-)
 
 
 class Row(NamedTuple):
@@ -45,21 +37,6 @@ class Row(NamedTuple):
     flops: float
     bytes_: float
     milliseconds: float
-
-
-def class_of(kernel: Kernel, vocabulary: int) -> str:
-    """What a kernel is for, by its operator and the sizes of its largest tensor."""
-    if "attention" in kernel.name:
-        return "attention"
-    if kernel.flops:
-        of_head = max(kernel.shape) >= vocabulary
-        return "products of the head" if of_head else "products of blocks"
-    if kernel.name.startswith(("_foreach", "_fused")):
-        return "clipping and Adam"
-    if len(kernel.shape) > 1 and kernel.shape[-1] >= vocabulary:
-        return "softmax"
-    of_matrix = kernel.name.startswith("embedding") or max(kernel.shape, default=0) >= vocabulary
-    return "embeddings" if of_matrix else "masks, norms, GELU, casts"
 
 
 def fused(kernels: list[Kernel]) -> list[Kernel]:
@@ -108,7 +85,8 @@ def rows_of(kernels: list[Kernel], vocabulary: int) -> dict[str, Row]:
     """Each class's row: products by their operations, or by their bytes where those take longer."""
     grouped = defaultdict[str, list[Kernel]](list)
     for kernel in kernels:
-        grouped[class_of(kernel, vocabulary)].append(kernel)
+        class_ = class_of(kernel.name, kernel.shape, vocabulary, bool(kernel.flops))
+        grouped[class_].append(kernel)
     found = {}
     for name in CLASSES:
         seconds = total = 0.0

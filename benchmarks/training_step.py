@@ -8,6 +8,7 @@ windows, threads, dropout, clipping.
   ours           as the pipeline trains here: its engine, its micro-batches, forward, backward, clip, Adam
   ours-eager     the same without torch.compile
   ours-deepspeed the same through DeepSpeed where the plain engine would do
+  plain-compiled a short script's GPT-1 in the same loop as hf: torch.compile, fused attention, torch's own dropout
   hf             autocast where bf16, torch's fused AdamW, the whole batch at once; that model offers one attention, its own
   hf-compiled    the same through torch.compile
 The limit is that of a large product of the same type (fp32 where bf16 is emulated), taken in turn
@@ -30,7 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from kernel_classes import measured
 from our_step import PROFILES, Size, Step, corpus_of, named_size, our_step
+from plain_loop import PlainGPT, check_equal, plain_step
 from side_by_side import (
     finish,
     heading,
@@ -54,7 +57,7 @@ from gpt1.train.launch import Machine
 from gpt1.train.precision import arithmetic
 from gpt1.train.pretraining import PretrainingRun, pretrain
 
-WAYS = ("ours", "ours-eager", "ours-deepspeed", "hf", "hf-compiled")
+WAYS = ("ours", "ours-eager", "ours-deepspeed", "plain-compiled", "hf", "hf-compiled")
 BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8}
 LIMIT, LIMIT_SECONDS = "matmul", 3.0
 GROWTH_EVERY = 100
@@ -63,16 +66,22 @@ GROWTH_EVERY = 100
 def make(way: str, size: Size, machine: Machine) -> Step:
     """A step of that way, not yet warm, and what was chosen for it."""
     network = size.network()
-    if way.startswith("hf"):
-        from hugging_face import check_equal, language_model, their_step
+    if not way.startswith("ours"):
+        theirs: Any = PlainGPT(size, size.network())
+        if way.startswith("hf"):
+            from hugging_face import language_model
 
-        model = language_model(size, network)
+            theirs = language_model(size, network)
         print(
-            f"{way}: our weights give our logits within {check_equal(size, network, model):.0e}",
+            f"{way}: our weights give our logits within {check_equal(size, network, theirs):.0e}",
             file=sys.stderr,
         )
-        take = their_step(size, model, way == "hf-compiled", torch.device(machine.device))
-        return Step(take, {"transformers": version("transformers")})
+        compiled, device = way.endswith("compiled"), torch.device(machine.device)
+        library = "transformers" if way.startswith("hf") else "torch"
+        return Step(
+            plain_step(size, theirs, compiled, device),
+            {library: version(library), "compiled": str(compiled)},
+        )
     machine = replace(machine, compiled=False) if way == "ours-eager" else machine
     return our_step(size, network, machine, way == "ours-deepspeed")
 
@@ -147,8 +156,10 @@ def show(found: Mapping[str, Any]) -> None:
         print(f"{way}: " + ", ".join(f"{name} {value}" for name, value in chosen.items()))
 
 
-def profile(step: Callable[[], object], sort: str) -> str:
-    """The 25 operators of one step that take most time by themselves."""
+def profile(step: Callable[[], object], sort: str, vocabulary: int) -> dict[str, Any]:
+    """Of one step, the 25 operators that take most time by themselves, and kernels and milliseconds
+    by class.
+    """
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as profiler
 
@@ -156,9 +167,10 @@ def profile(step: Callable[[], object], sort: str) -> str:
         ProfilerActivity.CPU,
         *([ProfilerActivity.CUDA] if torch.cuda.is_available() else []),
     ]
-    with profiler(activities=activities) as taken:
+    with profiler(activities=activities, record_shapes=True) as taken:
         step()
-    return str(taken.key_averages().table(sort_by=sort, row_limit=25, max_name_column_width=60))
+    lines = taken.key_averages().table(sort_by=sort, row_limit=25, max_name_column_width=60)
+    return {"profile": str(lines), "classes": measured(taken.events() or (), vocabulary)}
 
 
 def memory(way: str, size: Size, machine: Machine) -> dict[str, float]:
@@ -321,9 +333,8 @@ def main() -> None:
         step = make(arguments.ways[0], size, machine)
         for _ in range(arguments.warm_up):
             step.take()
-        found["profile"] = profile(
-            step.take, "self_cuda_time_total" if machine.device == "cuda" else "self_cpu_time_total"
-        )
+        sort = "self_device_time_total" if machine.device == "cuda" else "self_cpu_time_total"
+        found |= profile(step.take, sort, size.vocabulary)
         print(f"\n{arguments.ways[0]}, one step:\n{found['profile']}")
     found |= children(arguments, arguments.ways)
     finish(

@@ -10,10 +10,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fake_ranks import RANKS
+from fake_ranks import RANKS, UPDATES
 
 ROOT = Path(__file__).parents[1]
-MOST_SUMS = {"pretraining": (17, 76), "finetuning": (8, 10)}  # all-reduces at stage 0 and 1
+MOST = {  # sums of all and collections of all, at stage 0 and 1; a checkpoint collects two moments
+    "pretraining": ({"allreduce_": 12}, {"allreduce_": 68, "_allgather_base_": 6}),
+    "finetuning": ({"allreduce_": 6}, {"allreduce_": 6, "_allgather_base_": 4}),
+}
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +52,17 @@ def test_all_ranks_call_the_same(noted, what, stage):
     for other in others:
         for number, (one, its) in enumerate(zip(first, other, strict=True)):
             assert one == its, f"call {number}"
-    sums = Counter(call[0] for call in first)["c10d.allreduce_.default"]
-    assert 0 < sums <= MOST_SUMS[what][stage]
+    calls = Counter(call[0].split(".")[1] for call in first if "broadcast" not in call[0])
+    assert calls["allreduce_"]
+    assert calls <= Counter(MOST[what][stage]), calls
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_an_update_is_one_exchange_of_gradients_and_one_message(noted, stage):
+    sums = Counter(call[1] for call in noted[stage, 0]["pretraining"] if "allreduce_" in call[0])
+    gradients = max(sums, key=lambda said: int(said.split("(")[1].split(",")[0]))
+    assert gradients.endswith("float32")
+    assert sums[gradients] == sums["(4,) torch.float64"] == UPDATES
 
 
 ON_CUDA = """

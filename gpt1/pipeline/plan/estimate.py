@@ -72,14 +72,17 @@ REFERENCE_PYTHON_SECONDS = (
     0.06  # CPU seconds of python_seconds() on the machine of the figures above
 )
 
-# Assumed share of the peak in bf16: what the budget of a step by bytes and operations gives on an
-# H100, and what well-tuned training of networks of this size is reported to reach there (0.37 to
-# 0.41).
-GPU_SHARE = 0.36
-GPU_LAUNCH_SECONDS = 6e-6  # of a kernel, from Python
+# Share of the peak in bf16 that a network's products reach: predicted for a step of the paper's
+# pre-training on an H100, whose blocks are compiled, and for the same step not compiled, as
+# fine-tuning is (benchmarks/step_budget.csv). Well-tuned training of networks of this size is
+# reported to reach 0.37 to 0.41. The LSTM's, whose cell is cuDNN's: assumed to be the former.
+GPU_SHARE = {"compiled": 0.38, "not compiled": 0.22}
+GPU_LAUNCH_SECONDS = 6e-6  # of a kernel, from Python, while the GPU does what was launched before
 # forward and backward, not compiled; embeddings, softmax, clipping, Adam: as counted by
 # benchmarks/launches.py, 1,458 an update of the paper's pre-training, 1,570 of fine-tuning
 KERNELS_A_LAYER, KERNELS_AN_UPDATE = 110, 180
+# of gradients, between the GPUs of one machine; assumed of NCCL over NVLink, nothing of it hidden
+EXCHANGED_BYTES_A_SECOND = 200e9
 RECURRENT_SECONDS = 30e-6  # of one step in time of an LSTM, forward and backward (cuDNN)
 GPU_TUNING_SECONDS = 20.0  # before the first update: CUDA, compilation
 
@@ -182,8 +185,14 @@ def data_sheet_pace(work: StageWork, hardware: Hardware, share: Allocation) -> P
     layers = 1 if network.units else network.sizes.layers
     launches = GPU_LAUNCH_SECONDS * (KERNELS_A_LAYER * layers + KERNELS_AN_UPDATE)
     recurrence = RECURRENT_SECONDS * work.length if network.units else 0.0
-    peak = max(1, share.devices) * hardware.flops
-    return Pace(launches + recurrence, 1.0 / (GPU_SHARE * peak), GPU_TUNING_SECONDS, False)
+    compiled = work.kind == "pretrain" or bool(network.units)
+    devices = max(1, share.devices)
+    part = GPU_SHARE["compiled" if compiled else "not compiled"]
+    flop = 1.0 / (part * devices * hardware.flops)
+    unhidden = max(0.0, launches - flop * work.flops / max(1, work.updates))
+    gradients = formulas.WEIGHT_BYTES * formulas.parameters(network)
+    exchange = 2.0 * (devices - 1) / devices * gradients / EXCHANGED_BYTES_A_SECOND
+    return Pace(unhidden + recurrence + exchange, flop, GPU_TUNING_SECONDS, False)
 
 
 def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> float:
