@@ -1,7 +1,7 @@
 """How long the demo takes, in small, by each of the ways to run it, in turn; and whether they come
 to the same bytes.
 
-    python benchmarks/flows.py [--pairs 3] [--ways flow dvc dvc-one-thread run direct] [--whole]
+    python benchmarks/ways_to_run.py [--pairs 3] [--ways flow dvc dvc-one-thread run direct] [--whole]
 
 Each run starts from nothing (no results, no cache) in a clone of its own folder; the service that a
 flow needs runs already, as it would. Without --whole, 84 stages with a tenth of the demo's
