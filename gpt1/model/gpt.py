@@ -14,7 +14,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.device import to_device
-from gpt1.model.dropout import BLOCKS, MATRIX, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
+from gpt1.model.dropout import (
+    BLOCKS,
+    MATRIX,
+    PLACES_A_BLOCK,
+    Dropout,
+    cut,
+    keep,
+    only,
+    scale,
+    threshold,
+)
 from gpt1.params.schema import Model
 
 Keep = Callable[[Tensor, Tensor, int, int, int], Tensor]
@@ -111,11 +121,24 @@ class Layout(NamedTuple):
         return x_md.view(self.b, self.t, -1)
 
 
-def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Tensor:
-    """Places [m], among the n · t of right-padded sequences, of those within their lengths; made on
-    the host, where the lengths are, so that it does not wait for a GPU's count.
+def few(m: int) -> int:
+    """m or a little more, at most an eighth: one of eight numbers between a power of two and the
+    next. oneDNN makes a bfloat16 product of every new shape anew, which takes longer than a small
+    product itself.
     """
-    return to_device((torch.arange(t) < lengths_n[:, None]).flatten().nonzero().squeeze(1), device)
+    step = 1 << max(0, m.bit_length() - 4)
+    return -(-m // step) * step
+
+
+def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Tensor:
+    """Places [m], among the n · t of right-padded sequences, of those within their lengths, in
+    ascending order, and after them as much of the padding as makes m one of few numbers.
+
+    Made on the host, where the lengths are, so that it does not wait for a GPU's count.
+    """
+    real = (torch.arange(t) < lengths_n[:, None]).flatten()
+    real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)
+    return to_device(torch.cat([real_m, padding[: few(len(real_m)) - len(real_m)]]), device)
 
 
 class Masks(NamedTuple):
@@ -187,17 +210,14 @@ class Block(nn.Module):
                 mixed_bhtd = probabilities_bhtt @ value_bhtd
             else:
                 assert masks.attention_bhtt is not None
-                mixed_bhtd = (
-                    torch.where(masks.attention_bhtt, probabilities_bhtt, 0.0)
-                    @ value_bhtd
-                    * scale(masks.rate)
-                )
+                kept_bhtt = only(probabilities_bhtt, masks.attention_bhtt)
+                mixed_bhtd = kept_bhtt @ value_bhtd * scale(masks.rate)
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
 
 
 def _with_dropout(x_md: Tensor, change_md: Tensor, kept_md: Tensor, rate: float) -> Tensor:
     """x + dropout(change)."""
-    return torch.add(x_md, torch.where(kept_md, change_md, 0.0), alpha=scale(rate))
+    return torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))
 
 
 class Decoder(nn.Module):

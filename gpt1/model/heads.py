@@ -7,12 +7,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gpt1.model.device import to_device
 from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Embeddings, real_places
 from gpt1.model.lstm import Network
 
+LENGTHS = 8  # sequences are padded to a multiple of it
 Combine = Literal["single", "sum", "choose"]
 
 
@@ -110,6 +112,9 @@ class Classifier(nn.Module):
         tokens_nt = tokens_bkt.view(b * k, t)
         if lengths_n is None:  # a GPU is waited for
             lengths_n = first_extract(tokens_nt, self.extract).cpu() + 1
+        # few lengths, as few numbers of real tokens: each would have products of its own
+        t += min(-t % LENGTHS, self.decoder.context - t)
+        tokens_nt = F.pad(tokens_nt, (0, t - tokens_nt.shape[1]))
         real_m, last_n = (
             real_places(lengths_n, t, tokens_nt.device),
             to_device(lengths_n - 1, tokens_nt.device),

@@ -15,6 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from gpt1.model.device import to_device
+from gpt1.model.gpt import real_places
+
 One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 
 
@@ -48,27 +51,30 @@ def language_model(
     hidden_ntd: Tensor,
     embeddings_vd: Tensor,
     targets_nt: Tensor,
-    real_m: Tensor | None = None,
+    lengths_n: Tensor | None = None,
     compiled: bool = False,
 ) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its real targets.
 
-    The softmax is tied to the embeddings, over the rows given. `real_m` says which of the n · t
-    targets count, in ascending order (None: all); each sequence needs one. `compiled`: by a kernel
-    that torch makes of it.
+    The softmax is tied to the embeddings, over the rows given. `lengths_n`, on the host, says how
+    many targets of each sequence are real (None: all). `compiled`: by a kernel that torch makes of
+    it.
     """
-    n, t = targets_nt.shape
+    (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
-    sequence_m = torch.arange(n, device=targets_nt.device)[:, None].expand(n, t).flatten()
-    if real_m is not None:
-        hidden_md, targets_m, sequence_m = (
-            every.index_select(0, real_m) for every in (hidden_md, targets_m, sequence_m)
+    if lengths_n is None:
+        places_m = torch.arange(n * t, device=device)
+        weights_m = torch.full((n * t,), 1.0 / t, device=device) / n
+    else:
+        places_m = real_places(lengths_n, t, device)
+        weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / n
+        hidden_md, targets_m, weights_m = (
+            every.index_select(0, places_m)
+            for every in (hidden_md, targets_m, to_device(weights_nt.flatten(), device))
         )
-    counts_n = sequence_m.new_zeros(n).index_add(0, sequence_m, torch.ones_like(sequence_m))
-    weights_m = 1.0 / counts_n[sequence_m] / n
     mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled)
     return LanguageModelLoss(
-        mean, losses_m.new_zeros(n).index_add(0, sequence_m, losses_m * weights_m * n)
+        mean, losses_m.new_zeros(n).index_add(0, places_m // t, losses_m * weights_m * n)
     )
 
 
