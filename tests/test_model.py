@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpt1.model import gpt
 from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.gpt import Decoder, few, real_places
 from gpt1.model.heads import Classifier, Head, first_extract
@@ -146,16 +147,19 @@ def test_padding_changes_nothing():
     )
 
 
-def test_little_is_computed_for_padding():
+@pytest.mark.parametrize(("worth", "groups"), [(math.inf, 0), (100, 2)])
+def test_little_is_computed_for_padding(worth, groups, monkeypatch):
     """States and gradients of ragged sequences are those of each sequence alone; places are one of
     few numbers, at most an eighth more than real tokens.
     """
     model, lengths = decoder(), (6, 1, 12)
     tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
-    real_m = real_places(torch.tensor(lengths), 12, tokens_bt.device)
-    assert len(real_m) == 20
+    monkeypatch.setitem(gpt.WORTH_A_GROUP, "cpu", worth)
+    real = real_places(torch.tensor(lengths), 12, tokens_bt.device)
+    assert len(real.places_m) == 20
+    assert len(real.groups) == groups
     assert len({few(m) for m in range(128, 256)}) == 9
-    together_btd = model(tokens_bt, NO_DROPOUT, real_m).hidden_btd
+    together_btd = model(tokens_bt, NO_DROPOUT, real).hidden_btd
     sum(together_btd[row, :length].square().sum() for row, length in enumerate(lengths)).backward()
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()

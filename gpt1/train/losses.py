@@ -66,7 +66,7 @@ def language_model(
         places_m = torch.arange(n * t, device=device)
         weights_m = torch.full((n * t,), 1.0 / t, device=device) / n
     else:
-        places_m = real_places(lengths_n, t, device)
+        places_m = real_places(lengths_n, t, device).places_m
         weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / n
         hidden_md, targets_m, weights_m = (
             every.index_select(0, places_m)
