@@ -200,7 +200,19 @@ def _normalise(
 def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
     """Losses [m, 1]; where `gradients` are wanted, each logit is replaced by its weighted
     probability.
+
+    Of each logit one exponential: the sum of them all is one over the greatest probability.
     """
+    above = block_mv.amax(1, keepdim=True).float() - block_mv.gather(1, targets).float()
+    probabilities_mv = torch.softmax(block_mv, 1, dtype=torch.float32)
+    losses = above - probabilities_mv.amax(1, keepdim=True).log()
+    if gradients:
+        block_mv.copy_(probabilities_mv.mul_(weights))
+    return losses
+
+
+def _softmax_of_logs(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
+    """The same in fewer passes over memory, for a kernel that keeps no float32 copy."""
     logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
     losses = -logs_mv.gather(1, targets)
     if gradients:
@@ -210,5 +222,4 @@ def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool
 
 @cache
 def _compiled_softmax() -> One:
-    """The same as one kernel, which keeps no float32 copy."""
-    return torch.compile(_softmax, dynamic=False)
+    return torch.compile(_softmax_of_logs, dynamic=False)
