@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.model import gpt
+from gpt1.model import layout
 from gpt1.model.dropout import BLOCKS, NO_DROPOUT, Dropout, cut, keep, scale, threshold
-from gpt1.model.gpt import Decoder, real_places
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
+from gpt1.model.layout import real_places
 from gpt1.model.lstm import Lstm
 from gpt1.params.schema import Model
 
@@ -167,7 +168,7 @@ def test_a_sequence_has_its_masks_wherever_it_stands(network, monkeypatch):
         torch.testing.assert_close(alone[0], together[row])
     turned = network(tokens_bt.flip(0), Dropout(0.3, 5, np.arange(4)[::-1].copy())).hidden_btd
     torch.testing.assert_close(turned.flip(0), together)
-    monkeypatch.setitem(gpt.WORTH_A_GROUP, "cpu", 100)
+    monkeypatch.setitem(layout.WORTH_A_GROUP, "cpu", 100)
     for lengths, groups in (([11, 11, 11, 11], 0), ([2, 3, 11, 9], 2)):
         real = real_places(torch.tensor(lengths), 12, tokens_bt.device)
         assert len(real.groups) == groups

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.model import gpt
+from gpt1.model import layout
 from gpt1.model.dropout import NO_DROPOUT, Dropout
-from gpt1.model.gpt import Decoder, few, real_places
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head, first_extract
+from gpt1.model.layout import few, real_places
 from gpt1.model.networks import parameters_by_component
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
@@ -154,7 +155,7 @@ def test_little_is_computed_for_padding(worth, groups, monkeypatch):
     """
     model, lengths = decoder(), (6, 1, 12)
     tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
-    monkeypatch.setitem(gpt.WORTH_A_GROUP, "cpu", worth)
+    monkeypatch.setitem(layout.WORTH_A_GROUP, "cpu", worth)
     real = real_places(torch.tensor(lengths), 12, tokens_bt.device)
     assert len(real.places_m) == 20
     assert len(real.groups) == groups

@@ -19,7 +19,8 @@ from gpt1.base.files import read_arrays
 from gpt1.inference.cache import PADDING
 from gpt1.inference.perplexity import target_log_probabilities
 from gpt1.model.dropout import NO_DROPOUT
-from gpt1.model.gpt import Decoder, Hidden, Real, Tree
+from gpt1.model.gpt import Decoder, Hidden, Tree
+from gpt1.model.layout import Real
 from gpt1.model.lstm import Lstm, Network, State
 
 SHARING = 4  # prompts that one row may hold: attention grows with the square of its length

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from gpt1.model.device import to_device
 from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
-from gpt1.model.gpt import LENGTHS, Embeddings, real_places
+from gpt1.model.gpt import Embeddings
+from gpt1.model.layout import LENGTHS, real_places
 from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]

@@ -15,7 +15,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from gpt1.model.device import to_device
 from gpt1.model.dropout import BLOCKS, MATRIX, Dropout, cut, keep, threshold
-from gpt1.model.gpt import Decoder, Embeddings, Hidden, Real, dropped
+from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
+from gpt1.model.layout import Real
 from gpt1.params.schema import Model
 
 FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpt1.model.device import to_device
-from gpt1.model.gpt import real_places
+from gpt1.model.layout import real_places
 
 One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 
