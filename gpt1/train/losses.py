@@ -132,7 +132,9 @@ class _TiedSoftmax(torch.autograd.Function):
         compiled: bool,
     ) -> tuple[Tensor, Tensor]:
         """Losses and, while the logits are there, gradients."""
-        wanted, one = any(ctx.needs_input_grad), _compiled_softmax() if compiled else _softmax
+        wanted = any(ctx.needs_input_grad)
+        eager = _softmax if hidden_md.device.type == "cpu" else _softmax_of_logs
+        one = _compiled_softmax() if compiled else eager
         low_precision = torch.is_autocast_enabled(hidden_md.device.type)
         dtype = (
             torch.get_autocast_dtype(hidden_md.device.type) if low_precision else hidden_md.dtype
@@ -212,7 +214,7 @@ def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool
 
 
 def _softmax_of_logs(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
-    """The same in fewer passes over memory, for a kernel that keeps no float32 copy."""
+    """The same in fewer launches, and for one kernel that keeps no float32 copy."""
     logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
     losses = -logs_mv.gather(1, targets)
     if gradients:
