@@ -107,7 +107,5 @@ def recipe_of(params: Params, epochs: int, precision: str) -> Finetune:
             "epochs": epochs,
             "precision": precision,
             "evaluation_updates": (),
-            "dropout": 0.1,
-            "classifier_dropout": 0.1,
         }
     )

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
+from gpt1.model import layout
 from gpt1.model.dropout import BLOCKS, NO_DROPOUT, Dropout, cut, keep, scale, threshold
-from gpt1.model.gpt import Decoder, real_places
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
+from gpt1.model.layout import real_places
 from gpt1.model.lstm import Lstm
 from gpt1.params.schema import Model
 
@@ -155,22 +157,25 @@ def test_cut_keeps_the_expectation():
     [Decoder(SIZES, 20, seeded(0)), Lstm(SIZES, 16, 20, seeded(0))],
     ids=["transformer", "lstm"],
 )
-def test_a_sequence_has_its_masks_wherever_it_stands(network):
-    """Alone or among others, in any order and however padded: its number in the global batch is
-    what counts.
+def test_a_sequence_has_its_masks_wherever_it_stands(network, monkeypatch):
+    """Alone or among others, in any order, however padded and in whatever group: its number in the
+    global batch is what counts.
     """
-    tokens_bt = torch.randint(0, 20, (4, 7), generator=seeded(1))
+    tokens_bt = torch.randint(0, 20, (4, 11), generator=seeded(1))
     together = network(tokens_bt, Dropout(0.3, 5, np.arange(4))).hidden_btd
     for row in range(4):
         alone = network(tokens_bt[row : row + 1], Dropout(0.3, 5, np.array([row]))).hidden_btd
         torch.testing.assert_close(alone[0], together[row])
     turned = network(tokens_bt.flip(0), Dropout(0.3, 5, np.arange(4)[::-1].copy())).hidden_btd
     torch.testing.assert_close(turned.flip(0), together)
-    real_m = real_places(torch.tensor([7, 7, 7, 7]), 11, tokens_bt.device)
-    padded = network(
-        torch.nn.functional.pad(tokens_bt, (0, 4)), Dropout(0.3, 5, np.arange(4)), real_m
-    ).hidden_btd
-    torch.testing.assert_close(padded[:, :7], together)
+    monkeypatch.setitem(layout.WORTH_A_GROUP, "cpu", 100)
+    for lengths, groups in (([11, 11, 11, 11], 0), ([2, 3, 11, 9], 2)):
+        real = real_places(torch.tensor(lengths), 12, tokens_bt.device)
+        assert len(real.groups) == groups
+        padded_bt = torch.nn.functional.pad(tokens_bt, (0, 1))
+        padded = network(padded_bt, Dropout(0.3, 5, np.arange(4)), real).hidden_btd
+        for row, length in enumerate(lengths):
+            torch.testing.assert_close(padded[row, :length], together[row, :length])
     assert not torch.allclose(
         together, network(tokens_bt, Dropout(0.3, 5, np.arange(1, 5))).hidden_btd
     )

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from gpt1.model import layout
 from gpt1.model.dropout import NO_DROPOUT, Dropout
-from gpt1.model.gpt import Decoder, real_places
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head, first_extract
+from gpt1.model.layout import few, real_places
 from gpt1.model.networks import parameters_by_component
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
@@ -146,22 +148,26 @@ def test_padding_changes_nothing():
     )
 
 
-def test_nothing_is_computed_for_padding():
-    """States and gradients of ragged sequences are those of each sequence alone; padded places hold
-    0.
+@pytest.mark.parametrize(("worth", "groups"), [(math.inf, 0), (100, 2)])
+def test_little_is_computed_for_padding(worth, groups, monkeypatch):
+    """States and gradients of ragged sequences are those of each sequence alone; places are one of
+    few numbers, at most an eighth more than real tokens.
     """
     model, lengths = decoder(), (6, 1, 12)
     tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
-    real_m = real_places(torch.tensor(lengths), 12, tokens_bt.device)
-    together_btd = model(tokens_bt, NO_DROPOUT, real_m).hidden_btd
-    together_btd.square().sum().backward()
+    monkeypatch.setitem(layout.WORTH_A_GROUP, "cpu", worth)
+    real = real_places(torch.tensor(lengths), 12, tokens_bt.device)
+    assert len(real.places_m) == 20
+    assert len(real.groups) == groups
+    assert len({few(m) for m in range(128, 256)}) == 9
+    together_btd = model(tokens_bt, NO_DROPOUT, real).hidden_btd
+    sum(together_btd[row, :length].square().sum() for row, length in enumerate(lengths)).backward()
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
     for row, length in enumerate(lengths):
         alone_td = model(tokens_bt[row : row + 1, :length], NO_DROPOUT).hidden_btd[0]
         alone_td.square().sum().backward()
         torch.testing.assert_close(together_btd[row, :length], alone_td)
-        assert (together_btd[row, length:] == 0).all()
     for together, parameter in zip(gradients, model.parameters(), strict=True):
         torch.testing.assert_close(together, parameter.grad, rtol=1e-4, atol=1e-4)
 

@@ -20,6 +20,7 @@ from gpt1.inference.cache import PADDING
 from gpt1.inference.perplexity import target_log_probabilities
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder, Hidden, Tree
+from gpt1.model.layout import Real
 from gpt1.model.lstm import Lstm, Network, State
 
 SHARING = 4  # prompts that one row may hold: attention grows with the square of its length
@@ -263,9 +264,9 @@ def _decoder_states(decoder: Decoder, batch: Packed) -> Tensor:
         ],
         dim=1,
     )
-    real_m = real_bq.flatten().nonzero().squeeze(1)
+    real = Real(real_bq.flatten().nonzero().squeeze(1))
     if c == 0 or (p == 0 and k == 1):  # one text a row: the causal mask is all there is
-        alone: Hidden = decoder(tokens_bq, NO_DROPOUT, real_m)
+        alone: Hidden = decoder(tokens_bq, NO_DROPOUT, real)
         return alone.hidden_btd
     positions_bq = (
         torch.cat(
@@ -280,7 +281,7 @@ def _decoder_states(decoder: Decoder, batch: Packed) -> Tensor:
     allowed_bqq = (seen_qq & real_bq[:, None]) | torch.eye(
         p + k * c, dtype=torch.bool, device=device
     )  # padding sees itself: no empty row
-    together: Hidden = decoder(tokens_bq, NO_DROPOUT, real_m, Tree(allowed_bqq, positions_bq))
+    together: Hidden = decoder(tokens_bq, NO_DROPOUT, real, Tree(allowed_bqq, positions_bq))
     return together.hidden_btd
 
 

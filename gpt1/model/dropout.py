@@ -76,9 +76,16 @@ def keep(
     return bits.view(torch.int16)[..., :width] >= dropped_values - DECISIONS // 2
 
 
+def only(x: Tensor, kept: Tensor) -> Tensor:
+    """x where it is kept, else 0. As a product with numbers: torch.where takes ten times as long on
+    a CPU, and one with bool three times.
+    """
+    return x * kept.view(torch.uint8)
+
+
 def cut(x: Tensor, kept: Tensor, rate: float) -> Tensor:
-    """Dropout of x by a mask of its shape."""
-    return torch.where(kept, x * scale(rate), 0.0)
+    """Dropout of x by a mask that broadcasts to it."""
+    return only(x, kept) * scale(rate)
 
 
 def _hashed(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -89,14 +96,15 @@ def _hashed(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
     bias.
     """
     x = counters + first
-    x = (x ^ _shifted(x, 17)) * (0xED5AD4BB - (1 << 32))
-    x = ((x ^ _shifted(x, 11)) + second) * (0xAC4C1B51 - (1 << 32))
-    x = (x ^ _shifted(x, 15)) * 0x31848BAB
-    return x ^ _shifted(x, 14)
+    _fold(x, 17).mul_(0xED5AD4BB - (1 << 32))
+    _fold(x, 11).add_(second).mul_(0xAC4C1B51 - (1 << 32))
+    _fold(x, 15).mul_(0x31848BAB)
+    return _fold(x, 14)
 
 
-def _shifted(x: Tensor, places: int) -> Tensor:
-    return (x >> places) & ((1 << 32 - places) - 1)  # torch's shift of int32 copies the sign
+def _fold(x: Tensor, places: int) -> Tensor:
+    """x ^= x >> places; torch's shift of int32 copies the sign."""
+    return x.bitwise_xor_((x >> places).bitwise_and_((1 << 32 - places) - 1))
 
 
 def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

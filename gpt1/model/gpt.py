@@ -14,7 +14,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.device import to_device
-from gpt1.model.dropout import BLOCKS, MATRIX, PLACES_A_BLOCK, Dropout, cut, keep, scale, threshold
+from gpt1.model.dropout import (
+    BLOCKS,
+    MATRIX,
+    PLACES_A_BLOCK,
+    Dropout,
+    cut,
+    keep,
+    only,
+    scale,
+    threshold,
+)
+from gpt1.model.layout import Layout, Real
 from gpt1.params.schema import Model
 
 Keep = Callable[[Tensor, Tensor, int, int, int], Tensor]
@@ -73,57 +84,12 @@ class Tree(NamedTuple):
     positions_bt: Tensor
 
 
-class Layout(NamedTuple):
-    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but
-    attention is computed for padding.
-
-    `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else
-    0. None: each sees all before it, and torch's fused attention is used.
-    `positions_t`: 0 to t - 1.
-    """
-
-    b: int
-    t: int
-    real_m: Tensor | None
-    bias_tt: Tensor | None
-    positions_t: Tensor
-
-    def sequences_and_positions(self) -> tuple[Tensor, Tensor] | None:
-        """Number of the sequence [m] of each real token, and its position [m]; None: every position
-        of every sequence.
-        """
-        if self.real_m is None:
-            return None
-        return self.real_m // self.t, self.positions_t[self.real_m % self.t]
-
-    def real(self, x_btd: Tensor) -> Tensor:
-        """The rows of the real tokens, [m, d]."""
-        return (
-            x_btd.flatten(0, 1)
-            if self.real_m is None
-            else x_btd.flatten(0, 1).index_select(0, self.real_m)
-        )
-
-    def padded(self, x_md: Tensor) -> Tensor:
-        """The rows in their places, zeros elsewhere, [b, t, d]."""
-        if self.real_m is not None:
-            x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
-        return x_md.view(self.b, self.t, -1)
-
-
-def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Tensor:
-    """Places [m], among the n · t of right-padded sequences, of those within their lengths; made on
-    the host, where the lengths are, so that it does not wait for a GPU's count.
-    """
-    return to_device((torch.arange(t) < lengths_n[:, None]).flatten().nonzero().squeeze(1), device)
-
-
 class Masks(NamedTuple):
-    """What a block keeps: attention probabilities [b, h, t, t] (None: fused attention draws its
-    own), and its sublayers' outputs [m, d].
+    """What a block keeps: attention probabilities [b, h, t, t] of each layout (None: fused
+    attention draws its own), and its sublayers' outputs [m, d].
     """
 
-    attention_bhtt: Tensor | None
+    attention: Sequence[Tensor | None]
     attended_md: Tensor
     fed_md: Tensor
     rate: float
@@ -147,12 +113,29 @@ class Block(nn.Module):
     def forward(
         self,
         x_md: Tensor,
-        layout: Layout,
+        layouts: Sequence[Layout],
         masks: Masks | None,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Hidden states [m, d] of one block from those of the block below."""
-        attended_md = self.projection(self._attention(x_md, layout, masks, cache))
+        """Hidden states [m, d] of one block from those of the block below; each layout's sequences
+        attend to themselves.
+        """
+        qkv_md = self.qkv(x_md)
+        dropouts = (
+            [(kept, masks.rate) for kept in masks.attention] if masks else [None] * len(layouts)
+        )
+        if len(layouts) == 1:
+            mixed_md = self._attention(qkv_md, layouts[0], dropouts[0], cache)
+        else:
+            sizes = [layout.tokens() for layout in layouts]
+            more = len(x_md) - sum(sizes)  # places that make m one of few numbers
+            parts = qkv_md.split([*sizes, more])
+            mixed = [
+                self._attention(part, layout, dropout, None)
+                for part, layout, dropout in zip(parts, layouts, dropouts, strict=False)
+            ]
+            mixed_md = torch.cat([*mixed, mixed[0].new_zeros(more, x_md.shape[1])])
+        attended_md = self.projection(mixed_md)
         n_md = self.attention_norm(
             x_md + attended_md
             if masks is None
@@ -167,37 +150,38 @@ class Block(nn.Module):
         return normed_md
 
     def _attention(
-        self, x_md: Tensor, layout: Layout, masks: Masks | None, cache: KeyValueCache | None
+        self,
+        qkv_md: Tensor,
+        layout: Layout,
+        dropout: tuple[Tensor | None, float] | None,
+        cache: KeyValueCache | None,
     ) -> Tensor:
         b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         query_bhtd, key_bhtd, value_bhtd = (
-            layout.padded(self.qkv(x_md)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            layout.padded(qkv_md).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         )
         if cache is not None:
             key_bhtd, value_bhtd = cache(key_bhtd, value_bhtd)
         if bias_tt is None:
-            rate = 0.0 if masks is None else masks.rate
+            rate = 0.0 if dropout is None else dropout[1]
             mixed_bhtd = F.scaled_dot_product_attention(
                 query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True
             )
         else:
             scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
             probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
-            if masks is None:
+            if dropout is None:
                 mixed_bhtd = probabilities_bhtt @ value_bhtd
             else:
-                assert masks.attention_bhtt is not None
-                mixed_bhtd = (
-                    torch.where(masks.attention_bhtt, probabilities_bhtt, 0.0)
-                    @ value_bhtd
-                    * scale(masks.rate)
-                )
+                kept_bhtt, rate = dropout
+                assert kept_bhtt is not None
+                mixed_bhtd = only(probabilities_bhtt, kept_bhtt) @ value_bhtd * scale(rate)
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
 
 
 def _with_dropout(x_md: Tensor, change_md: Tensor, kept_md: Tensor, rate: float) -> Tensor:
     """x + dropout(change)."""
-    return torch.add(x_md, torch.where(kept_md, change_md, 0.0), alpha=scale(rate))
+    return torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))
 
 
 class Decoder(nn.Module):
@@ -250,15 +234,15 @@ class Decoder(nn.Module):
         self,
         tokens_bt: Tensor,
         dropout: Dropout,
-        real_m: Tensor | None = None,
+        real: Real | None = None,
         tree: Tree | None = None,
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Hidden:
         """Hidden states of token ids [b, t], t at most the context; a state sees its own and
         earlier positions only.
 
-        Where `real_m` is given, the places of the real tokens among the b · t (see `real_places`),
-        states are computed there only, and are 0 elsewhere; without a tree padding comes last. A
+        Where the `real` tokens are given (see `real_places`), states are computed there only, and
+        are 0 elsewhere; without a tree padding comes last. A
         `tree` says instead what each state sees and where it stands; then t may be longer than the
         context. In decoding each block has one of `caches`, and a tree's `allowed_btt` says which
         of the keys there each state sees.
@@ -275,11 +259,12 @@ class Decoder(nn.Module):
         layout = Layout(
             b,
             t,
-            real_m,
+            None if real is None else real.places_m,
             self._bias(t, tree),
             torch.arange(t, dtype=torch.int32, device=tokens_bt.device),
         )
-        places = layout.sequences_and_positions()
+        layouts = [layout.of(group) for group in real.groups] if real else []
+        layouts, places = layouts or [layout], layout.sequences_and_positions()
         positions_td = (
             F.embedding(tree.positions_bt, embeddings.positions_pd)
             if tree
@@ -289,11 +274,11 @@ class Decoder(nn.Module):
         for number, block in enumerate(self.blocks):
             x_md = block(
                 x_md,
-                layout,
+                layouts,
                 None
                 if keys_p12 is None
                 else self._masks(
-                    dropout.rate, layout, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
+                    dropout.rate, layouts, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
                 ),
                 None if caches is None else caches[number],
             )
@@ -311,7 +296,11 @@ class Decoder(nn.Module):
         )
 
     def _masks(
-        self, rate: float, layout: Layout, places: tuple[Tensor, Tensor] | None, keys_pb2: Tensor
+        self,
+        rate: float,
+        layouts: Sequence[Layout],
+        places: tuple[Tensor, Tensor] | None,
+        keys_pb2: Tensor,
     ) -> Masks:
         """The masks of one block, of its places' keys; the same for a token wherever its sequence
         stands in a batch, and however it is padded.
@@ -322,20 +311,25 @@ class Decoder(nn.Module):
         def rows(keys_b2: Tensor) -> Tensor:
             if places is None:
                 kept_btd = self.keep(
-                    keys_b2[:, None], layout.positions_t, width, width, dropped_values
+                    keys_b2[:, None], layouts[0].positions_t, width, width, dropped_values
                 )
                 return kept_btd.flatten(0, 1)
             sequences_m, positions_m = places
             return self.keep(keys_b2[sequences_m], positions_m, width, width, dropped_values)
 
-        attention_bhtt = None
-        if layout.bias_tt is not None:
+        def probabilities(layout: Layout) -> Tensor | None:
+            if layout.bias_tt is None:
+                return None
             places_ht = (
                 torch.arange(self.heads, dtype=torch.int32, device=self.tokens.device)[:, None]
                 * self.context
                 + layout.positions_t
             )
-            attention_bhtt = self.keep(
-                attention_b2[:, None, None], places_ht, layout.t, self.context, dropped_values
+            keys_b2 = attention_b2[layout.start : layout.start + layout.b]
+            return self.keep(
+                keys_b2[:, None, None], places_ht, layout.t, self.context, dropped_values
             )
-        return Masks(attention_bhtt, rows(attended_b2), rows(fed_b2), rate)
+
+        return Masks(
+            [probabilities(layout) for layout in layouts], rows(attended_b2), rows(fed_b2), rate
+        )

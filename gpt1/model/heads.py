@@ -7,10 +7,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gpt1.model.device import to_device
 from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
-from gpt1.model.gpt import Embeddings, real_places
+from gpt1.model.gpt import Embeddings
+from gpt1.model.layout import LENGTHS, real_places
 from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]
@@ -110,12 +112,15 @@ class Classifier(nn.Module):
         tokens_nt = tokens_bkt.view(b * k, t)
         if lengths_n is None:  # a GPU is waited for
             lengths_n = first_extract(tokens_nt, self.extract).cpu() + 1
-        real_m, last_n = (
+        # few lengths, as few numbers of real tokens: each would have products of its own
+        t += min(-t % LENGTHS, self.decoder.context - t)
+        tokens_nt = F.pad(tokens_nt, (0, t - tokens_nt.shape[1]))
+        real, last_n = (
             real_places(lengths_n, t, tokens_nt.device),
             to_device(lengths_n - 1, tokens_nt.device),
         )
         rows_n = (dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real_m)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real)
         states_bkd = hidden_ntd[torch.arange(b * k, device=last_n.device), last_n].view(b, k, -1)
         return Classified(
             self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings

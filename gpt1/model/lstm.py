@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from gpt1.model.device import to_device
 from gpt1.model.dropout import BLOCKS, MATRIX, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
+from gpt1.model.layout import Real
 from gpt1.params.schema import Model
 
 FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)
@@ -51,11 +52,11 @@ class Lstm(nn.Module):
                     parameter.zero_()
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout, real_m: Tensor | None = None) -> Hidden:
+    def forward(self, tokens_bt: Tensor, dropout: Dropout, real: Real | None = None) -> Hidden:
         """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
 
-        Dropout acts on the embedding matrix and on the LSTM's outputs. `real_m`, the
-        places of real tokens, change nothing: padding comes last.
+        Dropout acts on the embedding matrix and on the LSTM's outputs. The `real`
+        tokens change nothing: padding comes last.
         """
         embeddings, device = self._embeddings(), tokens_bt.device
         if not dropout.rate:

@@ -32,7 +32,7 @@ class PlainEngine:
 
     def __init__(self, objective: nn.Module, recipe: Optimization) -> None:
         self.device = next(objective.parameters()).device
-        self.objective = objective
+        self.objective, self.parameters = objective, list(objective.parameters())
         self.optimizer = optim.adam(objective, recipe)
         self.recipe = recipe
 
@@ -57,7 +57,7 @@ class PlainEngine:
         Gives the sums of `told_n` (float64) over all processes, and after them the gradient's
         global norm before clipping.
         """
-        gradients = optim.gradients_of(self.objective.parameters())
+        gradients = optim.gradients_of(self.parameters)
         totals_n = torch.cat([told_n, optim.square_norm(gradients)[None]])
         found = optim.prepare_step(self.optimizer, gradients, totals_n, rates, self.recipe)
         self.optimizer.step()

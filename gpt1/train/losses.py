@@ -15,6 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from gpt1.model.device import to_device
+from gpt1.model.layout import real_places
+
 One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 
 
@@ -48,27 +51,30 @@ def language_model(
     hidden_ntd: Tensor,
     embeddings_vd: Tensor,
     targets_nt: Tensor,
-    real_m: Tensor | None = None,
+    lengths_n: Tensor | None = None,
     compiled: bool = False,
 ) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its real targets.
 
-    The softmax is tied to the embeddings, over the rows given. `real_m` says which of the n · t
-    targets count, in ascending order (None: all); each sequence needs one. `compiled`: by a kernel
-    that torch makes of it.
+    The softmax is tied to the embeddings, over the rows given. `lengths_n`, on the host, says how
+    many targets of each sequence are real (None: all). `compiled`: by a kernel that torch makes of
+    it.
     """
-    n, t = targets_nt.shape
+    (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
-    sequence_m = torch.arange(n, device=targets_nt.device)[:, None].expand(n, t).flatten()
-    if real_m is not None:
-        hidden_md, targets_m, sequence_m = (
-            every.index_select(0, real_m) for every in (hidden_md, targets_m, sequence_m)
+    if lengths_n is None:
+        places_m = torch.arange(n * t, device=device)
+        weights_m = torch.full((n * t,), 1.0 / t, device=device) / n
+    else:
+        places_m = real_places(lengths_n, t, device).places_m
+        weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / n
+        hidden_md, targets_m, weights_m = (
+            every.index_select(0, places_m)
+            for every in (hidden_md, targets_m, to_device(weights_nt.flatten(), device))
         )
-    counts_n = sequence_m.new_zeros(n).index_add(0, sequence_m, torch.ones_like(sequence_m))
-    weights_m = 1.0 / counts_n[sequence_m] / n
     mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled)
     return LanguageModelLoss(
-        mean, losses_m.new_zeros(n).index_add(0, sequence_m, losses_m * weights_m * n)
+        mean, losses_m.new_zeros(n).index_add(0, places_m // t, losses_m * weights_m * n)
     )
 
 
@@ -126,7 +132,9 @@ class _TiedSoftmax(torch.autograd.Function):
         compiled: bool,
     ) -> tuple[Tensor, Tensor]:
         """Losses and, while the logits are there, gradients."""
-        wanted, one = any(ctx.needs_input_grad), _compiled_softmax() if compiled else _softmax
+        wanted = any(ctx.needs_input_grad)
+        eager = _softmax if hidden_md.device.type == "cpu" else _softmax_of_logs
+        one = _compiled_softmax() if compiled else eager
         low_precision = torch.is_autocast_enabled(hidden_md.device.type)
         dtype = (
             torch.get_autocast_dtype(hidden_md.device.type) if low_precision else hidden_md.dtype
@@ -194,7 +202,19 @@ def _normalise(
 def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
     """Losses [m, 1]; where `gradients` are wanted, each logit is replaced by its weighted
     probability.
+
+    Of each logit one exponential: the sum of them all is one over the greatest probability.
     """
+    above = block_mv.amax(1, keepdim=True).float() - block_mv.gather(1, targets).float()
+    probabilities_mv = torch.softmax(block_mv, 1, dtype=torch.float32)
+    losses = above - probabilities_mv.amax(1, keepdim=True).log()
+    if gradients:
+        block_mv.copy_(probabilities_mv.mul_(weights))
+    return losses
+
+
+def _softmax_of_logs(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
+    """The same in fewer launches, and for one kernel that keeps no float32 copy."""
     logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
     losses = -logs_mv.gather(1, targets)
     if gradients:
@@ -204,5 +224,4 @@ def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool
 
 @cache
 def _compiled_softmax() -> One:
-    """The same as one kernel, which keeps no float32 copy."""
-    return torch.compile(_softmax, dynamic=False)
+    return torch.compile(_softmax_of_logs, dynamic=False)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from gpt1.model.dropout import NO_DROPOUT, Dropout
-from gpt1.model.gpt import real_places
 from gpt1.model.heads import Classifier
 from gpt1.model.lstm import Network
 from gpt1.train import losses
@@ -92,11 +91,11 @@ class Finetuning(nn.Module):
         if self.lambda_lm == 0:
             return Parts(logits_bo, task_losses_b, None)
         targets_nt = batch.tokens_bkt.flatten(0, 1)[:, 1:]
-        real_m = real_places(lengths_n - 1, targets_nt.shape[1], targets_nt.device)
+        before_ntd = hidden_ntd[:, : targets_nt.shape[1]]
         return Parts(
             logits_bo,
             task_losses_b,
-            losses.language_model(hidden_ntd[:, :-1], embeddings.all_rows_vd(), targets_nt, real_m),
+            losses.language_model(before_ntd, embeddings.all_rows_vd(), targets_nt, lengths_n - 1),
         )
 
     def forward(self, batch: Batch, dropout: Dropout) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gpt1.model.device import Copy, to_host
 from gpt1.params.schema import Optimization
@@ -72,15 +73,11 @@ def square_norm(tensors: list[Tensor]) -> Tensor:
     if tensors[0].is_cuda:
         norms = torch.stack(torch._foreach_norm(tensors))
     else:
-        flat = [tensor.flatten() for tensor in tensors]
-        whole = [len(numbers) // ROW * ROW for numbers in flat]
-        norms = torch.cat(
-            [
-                torch.linalg.vector_norm(part, dim=1)
-                for numbers, length in zip(flat, whole, strict=True)
-                for part in (numbers[:length].view(-1, ROW), numbers[None, length:])
-            ]
-        )
+        flat = [(tensor.flatten(), tensor.numel() // ROW * ROW) for tensor in tensors]
+        rows = [numbers[:whole].view(-1, ROW) for numbers, whole in flat if whole]
+        rest = torch.cat([numbers[whole:] for numbers, whole in flat])
+        rows.append(F.pad(rest, (0, -len(rest) % ROW)).view(-1, ROW))
+        norms = torch.cat([torch.linalg.vector_norm(part, dim=1) for part in rows])
     return norms.double().square().sum()
 
 
