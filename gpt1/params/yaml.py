@@ -11,6 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
@@ -124,14 +125,14 @@ def write_yaml(path: Path, values: Any, comment: str) -> None:
     yaml = YAML(pure=True)
     yaml.width = 200  # a row is a line
     yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.representer.add_representer(float, _represent_float)
-    yaml.representer.add_representer(
-        type(None),
-        lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null"),
-    )
+    yaml.Representer = _Representer
     with writing(path) as file:
         file.write(comment)
         yaml.dump(_flow_rows(values), file)
+
+
+class _Representer(RoundTripRepresenter):
+    """Of this file alone: representers are added to a class, and ruamel's own is DVC's too."""
 
 
 def _represent_float(representer: Any, value: float) -> Any:
@@ -141,6 +142,13 @@ def _represent_float(representer: Any, value: float) -> Any:
         "tag:yaml.org,2002:float",
         f"{mantissa}.0e{power}" if exponent and "." not in mantissa else text,
     )
+
+
+_Representer.add_representer(float, _represent_float)
+_Representer.add_representer(
+    type(None),
+    lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null"),
+)
 
 
 def _flow_rows(values: dict[str, Any]) -> Any:
