@@ -18,6 +18,7 @@ from made_results import begin
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking import sync as tracking
+from gpt1.tracking.address import refuse_broken_sqlite
 from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.results import finished_results
 
@@ -398,6 +399,31 @@ def test_a_log_of_another_curve_is_not_mixed_in(fresh):
         8.0,
         7.0,
     ]
+
+
+@pytest.mark.slow
+def test_a_database_whose_maker_is_killed_is_made_anew():
+    open_mlflow = (
+        "from gpt1.params.schema import read_params\n"
+        "from gpt1.tracking.connection import Connection\n"
+        "print(Connection(read_params()).experiment_id)\n"
+    )
+    maker = subprocess.Popen([sys.executable, "-c", open_mlflow])
+    unfinished = Path(".mlflow.db.unfinished")
+    assert wait_for(lambda: unfinished.is_file() and unfinished.stat().st_size)
+    maker.kill()
+    maker.wait()
+    assert not Path("mlflow.db").exists()
+    subprocess.run([sys.executable, "-c", open_mlflow], check=True)
+    assert not unfinished.exists()
+    assert client().get_experiment_by_name("made_up") is not None
+
+
+def test_a_half_made_database_says_what_to_do():
+    with contextlib.closing(sqlite3.connect("mlflow.db")) as database:
+        database.execute("CREATE TABLE experiments (experiment_id INTEGER)")
+    with pytest.raises(OSError, match=r"mlflow\.db: only half made, .*; move it away"):
+        refuse_broken_sqlite(f"sqlite:///{Path('mlflow.db').absolute()}")
 
 
 @pytest.mark.slow

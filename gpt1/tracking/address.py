@@ -53,14 +53,24 @@ def without_password(uri: str) -> str:
     )
 
 
+def sqlite_file(uri: str) -> Path | None:
+    """The file of a database of SQLite; None for another."""
+    return Path(uri.removeprefix(SQLITE).partition("?")[0]) if uri.startswith(SQLITE) else None
+
+
 def refuse_broken_sqlite(uri: str) -> None:
     """MLflow itself tries a broken file for a minute and more. Raises OSError."""
-    path = Path(uri.removeprefix(SQLITE).partition("?")[0])
-    if not uri.startswith(SQLITE) or not path.is_file():
+    path = sqlite_file(uri)
+    if path is None or not path.is_file():
         return
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+            tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if tables and not database.execute("SELECT COUNT(*) FROM experiments").fetchone()[0]:
+                raise OSError(
+                    f"{path}: only half made, by a process that was ended; move it away and a new"
+                    " one is made"
+                )
     except sqlite3.OperationalError:
         return  # busy, say; MLflow waits for that
     except sqlite3.DatabaseError as error:

@@ -16,7 +16,7 @@ from mlflow.entities import Metric, Param, Run, RunTag
 from gpt1.base.files import LOGS, fingerprint
 from gpt1.base.locks import locked
 from gpt1.params.schema import Params
-from gpt1.tracking.address import tracking_uri
+from gpt1.tracking.address import SQLITE, sqlite_file, tracking_uri
 from gpt1.tracking.log import Point, log_path, tags
 from gpt1.tracking.names import group_of, marks_of, rerun, run_name
 from gpt1.tracking.results import dotted, stage_params
@@ -28,6 +28,19 @@ KIND = {  # its pages for training, not those for prompts and agents
 }
 
 
+def make_sqlite(uri: str) -> None:
+    """Make a database of SQLite that is not there, under another name until it is whole: MLflow
+    takes seconds for its tables, and what two processes make at once, or one that is ended
+    meanwhile, is broken for good. To be called in a block of `Connection.locked`.
+    """
+    path = sqlite_file(uri)
+    if path is not None and not path.exists():
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        unfinished.unlink(missing_ok=True)
+        MlflowClient(tracking_uri=f"{SQLITE}{unfinished}").get_experiment("0")
+        unfinished.replace(path)
+
+
 class Connection:
     """MLflow, opened at the experiment of a profile and the parent run of a set of parameters."""
 
@@ -36,9 +49,8 @@ class Connection:
         for name in ("alembic", "mlflow"):
             logging.getLogger(name).setLevel(logging.ERROR)
         self.params = params
-        with (
-            self.locked()
-        ):  # a fresh sqlite opened by several processes at once can be broken for good
+        with self.locked():
+            make_sqlite(tracking_uri())
             self.client = MlflowClient(tracking_uri=tracking_uri())
             experiment = self.client.get_experiment_by_name(params.profile)
             self.experiment_id: str = (
