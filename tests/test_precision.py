@@ -121,24 +121,28 @@ def test_emulation_ends_with_its_block(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("native", "tokens", "setting", "dropout", "compiled"),
+    ("processor", "tokens", "setting", "dropout", "compiled"),
     [
-        (True, 10**12, None, 0.1, "blocks and masks"),
-        (True, 1000, None, 0.1, "no"),
-        (True, 1000, True, 0.1, "blocks and masks"),
-        (True, 10**12, False, 0.1, "no"),
-        (True, 0, True, 0.1, "no"),
-        (False, 10**12, None, 0.1, "masks"),
-        (False, 10**12, None, 0.0, "no"),
-        (False, 10**12, True, 0.1, "masks"),
-        (False, 10**12, False, 0.1, "no"),
-        (False, 1000, None, 0.1, "no"),
-        (False, 0, True, 0.1, "no"),
+        ("amx", 10**12, None, 0.1, "blocks and masks"),
+        ("amx", 1000, None, 0.1, "no"),
+        ("amx", 1000, True, 0.1, "blocks and masks"),
+        ("amx", 10**12, False, 0.1, "no"),
+        ("amx", 0, True, 0.1, "no"),
+        ("avx512_bf16", 10**12, None, 0.1, "no"),
+        ("avx512_bf16", 1000, True, 0.1, "blocks and masks"),
+        ("avx2", 10**12, None, 0.1, "masks"),
+        ("avx2", 10**12, None, 0.0, "no"),
+        ("avx2", 10**12, True, 0.1, "masks"),
+        ("avx2", 10**12, False, 0.1, "no"),
+        ("avx2", 1000, None, 0.1, "no"),
+        ("avx2", 0, True, 0.1, "no"),
     ],
 )
 def test_compiled_where_it_pays(
-    recipe, native, tokens, setting, dropout, compiled, monkeypatch, capsys
+    recipe, processor, tokens, setting, dropout, compiled, monkeypatch, capsys
 ):
+    native = processor != "avx2"
+    monkeypatch.setattr(speed, "native_amx", lambda: processor == "amx")
     recipe = recipe.model_copy(update={"dropout": dropout})
     monkeypatch.setattr(precision, "native_bf16", lambda: native)
     monkeypatch.setattr(speed, "compiler", lambda: "g++")

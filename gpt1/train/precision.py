@@ -46,6 +46,14 @@ def native_bf16() -> bool:
         return False
 
 
+def native_amx() -> bool:
+    """Whether this processor has a unit for products of bfloat16 matrices (Intel's AMX)."""
+    try:
+        return bool(torch.cpu._is_amx_tile_supported())
+    except (AttributeError, RuntimeError):
+        return False
+
+
 def in_precision(device: torch.device, precision: str) -> AbstractContextManager[Any]:
     """A block whose matrix products are of a precision, "fp32" or "bf16"."""
     contexts: dict[str, Callable[[], AbstractContextManager[Any]]] = {
