@@ -47,6 +47,9 @@ def repository(*, lock: bool = True, wait: bool = False) -> Iterator[Any]:
     from dvc.repo import Repo
     from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
 
+    from gpt1.pipeline.dvc import quicken
+
+    quicken()
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # what matters is raised
     try:
         with Repo(".", _wait_for_lock=wait) as repo, repo.lock if lock else nullcontext():
