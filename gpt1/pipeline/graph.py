@@ -209,6 +209,10 @@ def read_lock() -> dict[str, Any]:
     """
     from dvc.utils.serialize import load_yaml
 
+    from gpt1.pipeline.dvc import quicken
+
+    quicken()
+
     def read() -> dict[str, Any]:
         try:
             return dict(load_yaml(LOCK_FILE).get("stages") or {}) if LOCK_FILE.exists() else {}
