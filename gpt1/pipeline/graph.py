@@ -114,6 +114,14 @@ def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
     return stages, chosen
 
 
+def remember_all() -> None:
+    """After a run of the whole graph: have DVC say, and keep, that nothing is out of date, so that
+    the next one need not ask. Where DVC cannot, the next one does.
+    """
+    with suppress(UserError):
+        _read(())
+
+
 def stages_of(found: Iterable[Any]) -> dict[str, Stage]:
     """DVC's own stages by name, as plain values."""
     return connected(
