@@ -75,8 +75,9 @@ def main() -> None:
         validate(compose("official", [])).model,
         made_vocabulary(AUTHORS_ENTRIES),
     )
-    files.SIZES |= {
-        task: tuple(asked.rows * bool(n) for n in rows) for task, rows in files.SIZES.items()
+    files.SIZES |= {  # where dev is a part of the training file, that has rows for both
+        task: (asked.rows * (1 if dev else 2), asked.rows * bool(dev), asked.rows * bool(test))
+        for task, (_, dev, test) in files.SIZES.items()
     }
     files.write_world(asked.folder / "corpora", 0, BOOKS, PAGES)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gpt1.results.formats import ends, with_interval
 from gpt1.results.statistics.decisions import p_value
 from gpt1.results.statistics.estimates import degrees, estimate
 from gpt1.results.statistics.jackknife import (
@@ -214,6 +215,17 @@ def test_what_all_seeds_answer_alike_differs_from_no_seeds_by_nothing():
     assert np.allclose(apart.shares, 0)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_examples_of_one_cluster_have_a_score_and_no_interval(metric):
+    labels, answers, _ = made_answers(metric)
+    one = jackknife(metric, labels, answers, np.zeros(labels.shape[-1]))
+    assert np.allclose(one.by_seed, [100 * score(metric, labels, answer) for answer in answers])
+    found = estimate([one, jackknife(metric, *made_answers(metric, seed=1))])
+    assert ends(found, metric) is None
+    assert "nan" not in with_interval(found, metric)
+    assert not p_value(estimate([one])) < 0.5
+
+
 def test_degrees_of_freedom_lie_between_the_least_and_the_sum():
     assert degrees(np.array([2.0, 2.0, 2.0]), np.array([2, 2, 2])) == 6
     assert degrees(np.array([5.0, 0.0, 0.0]), np.array([2, 2, 2])) == 2
@@ -228,7 +240,7 @@ def test_degrees_of_freedom_lie_between_the_least_and_the_sum():
     [
         (lambda: jackknife("bleu", np.ones(2), np.ones((1, 2)), np.arange(2)), "found 'bleu'"),
         (lambda: jackknife("accuracy", np.ones(2), np.ones((1, 3)), np.arange(3)), "found 2, 3 and 3"),
-        (lambda: jackknife("accuracy", np.ones(2), np.ones((1, 2)), np.zeros(2)), "two clusters"),
+        (lambda: jackknife("accuracy", np.ones(0), np.ones((1, 0)), np.zeros(0)), "found none"),
         (lambda: estimate([]), "found 0 tasks"),
         (lambda: estimate([JackknifeScores(np.ones(3), np.ones((3, 2))), JackknifeScores(np.ones(4), np.ones((4, 2)))]), r"\[3, 4\] seeds"),
         (lambda: less(JackknifeScores(np.ones(3), np.ones((3, 2))), JackknifeScores(np.ones(3), np.ones((3, 4)))), "the same seeds and clusters"),

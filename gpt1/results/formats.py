@@ -190,14 +190,14 @@ def ends(
     estimate: CrossedEstimate | None, metric: str = "", examples_alone: bool = False
 ) -> tuple[float, float] | None:
     """An estimate's interval, of a score by `metric` within what that can be; over examples alone
-    for what has no seeds. None where there is none.
+    for what has no seeds. None where there is none, as for examples of one cluster.
     """
     if estimate is None:
         return None
     within = score_range(metric) if metric else (-math.inf, math.inf)
     interval = estimate.example_interval if examples_alone else estimate.interval
     found = interval(within=within)
-    return (float(found[0]), float(found[1])) if found else None
+    return (float(found[0]), float(found[1])) if found and not math.isnan(found[0]) else None
 
 
 def estimate_record(

@@ -297,9 +297,7 @@ def measured(rows: Answered, metric: str, chance_standard_errors: float) -> Meas
 
 
 def clustered(rows: Answered, metric: str) -> JackknifeScores:
-    """Every seed's score, in their order, and the share of each cluster of examples in its error.
-    Raises ValueError for fewer than two clusters.
-    """
+    """Every seed's score, in their order, and the share of each cluster in its error."""
     return jackknife(metric, rows.labels, np.stack(list(rows.given.values())), rows.clusters)
 
 

@@ -26,7 +26,7 @@ def p_value(estimate: CrossedEstimate, bound: float = 0.0, direction: int = 0) -
     low, high = np.full(apart.shape, -300.0), np.full(apart.shape, np.log10(0.5))
     for _ in range(HALVINGS):  # margins fall as tails grow
         middle = (low + high) / 2
-        beyond = estimate.margin(10**middle) >= np.abs(apart)
+        beyond = ~(estimate.margin(10**middle) < np.abs(apart))  # no number: as wide as can be
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     tail = np.asarray(10**high)
     if direction == 0:

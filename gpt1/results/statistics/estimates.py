@@ -34,7 +34,7 @@ class CrossedEstimate:
     seeds: int
     seed_variance: Floats  # not a number under LEAST_SEEDS
     seed_degrees: Floats
-    example_variance: Floats
+    example_variance: Floats  # not a number where examples are of one cluster
     example_degrees: Floats
     deviation: Floats | None = None  # sample standard deviation over the seeds; None for one
 

@@ -32,7 +32,8 @@ def jackknife(metric: str, labels: Array, answers: Array, clusters: Array) -> Ja
     """Scores of answers [..., s, n] to labels [..., n] of examples in clusters [n], as
     tasks.metrics.score gives them.
 
-    Raises ValueError for another metric, for unequal lengths, and for fewer than two clusters.
+    The shares are no numbers where all examples are of one cluster, which says nothing of others.
+    Raises ValueError for another metric, for unequal lengths, and for no example.
     """
     if metric not in METRICS:
         raise ValueError(f"expected one of {', '.join(METRICS)}, found {metric!r}")
@@ -44,8 +45,8 @@ def jackknife(metric: str, labels: Array, answers: Array, clusters: Array) -> Ja
     _, cluster_n = np.unique(clusters, return_inverse=True)
     order = np.argsort(cluster_n, kind="stable")
     starts = np.flatnonzero(np.diff(cluster_n[order], prepend=-1))
-    if len(starts) < 2:
-        raise ValueError(f"expected at least two clusters of examples, found {len(starts)}")
+    if not len(starts):
+        raise ValueError("expected at least one example, found none")
     labels, answers = labels[..., None, order], answers[..., order]
     if metric == "spearman":
         sums = _sums_of_ranks(labels, answers, starts)
@@ -53,6 +54,9 @@ def jackknife(metric: str, labels: Array, answers: Array, clusters: Array) -> Ja
         sums = np.add.reduceat(_terms(metric, labels, answers), starts, axis=-1)
         whole = sums.sum(axis=-1, keepdims=True)
         sums = np.concatenate([whole - sums, whole], axis=-1)
+    if len(starts) == 1:
+        scores = 100 * _score(metric, sums[..., -1:])
+        return JackknifeScores(scores[..., -1], np.full_like(scores, np.nan))
     scores = 100 * _score(metric, sums)  # without each cluster, and last with all
     without = scores[..., :-1]
     spread = np.sqrt(1 - 1 / len(starts)) * (without.mean(axis=-1, keepdims=True) - without)
