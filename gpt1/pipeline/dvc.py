@@ -111,7 +111,7 @@ def digest_of(text: str) -> str:
 def keep(text: str, values: Any) -> None:
     """Keep what the text of a dvc.lock holds, where JSON can hold it."""
     partial = KEPT.with_name(f"{KEPT.name}.{os.getpid()}")
-    with suppress(OSError, TypeError):
+    with suppress(OSError, TypeError, ValueError, RecursionError):
         if json.loads(json.dumps(values)) == values:
             partial.write_text(json.dumps([digest_of(text), values]), encoding="utf-8")
             partial.replace(KEPT)
@@ -136,7 +136,7 @@ def quicken() -> None:
     They are not of its documented surface: tests/test_dvc_lock.py tells when that changes.
     """
     dvcfile.modify_yaml = modify
-    _yaml.parse_yaml = strictyaml.parse_yaml = parse  # type: ignore[attr-defined]
+    _yaml.parse_yaml = strictyaml.parse_yaml = parse
     param.read_param_file = read_keys
 
 

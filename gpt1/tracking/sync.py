@@ -23,6 +23,7 @@ from gpt1.base.files import (
     looks,
     parse_json,
     read_json,
+    sha256_file,
     stage_folder,
     write_json,
 )
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 SEND_EVERY_SECONDS = 10.0
 RETRY_SECONDS = 60.0
-TOLD = ("pretrain", "finetune", "ablate", "transfer", "zero_shot", "report")  # stages
+TOLD = ("pretrain", "finetune", "ablate", "transfer", "zero_shot")  # stages, beside reports
 STATUSES = {"finished": "FINISHED", "failed": "FAILED"}  # anything else was interrupted: KILLED
 
 
@@ -126,9 +127,18 @@ def results_look(params: Params) -> str:
     are from; the parameters, the flow run, this code.
     """
     folders = [place for stage in TOLD for place in (stage_folder(stage), LOGS / stage)]
+    reports = sorted(stage_folder("report").glob("*/"))
     sources = sorted(stage_folder("acquire").glob("*/*/manifest.json"))
-    files = looks(list(map(str, [*folders, *sources, "dvc.lock", Path(__file__).parent])))
-    return fingerprint([files, params.model_dump(mode="json"), os.environ.get(FLOW_RUN_URL)])
+    files = [*folders, *reports, *sources, "dvc.lock", Path(__file__).parent]
+    page = stage_folder("report", "index.html")  # which is written anew again and again
+    return fingerprint(
+        [
+            looks(list(map(str, files))),
+            sha256_file(page) if page.is_file() else "",
+            params.model_dump(mode="json"),
+            os.environ.get(FLOW_RUN_URL),
+        ]
+    )
 
 
 def database_looks() -> str:
