@@ -20,8 +20,8 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	@python -m gpt1.stages check
 	@test -e data/logs/run/seconds.json || gpt1 plan --no-measure --brief
 	gpt1 run
-	gpt1 sync
 	gpt1 report
+	gpt1 sync
 	@gpt1 table --brief
 	@echo
 	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \

@@ -133,9 +133,9 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                     place,
                 )
                 seconds = run_graph(plan, send, watch, lock)
-                tell_mlflow(bool(seconds))
                 if seconds:
-                    done("report")
+                    done("report")  # before MLflow is told, which has the page too
+                tell_mlflow(bool(seconds))
         except UserError as error:
             logger.error(str(error))
             lines = [*getattr(error, "__notes__", []), str(error), MEND]

@@ -1,16 +1,31 @@
-"""dvc.lock, written a stage at a time, has the bytes that DVC writes."""
+"""dvc.lock, written a stage at a time, has the bytes that DVC writes; what is read is what DVC
+reads.
+"""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from dvc import dvcfile
+from dvc.dependency.param import read_param_file
 from dvc.fs import localfs
-from dvc.utils.serialize import dumps_yaml, modify_yaml
-from made_graph import Repository
+from dvc.utils.serialize import dumps_yaml, modify_yaml, parse_yaml
+from made_graph import ROOT, Repository
 
 from gpt1.pipeline import dvc
+
+REPLACED = """
+from dvc import dvcfile
+from dvc.dependency import param
+from dvc.utils import serialize, strictyaml
+from dvc.utils.serialize import _yaml
+assert dvcfile.modify_yaml is serialize.modify_yaml
+assert _yaml.parse_yaml is strictyaml.parse_yaml is serialize.parse_yaml
+assert serialize.load_yaml.__globals__ is vars(_yaml)
+assert param.ParamsDependency.read_params.__globals__["read_param_file"] is param.read_param_file
+"""
 
 
 def entry(name: str, md5: str) -> dict[str, object]:
@@ -58,9 +73,57 @@ def test_dvc_lock_gets_the_bytes_that_dvc_writes(tmp_path: Path, text: str) -> N
         assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["finetune.seeds", "finetune", "stages.finetune.cola", "profile", "clean"],
+        ["finetune.absent", "finetune.batch_size"],
+        ["absent", "pretrain.seeds.1", "profile.x"],
+        ["pretrain.bet*"],
+        [],
+        None,
+    ],
+)
+@pytest.mark.parametrize("flatten", [True, False])
+def test_a_parameter_has_the_value_that_dvc_reads(keys: list[str] | None, flatten: bool) -> None:
+    def told(way: Any) -> object:
+        try:
+            return way(localfs, str(ROOT / "params.yaml"), keys, flatten=flatten)
+        except ValueError as error:  # of two matches
+            return str(error)
+
+    assert told(dvc.read_keys) == told(read_param_file)
+
+
+def test_what_a_reader_changes_the_next_one_does_not_see() -> None:
+    text = "a: {b: [1, 2.0, 1e-05, no, null, '1', 2026-11-23]}\n"
+    dvc.parse(text, "x.yaml")["a"]["b"].clear()
+    found = dvc.parse(text, "x.yaml")
+    assert found == parse_yaml(text, "x.yaml")
+    assert list(map(type, found["a"]["b"])) == list(map(type, parse_yaml(text, "x.yaml")["a"]["b"]))
+
+
+@pytest.mark.parametrize("kept", [None, "", "5", "[1, {}]", '["0", {}]'])
+def test_the_next_process_reads_the_lock_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dvc.KEPT.parent.mkdir(parents=True)
+    path = tmp_path / "dvc.lock"
+    path.write_text(dumps_yaml({"schema": "2.0", "stages": {"a": entry("a", "1")}}))
+    text = written(dvc.modify, path, {"b": entry("b", "2"), "a": entry("a", "3")})
+    assert json.loads(dvc.KEPT.read_text())[1] == parse_yaml(text, path), "kept for the next"
+    if kept is not None:
+        dvc.KEPT.write_text(kept)
+    dvc.parsed.cache_clear()
+    assert dvc.parse(text, path) == parse_yaml(text, path)
+    path.write_text(text.replace("md5: '3'", "md5: '4'"))
+    assert dvc.parse(path.read_text(), path)["stages"]["a"]["deps"][0]["md5"] == "4"
+
+
 @pytest.mark.slow
 def test_a_run_writes_the_lock_that_dvc_writes(tmp_path: Path) -> None:
-    assert dvcfile.modify_yaml is modify_yaml, "DVC writes dvc.lock by another function"
+    subprocess.run([sys.executable, "-c", REPLACED], check=True)  # else DVC has other functions
     locks = []
     for command in ("dvc", "gpt1.pipeline.dvc"):
         (tmp_path / command).mkdir()

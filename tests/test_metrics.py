@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+import sklearn.metrics
 
 from gpt1.tasks import table
 from gpt1.tasks.metrics import (
@@ -116,6 +117,29 @@ def test_bootstrap_of_cells_agrees_with_drawing_rows(metric: str) -> None:
     assert standard_error(metric, labels, answers) == standard_error(metric, labels, answers), (
         "equal calls, equal bits"
     )
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_scores_are_those_of_scikit_learn(classes: int) -> None:
+    generator = np.random.default_rng(3)
+    for rows in (2, 3, 40, 1043):
+        labels = generator.integers(classes, size=rows)
+        answers = np.where(generator.random(rows) < 0.6, labels, generator.integers(classes))
+        if not (is_one_class(labels) or is_one_class(answers)):
+            found = score("matthews", labels, answers)
+            assert found == sklearn.metrics.matthews_corrcoef(labels, answers)
+        if classes == 2:
+            known = sklearn.metrics.f1_score(labels, answers, zero_division=0.0)
+            assert score("f1", labels, answers) == known
+
+
+def test_pearson_s_bootstrap_is_that_of_one_sample_after_another() -> None:
+    generator = np.random.default_rng(4)
+    labels, answers = generator.integers(3, size=4), generator.normal(size=4)
+    drawn = np.random.default_rng(0).integers(4, size=(1000, 4))  # some of one row alone
+    by_one = [score("pearson", labels[rows], answers[rows]) for rows in drawn]
+    assert 0.0 in by_one
+    assert standard_error("pearson", labels, answers) == float(np.std(by_one))
 
 
 def test_pearson_s_error_agrees_with_the_formula_for_normal_data() -> None:

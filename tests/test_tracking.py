@@ -190,6 +190,33 @@ def test_sync_twice(fresh, capfd):
     assert newest[0].data.metrics["table2.rte"] == 91.0
 
 
+def above_all(run) -> bool:
+    return "mlflow.parentRunId" not in run.data.tags
+
+
+@pytest.mark.slow
+def test_a_sync_of_nothing_new_does_without_mlflow(fresh):
+    shutil.copy(fresh, "mlflow.db")
+    write_results(points=3)
+
+    def imports_mlflow() -> bool:
+        command = [sys.executable, "-X", "importtime", "-m", "gpt1.cli", "sync"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("MLflow is up to date: 4 results")
+        return bool(re.search(r"\| +mlflow$", done.stderr, re.MULTILINE))
+
+    assert imports_mlflow()
+    assert not imports_mlflow()
+    metrics = Path("data/report/table2/metrics.json")
+    made_results.write_json(metrics, {"table2": {"rte": {"mean": 91.0, "sd": 0.0}}})
+    assert imports_mlflow()
+    assert [run.data.metrics["table2.rte"] for run in runs().values() if above_all(run)] == [91.0]
+    assert not imports_mlflow()
+    shutil.copy(fresh, "mlflow.db")
+    assert imports_mlflow()
+    assert "2 rte seed 1" in runs()
+
+
 def test_runs_say_what_they_are(fresh, monkeypatch):
     """Pages, data sets, fingerprints, system metrics, times: what a person finds on MLflow's pages
     beside the numbers.

@@ -58,10 +58,11 @@ def report(
     """
     import json
 
-    from gpt1.results.article.article import FOLDER, write_article
     from gpt1.results.page.page import INDEX, write_page
 
     if article:
+        from gpt1.results.article.article import FOLDER, write_article
+
         written = write_article(price, out or FOLDER)
         if as_json:
             print(json.dumps(written))

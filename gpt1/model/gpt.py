@@ -198,7 +198,10 @@ class Decoder(nn.Module):
         self.positions = nn.Parameter(torch.empty(sizes.context, sizes.width))
         with torch.device("meta"):  # nn.Linear's own random start would be drawn for nothing
             blocks = [Block(sizes) for _ in range(sizes.layers)]
-        self.blocks = nn.ModuleList(blocks).to_empty(device="cpu")
+        self.blocks = nn.ModuleList(blocks)
+        # as to_empty does, for which torch imports a library of algebra
+        empty = {name: torch.empty(there.shape) for name, there in self.blocks.state_dict().items()}
+        self.blocks.load_state_dict(empty, assign=True)
         self.heads = sizes.heads
         self.fused_attention, self.compiled, self.keep, self.cut = False, "no", keep, cut
         self._draw(sizes, generator)

@@ -3,11 +3,10 @@ recorded that.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
-from gpt1.base.files import LOGS, fingerprint, read_json, write_json
+from gpt1.base.files import LOGS, files_under, looks, read_json, write_json
 
 # the variable that asks a stage for its mark: what its inputs look like, and the stage's name
 ASKED = "GPT1_MARK"
@@ -17,29 +16,6 @@ WATCHED = ("params.yaml", "dvc.yaml")
 def path_of(name: str) -> Path:
     """Where the mark of a stage lies."""
     return LOGS / "run" / f"{name}.finished"
-
-
-def files_under(paths: Iterable[str]) -> Iterator[Path]:
-    """The files that lie under files and folders; links to folders are followed where they are
-    given, as DVC does.
-    """
-    for path in map(Path, paths):
-        yield from (
-            file
-            for file in [path, *sorted(path.rglob("*"))]
-            if file.is_file() and "__pycache__" not in file.parts
-        )
-
-
-def looks(paths: Sequence[str]) -> str:
-    """Sixteen digits that stand for the files under `paths` by size and time of last change, as
-    DVC's own memory of hashes does.
-    """
-    facts = []
-    for file in files_under(paths):
-        with suppress(OSError):
-            facts.append([str(file), file.stat().st_size, file.stat().st_mtime_ns])
-    return fingerprint(facts)
 
 
 def ask(name: str, reads: Sequence[str]) -> dict[str, str]:

@@ -47,6 +47,9 @@ def repository(*, lock: bool = True, wait: bool = False) -> Iterator[Any]:
     from dvc.repo import Repo
     from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
 
+    from gpt1.pipeline.dvc import quicken
+
+    quicken()
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # what matters is raised
     try:
         with Repo(".", _wait_for_lock=wait) as repo, repo.lock if lock else nullcontext():
@@ -109,6 +112,14 @@ def _read(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
         if len(chosen) == len(stages) and not any(stage.stale for stage in stages.values()):
             up_to_date.remember(stages, Path(repo.cache.local.path), asked)
     return stages, chosen
+
+
+def remember_all() -> None:
+    """After a run of the whole graph: have DVC say, and keep, that nothing is out of date, so that
+    the next one need not ask. Where DVC cannot, the next one does.
+    """
+    with suppress(UserError):
+        _read(())
 
 
 def stages_of(found: Iterable[Any]) -> dict[str, Stage]:
@@ -205,6 +216,10 @@ def read_lock() -> dict[str, Any]:
     broken.
     """
     from dvc.utils.serialize import load_yaml
+
+    from gpt1.pipeline.dvc import quicken
+
+    quicken()
 
     def read() -> dict[str, Any]:
         try:

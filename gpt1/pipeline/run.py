@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column
 
 from gpt1.pipeline.forecast import in_words, last_seconds
-from gpt1.pipeline.graph import read_graph
+from gpt1.pipeline.graph import read_graph, remember_all
 from gpt1.pipeline.job import StageProcess, log_of
 from gpt1.pipeline.leases import alone_here
 from gpt1.pipeline.process_group import end_group, process_group, signals_noted
@@ -91,7 +91,10 @@ def supervise(
             end_group(group, len(signals), asked)
     for ended in state.failed.values():
         watch(News(f"error: {ended.why}"))
-    return state.conclude()
+    seconds = state.conclude()
+    if seconds and len(state.plan.chosen) == len(state.plan.stages):
+        remember_all()
+    return seconds
 
 
 QUIET_SECONDS = 60.0

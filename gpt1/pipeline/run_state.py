@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gpt1.base.errors import UserError
-from gpt1.pipeline import completion
+from gpt1.base.files import files_under
 from gpt1.pipeline.forecast import foretold_seconds, note_seconds, seconds_left
 from gpt1.pipeline.graph import recorded_outputs
 from gpt1.pipeline.job import Ended, log_of
@@ -43,9 +43,7 @@ def bytes_read(stage: Stage) -> int:
     """
     return sum(
         file.stat().st_size
-        for file in completion.files_under(
-            read for read in stage.reads if not read.startswith("gpt1")
-        )
+        for file in files_under(read for read in stage.reads if not read.startswith("gpt1"))
     )
 
 

@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.files import fingerprint, read_json, write_json
-from gpt1.pipeline.completion import files_under, looks
+from gpt1.base.files import files_under, fingerprint, looks, read_json, write_json
 from gpt1.pipeline.schedule import Stage
 
 KEPT = Path(".dvc/tmp/gpt1-up-to-date.json")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from gpt1.results.rules import ClaimRule, Rules
 from gpt1.results.statistics.decisions import holm, p_any, p_equivalent, p_every, p_value
@@ -142,6 +141,8 @@ def rises(scores: Floats) -> tuple[Effect, Floats]:
 
 def _correlations(scores: Floats) -> Floats:
     """Spearman's [...] of scores [p, ...] with their order; 0 for scores all alike."""
+    from scipy import stats  # half a second, which reading claims is not worth
+
     ranks = stats.rankdata(scores, axis=0) - (len(scores) + 1) / 2
     places = (np.arange(len(scores)) - (len(scores) - 1) / 2).reshape(-1, *[1] * (scores.ndim - 1))
     below = np.sqrt((ranks**2).sum(axis=0) * (places**2).sum())

@@ -11,21 +11,34 @@ import os
 import select
 import signal
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, parse_json, write_json
+from gpt1.base.files import (
+    DATA,
+    LOGS,
+    fingerprint,
+    looks,
+    parse_json,
+    read_json,
+    sha256_file,
+    stage_folder,
+    write_json,
+)
 from gpt1.params.schema import Params, validate
 from gpt1.tracking.address import (
     prepare_mlflow,
     problem,
     refuse_broken_sqlite,
+    sqlite_file,
     switched_off,
     tracking_uri,
     warn,
 )
 from gpt1.tracking.log import (
+    FLOW_RUN_URL,
     RUNS,
     Point,
     log_path,
@@ -42,6 +55,7 @@ if TYPE_CHECKING:
 
 SEND_EVERY_SECONDS = 10.0
 RETRY_SECONDS = 60.0
+TOLD = ("pretrain", "finetune", "ablate", "transfer", "zero_shot")  # stages, beside reports
 STATUSES = {"finished": "FINISHED", "failed": "FAILED"}  # anything else was interrupted: KILLED
 
 
@@ -62,10 +76,16 @@ def sync(params: Params) -> int:
     """Tell MLflow all finished results under data/ that it does not have; returns how many runs it
     then holds of them.
 
-    Raises UserError, one line, where MLflow cannot be reached or is broken.
+    Where MLflow is a file that, as the results, looks as the last call left it, nothing more is
+    done. Raises UserError, one line, where MLflow cannot be reached or is broken.
     """
     if switched_off():
         return 0
+    seen = results_look(params)
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        last = read_json(RUNS)
+        if last["looks"] == [seen, database_looks()] and all(last["looks"]):
+            return len(last["runs"])
     try:
         results, groups = list(finished_results(params)), list(finished_groups(params))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -87,13 +107,44 @@ def sync(params: Params) -> int:
         with mlflow.locked():
             mlflow.finish()
         write_json(
-            RUNS, {"experiment": mlflow.experiment_id, "all": mlflow.parent_id, "runs": runs}
+            RUNS,
+            {
+                "experiment": mlflow.experiment_id,
+                "all": mlflow.parent_id,
+                "runs": runs,
+                "looks": [seen, database_looks()],
+            },
         )
     except Exception as error:
         raise UserError(
             f"{problem(error)}; the results are safe in {DATA}/, and gpt1 sync can be called again"
         ) from None
     return len(results)
+
+
+def results_look(params: Params) -> str:
+    """What stands for all that is told, by the looks of its files: results, their logs, where they
+    are from; the parameters, the flow run, this code.
+    """
+    folders = [place for stage in TOLD for place in (stage_folder(stage), LOGS / stage)]
+    reports = sorted(stage_folder("report").glob("*/"))
+    sources = sorted(stage_folder("acquire").glob("*/*/manifest.json"))
+    files = [*folders, *reports, *sources, "dvc.lock", Path(__file__).parent]
+    page = stage_folder("report", "index.html")  # which is written anew again and again
+    return fingerprint(
+        [
+            looks(list(map(str, files))),
+            sha256_file(page) if page.is_file() else "",
+            params.model_dump(mode="json"),
+            os.environ.get(FLOW_RUN_URL),
+        ]
+    )
+
+
+def database_looks() -> str:
+    """What stands for MLflow's database; nothing where it is not a file that is there."""
+    path = sqlite_file(tracking_uri())
+    return looks([str(path)]) if path is not None and path.is_file() else ""
 
 
 def follow() -> None:

@@ -2,6 +2,7 @@
 4.1, and their code).
 """
 
+import inspect
 import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -44,6 +45,16 @@ def rates(
     )
 
 
+class AdamW(torch.optim.AdamW):
+    """torch's own, whose methods are taken out of wrappers that import its compiler, a second's
+    work, to tell it to leave them alone.
+    """
+
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
+    zero_grad = inspect.unwrap(torch.optim.AdamW.zero_grad)
+    add_param_group = inspect.unwrap(torch.optim.AdamW.add_param_group)
+
+
 def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
     """Fused AdamW over a model's parameters: the first group, of rank above 1, decays; biases and
     gains do not.
@@ -53,9 +64,7 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
         {"params": [parameter for parameter in parameters if parameter.ndim > 1]},
         {"params": [parameter for parameter in parameters if parameter.ndim <= 1]},
     ]
-    return torch.optim.AdamW(
-        groups, lr=recipe.learning_rate, betas=(recipe.beta1, recipe.beta2), fused=True
-    )
+    return AdamW(groups, lr=recipe.learning_rate, betas=(recipe.beta1, recipe.beta2), fused=True)
 
 
 def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:

@@ -14,7 +14,6 @@ from gpt1.pipeline.plan import formulas
 from gpt1.pipeline.plan.estimate import NAMED, Room
 from gpt1.pipeline.plan.work import StageWork
 from gpt1.pipeline.schedule import group
-from gpt1.train.speed import NO_COMPILER
 
 # Radford's announcement (openai.com, June 2018): a month on eight GPUs; 8 x 30 days x 12 TFLOP/s x
 # 0.33 of the peak = 0.96 petaflop-days.
@@ -186,6 +185,8 @@ def problems(plan: CostEstimate) -> list[str]:
             " (finetune.seeds)"
         )
     if plan.uncompiled:
+        from gpt1.train.speed import NO_COMPILER  # with torch, which reading a plan is not worth
+
         found.append(f"SPEED: {NO_COMPILER}")
     return found + [
         f"MEMORY: {one.name} has {in_bytes(one.memory_bytes)} on a device, a stage needs"

@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-from scipy import stats
 
 from gpt1.results.statistics.estimates import LEAST_SEEDS
 from gpt1.results.statistics.jackknife import Floats
@@ -22,6 +21,8 @@ def rising(scores_ps: Floats) -> tuple[float, float]:
     means_p = scores_ps.mean(axis=1)
     if points < 2 or np.ptp(means_p) == 0:
         return 0.0, 1.0
+    from scipy import stats  # half a second, which reading claims is not worth
+
     places_p = np.arange(points) - (points - 1) / 2
     result = stats.spearmanr(places_p, means_p, alternative="greater")
     share = float(result.pvalue)
