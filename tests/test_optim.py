@@ -3,6 +3,9 @@ formulas.
 """
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.schedules import schedule
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +123,30 @@ def test_adam_is_the_authors(recipe, scale):
             np.testing.assert_allclose(
                 parameter.detach().numpy(), values[name], rtol=1e-6, atol=1e-9
             )
+
+
+def test_an_update_does_without_the_compiler() -> None:
+    """Its import takes as long as torch's own."""
+    program = """
+import sys, torch
+from gpt1.model.networks import make_network
+from gpt1.params.schema import read_params
+from gpt1.train.optim import adam
+params = read_params()
+network = make_network("transformer", params, 50, torch.Generator())
+optimizer = adam(network, params.finetune)
+for parameter in network.parameters():
+    parameter.grad = torch.ones_like(parameter)
+before = network.tokens.detach().clone()
+optimizer.step()
+optimizer.zero_grad()
+assert not torch.equal(before, network.tokens) and network.tokens.grad is None
+print([name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_decay_on_matrices_only(recipe):

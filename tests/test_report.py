@@ -144,8 +144,9 @@ def test_the_stage_writes_its_files_twice_the_same():
 
 def test_no_torch_and_no_pandas():
     program = (
-        "import sys, gpt1.stages.report; print([name for name in ('torch', 'pandas', 'mlflow',"
-        " 'sklearn') if name in sys.modules])"
+        "import sys, gpt1.stages.report, gpt1.stages.scores, gpt1.results.show,"
+        " gpt1.results.page.page; print([name for name in ('torch', 'pandas', 'mlflow', 'sklearn',"
+        " 'scipy.stats') if name in sys.modules])"
     )
     assert (
         subprocess.run(
