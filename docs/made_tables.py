@@ -1,4 +1,4 @@
-"""Tables in the pages of docs/ that are made from the code, each between two markers. `python
+"""Tables in the README and the pages of docs/ that are made from the code, each between two markers. `python
 docs/made_tables.py` makes them anew.
 
 A page so reads the same on disk, in the repository and built. A test compares what stands there
@@ -13,6 +13,7 @@ from pathlib import Path
 from tables_of_downloads import downloads
 from tables_of_licences import licences
 from tables_of_parameters import parameters
+from tables_of_results import reference, reference_scores
 from tables_of_tasks import sources, tasks
 
 PAGES = Path(__file__).resolve().parent
@@ -23,6 +24,8 @@ MADE: dict[str, Callable[[], str]] = {
     "sources": sources,
     "downloads": downloads,
     "licences": licences,
+    "reference": reference,
+    "reference_scores": reference_scores,
 }
 PLACE = re.compile(
     r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name)"
@@ -45,8 +48,8 @@ def tables(text: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for page in sorted(PAGES.glob("*.md")):
+    for page in (PAGES.parent / "README.md", *sorted(PAGES.glob("*.md"))):
         before = page.read_text(encoding="utf-8")
         if (after := renewed(before)) != before:
             page.write_text(after, encoding="utf-8")
-            print(f"docs/{page.name} is new")
+            print(f"{page.relative_to(PAGES.parent)} is new")

@@ -16,7 +16,7 @@ from gpt1.base.errors import UserError, perhaps, run_stage
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
     "Run the paper": ("profile", "plan", "run", "status", "doctor"),
-    "Look at what came out": ("table", "report", "sync", "worktrees", "submission"),
+    "Look at what came out": ("table", "report", "pack", "sync", "worktrees", "submission"),
     "Use a model": ("generate", "predict", "evaluate"),
     "Models in and out": ("import", "export", "register"),
 }

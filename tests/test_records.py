@@ -100,6 +100,9 @@ def test_no_report_and_a_damaged_one_are_one_line(tmp_path, monkeypatch):
     folder = Path("data/report/table2")
     folder.mkdir(parents=True)
     (folder / SCORES).write_bytes(b"PAR1 and no more")
+    with pytest.raises(UserError, match="have whoever packed this run do so again"):
+        read_records("table2")
+    Path("dvc.yaml").touch()
     with pytest.raises(UserError, match="dvc repro -f -s table2"):
         read_records("table2")
 

@@ -80,6 +80,7 @@ def test_a_page_that_was_written_is_read_back(here):
     folder = Path("data/report/table2")
     assert read_document(folder) == PAGE
     (folder / "page.json").write_text('[["grid", ["a"]]]')
+    Path("dvc.yaml").touch()
     with pytest.raises(UserError, match="make it anew: dvc repro -f -s table2"):
         read_document(folder)
 

@@ -21,6 +21,15 @@ Seed = Annotated[
     int | None,
     option("The seed whose model answers. Default: the best on the development split."),
 ]
+Run = Annotated[
+    str | None,
+    option(
+        "Of another run: the folder of a checkout or of gpt1 pack, a worktree, or reference/demo,"
+        " which ships with gpt1.",
+        "--run",
+        metavar="RUN",
+    ),
+]
 OF_THE_FIRST = (
     "Default: data/pretrain/transformer/seed-N/weights.safetensors, N the first of pretrain.seeds in"
     " params.yaml."

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpt1.commands.options import option
+from gpt1.commands.options import Run, option
 
 SHOWN = 6  # stages by name
 EXAMPLES = """
@@ -18,6 +18,8 @@ Examples:
     gpt1 report -o ~/gpt1.html --json    elsewhere; what is missing as JSON
 
     gpt1 report --article                of a finished run, data/report/article/article.md and article.tex
+
+    gpt1 report --run reference/demo     where the page of the run lies that ships with gpt1
 """
 
 
@@ -49,17 +51,29 @@ def report(
             "--json", help="Where the page is, its size, what is missing: as one JSON object."
         ),
     ] = False,
+    run: Run = None,
 ) -> None:
     """Put every result of the run on one page that needs nothing beside it: tables, figures,
     claims, samples, cost, provenance.
 
     Runs nothing: an unfinished run gives a page that names what is missing. The article is of a
-    finished run.
+    finished run. Of another run (--run) nothing is made: it says where its page lies.
     """
     import json
 
     from gpt1.results.page.page import INDEX, write_page
 
+    if run is not None:
+        if article or price is not None or out is not None:
+            raise typer.BadParameter("--run makes nothing: leave --article, --price, --out out")
+        from gpt1.results.pack import page_of
+
+        page = page_of(run)
+        if as_json:
+            print(json.dumps({"path": page.as_posix(), "bytes": page.stat().st_size}))
+        else:
+            print(f"{page.as_uri()}: {page.stat().st_size / 1000:,.0f} kB, to open in any browser")
+        return
     if article:
         from gpt1.results.article.article import FOLDER, write_article
 

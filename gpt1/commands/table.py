@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from gpt1.commands.options import argument, option
+from gpt1.commands.options import Run, argument, option
 
 EXAMPLES = """
 Examples:
@@ -22,6 +22,8 @@ Examples:
     gpt1 table table5 --json | jq .metrics
 
     gpt1 table --brief                    every table's scores and every verdict
+
+    gpt1 table table5 --run reference/demo    of the run that ships with gpt1
 """
 
 
@@ -38,10 +40,11 @@ def table(
         str | None,
         option(
             "Show what differs from a git revision, or from the run in a "
-            "folder or worktree, instead.",
-            metavar="REV|FOLDER",
+            "folder or worktree, or reference/demo, instead.",
+            metavar="REV|RUN",
         ),
     ] = None,
+    run: Run = None,
     json: Annotated[bool, typer.Option("--json", help="For a program; as --format json.")] = False,
     brief: Annotated[
         bool,
@@ -55,15 +58,23 @@ def table(
     another run.
     """
     from gpt1.pipeline.reasons import changed_since
+    from gpt1.results.runs import find_run, within
     from gpt1.results.show import BRIEF, show_brief, show_table
 
-    if brief:
-        if name not in (*BRIEF, None) or format_ != "terminal" or json or against is not None:
-            raise typer.BadParameter(
-                f"--brief knows {', '.join(BRIEF)} or none of them, and no other option"
-            )
-        show_brief([name] if name else BRIEF)
-        return
-    if name is None:
+    if brief and (
+        name not in (*BRIEF, None) or format_ != "terminal" or json or against is not None
+    ):
+        raise typer.BadParameter(
+            f"--brief knows {', '.join(BRIEF)} or none of them, and no other option but --run"
+        )
+    if name is None and not brief:
         raise typer.BadParameter("Missing argument 'name': table2, table3, …, or --brief for all")
-    show_table(name, "json" if json else format_, against, changed_since(name))
+    if run is not None and against is not None:
+        if not (other := find_run(against)):
+            raise typer.BadParameter("--against with --run takes a folder, not a git revision")
+        against = str(other.absolute())
+    with within(run):
+        if brief:
+            show_brief([name] if name else BRIEF)
+        elif name:
+            show_table(name, "json" if json else format_, against, changed_since(name))

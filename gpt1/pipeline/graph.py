@@ -250,9 +250,18 @@ def recorded_outputs() -> dict[str, Any]:
         return {}
 
 
-def outputs_in(lock: str) -> dict[str, Any]:
-    """What the text of a dvc.lock, of any revision, says of each stage's outputs."""
+def stages_in(lock: str) -> dict[str, Any]:
+    """What the text of a dvc.lock, of any run, says of each stage. Raises UserError."""
     from dvc.utils.serialize import parse_yaml
 
-    stages = parse_yaml(lock, LOCK_FILE)["stages"]
-    return {name: entry.get("outs", []) for name, entry in stages.items()}
+    try:
+        stages = parse_yaml(lock, LOCK_FILE)["stages"]
+        return {str(name): dict(entry) for name, entry in stages.items()}
+    except Exception as error:  # the parser lets through what int() and deep nesting raise
+        reason = " ".join(str(error).split())
+        raise UserError(f"{LOCK_FILE} of that run cannot be read: {reason}") from None
+
+
+def outputs_in(lock: str) -> dict[str, Any]:
+    """What the text of a dvc.lock, of any revision, says of each stage's outputs."""
+    return {name: entry.get("outs", []) for name, entry in stages_in(lock).items()}

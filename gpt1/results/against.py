@@ -17,6 +17,7 @@ from gpt1.base.files import stage_folder
 from gpt1.base.terminal import plain
 from gpt1.pipeline.graph import outputs_in
 from gpt1.results.document import Grid
+from gpt1.results.runs import LOCK, find_run, make_anew
 from gpt1.results.terminal_page import print_grid
 
 METRICS = "metrics.json"
@@ -24,14 +25,25 @@ DVC = Path(".dvc")
 
 
 def other_numbers(name: str, against: str) -> dict[str, Any]:
-    """The metrics of a page in a folder (a checkout, its data/report, or the page's own), else at a
+    """The metrics of a page in a folder (of a run, its data/report, or the page's own), else at a
     git revision. Raises UserError.
     """
-    if Path(against).is_dir():
-        return read_numbers(report_in(Path(against), name), name)
-    if Path(".worktrees", against).is_dir():
-        return read_numbers(report_in(Path(".worktrees", against), name), name)
+    if found := find_run(against):
+        return read_numbers(report_in(found, name), name)
     return numbers_at(against, name)
+
+
+def lock_of(against: str) -> str:
+    """The text of the dvc.lock of a run's folder, else of a git revision. Raises UserError."""
+    found = find_run(against)
+    if not found:
+        return lock_at(against)
+    try:
+        return (found / LOCK).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{found / LOCK} cannot be read ({error}); name a checkout, or what gpt1 pack wrote"
+        ) from None
 
 
 def report_in(folder: Path, name: str) -> Path:
@@ -56,9 +68,7 @@ def read_numbers(folder: Path, name: str) -> dict[str, Any]:
             " needs"
         ) from None
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{folder / METRICS} cannot be read ({error}); make it anew: dvc repro -f -s {name}"
-        ) from None
+        raise UserError(f"{folder / METRICS} cannot be read ({error}); {make_anew(name)}") from None
 
 
 def only(metrics: Any, name: str, where: str) -> dict[str, Any]:
@@ -73,20 +83,8 @@ def numbers_at(revision: str, name: str) -> dict[str, Any]:
     """The metrics of a page at a git revision, from dvc.lock there and DVC's cache here. Raises
     UserError.
     """
-    if revision.startswith("-"):
-        raise UserError(
-            f"--against {revision}: expected a git revision, or the folder of another checkout"
-        )
-    try:
-        lock = git_show(f"{revision}:dvc.lock")
-    except UserError:
-        git_show(f"{revision}^{{commit}}", "rev-parse", "--verify", "--quiet")
-        raise UserError(
-            f"{revision} has no dvc.lock, which says what a run gave: commit yours after a run (git"
-            " add dvc.lock), or name the folder of another checkout"
-        ) from None
     place = str(stage_folder("report", name))
-    outs = outputs_in(lock).get(name, ())
+    outs = outputs_in(lock_at(revision)).get(name, ())
     found = next((out["md5"] for out in outs if out["path"] == place), None)
     if found is None:
         raise UserError(f"dvc.lock of {revision} knows no {name}: it had not been run there")
@@ -95,6 +93,22 @@ def numbers_at(revision: str, name: str) -> dict[str, Any]:
     if digest is None:
         raise UserError(f"{name} at {revision} has no {METRICS}")
     return only(cached(str(digest), revision, json.loads), name, revision)
+
+
+def lock_at(revision: str) -> str:
+    """The text of dvc.lock at a git revision. Raises UserError."""
+    if revision.startswith("-"):
+        raise UserError(
+            f"--against {revision}: expected a git revision, or the folder of another checkout"
+        )
+    try:
+        return git_show(f"{revision}:{LOCK}")
+    except UserError:
+        git_show(f"{revision}^{{commit}}", "rev-parse", "--verify", "--quiet")
+        raise UserError(
+            f"{revision} has no dvc.lock, which says what a run gave: commit yours after a run (git"
+            " add dvc.lock), or name the folder of another checkout"
+        ) from None
 
 
 def git_show(what: str, *command: str) -> str:

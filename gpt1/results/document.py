@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, SupportsFloat
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json
+from gpt1.results.runs import make_anew
 
 DOCUMENT = "page.json"
 NONE = "-"
@@ -89,8 +90,7 @@ def read_document(folder: Path, cleaned: Callable[[str], str] = str) -> list[Blo
         raise
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(
-            f"{folder / DOCUMENT} cannot be read ({error}); make it anew: dvc repro -f -s"
-            f" {folder.name}"
+            f"{folder / DOCUMENT} cannot be read ({error}); {make_anew(folder.name)}"
         ) from None
 
 

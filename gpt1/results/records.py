@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
+from gpt1.results.runs import find_run, make_anew
 
 if TYPE_CHECKING:  # pandas and pyarrow take half a second each, which not every command is worth
     import pandas as pd
@@ -39,10 +40,13 @@ PREDICTION_TYPES = {
     "list<float>": "logits",
 }
 PREDICTION_KEY = ["task", "system", "pretraining_seed", "seed", "split", "example"]
+MOST_ROWS = 50_000_000  # of a file; the paper's own tables rest on a tenth of that
 
 
-def load(folder: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFrame]":
+def load(run: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Every score and every prediction of a run, as two tables of pandas: `scores, predictions`.
+    The run is the folder of a checkout, its data/report, a worktree, a folder that `gpt1 pack`
+    wrote, or the one that ships with gpt1, "reference/demo".
 
     Missing values are `pandas.NA`, or NaN among fractions. The number behind a table's cell is in
     one row of `scores`, whose `table` (table2 to table5, figure2, claims), `row` (ours, baseline,
@@ -79,12 +83,16 @@ def load(folder: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFram
     import pyarrow as pa
 
     whole = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    found = find_run(run) or Path(run)
+    folder = found / stage_folder("report")
+    folder = folder if folder.is_dir() else found
     tables = []
-    for name in (SCORES, PREDICTIONS):
-        paths = sorted(Path(folder).glob(f"*/{name}"))
+    for name, types in ((SCORES, SCORE_TYPES), (PREDICTIONS, PREDICTION_TYPES)):
+        paths = sorted(folder.glob(f"*/{name}"))
         if not paths:
             raise UserError(f"{folder}/*/{name}: expected reports of a run, found none: gpt1 run")
-        tables.append(pa.concat_tables(map(_table, paths)).to_pandas(types_mapper=whole.get))
+        read = [_table(path, types) for path in paths]
+        tables.append(pa.concat_tables(read).to_pandas(types_mapper=whole.get))
     scores, predictions = tables
     return scores, predictions.drop_duplicates(PREDICTION_KEY, ignore_index=True)
 
@@ -94,7 +102,7 @@ def read_records(name: str, folder: Path | None = None) -> list[Record]:
     where it has not been made. Raises UserError.
     """
     path = (folder or stage_folder("report", name)) / SCORES
-    return _table(path).to_pylist() if path.is_file() else []
+    return _table(path, SCORE_TYPES).to_pylist() if path.is_file() else []
 
 
 def write_scores(folder: Path, records: Sequence[Record]) -> None:
@@ -119,6 +127,28 @@ def write_predictions(folder: Path, scored: "Iterable[tuple[Answers, Iterable[st
             for split in dict.fromkeys(splits):
                 for seed in answers.seeds:
                     writer.write_table(_answered(answers, split, seed))
+
+
+def pack_predictions(folder: Path, path: Path) -> None:
+    """Write every prediction of the reports in a folder once, as small as parquet has it, where
+    `load` finds them. Raises UserError.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = _schema(PREDICTION_TYPES)
+    whole = ("pretraining_seed", "seed", "example", "cluster")
+    parquet.write_table(
+        pa.Table.from_pandas(load(folder)[1], schema, preserve_index=False),
+        path,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=["task", "system", "split"],
+        column_encoding={
+            "logits.list.element": "BYTE_STREAM_SPLIT",
+            **dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+        },
+    )
 
 
 def _answered(answers: "Answers", split: str, seed: int) -> "pa.Table":
@@ -157,14 +187,15 @@ def _schema(types: dict[str, str]) -> "pa.Schema":
     return pa.schema([(name, type_of(kind)) for kind in types for name in types[kind].split()])
 
 
-def _table(path: Path) -> "pa.Table":
+def _table(path: Path, types: dict[str, str]) -> "pa.Table":
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(path) as file:  # read_table imports pandas, for half a second
-            return file.read()
-    except (OSError, pa.ArrowException) as error:
-        raise UserError(
-            f"{path} cannot be read ({error}); make it anew: dvc repro -f -s {path.parent.name}"
-        ) from None
+            if file.metadata.num_rows > MOST_ROWS:
+                raise pa.ArrowException(f"more than {MOST_ROWS:,} rows")
+            expected = _schema(types).empty_table()  # with columns that an earlier version lacks
+            return pa.concat_tables([expected, file.read()], promote_options="default")
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise UserError(f"{path} cannot be read ({error}); {make_anew(path.parent.name)}") from None

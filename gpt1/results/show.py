@@ -3,14 +3,13 @@ another run or revision.
 """
 
 import csv
-import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import stage_folder
+from gpt1.base.files import parse_json, stage_folder
 from gpt1.base.terminal import console, plain, print_json
 from gpt1.results.against import compare, other_numbers, print_differences, read_numbers
 from gpt1.results.baselines import higher_sentences
@@ -27,6 +26,7 @@ from gpt1.results.document import (
 from gpt1.results.notes import LEGEND
 from gpt1.results.paper import TABLES
 from gpt1.results.records import SCORES, read_records
+from gpt1.results.runs import make_anew
 from gpt1.results.terminal_page import print_page
 from gpt1.results.verdict import EXPLORATORY, MADE_UP
 
@@ -157,9 +157,7 @@ def read(name: str, format_: str) -> bytes:
     except FileNotFoundError:
         raise missing(name, format_) from None
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error}); make it anew: dvc repro -f -s {name}"
-        ) from None
+        raise UserError(f"{path} cannot be read ({error}); {make_anew(name)}") from None
 
 
 def missing(name: str, format_: str) -> UserError:
@@ -188,19 +186,23 @@ def missing(name: str, format_: str) -> UserError:
 
 def as_json(name: str) -> dict[str, Any]:
     """Every record of a page, and its numbers as DVC's metrics have them. Raises UserError."""
-    number: Callable[[str], Any] = json.loads
 
     def value(text: str) -> Any:
         try:
-            return number(text) if text else None
+            return parse_json(text) if text else None
         except ValueError:
             return text
 
-    records = csv.DictReader(read(name, "csv").decode().splitlines())
+    try:
+        records = list(csv.DictReader(read(name, "csv").decode().splitlines(), restval=""))
+    except (ValueError, csv.Error) as error:
+        raise UserError(
+            f"{file_of(name, 'csv')} cannot be read ({error}); {make_anew(name)}"
+        ) from None
     return {
         "table": name,
         "records": [
-            {key: value(text) for key, text in record.items() if text} for record in records
+            {key: value(text) for key, text in record.items() if key and text} for record in records
         ],
         "metrics": read_numbers(stage_folder("report", name), name),
     }

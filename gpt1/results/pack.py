@@ -1,0 +1,82 @@
+"""`gpt1 pack`: a run's results, without data and weights, as a folder that `--run` and
+`gpt1.results.load` read; it lies as a checkout does.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.params.yaml import read_yaml
+from gpt1.pipeline.forecast import PLAN
+from gpt1.pipeline.graph import expand
+from gpt1.pipeline.plan.table import amount
+from gpt1.results.page.page import INDEX, write_page
+from gpt1.results.page.provenance import LOCK, PARAMS, code_facts, stages_taken, totals
+from gpt1.results.records import PREDICTIONS, SCORES, pack_predictions
+from gpt1.results.runs import RUN, within
+
+REPORT = stage_folder("report")
+TEXTS = (".csv", ".json", ".md", ".svg", ".tex")
+
+
+def pack(folder: Path) -> dict[str, Any]:
+    """Write the results of the run in the current folder; returns what `run.json` there says: the
+    commit, the machine, the time, each file's sha256. Raises UserError where the run is not there,
+    or the folder holds something else.
+    """
+    if folder.exists() and not (folder / RUN).is_file():
+        raise UserError(f"{folder} is there and holds no packed run: name a new folder")
+    for path in (LOCK, PARAMS):
+        if not path.is_file():
+            raise UserError(
+                f"{path} is not there: gpt1 run, in the root of a checkout, makes a run"
+            )
+    with writing_folder(folder) as made:
+        for path in sorted(REPORT.glob("*/*")):
+            if path.is_file() and (path.suffix in TEXTS or path.name == SCORES):
+                copy(path, made / path)
+        copy(LOCK, made / LOCK)
+        copy(PARAMS, made / PARAMS)
+        (made / REPORT / "predictions").mkdir(parents=True)
+        pack_predictions(REPORT, made / REPORT / "predictions" / PREDICTIONS)
+        write_page(path=made / INDEX)
+        files = sorted(path.relative_to(made) for path in made.rglob("*") if path.is_file())
+        facts = {
+            "facts": {name: said for name, said in code_facts() if "sha256" not in name}
+            | {"Memory": memory(), "Time": took()},
+            "files": {path.as_posix(): sha256_file(made / path) for path in files},
+        }
+        write_json(made / RUN, facts)
+    return facts
+
+
+def copy(path: Path, to: Path) -> None:
+    """Copy a file into a folder that is made."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, to)
+
+
+def memory() -> str:
+    """What the machine of the run's plan has; "unknown" where no plan was made."""
+    try:
+        return f"{amount(read_json(PLAN)['room']['memory'] / 1e9)} GB"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "unknown"
+
+
+def took() -> str:
+    """How long the run was at work, in words."""
+    return totals(stages_taken(expand(read_yaml(PARAMS))), {}, None)[0]
+
+
+def page_of(run: str) -> Path:
+    """The page of a run, absolute. Raises UserError where it has none."""
+    with within(run):
+        page = INDEX.absolute()
+    if not page.is_file():
+        raise UserError(
+            f"{page} is not there: gpt1 report, called in the root of that run, makes it"
+        )
+    return page

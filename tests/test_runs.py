@@ -1,0 +1,186 @@
+"""Runs that lie elsewhere: the one that ships, what `gpt1 pack` makes of one, folders that others
+hand in, and how two runs differ.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from our_imports import ROOT
+
+import gpt1.results
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, sha256_file
+from gpt1.commands.report import report
+from gpt1.commands.status import status
+from gpt1.commands.table import table
+from gpt1.pipeline.differences import differences
+from gpt1.pipeline.graph import stages_in
+from gpt1.results.pack import pack
+from gpt1.results.runs import RUN, SHIPPED, within
+
+DEMO = "reference/demo"
+FOLDER = SHIPPED / "demo"
+MOST_BYTES = 2_500_000  # of all files; a third of that in git and in a wheel, which pack them
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def handed_in(elsewhere) -> Path:
+    return Path(shutil.copytree(FOLDER, elsewhere / "theirs"))
+
+
+def test_the_run_that_ships_is_whole_and_small():
+    files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()}
+    told = read_json(FOLDER / RUN)
+    assert files == {*told["files"], RUN}
+    assert {name: sha256_file(FOLDER / name) for name in told["files"]} == told["files"]
+    assert {"Commit", "Machine", "Memory", "Time"} <= told["facts"].keys()
+    assert sum((FOLDER / name).stat().st_size for name in files) < MOST_BYTES
+    assert not [name for name in files if name.endswith((".safetensors", ".npz", ".png", ".pkl"))]
+
+
+def test_its_scores_come_out_of_its_predictions_again(elsewhere):
+    scores, predictions = gpt1.results.load(DEMO)
+    ours = scores[(scores["row"] == "ours") & (scores["metric"] == "accuracy")]
+    full = predictions[predictions["system"] == "full"]
+    right = full["logits"].map(np.argmax) == full["label"]
+    by_split = (100 * right).groupby([full["task"], full["split"]]).mean()
+    checked = [
+        by_split[one.task, one.split] == pytest.approx(one.score)
+        for one in ours[ours["table"].isin(["table2", "table3", "table4"])].itertuples()
+        if (one.task, one.split) in by_split and one.column not in ("RACE-m", "RACE-h", "RACE")
+    ]
+    assert len(checked) >= 5
+    assert all(checked)
+
+
+def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys):
+    table("table5", run=DEMO)
+    assert "Transformer w/o pre-training" in capsys.readouterr().out
+    table(brief=True, run=DEMO)
+    assert "primary claims" in capsys.readouterr().out
+    table("table2", against=DEMO, run=DEMO, json=True)
+    told = json.loads(capsys.readouterr().out)["differences"]
+    assert told
+    assert all(one["here"] == one["there"] for one in told)
+    report(run=DEMO, as_json=True)
+    page = Path(json.loads(capsys.readouterr().out)["path"])
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    status(against=DEMO, json=True)
+    stages = json.loads(capsys.readouterr().out)["stages"]
+    assert {one["results"] for one in stages.values()} == {"not run here"}
+    assert list(elsewhere.iterdir()) == [], "looking writes nothing"
+
+
+def test_a_run_that_is_packed_again_is_the_same(handed_in, monkeypatch, capsys):
+    """A packed run lies as a checkout does, so it can itself be packed."""
+    shutil.copy(ROOT / "dvc.yaml", handed_in)
+    monkeypatch.chdir(handed_in)
+    told = pack(Path("again"))
+    same = dict(read_json(FOLDER / RUN)["files"])
+    same.pop("data/report/index.html")  # says what is not here: samples, curves
+    assert {name: told["files"][name] for name in same} == same
+    for one, other in zip(gpt1.results.load(DEMO), gpt1.results.load("again"), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    pack(Path("again"))
+    Path("mine").mkdir()
+    Path("mine/thesis.tex").touch()
+    with pytest.raises(UserError, match="mine is there and holds no packed run"):
+        pack(Path("mine"))
+    Path("dvc.lock").unlink()
+    with pytest.raises(UserError, match=r"dvc.lock is not there: gpt1 run"):
+        pack(Path("new"))
+
+
+def test_a_name_that_is_no_run_is_one_line(elsewhere):
+    with pytest.raises(UserError, match=r"no such folder; .*or reference/demo$"):
+        table("table5", run="reference/demmo")
+    with pytest.raises(UserError, match="holds no data/report/table5"):
+        table("table5", run=".")
+    with pytest.raises(UserError, match="gpt1 report, called in the root of that run"):
+        report(run=".")
+    with pytest.raises(typer.BadParameter, match="takes a folder"):
+        table("table5", run=DEMO, against="HEAD")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("page.json", '[["grid", ["a"], [["b", "c"]]]]'),
+        ("page.json", '[["heading", 1, 7]]'),
+        ("page.json", "[" * 100_000),
+        ("page.json", '[["grid", [], []]]'),
+        ("table5.csv", "a,b\n\x00,\udcff,1"),
+        ("table5.csv", f"a\n{'[' * 100_000}"),
+        ("metrics.json", '{"table5": 7}'),
+        ("scores.parquet", "PAR1"),
+    ],
+)
+def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, name, content):
+    path = handed_in / "data/report/table5" / name
+    path.write_text(content, encoding="utf-8", errors="surrogateescape")
+    for options in ({}, {"json": True}, {"brief": True}, {"against": DEMO}):
+        said = []
+        try:
+            table("table5", run="theirs", **options)
+        except UserError as error:
+            said = [str(error)]
+        assert [line for line in said if "dvc repro" in line] == [], "not the reader's to make anew"
+
+
+def test_a_lock_that_others_broke_is_one_line(handed_in):
+    for content in ("stages: 7", "stages: {a: 7}", "[", "stages: {a: {deps: [{}]}}", "\x00"):
+        (handed_in / "dvc.lock").write_text(content)
+        Path("dvc.lock").write_text("stages: {a: {deps: []}}")
+        with pytest.raises(UserError, match=r"dvc\.lock"):
+            status(against="theirs")
+    with pytest.raises(ZeroDivisionError), within("theirs"):
+        raise ZeroDivisionError  # of ours: no result can be that
+
+
+LOCK = """
+stages:
+  bpe: {cmd: a, deps: [{path: data/clean, md5: 1, size: 3}], outs: [{path: data/bpe, md5: 2}]}
+  pretrain@lstm:
+    cmd: b
+    deps: [{path: data/bpe, md5: 2}, {path: gpt1/model/gpt.py, md5: 3}]
+    params: {params.yaml: {pretrain.updates: 10, model: {width: 4}}}
+    outs: [{path: data/pretrain, md5: 4}]
+  old: {cmd: c, outs: [{path: data/old, md5: 5}]}
+"""
+
+
+def test_two_runs_are_compared_stage_by_stage():
+    there = stages_in(LOCK)
+    here = stages_in(
+        LOCK.replace("size: 3", "size: 4")
+        .replace("md5: 3", "md5: 30")
+        .replace("updates: 10", "updates: 20")
+        .replace("md5: 4", "md5: 40")
+        .replace("old:", "new:")
+    )
+    found = differences(here, there)
+    assert {name: (one.results, one.why) for name, one in found.items()} == {
+        "bpe": ("equal", "equal inputs"),
+        "pretrain@lstm": ("other", "other parameters, other code"),
+        "new": ("not run there", ""),
+        "old": ("not run here", ""),
+    }
+    assert [str(one) for one in found["pretrain@lstm"].parameters] == ["pretrain.updates: 10 → 20"]
+    assert found["pretrain@lstm"].code == ("gpt1/model/gpt.py",)
+    other = stages_in(LOCK.replace("md5: 2", "md5: 20"))
+    found = differences(here, other, ["pretrain"])
+    assert [*found] == ["pretrain@lstm"]
+    assert found["pretrain@lstm"].data == ("data/bpe",)
+    with pytest.raises(UserError, match="did you mean pretrain"):
+        differences(here, there, ["pretran"])
