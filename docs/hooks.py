@@ -1,5 +1,5 @@
-"""What MkDocs cannot know by itself: pages of the API, links to files of the repository outside of
-docs/.
+"""What MkDocs cannot know by itself: pages of the API, notebooks, links to files of the repository
+outside of docs/.
 
 `gpt1.room.module.name` in back quotes becomes a link to its entry in the API reference, and a build
 with --strict fails where there is none. A link to a file outside of docs/ works in the repository
@@ -7,9 +7,11 @@ as it stands; here it leads to a copy of that file under repository/. DOCS_API=o
 reference out: a quick look.
 """
 
+import json
 import os
 import posixpath
 import re
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = ROOT / "docs" / "notebooks"
 PAGES = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -86,7 +89,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 config, f"repository/{path}", content=(ROOT / path).read_text(encoding="utf-8")
             )
         )
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        text, pictures = as_page(path)
+        for name, content in {f"{path.stem}.md": text, **pictures}.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
     return files
+
+
+def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
+    """A notebook as markdown: its text, its code, what that gave; and its pictures by file name."""
+    parts, pictures = list[str](), dict[str, bytes]()
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            given = {key: "".join(value) for key, value in output.get("data", {}).items()}
+            if picture := given.get("image/png"):
+                pictures[name := f"{path.stem}-{len(pictures)}.png"] = b64decode(picture)
+                parts.append(f"![What the cell above draws]({name})")
+            elif text := "".join(output.get("text", ())) or given.get("text/plain"):
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    return "\n\n".join(parts), pictures
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -122,7 +145,7 @@ def copied(target: str, config: MkDocsConfig, files: Files) -> str:
     so that browsers show it.
     """
     if target.startswith("docs/") and not target.endswith(".py"):
-        return target.removeprefix("docs/")
+        return target.removeprefix("docs/").replace(".ipynb", ".md")
     uri = (
         f"repository/{target}"
         if target.endswith((*PICTURES, ".md"))

@@ -106,6 +106,32 @@ def test_every_section_of_the_paper_and_every_equation_has_its_function() -> Non
     )
 
 
+def test_the_lines_of_an_equation_stand_in_the_function_that_is_named_with_them() -> None:
+    page = TEXTS["docs/equations.md"]
+    assert [number for number in range(1, 6) if f"\n## Equation {number}" not in page] == []
+    found = re.findall(
+        r"^`([\w.]+)` in \[(\S+)\]\(\.\./(\S+)\):\n\n```python\n(.*?)```",
+        page,
+        re.DOTALL | re.MULTILINE,
+    )
+    assert len(found) == page.count("```python"), "a block of code without its function"
+    for name, shown, path, code in found:
+        assert shown == path
+        source = source_of(name, ROOT / path)
+        missing = [line for line in code.splitlines() if line.strip() not in source]
+        assert missing == [], f"docs/equations.md: {name} in {path} has no such line"
+
+
+def source_of(name: str, path: Path) -> list[str]:
+    """The lines of a function, or a method, without their indentation."""
+    text = path.read_text(encoding="utf-8")
+    module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+    node: ast.AST = ast.parse(text)
+    for part in name.removeprefix(f"{module}.").split("."):
+        node = next(one for one in ast.iter_child_nodes(node) if getattr(one, "name", "") == part)
+    return [line.strip() for line in (ast.get_source_segment(text, node) or "").splitlines()]
+
+
 def test_every_path_that_is_named_is_there() -> None:
     named = {
         (page, name)
