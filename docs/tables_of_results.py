@@ -21,8 +21,11 @@ def reference() -> str:
     means = scores[(scores["table"] == "table5") & (scores["column"] == "Avg")]
     means = means[means["row"].isin(["ours", "baseline"]) & (means["value"] == "score")]
     systems = [(title(one.system), interval(one)) for one in means.itertuples()]
+    facts = told()
+    where = f"{facts['Machine']}; {facts['Memory']} of memory. {facts['Time'].partition('. ')[0]}."
     return "\n\n".join(
         (
+            where,
             grid(("primary claim", "points, 95 % interval", "verdict"), rows),
             f"The other {len(others)} claims, exploratory: "
             f"{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}.",
@@ -52,7 +55,7 @@ def reference_scores() -> str:
     ]
     claims = read_document(SHIPPED / "demo" / stage_folder("report", "claims"))
     table = next(kept(block, KEPT["claims"]) for block in claims if isinstance(block, Grid))
-    facts = dict(read_json(SHIPPED / "demo" / RUN)["facts"])
+    facts = told()
     return "\n\n".join(
         (
             "\n".join(f"- {name}: {facts[name]}" for name in FACTS if name in facts),
@@ -60,6 +63,11 @@ def reference_scores() -> str:
             grid(table.header, table.rows),
         )
     )
+
+
+def told() -> dict[str, str]:
+    """What the run says of its machine, commit and time."""
+    return dict(read_json(SHIPPED / "demo" / RUN)["facts"])
 
 
 def title(system: str) -> str:

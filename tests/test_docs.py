@@ -125,9 +125,8 @@ def test_the_lines_of_an_equation_stand_in_the_function_that_is_named_with_them(
 def source_of(name: str, path: Path) -> list[str]:
     """The lines of a function, or a method, without their indentation."""
     text = path.read_text(encoding="utf-8")
-    module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
     node: ast.AST = ast.parse(text)
-    for part in name.removeprefix(f"{module}.").split("."):
+    for part in name.split("."):
         node = next(one for one in ast.iter_child_nodes(node) if getattr(one, "name", "") == part)
     return [line.strip() for line in (ast.get_source_segment(text, node) or "").splitlines()]
 
