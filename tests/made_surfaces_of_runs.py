@@ -3,15 +3,18 @@ MLflow and the status read.
 """
 
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
 import made_data
 import made_models
 import made_results
+import pandas as pd
 import torch
 from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
 
+from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 
 
@@ -281,7 +284,6 @@ def write_served() -> None:
 
 
 def read_served() -> None:
-    from gpt1.base.errors import UserError
     from gpt1.base.files import read_json
     from gpt1.inference.fields import example_from_record
     from gpt1.tasks.table import TASKS
@@ -293,6 +295,38 @@ def read_served() -> None:
                 vocabulary().encode(
                     example_from_record(TASKS[task], row, f"row {number}").context[0]
                 )
+
+
+def write_packed() -> None:
+    from gpt1.results.runs import RUN, SHIPPED
+
+    lock = (SHIPPED / "demo" / "dvc.lock").read_text(encoding="utf-8").split("\n  ", 40)[:-1]
+    put("run/dvc.lock", "\n  ".join(lock) + "\n")
+    shutil.copy(SHIPPED / "demo" / RUN, "run")
+    report = "data/report"
+    for name in ("table3", "claims"):
+        shutil.copytree(SHIPPED / "demo" / report / name, Path("run", report, name))
+    few = Path("run", report, "table3", "predictions.parquet")
+    scored = pd.read_parquet(SHIPPED / "demo" / report / "predictions/predictions.parquet")
+    scored.head(20).to_parquet(few)
+
+
+def read_packed() -> None:
+    import gpt1.results
+    from gpt1.commands.status import status
+    from gpt1.commands.table import table
+
+    ends = [
+        lambda: table("table3", run="run"),
+        lambda: table("claims", run="run", json=True),
+        lambda: table(brief=True, run="run"),
+        lambda: table("table3", run="run", against="run"),
+        lambda: status(against="run"),
+        lambda: gpt1.results.load("run"),
+    ]
+    for end in ends:
+        with suppress(UserError):
+            end()
 
 
 SURFACES_OF_RUNS = (
@@ -307,5 +341,6 @@ SURFACES_OF_RUNS = (
     Surface("page", write_results, read_page, BROKEN),
     Surface("status", write_status, read_status),
     Surface("finished", write_finished, read_finished),
+    Surface("packed run", write_packed, read_packed),
     Surface("served rows", write_served, read_served, (ValueError,)),
 )
