@@ -4,6 +4,7 @@ hand in, and how two runs differ.
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,11 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys):
     assert told
     assert all(one["here"] == one["there"] for one in told)
     report(run=DEMO, as_json=True)
-    page = Path(json.loads(capsys.readouterr().out)["path"])
+    other = json.loads(capsys.readouterr().out)
+    assert other["changed"] == []
+    page = Path(other["path"])
+    report(run=DEMO)
+    assert f"Machine: {other['facts']['Machine']}" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     status(against=DEMO, json=True)
     stages = json.loads(capsys.readouterr().out)["stages"]
@@ -107,7 +112,7 @@ def test_a_name_that_is_no_run_is_one_line(elsewhere):
         table("table5", run="reference/demmo")
     with pytest.raises(UserError, match="holds no data/report/table5"):
         table("table5", run=".")
-    with pytest.raises(UserError, match="gpt1 report, called in the root of that run"):
+    with pytest.raises(UserError, match="gpt1 report, in the root of that run"):
         report(run=".")
     with pytest.raises(typer.BadParameter, match="takes a folder"):
         table("table5", run=DEMO, against="HEAD")
@@ -136,6 +141,22 @@ def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, name, conte
         except UserError as error:
             said = [str(error)]
         assert [line for line in said if "dvc repro" in line] == [], "not the reader's to make anew"
+
+
+def test_a_page_that_was_changed_after_it_was_packed_is_told(handed_in, capsys):
+    with (handed_in / "data/report/index.html").open("a") as file:
+        file.write("<script>")
+    report(run="theirs")
+    assert "changed since it was packed: data/report/index.html\n" in capsys.readouterr().out
+    for content in (
+        "[]",
+        '{"facts": 3}',
+        '{"facts": {}, "files": {"dvc.lock": 3, "\\u0000": 1}}',
+        "{",
+    ):
+        (handed_in / RUN).write_text(content)
+        with suppress(UserError):
+            report(run="theirs")
 
 
 def test_a_lock_that_others_broke_is_one_line(handed_in):

@@ -66,13 +66,17 @@ def report(
     if run is not None:
         if article or price is not None or out is not None:
             raise typer.BadParameter("--run makes nothing: leave --article, --price, --out out")
-        from gpt1.results.pack import page_of
+        from gpt1.results.pack import told_of
 
-        page = page_of(run)
+        other = told_of(run)
         if as_json:
-            print(json.dumps({"path": page.as_posix(), "bytes": page.stat().st_size}))
-        else:
-            print(f"{page.as_uri()}: {page.stat().st_size / 1000:,.0f} kB, to open in any browser")
+            print(json.dumps(other))
+            return
+        print(f"{Path(other['path']).as_uri()}: {other['bytes'] / 1000:,.0f} kB, for any browser")
+        for name, said in other["facts"].items():
+            print(f"{name}: {said}")
+        if other["changed"]:
+            print(f"changed since it was packed: {', '.join(other['changed'])}")
         return
     if article:
         from gpt1.results.article.article import FOLDER, write_article

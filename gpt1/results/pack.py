@@ -8,10 +8,10 @@ from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.base.terminal import plain
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.forecast import PLAN
 from gpt1.pipeline.graph import expand
-from gpt1.pipeline.plan.table import amount
 from gpt1.results.page.page import INDEX, write_page
 from gpt1.results.page.provenance import LOCK, PARAMS, code_facts, stages_taken, totals
 from gpt1.results.records import PREDICTIONS, SCORES, pack_predictions
@@ -61,7 +61,7 @@ def copy(path: Path, to: Path) -> None:
 def memory() -> str:
     """What the machine of the run's plan has; "unknown" where no plan was made."""
     try:
-        return f"{amount(read_json(PLAN)['room']['memory'] / 1e9)} GB"
+        return f"{read_json(PLAN)['room']['memory'] / 1e9:.0f} GB"
     except (OSError, ValueError, LookupError, TypeError):
         return "unknown"
 
@@ -71,12 +71,22 @@ def took() -> str:
     return totals(stages_taken(expand(read_yaml(PARAMS))), {}, None)[0]
 
 
-def page_of(run: str) -> Path:
-    """The page of a run, absolute. Raises UserError where it has none."""
+def told_of(run: str) -> dict[str, Any]:
+    """Of another run: its page's path and size; where it was packed its facts, and which files are
+    not as they were then. Raises UserError where it has no page, or no such run is there.
+    """
     with within(run):
         page = INDEX.absolute()
-    if not page.is_file():
-        raise UserError(
-            f"{page} is not there: gpt1 report, called in the root of that run, makes it"
-        )
-    return page
+        if not page.is_file():
+            raise UserError(f"{page} is not there: gpt1 report, in the root of that run, makes it")
+        packed = read_json(Path(RUN)) if Path(RUN).is_file() else {"facts": {}, "files": {}}
+        return {
+            "path": page.as_posix(),
+            "bytes": page.stat().st_size,
+            "facts": {plain(name): plain(said) for name, said in packed["facts"].items()},
+            "changed": [
+                plain(name)
+                for name, digest in packed["files"].items()
+                if not Path(name).is_file() or sha256_file(Path(name)) != digest
+            ],
+        }
