@@ -160,6 +160,10 @@ def test_a_page_that_was_changed_after_it_was_packed_is_told(handed_in, capsys):
 
 
 def test_a_lock_that_others_broke_is_one_line(handed_in):
+    Path("theirs/dvc.lock").write_text("stages: {'[/red]': {params: {a: {b: 2020-01-01}}}}")
+    Path("dvc.lock").write_text("stages: {'[/red]': {params: {a: {b: 1}}}}")
+    status(against="theirs")
+    status(against="theirs", json=True)
     for content in ("stages: 7", "stages: {a: 7}", "[", "stages: {a: {deps: [{}]}}", "\x00"):
         (handed_in / "dvc.lock").write_text(content)
         Path("dvc.lock").write_text("stages: {a: {deps: []}}")
@@ -197,7 +201,7 @@ def test_two_runs_are_compared_stage_by_stage():
         "new": ("not run there", ""),
         "old": ("not run here", ""),
     }
-    assert [str(one) for one in found["pretrain@lstm"].parameters] == ["pretrain.updates: 10 → 20"]
+    assert found["pretrain@lstm"].parameters == ("pretrain.updates: 10 → 20",)
     assert found["pretrain@lstm"].code == ("gpt1/model/gpt.py",)
     other = stages_in(LOCK.replace("md5: 2", "md5: 20"))
     found = differences(here, other, ["pretrain"])

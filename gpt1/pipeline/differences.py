@@ -3,7 +3,7 @@ equal, and which inputs differ.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
 
 from rich.table import Table
@@ -12,7 +12,7 @@ from rich.text import Text
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.terminal import console, plain, print_json
 from gpt1.pipeline.graph import read_lock, stages_in
-from gpt1.pipeline.reasons import Reason, parameter_changes
+from gpt1.pipeline.reasons import parameter_changes
 from gpt1.pipeline.schedule import group, subject
 
 Results = Literal["equal", "other", "not run here", "not run there"]
@@ -26,7 +26,7 @@ class StageDifference(NamedTuple):
     """
 
     results: Results
-    parameters: tuple[Reason, ...] = ()
+    parameters: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
 
@@ -57,28 +57,28 @@ def differences(
 def _difference(here: Any, there: Any) -> StageDifference:
     if here is None or there is None:
         return StageDifference("not run here" if here is None else "not run there")
-    changed = set(_differ(here, there, "deps"))
-    data = tuple(sorted(path for path in changed if path.startswith("data/")))
+    changed = _differ(here, there, "deps")
+    data = {path for path in changed if path.startswith("data/")}
+    command = ["its command"] if here.get("cmd") != there.get("cmd") else []
     return StageDifference(
-        "other" if any(_differ(here, there, "outs")) else "equal",
-        tuple(parameter_changes("", _parameters(there), _parameters(here))),
-        tuple(sorted(changed - set(data))),
-        data,
+        "other" if _differ(here, there, "outs") else "equal",
+        tuple(map(str, parameter_changes("", _parameters(there), _parameters(here)))),
+        (*command, *sorted(changed - data)),
+        tuple(sorted(data)),
     )
 
 
-def _differ(here: Any, there: Any, kind: str) -> Iterator[str]:
+def _differ(here: Any, there: Any, kind: str) -> set[str]:
     """Paths of inputs or outputs whose hashes are not the same."""
-    ours, theirs = ({str(one["path"]): one for one in run.get(kind, ())} for run in (here, there))
-    for path in ours | theirs:
-        pair = [run.get(path, {}) for run in (ours, theirs)]
-        if (
-            len(
-                {tuple(sorted((key, str(one[key])) for key in one.keys() - BESIDE)) for one in pair}
-            )
-            > 1
-        ):
-            yield path
+    ours, theirs = (_hashes(run, kind) for run in (here, there))
+    return {path for path in ours | theirs if ours.get(path) != theirs.get(path)}
+
+
+def _hashes(entry: Any, kind: str) -> dict[str, set[tuple[str, str]]]:
+    return {
+        str(one["path"]): {(key, str(one[key])) for key in one.keys() - BESIDE}
+        for one in entry.get(kind, ())
+    }
 
 
 def _parameters(entry: Any) -> dict[str, Any]:
@@ -96,15 +96,7 @@ def show_differences(lock: str, against: str, targets: Collection[str], json: bo
     except (AttributeError, LookupError, TypeError) as error:
         raise UserError(f"{against}: its dvc.lock is not as DVC writes it ({error})") from None
     if json:
-        stages = {
-            name: one._asdict()
-            | {
-                "parameters": [
-                    reason._asdict() | {"text": str(reason)} for reason in one.parameters
-                ]
-            }
-            for name, one in found.items()
-        }
+        stages = {name: one._asdict() for name, one in found.items()}
         print_json({"against": against, "stages": stages})
         return
     lines: dict[tuple[str, str], list[str]] = {}
@@ -114,21 +106,13 @@ def show_differences(lock: str, against: str, targets: Collection[str], json: bo
     for (results, why), names in lines.items():
         kinds = Counter(map(group, names))
         told = [kind if count == 1 else f"{kind} ({count})" for kind, count in kinds.items()]
-        table.add_row(results, why, plain(", ".join(told)))
+        table.add_row(results, why, Text(plain(", ".join(told))))
     screen = console()
     screen.print(f"{len(found)} stages here, and of {against}:", markup=False)
     screen.print(table)
-    _print_all(
-        screen,
-        "parameters, there → here",
-        (str(r) for one in found.values() for r in one.parameters),
-    )
-    _print_all(screen, "code", (path for one in found.values() for path in one.code))
-
-
-def _print_all(screen: Any, title: str, found: Iterable[str]) -> None:
-    """What differs, each once, the first few."""
-    each = list(dict.fromkeys(found))
-    more = [f"{len(each) - SHOWN} more (--json has all)"] if len(each) > SHOWN else []
-    if each:
-        screen.print(Text(f"{title}: ", "bold") + Text(plain("; ".join([*each[:SHOWN], *more]))))
+    for title, name in (("parameters, there → here", "parameters"), ("code", "code")):
+        each = list(dict.fromkeys(path for one in found.values() for path in getattr(one, name)))
+        more = [f"{len(each) - SHOWN} more (--json has all)"] if len(each) > SHOWN else []
+        if each:
+            told = plain("; ".join([*each[:SHOWN], *more]))
+            screen.print(Text(f"{title}: ", "bold") + Text(told))
