@@ -114,5 +114,5 @@ def show_differences(lock: str, against: str, targets: Collection[str], json: bo
         each = list(dict.fromkeys(path for one in found.values() for path in getattr(one, name)))
         more = [f"{len(each) - SHOWN} more (--json has all)"] if len(each) > SHOWN else []
         if each:
-            told = plain("; ".join([*each[:SHOWN], *more]))
-            screen.print(Text(f"{title}: ", "bold") + Text(told))
+            shown = plain("; ".join([*each[:SHOWN], *more]))
+            screen.print(Text(f"{title}: ", "bold") + Text(shown))
