@@ -129,6 +129,7 @@ def test_a_name_that_is_no_run_is_one_line(elsewhere):
         ("table5.csv", f"a\n{'[' * 100_000}"),
         ("metrics.json", '{"table5": 7}'),
         ("scores.parquet", "PAR1"),
+        ("metrics.json", '{"table5": {"\\u202elive": "\\ud800"}}'),
     ],
 )
 def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, name, content):
@@ -141,6 +142,8 @@ def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, name, conte
         except UserError as error:
             said = [str(error)]
         assert [line for line in said if "dvc repro" in line] == [], "not the reader's to make anew"
+        shown = capsys.readouterr().out
+        assert all(one.isprintable() or one == "\n" for one in shown), "a file steers the terminal"
 
 
 def test_a_page_that_was_changed_after_it_was_packed_is_told(handed_in, capsys):

@@ -27,9 +27,12 @@ def plain(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value for a program, on standard output."""
-    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write("\n")
+    """One JSON value for a program, on standard output; what could steer a terminal stands as an
+    escape.
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    letters = (one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+    sys.stdout.write("".join(letters) + "\n")
 
 
 def ago(seconds: float) -> str:
