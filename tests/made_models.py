@@ -2,7 +2,6 @@
 the authors' form.
 """
 
-import importlib.util
 import json
 import random
 
@@ -171,11 +170,3 @@ def write_authors(folder, shapes, words):
         "\n".join(["#version: 0.2", *(" ".join(merge) for merge in words.merges)]) + "\n"
     )
     return numbers
-
-
-def shipped(folder, name):
-    """A module of an exported folder, under a name of its own."""
-    specification = importlib.util.spec_from_file_location(f"shipped_{name}", folder / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from made_models import SIZES, paragraphs, saved_model, shipped, vocabulary
+from made_models import SIZES, paragraphs, saved_model, vocabulary
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
@@ -38,15 +38,10 @@ def exported(model, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ids_of(exported):
-    """Raw text to ids as the model card says it."""
+def tokenizer(exported):
     from transformers import AutoTokenizer
 
-    tokenizer, cleaner = (
-        AutoTokenizer.from_pretrained(str(exported)),
-        shipped(exported, "preprocessing").Cleaner(),
-    )
-    return lambda text: tokenizer(" ".join(cleaner.words(text))).input_ids
+    return AutoTokenizer.from_pretrained(str(exported), trust_remote_code=True)
 
 
 def test_names_and_layout_go_both_ways():
@@ -58,9 +53,9 @@ def test_names_and_layout_go_both_ways():
     assert all(torch.equal(back[name], state[name]) for name in state)
 
 
-def test_the_same_ids_on_500_paragraphs(ids_of):
+def test_the_same_ids_on_500_paragraphs(tokenizer):
     texts = paragraphs(500)
-    wrong = [text for text in texts if ids_of(text) != VOCABULARY.encode(text)]
+    wrong = [text for text in texts if tokenizer(text).input_ids != VOCABULARY.encode(text)]
     assert not wrong, f"{len(wrong)} of {len(texts)} texts differ, first {wrong[0]!r}"
 
 
@@ -74,13 +69,13 @@ def test_transformers_own_tokenizer_gives_other_ids(exported):
 
 
 @pytest.mark.slow
-def test_the_same_logits_on_50_texts(model, exported, ids_of):
+def test_the_same_logits_on_50_texts(model, exported, tokenizer):
     from transformers import AutoModelForCausalLM
 
     theirs = AutoModelForCausalLM.from_pretrained(str(exported)).eval()
     assert theirs.lm_head.weight is theirs.transformer.tokens_embed.weight, "the softmax is tied"
     for text in paragraphs(50):
-        tokens_bt = torch.tensor([ids_of(text)[: SIZES.context] or [0]])
+        tokens_bt = torch.tensor([tokenizer(text).input_ids[: SIZES.context] or [0]])
         with torch.inference_mode():
             hidden_btd, embeddings = model[1](tokens_bt, NO_DROPOUT)
             logits_btv = hidden_btd @ embeddings.tokens_vd.T

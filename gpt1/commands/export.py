@@ -13,7 +13,7 @@ Examples:
 
     gpt1 export ~/my-gpt                     the pre-trained Transformer of this run
 
-    gpt1 export ~/my-cola --task cola        the seed of CoLA that is best on validation, with a loader
+    gpt1 export ~/my-cola --task cola        the seed of CoLA that is best on validation, with its classes
 
     gpt1 export ~/openai-gpt --weights data/raw/official/weights.safetensors --vocabulary data/raw/official
 """
@@ -45,8 +45,8 @@ def export(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:
-    """Export a model for `transformers`: weights, config, tokenizer, preprocessing, checksums and a
-    model card.
+    """Export a model for `transformers`: weights, config, tokenizer, the code of its classes,
+    checksums and a model card.
     """
     from gpt1.base.terminal import print_json
     from gpt1.exchange.outgoing import (
