@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, strategies
 from made_models import SIZES, paragraphs, saved_model, vocabulary
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 from gpt1.exchange.card import MADE_UP as ORIGIN
+from gpt1.exchange.fast_tokenizer import raw_text_pipeline
 from gpt1.exchange.incoming import write_import
 from gpt1.exchange.layout import our_shapes, to_ours, to_theirs
 from gpt1.exchange.outgoing import export_language_model, read_outgoing
@@ -21,7 +23,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, read_weights, save_weights
 from gpt1.sources.table import MADE_UP
 
-VOCABULARY = vocabulary()
+VOCABULARY, RAW_TEXT = vocabulary(), raw_text_pipeline()
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,38 @@ def test_the_same_ids_on_500_paragraphs(tokenizer):
     texts = paragraphs(500)
     wrong = [text for text in texts if tokenizer(text).input_ids != VOCABULARY.encode(text)]
     assert not wrong, f"{len(wrong)} of {len(texts)} texts differ, first {wrong[0]!r}"
+
+
+WITHOUT_CODE = {  # what tokenizers alone can do, and what it cannot
+    True: [
+        "It's the dogs' bowl--isn't it?",
+        "“Quoted,” she said — ‘nested’…",
+        "Tabs\tand  double   spaces\n\n\nand new\n lines ",
+        "price: $3,000.50 (approx.) [sic] {x|y} a_b__c ~~~ ***!!",
+        "Mr. Smith of the U.S. paid US$5 at 10a.m., 3km from St. John's.End",
+        "I can't've; you shouldn't. 'Tis so, rock'n'roll, o'clock... C++ :-) Ph.D.",
+        "ﬁne & AT&T &amp; co, x=y, 5^3, e.g. this, 20%. 'Cause! ‘em.",
+        "<unk> _start_ and\u00a0then\u200bno É\u0301",
+    ],
+    False: ["cafÃ©", "ｗｉｄｅ", "&eacute;", "ΟΔΟΣ"],
+}
+
+
+@pytest.mark.parametrize("exact", WITHOUT_CODE)
+def test_ids_without_our_code_are_the_same_but_for_repairs_of_ftfy(exported, exact):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(str(exported), trust_remote_code=False)
+    for text in WITHOUT_CODE[exact]:
+        assert (tokenizer(text).input_ids == VOCABULARY.encode(text)) is exact, text
+
+
+@given(strategies.text())
+def test_no_text_stops_the_tokenizer_without_our_code(text):
+    """A blank put in at an end of the text did: tokenizers panicked."""
+    normalizer, pre_tokenizer = RAW_TEXT
+    words = pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))
+    assert "".join(word for word, _ in words).split() or not any(map(str.isalnum, text))
 
 
 @pytest.mark.slow
@@ -121,7 +155,7 @@ def test_the_card_of_weights_from_nowhere_claims_nothing(exported):
     assert card.startswith("---\nlanguage: en\n")
     assert "were not exported from the folder of a run" in card
     assert "No table of this run is there" in card
-    assert "does neither ftfy nor spaCy" in card
+    assert "gives **other ids on many texts**" in card
 
 
 def test_a_card_of_imported_weights_says_whence(model, tmp_path):

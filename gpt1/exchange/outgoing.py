@@ -17,6 +17,7 @@ from gpt1.base.files import DATA, sha256_file, stage_folder, write_json, writing
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
+from gpt1.exchange.fast_tokenizer import raw_text_pipeline
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
 from gpt1.exchange.incoming import (
     check_tensors,
@@ -254,10 +255,10 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
 
 
 def tokenizer_json(vocabulary: Vocabulary, kind: str | None) -> str:
-    """tokenizer.json, for those who run no code of ours: words between blanks, a line break one of
-    them, lower case, byte pairs; for a task (`kind`) the three symbols around the texts.
+    """tokenizer.json, for those who run no code of ours: words nearly as cleaning makes them, byte
+    pairs; for a task (`kind`) the three symbols around the texts, which nothing cuts.
     """
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+    from tokenizers import AddedToken, Tokenizer, decoders
     from tokenizers.models import BPE
     from tokenizers.processors import TemplateProcessing
 
@@ -265,10 +266,7 @@ def tokenizer_json(vocabulary: Vocabulary, kind: str | None) -> str:
     tokenizer = Tokenizer(
         BPE(table, list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
     )
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Replace(Regex(r"\s*\n\s*"), " \n "), normalizers.Lowercase()]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
+    tokenizer.normalizer, tokenizer.pre_tokenizer = raw_text_pipeline()
     tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
     if kind:
         tokenizer.add_special_tokens(
