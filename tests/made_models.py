@@ -4,6 +4,9 @@ the authors' form.
 
 import json
 import random
+import re
+import subprocess
+import sys
 
 import numpy as np
 import torch
@@ -110,11 +113,11 @@ def paragraphs(count, longest=40):
     return [" ".join(drawn.choices(WORDS, k=drawn.randint(1, longest))) for _ in range(count)]
 
 
-def saved_model(folder, sizes=SIZES):
+def saved_model(folder, sizes=SIZES, seed=1):
     """A decoder's weights and its vocabulary in a folder; the decoder, whose biases and gains are
     drawn too, so that each counts.
     """
-    words, generator = vocabulary(), torch.Generator().manual_seed(1)
+    words, generator = vocabulary(), torch.Generator().manual_seed(seed)
     decoder = Decoder(sizes, words.size, generator)
     with torch.no_grad():
         for parameter in decoder.parameters():
@@ -127,6 +130,17 @@ def saved_model(folder, sizes=SIZES):
         Description("transformer", sizes.model_dump(), words.size, words.fingerprint),
     )
     return decoder.eval()
+
+
+def run_example(folder):
+    """What the Python example of an exported folder's card prints, run in that folder."""
+    card = (folder / "README.md").read_text()
+    code = re.search(r"```python\n(.*?)```", card, re.DOTALL)[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def authors_shapes(context, width, layers, inner, rows):

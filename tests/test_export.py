@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import given, strategies
-from made_models import SIZES, paragraphs, saved_model, vocabulary
+from made_models import SIZES, paragraphs, run_example, saved_model, vocabulary
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
@@ -100,6 +100,11 @@ def test_transformers_own_tokenizer_gives_other_ids(exported):
     tokenizer = OpenAIGPTTokenizer.from_pretrained(str(exported))
     differ = sum(tokenizer(text).input_ids != VOCABULARY.encode(text) for text in paragraphs(100))
     assert differ > 50, "the card says that they differ on many texts"
+
+
+@pytest.mark.slow
+def test_the_cards_example_runs_in_the_folder(exported):
+    assert "generated_text" in run_example(exported)
 
 
 @pytest.mark.slow
@@ -249,6 +254,102 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
     assert "MRPC" not in card
     assert MADE_UP == ORIGIN, "what acquire writes"
     assert "\x1b" not in card
+
+
+def checked_card(folder):
+    """The card of a folder by huggingface_hub's own reader, which refuses what is malformed; what
+    it takes must come back as it was.
+    """
+    from huggingface_hub import ModelCard
+    from huggingface_hub.repocard_data import (
+        eval_results_to_model_index,
+        model_index_to_eval_results,
+    )
+    from huggingface_hub.utils import validate_repo_id
+
+    data = ModelCard.load(folder / "README.md", ignore_metadata_errors=False).data
+    for name in (*(data.datasets or ()), *([data.base_model] if data.base_model else ())):
+        validate_repo_id(name)
+    found = data.eval_results or []
+    assert model_index_to_eval_results(eval_results_to_model_index("gpt1", found))[1] == found
+    assert (data.language, data.library_name) == ("en", "transformers")
+    return data
+
+
+def test_the_hubs_checker_takes_a_cards_scores_with_their_intervals(model, tmp_path):
+    run_with_results(tmp_path / "data", "cola")
+    weights = tmp_path / "data/pretrain/transformer/seed-0/weights.safetensors"
+    weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
+    export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")
+    data = checked_card(tmp_path / "out")
+    assert (data.license, data.pipeline_tag) == ("other", "text-generation")
+    perplexity, cola, sst2 = data.eval_results
+    assert (perplexity.metric_type, perplexity.metric_value) == ("perplexity", 21.234)
+    assert (cola.dataset_type, cola.dataset_config) == ("nyu-mll/glue", "cola")
+    assert cola.metric_name == "matthews, mean over 2 seeds, fine-tuned from this model"
+    assert (cola.metric_type, cola.metric_value) == ("matthews_correlation", 0.4)
+    assert cola.metric_args == {"rows": 1043, "interval_95": [0.361, 0.439]}
+    assert (sst2.dataset_type, sst2.dataset_name) == ("made-up", "SST-2 (made up)")
+
+
+@pytest.fixture(scope="module")
+def with_snapshots(tmp_path_factory):
+    """A run's export with two snapshots: of each the weights are others."""
+    run = tmp_path_factory.mktemp("run")
+    run_with_results(run / "data", "cola")
+    (folder := run / "data/pretrain/transformer/seed-0/snapshots").mkdir()
+    for update in (100, 1234):
+        saved_model(folder, seed=update)
+        (folder / "weights.safetensors").rename(folder / f"{update:08d}.safetensors")
+    saved_model(folder.parent, seed=1234)
+    steps = [read_outgoing(path, folder) for path in sorted(folder.glob("*.safetensors"))]
+    last = read_outgoing(folder.parent / "weights.safetensors", folder)
+    for _ in range(2):  # the second replaces the first
+        export_language_model(last, run / "gpt", steps)
+    return run / "gpt"
+
+
+def test_a_snapshots_card_has_no_score_of_the_last_update(with_snapshots):
+    data = checked_card(with_snapshots / "step-100")
+    assert not data.eval_results
+    card = (with_snapshots / "step-100/README.md").read_text()
+    assert "after update **100** of 1,234" in card
+    assert "perplexity **" not in card
+    assert checked_card(with_snapshots).eval_results
+
+
+def cached_from_the_hub(cache, name, revisions):
+    """The folders as huggingface_hub keeps what it has downloaded of a model's revisions."""
+    model = cache / f"models--{name.replace('/', '--')}"
+    (model / "refs").mkdir(parents=True)
+    for number, (revision, folder) in enumerate(revisions.items()):
+        commit = f"{number:040x}"
+        (model / "refs" / revision).write_text(commit)
+        (model / "snapshots" / commit).mkdir(parents=True)
+        for path in folder.iterdir():
+            if path.is_file():
+                (model / "snapshots" / commit / path.name).symlink_to(path)
+
+
+@pytest.mark.slow
+def test_each_snapshot_is_a_revision_and_a_subfolder(with_snapshots, tmp_path):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folders = {"main": with_snapshots} | {path.name: path for path in with_snapshots.glob("step-*")}
+    assert sorted(folders) == ["main", "step-100", "step-1234"]
+    cached_from_the_hub(tmp_path, "me/gpt", folders)
+    loaded = {}
+    for revision in folders:
+        where = {"revision": revision, "cache_dir": tmp_path, "local_files_only": True}
+        tokenizer = AutoTokenizer.from_pretrained("me/gpt", trust_remote_code=True, **where)
+        text = "It's late -- the lamp is lit."
+        assert tokenizer(text).input_ids == VOCABULARY.encode(text)
+        loaded[revision] = AutoModelForCausalLM.from_pretrained("me/gpt", **where).state_dict()
+    local = AutoModelForCausalLM.from_pretrained(str(with_snapshots), subfolder="step-100")
+    name = "transformer.positions_embed.weight"
+    assert torch.equal(loaded["step-100"][name], local.state_dict()[name])
+    assert torch.equal(loaded["step-1234"][name], loaded["main"][name])
+    assert not torch.equal(loaded["step-100"][name], loaded["main"][name])
 
 
 def change(folder: Path, what: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from made_models import SIZES, vocabulary
+from made_models import SIZES, run_example, vocabulary
 from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
@@ -169,6 +169,13 @@ def test_choices_are_answered_as_we_do(exported, name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["mrpc", "race"])
+def test_a_cards_example_runs_in_its_folder(exported, name):
+    printed = run_example(Path(exported(name)[0]))
+    assert ("paraphrase" if name == "mrpc" else "tensor([[0.") in printed
+
+
+@pytest.mark.slow
 def test_what_transformers_wrote_again_answers_the_same(exported, tmp_path):
     from transformers import pipeline
 
@@ -215,6 +222,17 @@ def test_a_tasks_body_keeps_its_bits(fine_tuned, tmp_path):
     assert torch.equal(found["transformer.tokens_embed.weight"], ours["decoder.tokens"])
     with pytest.raises(UserError, match="only a language model of that kind is taken over"):
         read_model(tmp_path / "out", None)
+
+
+def test_a_tasks_card_names_what_it_was_tuned_from(fine_tuned, tmp_path):
+    from huggingface_hub import ModelCard
+
+    chosen = chosen_task(fine_tuned / "finetune/some/race", None)
+    outgoing = read_outgoing(chosen.weights, chosen.vocabulary)
+    export_task_model(outgoing, chosen.about, chosen.seed, tmp_path / "out", "me/my-gpt")
+    data = ModelCard.load(tmp_path / "out/README.md", ignore_metadata_errors=False).data
+    assert (data.base_model, data.pipeline_tag) == ("me/my-gpt", "multiple-choice")
+    assert "Seed 11, accuracy 0.6100 on dev" in (tmp_path / "out/README.md").read_text()
 
 
 def test_what_a_folder_ships_imports_nothing_of_ours(fine_tuned, tmp_path):

@@ -40,7 +40,7 @@ def spacy_places() -> list[str]:
     """
     import spacy
 
-    english = spacy.blank("en")
+    english: Any = spacy.blank("en")
     cases = {
         case: [token.text for token in english.tokenizer(case)]
         for case in english.tokenizer.rules

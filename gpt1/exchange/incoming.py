@@ -129,9 +129,10 @@ def refuse_other_folder(folder: Path, marker: str, what: str) -> None:
 
 def refuse_losses(folder: Path, new: Path, marker: str) -> None:
     """Raise UserError where `folder` holds what neither `new`, which is to replace it, does nor the
-    earlier command wrote, by `marker` in it.
+    earlier command wrote, by `marker` in it; a folder that has a `marker` of its own is of it too.
     """
-    kept, made = ({path.name for path in one.glob("*")} for one in (folder, new))
+    kept = {path.name for path in folder.glob("*") if not (path / marker).is_file()}
+    made = {path.name for path in new.glob("*")}
     if kept:
         earlier = read_json_file(folder / marker, "name another folder")
         made |= set(earlier.get("files", ())) if isinstance(earlier, dict) else set()

@@ -3,7 +3,8 @@ preprocessing, a model card and checksums.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,25 +143,41 @@ def head_rows(about: Mapping[str, Any]) -> int:
     return 1 if about["combine"] == "choose" else int(about["outputs"])
 
 
-def export_language_model(model: Outgoing, target: Path) -> list[str]:
-    """Write a language model as a Hugging Face folder; the names of its files. Raises UserError
-    where `target` holds something else.
+def export_language_model(
+    model: Outgoing, target: Path, snapshots: Iterable[Outgoing] = ()
+) -> list[str]:
+    """Write a language model as a Hugging Face folder, each snapshot of its pre-training as a whole
+    one in its folder step-<update>; the names of its files. Raises UserError where `target` holds
+    something else.
     """
     if model.head:
         raise UserError(
             f"{model.weights}: expected a language model, found the model of a task; export it with"
             " --task FOLDER"
         )
+    with _replacing(target) as folder:
+        _fill_language_model(folder, model)
+        for snapshot in snapshots:
+            (step := folder / f"step-{int(snapshot.weights.stem)}").mkdir()
+            _fill_language_model(step, snapshot)
+    return sorted(path.name for path in target.iterdir() if path.is_file())
+
+
+def _fill_language_model(folder: Path, model: Outgoing) -> None:
     generation = {"do_sample": False, "max_length": model.sizes.context, "pad_token_id": 0}
     values = {CONFIG: their_config(model), "generation_config.json": generation}
-    return _write(model, target, values, ["tokenization_gpt1.py"], None)
+    _fill(folder, model, values, ["tokenization_gpt1.py"])
 
 
 def export_task_model(
-    model: Outgoing, about: Mapping[str, Any], seed: int, target: Path
+    model: Outgoing,
+    about: Mapping[str, Any],
+    seed: int,
+    target: Path,
+    base_model: str | None = None,
 ) -> list[str]:
-    """Write a task's model with the code of its classes; `about` is task.json. Raises UserError as
-    export_language_model.
+    """Write a task's model with the code of its classes; `about` is task.json, `base_model` for the
+    card. Raises UserError as export_language_model.
     """
     rows = head_rows(about)
     check_tensors(model.head, {"weight": (rows, model.sizes.width), "bias": (rows,)}, model.weights)
@@ -170,49 +187,57 @@ def export_task_model(
         CONFIG: their_config(model) | task_config(about),
         "task.json": task | {"context": model.sizes.context},
     }
-    return _write(model, target, values, ["tokenization_gpt1.py", "modeling_gpt1.py"], task)
+    with _replacing(target) as folder:
+        code = ["tokenization_gpt1.py", "modeling_gpt1.py"]
+        _fill(folder, model, values, code, task, base_model)
+    return sorted(path.name for path in target.iterdir())
 
 
-def _write(
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `target` as a whole."""
+    refuse_other_folder(target, MANIFEST, "the export")
+    with writing_folder(target) as folder:
+        yield folder
+        refuse_losses(target, folder, MANIFEST)
+
+
+def _fill(
+    folder: Path,
     model: Outgoing,
-    target: Path,
     values: dict[str, Any],
     code: list[str],
-    task: Mapping[str, Any] | None,
-) -> list[str]:
-    """Write the folder of a model as a whole: weights, these values, tokenizer, code with the very
-    files that make words and sequences here, card, and at last what all of it is; the names.
+    task: Mapping[str, Any] | None = None,
+    base_model: str | None = None,
+) -> None:
+    """Write a model's files: weights, these values, tokenizer, code with the very files that make
+    words and sequences here, card, and at last what all of it is.
     """
-    refuse_other_folder(target, MANIFEST, "the export")
     tensors = {
         f"{PREFIX}{name}": tensor
         for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()
     }
     tensors |= {f"head.{name}": tensor for name, tensor in model.head.items()}
-    with writing_folder(target) as folder:
-        save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants the word
-        write_tokenizer(
-            folder, model.vocabulary, model.sizes.context, str(task["kind"]) if task else None
-        )
-        for name, value in values.items():
-            write_json(folder / name, value)
-        for name in code:
-            shutil.copyfile(Path(shipped.__path__[0]) / name, folder / name)
-        shutil.copyfile(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
-        shutil.copyfile(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
-        card = model_card(model.weights, model.description, model.tensors, task)
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        about = {
-            "kind": model.description.kind,
-            "weights_sha256": sha256_file(model.weights),
-            "files": checksums(folder.iterdir()),
-        }
-        write_json(
-            folder / MANIFEST,
-            about | ({name: task[name] for name in ("task", "seed")} if task else {}),
-        )
-        refuse_losses(target, folder, MANIFEST)
-        return sorted(path.name for path in folder.iterdir())
+    save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants the word
+    kind = str(task["kind"]) if task else None
+    write_tokenizer(folder, model.vocabulary, model.sizes.context, kind)
+    for name, value in values.items():
+        write_json(folder / name, value)
+    for name in code:
+        shutil.copyfile(Path(shipped.__path__[0]) / name, folder / name)
+    shutil.copyfile(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
+    shutil.copyfile(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
+    card = model_card(model.weights, model.description, model.tensors, task, base_model)
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    about = {
+        "kind": model.description.kind,
+        "weights_sha256": sha256_file(model.weights),
+        "files": checksums(folder.iterdir()),
+    }
+    write_json(
+        folder / MANIFEST,
+        about | ({name: task[name] for name in ("task", "seed")} if task else {}),
+    )
 
 
 class ChosenTask(NamedTuple):
