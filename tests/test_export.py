@@ -61,6 +61,13 @@ def test_the_same_ids_on_500_paragraphs(tokenizer):
     assert not wrong, f"{len(wrong)} of {len(texts)} texts differ, first {wrong[0]!r}"
 
 
+def test_line_breaks_come_back_and_end_texts_for_those_who_ask(tokenizer):
+    ids = tokenizer("the lamp\nis lit").input_ids
+    assert tokenizer.decode(ids, skip_special_tokens=True).split("\n")[0] == "the lamp"
+    assert tokenizer.decode(ids).count("\n") == 1
+    assert tokenizer.eos_token_id == VOCABULARY.encode("a\nb")[1]
+
+
 WITHOUT_CODE = {  # what tokenizers alone can do, and what it cannot
     True: [
         "It's the dogs' bowl--isn't it?",
@@ -69,10 +76,10 @@ WITHOUT_CODE = {  # what tokenizers alone can do, and what it cannot
         "price: $3,000.50 (approx.) [sic] {x|y} a_b__c ~~~ ***!!",
         "Mr. Smith of the U.S. paid US$5 at 10a.m., 3km from St. John's.End",
         "I can't've; you shouldn't. 'Tis so, rock'n'roll, o'clock... C++ :-) Ph.D.",
-        "ﬁne & AT&T &amp; co, x=y, 5^3, e.g. this, 20%. 'Cause! ‘em.",
+        "ﬁne ｗｉｄｅ！ & AT&T &amp; co, x=y, 5^3, e.g. this, 20%. 'Cause! ‘em.",
         "<unk> _start_ and\u00a0then\u200bno É\u0301",
     ],
-    False: ["cafÃ©", "ｗｉｄｅ", "&eacute;", "ΟΔΟΣ"],
+    False: ["cafÃ©", "&eacute;", "ΟΔΟΣ"],
 }
 
 

@@ -14,6 +14,7 @@ LOWER, UPPER, LETTER = r"\p{Ll}\p{Lo}", r"\p{Lu}\p{Lo}", r"\p{L}"
 START, END = r"(?:^|(?<= ))", r"(?= |$)"  # of what stands between two blanks
 TIMES = 3  # so many prefixes and as many suffixes of a chunk are parted
 LIGATURES = (("ﬀ", "ff"), ("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬃ", "ffi"), ("ﬄ", "ffl"))
+FULL_WIDTH = tuple((chr(code + 0xFEE0), chr(code)) for code in range(0x21, 0x7F))
 UNCURLED = (("[ʼ‘’‚‛]", "'"), ("[“”„‟]", '"'), (r"\r\n?|[\u2028\u2029]", "\n"), ("\x85", "..."))
 ENTITIES = {"quot": '"', "#39": "'", "nbsp": " ", "gt": ">", "lt": "<", "amp": "&"}  # the commoner
 CONTROLS = r"[\x00-\x08\x0b\x0e-\x1f\x7f\u206a-\u206f\ufeff]"
@@ -84,7 +85,7 @@ def spacy_places() -> list[str]:
 
 def raw_text_pipeline() -> tuple[Any, Any]:
     """A normalizer and a pre-tokenizer: ftfy's commoner repairs, the authors' standardisation,
-    spaCy's rules, lower case. No mojibake, HTML entity or full-width letter is mended.
+    spaCy's rules, lower case. Neither mojibake nor a rarer HTML entity is mended.
     """
     from tokenizers import Regex, normalizers, pre_tokenizers
 
@@ -94,7 +95,10 @@ def raw_text_pipeline() -> tuple[Any, Any]:
     normalizer = normalizers.Sequence(
         [
             normalizers.NFC(),
-            *(normalizers.Replace(found, plain) for found, plain in LIGATURES + REPLACED),
+            *(
+                normalizers.Replace(found, plain)
+                for found, plain in LIGATURES + FULL_WIDTH + REPLACED
+            ),
             *(replaced(found, plain) for found, plain in UNCURLED),
             *(replaced(f"&{name};(?![^\\x00]*<)", mark) for name, mark in ENTITIES.items()),
             replaced(CONTROLS, ""),

@@ -54,6 +54,13 @@ class GPT1Tokenizer(PreTrainedTokenizer):
         """Ids, a task's symbols among them."""
         return len(self.table)
 
+    @property
+    def eos_token_id(self) -> int | None:
+        """A language model's line break, for tools that ask after what a text ends and the next
+        begins. It is no special token, so decoding keeps it and generation goes on after it.
+        """
+        return None if self.kind else self.table["\n</w>"]
+
     def get_vocab(self) -> dict[str, int]:
         """Pieces and their ids."""
         return self.table | self._added_tokens_encoder
