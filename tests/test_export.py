@@ -77,6 +77,8 @@ WITHOUT_CODE = {  # what tokenizers alone can do, and what it cannot
         "Mr. Smith of the U.S. paid US$5 at 10a.m., 3km from St. John's.End",
         "I can't've; you shouldn't. 'Tis so, rock'n'roll, o'clock... C++ :-) Ph.D.",
         "ﬁne ｗｉｄｅ！ & AT&T &amp; co, x=y, 5^3, e.g. this, 20%. 'Cause! ‘em.",
+        "<b>bold</b> &amp; co",
+        "&amp; &quot;a&quot; &amp; b",
         "<unk> _start_ and\u00a0then\u200bno É\u0301",
     ],
     False: ["cafÃ©", "&eacute;", "ΟΔΟΣ"],
@@ -323,6 +325,24 @@ def test_a_snapshots_card_has_no_score_of_the_last_update(with_snapshots):
     assert "after update **100** of 1,234" in card
     assert "perplexity **" not in card
     assert checked_card(with_snapshots).eval_results
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"snapshots": True}, "snapshots: expected the snapshots of a pre-training, found none"),
+        ({"snapshots": True, "task": Path("cola")}, "--snapshots are of a pre-training"),
+        ({"base_model": "me/gpt"}, "--base-model is for a task's model"),
+        ({"base_model": "my gpt", "task": Path("cola")}, "expected NAME/MODEL as on the hub"),
+    ],
+)
+def test_options_that_do_not_go_together(model, tmp_path, options, line):
+    from gpt1.commands.export import export
+
+    weights = {"weights": model[0] / "weights.safetensors", "vocabulary": model[0]}
+    with pytest.raises(UserError, match=line):
+        export(tmp_path / "out", **weights | options)
+    assert not (tmp_path / "out").exists()
 
 
 def cached_from_the_hub(cache, name, revisions):

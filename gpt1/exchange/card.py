@@ -95,7 +95,7 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
             facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
         if snapshot:
-            training = {"of_updates": training["updates"]}
+            training = {"of_updates": training.get("updates")}
         return facts | {
             "training": training,
             "seed": _json(parents[0] / "summary.json") if task else {},

@@ -16,6 +16,7 @@ TIMES = 3  # so many prefixes and as many suffixes of a chunk are parted
 LIGATURES = (("ﬀ", "ff"), ("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬃ", "ffi"), ("ﬄ", "ffl"))
 FULL_WIDTH = tuple((chr(code + 0xFEE0), chr(code)) for code in range(0x21, 0x7F))
 UNCURLED = (("[ʼ‘’‚‛]", "'"), ("[“”„‟]", '"'), (r"\r\n?|[\u2028\u2029]", "\n"), ("\x85", "..."))
+ANY = r"[\s\S]"
 ENTITIES = {"quot": '"', "#39": "'", "nbsp": " ", "gt": ">", "lt": "<", "amp": "&"}  # the commoner
 CONTROLS = r"[\x00-\x08\x0b\x0e-\x1f\x7f\u206a-\u206f\ufeff]"
 # Of spaCy's infixes what standardised text can hold.
@@ -30,7 +31,7 @@ def either(texts: Any) -> str:
 def boundaries() -> str:
     """The places at both ends of each run of one of the marks that get blanks around them."""
     return "|".join(
-        rf"(?<=[\s\S])(?<!{mark})(?={mark})|(?<={mark})(?!{mark})(?=[\s\S])"
+        rf"(?<={ANY})(?<!{mark})(?={mark})|(?<={mark})(?!{mark})(?={ANY})"
         for mark in map(re.escape, SPACED)
     )
 
@@ -51,6 +52,7 @@ def spacy_places() -> list[str]:
         {one for one in (re.sub(r"^\\(.)$", r"\1", each) for each in given) if len(one) == 1}
         for given in (english.Defaults.prefixes, english.Defaults.suffixes)
     )
+    # what is not one character is written anew: spaCy's own classes of letters are long
     longer = [each for each in english.Defaults.suffixes if each.startswith("(?<=[0-9])")]
     special = either(cases)
     prefix = rf"(?:''|(?>\.\.+)|[ACU]S?\$|\+(?![0-9])|\p{{So}}|{either(prefixes)})"
@@ -58,6 +60,7 @@ def spacy_places() -> list[str]:
         rf"(?:''|\.\.+|\p{{So}}|'[sS]|{'|'.join(longer)}|{either(suffixes)}"
         rf"|(?<=[0-9{LOWER}%²+\p{{P}}])\.|(?<=[{UPPER}]{{2}})\.)"
     )
+    # a special case that is several words: what may stand before each of its places
     split: dict[str, list[str]] = {}
     for tokens in cases.values():
         for place in range(1, len(tokens)):
@@ -100,7 +103,7 @@ def raw_text_pipeline() -> tuple[Any, Any]:
                 for found, plain in LIGATURES + FULL_WIDTH + REPLACED
             ),
             *(replaced(found, plain) for found, plain in UNCURLED),
-            *(replaced(f"&{name};(?![^\\x00]*<)", mark) for name, mark in ENTITIES.items()),
+            *(replaced(rf"\G[^<]*?\K&{name};(?!{ANY}*<)", mark) for name, mark in ENTITIES.items()),
             replaced(CONTROLS, ""),
             replaced(boundaries()),
             replaced(r"[^\S\n]+"),

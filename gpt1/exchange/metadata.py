@@ -31,7 +31,11 @@ def metadata(facts: Mapping[str, Any], task: str | None, base_model: str | None)
     if task is None and facts["training"].get("heldout_perplexity"):
         results.insert(0, _perplexity(facts))
     return {
-        "license": _licence({licence for _, _, licence in facts["licences"] or ()}),
+        "license": _licence(
+            {"MIT"}
+            if released and task is None
+            else {licence for _, _, licence in facts["licences"] or ()}
+        ),
         "base_model": base_model or (RELEASED if released else None),
         "datasets": sorted(sets) if task else [],
         "results": results,
