@@ -5,6 +5,7 @@ machines, and the same run done twice has the same bits.
 import os
 import signal
 import sys
+import tempfile
 
 from hypothesis import settings
 
@@ -15,6 +16,8 @@ if (
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GPT1_THREADS", "1")
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+_code = tempfile.TemporaryDirectory(prefix="gpt1-code-of-exports-")
+os.environ["HF_MODULES_CACHE"] = _code.name  # where transformers copies a folder's code to
 os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None
 )  # hundreds of processes start here: our code is compiled once, not in each of them

@@ -2,9 +2,11 @@
 the authors' form.
 """
 
-import importlib.util
 import json
 import random
+import re
+import subprocess
+import sys
 
 import numpy as np
 import torch
@@ -111,11 +113,11 @@ def paragraphs(count, longest=40):
     return [" ".join(drawn.choices(WORDS, k=drawn.randint(1, longest))) for _ in range(count)]
 
 
-def saved_model(folder, sizes=SIZES):
+def saved_model(folder, sizes=SIZES, seed=1):
     """A decoder's weights and its vocabulary in a folder; the decoder, whose biases and gains are
     drawn too, so that each counts.
     """
-    words, generator = vocabulary(), torch.Generator().manual_seed(1)
+    words, generator = vocabulary(), torch.Generator().manual_seed(seed)
     decoder = Decoder(sizes, words.size, generator)
     with torch.no_grad():
         for parameter in decoder.parameters():
@@ -128,6 +130,17 @@ def saved_model(folder, sizes=SIZES):
         Description("transformer", sizes.model_dump(), words.size, words.fingerprint),
     )
     return decoder.eval()
+
+
+def run_example(folder):
+    """What the Python example of an exported folder's card prints, run in that folder."""
+    card = (folder / "README.md").read_text()
+    code = re.search(r"```python\n(.*?)```", card, re.DOTALL)[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def authors_shapes(context, width, layers, inner, rows):
@@ -171,11 +184,3 @@ def write_authors(folder, shapes, words):
         "\n".join(["#version: 0.2", *(" ".join(merge) for merge in words.merges)]) + "\n"
     )
     return numbers
-
-
-def shipped(folder, name):
-    """A module of an exported folder, under a name of its own."""
-    specification = importlib.util.spec_from_file_location(f"shipped_{name}", folder / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module

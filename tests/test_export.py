@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from made_models import SIZES, paragraphs, saved_model, shipped, vocabulary
+from hypothesis import given, strategies
+from made_models import SIZES, paragraphs, run_example, saved_model, vocabulary
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 from gpt1.exchange.card import MADE_UP as ORIGIN
+from gpt1.exchange.fast_tokenizer import raw_text_pipeline
 from gpt1.exchange.incoming import write_import
 from gpt1.exchange.layout import our_shapes, to_ours, to_theirs
 from gpt1.exchange.outgoing import export_language_model, read_outgoing
@@ -21,7 +23,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, read_weights, save_weights
 from gpt1.sources.table import MADE_UP
 
-VOCABULARY = vocabulary()
+VOCABULARY, RAW_TEXT = vocabulary(), raw_text_pipeline()
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +40,10 @@ def exported(model, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ids_of(exported):
-    """Raw text to ids as the model card says it."""
+def tokenizer(exported):
     from transformers import AutoTokenizer
 
-    tokenizer, cleaner = (
-        AutoTokenizer.from_pretrained(str(exported)),
-        shipped(exported, "preprocessing").Cleaner(),
-    )
-    return lambda text: tokenizer(" ".join(cleaner.words(text))).input_ids
+    return AutoTokenizer.from_pretrained(str(exported), trust_remote_code=True)
 
 
 def test_names_and_layout_go_both_ways():
@@ -58,10 +55,51 @@ def test_names_and_layout_go_both_ways():
     assert all(torch.equal(back[name], state[name]) for name in state)
 
 
-def test_the_same_ids_on_500_paragraphs(ids_of):
+def test_the_same_ids_on_500_paragraphs(tokenizer):
     texts = paragraphs(500)
-    wrong = [text for text in texts if ids_of(text) != VOCABULARY.encode(text)]
+    wrong = [text for text in texts if tokenizer(text).input_ids != VOCABULARY.encode(text)]
     assert not wrong, f"{len(wrong)} of {len(texts)} texts differ, first {wrong[0]!r}"
+
+
+def test_line_breaks_come_back_and_end_texts_for_those_who_ask(tokenizer):
+    ids = tokenizer("the lamp\nis lit").input_ids
+    assert tokenizer.decode(ids, skip_special_tokens=True).split("\n")[0] == "the lamp"
+    assert tokenizer.decode(ids).count("\n") == 1
+    assert tokenizer.eos_token_id == VOCABULARY.encode("a\nb")[1]
+
+
+WITHOUT_CODE = {  # what tokenizers alone can do, and what it cannot
+    True: [
+        "It's the dogs' bowl--isn't it?",
+        "“Quoted,” she said — ‘nested’…",
+        "Tabs\tand  double   spaces\n\n\nand new\n lines ",
+        "price: $3,000.50 (approx.) [sic] {x|y} a_b__c ~~~ ***!!",
+        "Mr. Smith of the U.S. paid US$5 at 10a.m., 3km from St. John's.End",
+        "I can't've; you shouldn't. 'Tis so, rock'n'roll, o'clock... C++ :-) Ph.D.",
+        "ﬁne ｗｉｄｅ！ & AT&T &amp; co, x=y, 5^3, e.g. this, 20%. 'Cause! ‘em.",
+        "<b>bold</b> &amp; co",
+        "&amp; &quot;a&quot; &amp; b",
+        "<unk> _start_ and\u00a0then\u200bno É\u0301",
+    ],
+    False: ["cafÃ©", "&eacute;", "ΟΔΟΣ"],
+}
+
+
+@pytest.mark.parametrize("exact", WITHOUT_CODE)
+def test_ids_without_our_code_are_the_same_but_for_repairs_of_ftfy(exported, exact):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(str(exported), trust_remote_code=False)
+    for text in WITHOUT_CODE[exact]:
+        assert (tokenizer(text).input_ids == VOCABULARY.encode(text)) is exact, text
+
+
+@given(strategies.text())
+def test_no_text_stops_the_tokenizer_without_our_code(text):
+    """A blank put in at an end of the text did: tokenizers panicked."""
+    normalizer, pre_tokenizer = RAW_TEXT
+    words = pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))
+    assert "".join(word for word, _ in words).split() or not any(map(str.isalnum, text))
 
 
 @pytest.mark.slow
@@ -74,13 +112,18 @@ def test_transformers_own_tokenizer_gives_other_ids(exported):
 
 
 @pytest.mark.slow
-def test_the_same_logits_on_50_texts(model, exported, ids_of):
+def test_the_cards_example_runs_in_the_folder(exported):
+    assert "generated_text" in run_example(exported)
+
+
+@pytest.mark.slow
+def test_the_same_logits_on_50_texts(model, exported, tokenizer):
     from transformers import AutoModelForCausalLM
 
     theirs = AutoModelForCausalLM.from_pretrained(str(exported)).eval()
     assert theirs.lm_head.weight is theirs.transformer.tokens_embed.weight, "the softmax is tied"
     for text in paragraphs(50):
-        tokens_bt = torch.tensor([ids_of(text)[: SIZES.context] or [0]])
+        tokens_bt = torch.tensor([tokenizer(text).input_ids[: SIZES.context] or [0]])
         with torch.inference_mode():
             hidden_btd, embeddings = model[1](tokens_bt, NO_DROPOUT)
             logits_btv = hidden_btd @ embeddings.tokens_vd.T
@@ -126,7 +169,7 @@ def test_the_card_of_weights_from_nowhere_claims_nothing(exported):
     assert card.startswith("---\nlanguage: en\n")
     assert "were not exported from the folder of a run" in card
     assert "No table of this run is there" in card
-    assert "does neither ftfy nor spaCy" in card
+    assert "gives **other ids on many texts**" in card
 
 
 def test_a_card_of_imported_weights_says_whence(model, tmp_path):
@@ -220,6 +263,120 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
     assert "MRPC" not in card
     assert MADE_UP == ORIGIN, "what acquire writes"
     assert "\x1b" not in card
+
+
+def checked_card(folder):
+    """The card of a folder by huggingface_hub's own reader, which refuses what is malformed; what
+    it takes must come back as it was.
+    """
+    from huggingface_hub import ModelCard
+    from huggingface_hub.repocard_data import (
+        eval_results_to_model_index,
+        model_index_to_eval_results,
+    )
+    from huggingface_hub.utils import validate_repo_id
+
+    data = ModelCard.load(folder / "README.md", ignore_metadata_errors=False).data
+    for name in (*(data.datasets or ()), *([data.base_model] if data.base_model else ())):
+        validate_repo_id(name)
+    found = data.eval_results or []
+    assert model_index_to_eval_results(eval_results_to_model_index("gpt1", found))[1] == found
+    assert (data.language, data.library_name) == ("en", "transformers")
+    return data
+
+
+def test_the_hubs_checker_takes_a_cards_scores_with_their_intervals(model, tmp_path):
+    run_with_results(tmp_path / "data", "cola")
+    weights = tmp_path / "data/pretrain/transformer/seed-0/weights.safetensors"
+    weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
+    export_language_model(read_outgoing(weights, model[0]), tmp_path / "out")
+    data = checked_card(tmp_path / "out")
+    assert (data.license, data.pipeline_tag) == ("other", "text-generation")
+    perplexity, cola, sst2 = data.eval_results
+    assert (perplexity.metric_type, perplexity.metric_value) == ("perplexity", 21.234)
+    assert (cola.dataset_type, cola.dataset_config) == ("nyu-mll/glue", "cola")
+    assert cola.metric_name == "matthews, mean over 2 seeds, fine-tuned from this model"
+    assert (cola.metric_type, cola.metric_value) == ("matthews_correlation", 0.4)
+    assert cola.metric_args == {"rows": 1043, "interval_95": [0.361, 0.439]}
+    assert (sst2.dataset_type, sst2.dataset_name) == ("made-up", "SST-2 (made up)")
+
+
+@pytest.fixture(scope="module")
+def with_snapshots(tmp_path_factory):
+    """A run's export with two snapshots: of each the weights are others."""
+    run = tmp_path_factory.mktemp("run")
+    run_with_results(run / "data", "cola")
+    (folder := run / "data/pretrain/transformer/seed-0/snapshots").mkdir()
+    for update in (100, 1234):
+        saved_model(folder, seed=update)
+        (folder / "weights.safetensors").rename(folder / f"{update:08d}.safetensors")
+    saved_model(folder.parent, seed=1234)
+    steps = [read_outgoing(path, folder) for path in sorted(folder.glob("*.safetensors"))]
+    last = read_outgoing(folder.parent / "weights.safetensors", folder)
+    for _ in range(2):  # the second replaces the first
+        export_language_model(last, run / "gpt", steps)
+    return run / "gpt"
+
+
+def test_a_snapshots_card_has_no_score_of_the_last_update(with_snapshots):
+    data = checked_card(with_snapshots / "step-100")
+    assert not data.eval_results
+    card = (with_snapshots / "step-100/README.md").read_text()
+    assert "after update **100** of 1,234" in card
+    assert "perplexity **" not in card
+    assert checked_card(with_snapshots).eval_results
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"snapshots": True}, "snapshots: expected the snapshots of a pre-training, found none"),
+        ({"snapshots": True, "task": Path("cola")}, "--snapshots are of a pre-training"),
+        ({"base_model": "me/gpt"}, "--base-model is for a task's model"),
+        ({"base_model": "my gpt", "task": Path("cola")}, "expected NAME/MODEL as on the hub"),
+    ],
+)
+def test_options_that_do_not_go_together(model, tmp_path, options, line):
+    from gpt1.commands.export import export
+
+    weights = {"weights": model[0] / "weights.safetensors", "vocabulary": model[0]}
+    with pytest.raises(UserError, match=line):
+        export(tmp_path / "out", **weights | options)
+    assert not (tmp_path / "out").exists()
+
+
+def cached_from_the_hub(cache, name, revisions):
+    """The folders as huggingface_hub keeps what it has downloaded of a model's revisions."""
+    model = cache / f"models--{name.replace('/', '--')}"
+    (model / "refs").mkdir(parents=True)
+    for number, (revision, folder) in enumerate(revisions.items()):
+        commit = f"{number:040x}"
+        (model / "refs" / revision).write_text(commit)
+        (model / "snapshots" / commit).mkdir(parents=True)
+        for path in folder.iterdir():
+            if path.is_file():
+                (model / "snapshots" / commit / path.name).symlink_to(path)
+
+
+@pytest.mark.slow
+def test_each_snapshot_is_a_revision_and_a_subfolder(with_snapshots, tmp_path):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folders = {"main": with_snapshots} | {path.name: path for path in with_snapshots.glob("step-*")}
+    assert sorted(folders) == ["main", "step-100", "step-1234"]
+    cached_from_the_hub(tmp_path, "me/gpt", folders)
+    loaded = {}
+    for revision in folders:
+        where = {"revision": revision, "cache_dir": tmp_path, "local_files_only": True}
+        tokenizer = AutoTokenizer.from_pretrained("me/gpt", trust_remote_code=True, **where)
+        text = "It's late -- the lamp is lit."
+        assert tokenizer(text).input_ids == VOCABULARY.encode(text)
+        loaded[revision] = AutoModelForCausalLM.from_pretrained("me/gpt", **where).state_dict()
+    local = AutoModelForCausalLM.from_pretrained(str(with_snapshots), subfolder="step-100")
+    name = "transformer.positions_embed.weight"
+    assert torch.equal(loaded["step-100"][name], local.state_dict()[name])
+    assert torch.equal(loaded["step-1234"][name], loaded["main"][name])
+    assert not torch.equal(loaded["step-100"][name], loaded["main"][name])
 
 
 def change(folder: Path, what: str) -> None:

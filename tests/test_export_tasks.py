@@ -1,5 +1,5 @@
-"""Exports of fine-tuned tasks: a loader that needs nothing of ours answers as our model does, for
-every kind of task.
+"""Exports of fine-tuned tasks: transformers' own classes and pipelines answer as our model does,
+for every kind of task.
 """
 
 import ast
@@ -9,27 +9,30 @@ from pathlib import Path
 
 import pytest
 import torch
-from made_models import SIZES, shipped, vocabulary
+from made_models import SIZES, run_example, vocabulary
 from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
 from gpt1.exchange.outgoing import chosen_task, export_task_model, read_outgoing
 from gpt1.exchange.read import read_model
-from gpt1.model.dropout import NO_DROPOUT
+from gpt1.inference.saved import load_model
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.weights import Description, read_weights, save_weights
-from gpt1.tasks.shapes import Symbols, shape
+from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 
 VOCABULARY = vocabulary()
-TEXTS = {
-    "cola": (["The lamp isn't LIT…"], []),
-    "mrpc": (["the lamp", "The thing's running"], []),
-    "stsb": (["a—b", "café and lamp"], []),
-    "race": (["The lamp is lit.", "What is lit?"], ["the lamp", "a thing", "nothing", "café"]),
-    "story_cloze": (["The lamp is lit."], ["It ran.", "It isn't."]),
+LONG = "The lamp isn't lit, it's a <unk> thing. " * 12
+TEXTS = {  # the last longer than the context
+    "cola": [["The lamp isn't LIT…"], ["a lamp"], [LONG]],
+    "mnli": [["the lamp", "The thing's running"], [LONG, "It's lit."], ["It's lit.", LONG]],
+    "mrpc": [["the lamp", "The thing's running"], ["lit", "<unk>"], [LONG, LONG[7:]]],
+    "stsb": [["a—b", "café and lamp"], ["lit", "_start_"], [LONG, "lit"]],
+    "race": [["The lamp is lit.", "What is lit?"], [LONG, LONG]],
+    "story_cloze": [["The lamp is lit."], [LONG]],
 }
+CHOICES = ["the lamp", "It isn't.", LONG, "café"]
 
 
 @pytest.fixture(scope="module")
@@ -82,53 +85,124 @@ def fine_tuned(tmp_path_factory):
 
 
 @pytest.fixture
-def own_modules():
-    """Modules of a shipped folder have plain names: put things back as they were."""
-    modules, path = set(sys.modules), list(sys.path)
-    yield
-    sys.path[:] = path
-    for name in {"preprocessing", "shapes"} & (set(sys.modules) - modules):
-        del sys.modules[name]
+def exported(fine_tuned, tmp_path):
+    """A task's export of its best seed, and what our own model answers with the same weights."""
+
+    def export(name):
+        chosen = chosen_task(fine_tuned / "finetune/some" / name, None)
+        assert chosen.seed == 11, "the better seed on validation"
+        outgoing = read_outgoing(chosen.weights, chosen.vocabulary)
+        export_task_model(outgoing, chosen.about, chosen.seed, tmp_path / name)
+        return str(tmp_path / name), load_model(chosen.weights, chosen.vocabulary)
+
+    return export
+
+
+def auto(kind, folder):
+    """The tokenizer and the model of a folder, as anyone loads them."""
+    import transformers
+
+    return (
+        transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True),
+        getattr(transformers, kind).from_pretrained(folder, trust_remote_code=True).eval(),
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_tasks_loader_answers_as_our_model(fine_tuned, tmp_path, own_modules, name):
-    chosen = chosen_task(fine_tuned / "finetune/some" / name, None)
-    assert chosen.seed == 11, "the better seed on validation"
-    outgoing = read_outgoing(chosen.weights, chosen.vocabulary)
-    export_task_model(outgoing, chosen.about, chosen.seed, tmp_path / "out")
-    loaded = shipped(tmp_path / "out", "task_model").TaskModel(tmp_path / "out")
-    task, (texts, choices) = TASKS[name], TEXTS[name]
-    symbols = Symbols(VOCABULARY.start, VOCABULARY.delimiter, VOCABULARY.extract)
-    shaped = shape(
-        task.kind,
-        [VOCABULARY.encode(text) for text in texts],
-        [VOCABULARY.encode(text) for text in choices],
-        symbols,
-        SIZES.context,
-    ).sequences
-    assert loaded.sequences(texts, choices) == shaped
-    classifier = Classifier(
-        Decoder(SIZES, VOCABULARY.size + 3, torch.Generator()),
-        Head(SIZES.width, task.outputs, task.combine, 0.1, torch.Generator()),
-    )
-    classifier.load_state_dict(read_weights(chosen.weights)[1])
-    longest = max(map(len, shaped))
-    tokens_bkt = torch.tensor([[ids + [0] * (longest - len(ids)) for ids in shaped]])
-    with torch.inference_mode():
-        logits_o = classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo[0]
-    assert torch.allclose(loaded.logits(texts, choices), logits_o, rtol=0, atol=1e-5)
-    answer = loaded.answer(texts, choices)
-    shares = logits_o.double().softmax(0)
-    if task.target == "score":
-        assert answer["score"] == pytest.approx(
-            float(shares @ torch.arange(len(shares), dtype=torch.float64)), abs=1e-4
+@pytest.mark.parametrize("name", [name for name in TEXTS if TASKS[name].combine != "choose"])
+def test_the_pipeline_answers_raw_texts_as_we_do(exported, name):
+    from transformers import pipeline
+
+    folder, ours = exported(name)
+    classify = pipeline("text-classification", model=folder, trust_remote_code=True)
+    for texts in TEXTS[name]:
+        asked = (
+            texts[0] if len(texts) == 1 else dict(zip(("text", "text_pair"), texts, strict=True))
         )
-    else:
-        assert answer["label"] == task.labels[int(logits_o.argmax())]
-        assert list(answer["probabilities"].values()) == pytest.approx(shares.tolist(), abs=1e-4)
-    assert f"Seed 11, {task.metric} 0.6100 on dev" in (tmp_path / "out/README.md").read_text()
+        expected = ours.answer(Example(tuple(texts)))
+        found = {one["label"]: one["score"] for one in classify(asked, top_k=None)}
+        if expected.score is not None:
+            assert found == {"score": pytest.approx(expected.score, abs=1e-5)}
+        else:
+            assert found == pytest.approx(expected.probabilities, abs=1e-5), texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TEXTS if TASKS[name].combine != "choose"])
+def test_classes_answer_padded_batches_as_we_do(exported, name):
+    folder, ours = exported(name)
+    tokenizer, model = auto("AutoModelForSequenceClassification", folder)
+    firsts, *seconds = zip(*TEXTS[name], strict=True)
+    batch = tokenizer(
+        list(firsts), *map(list, seconds), padding=True, truncation=True, return_tensors="pt"
+    )
+    if ours.task.combine != "sum":
+        assert [
+            ids[: ids.index(tokenizer.cls_token_id) + 1] for ids in batch.input_ids.tolist()
+        ] == [ours.sequences(Example(tuple(texts)))[0] for texts in TEXTS[name]]
+    with torch.inference_mode():
+        logits = model(**batch, labels=torch.zeros(len(firsts), dtype=torch.long)).logits
+    for row, texts in zip(logits, TEXTS[name], strict=True):
+        answer = ours.answer(Example(tuple(texts)))
+        found = row if answer.score is not None else row.softmax(0)
+        wanted = [answer.score] if answer.score is not None else answer.probabilities.values()
+        assert found.tolist() == pytest.approx(list(wanted), abs=1e-5), texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["race", "story_cloze"])
+def test_choices_are_answered_as_we_do(exported, name):
+    folder, ours = exported(name)
+    tokenizer, model = auto("AutoModelForMultipleChoice", folder)
+    for texts in TEXTS[name]:
+        choices = CHOICES[: len(ours.task.labels)]
+        batch = tokenizer.choices(texts, choices)
+        with torch.inference_mode():
+            found = model(**batch).logits[0]
+        expected = ours.answer(Example(tuple(texts), tuple(choices)))
+        assert found.softmax(0).tolist() == pytest.approx(
+            list(expected.probabilities.values()), abs=1e-5
+        )
+        if len(texts) == 1:  # as transformers' examples make the input of a multiple choice
+            pairs = tokenizer(texts * len(choices), choices, padding=True, return_tensors="pt")
+            assert torch.equal(pairs.input_ids, batch.input_ids[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mrpc", "race"])
+def test_a_cards_example_runs_in_its_folder(exported, name):
+    printed = run_example(Path(exported(name)[0]))
+    assert ("paraphrase" if name == "mrpc" else "tensor([[0.") in printed
+
+
+@pytest.mark.slow
+def test_what_transformers_wrote_again_answers_the_same(exported, tmp_path):
+    from transformers import pipeline
+
+    folder, _ = exported("mrpc")
+    for part in auto("AutoModelForSequenceClassification", folder):
+        part.save_pretrained(tmp_path / "saved")
+    pair = {"text": "The lamp isn't LIT", "text_pair": "the <unk> lamp"}
+    first, again = (
+        pipeline("text-classification", model=str(one), trust_remote_code=True)(pair, top_k=None)
+        for one in (folder, tmp_path / "saved")
+    )
+    assert first == again
+
+
+@pytest.mark.slow
+def test_no_class_answers_without_the_shipped_code_or_for_other_texts(exported):
+    """A head drawn by chance would answer as surely as the right one."""
+    from transformers import AutoModelForSequenceClassification
+
+    folder, _ = exported("mrpc")
+    with pytest.raises(ValueError, match="trust_remote_code=True"):
+        AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=False)
+    tokenizer, model = auto("AutoModelForSequenceClassification", folder)
+    with pytest.raises(ValueError, match="similarity cannot have 1 parts"):
+        tokenizer("one text")
+    with pytest.raises(ValueError, match="make them with the tokenizer of the same folder"):
+        model(torch.tensor([[1, 2, 3]]))
 
 
 def test_a_tasks_body_keeps_its_bits(fine_tuned, tmp_path):
@@ -146,10 +220,19 @@ def test_a_tasks_body_keeps_its_bits(fine_tuned, tmp_path):
         found["transformer.h.2.mlp.c_fc.weight"], ours["decoder.blocks.2.expand.weight"].T
     )
     assert torch.equal(found["transformer.tokens_embed.weight"], ours["decoder.tokens"])
-    with pytest.raises(
-        UserError, match=r"the tensors of a language model alone, found 'head\.bias' and 1 more"
-    ):
+    with pytest.raises(UserError, match="only a language model of that kind is taken over"):
         read_model(tmp_path / "out", None)
+
+
+def test_a_tasks_card_names_what_it_was_tuned_from(fine_tuned, tmp_path):
+    from huggingface_hub import ModelCard
+
+    chosen = chosen_task(fine_tuned / "finetune/some/race", None)
+    outgoing = read_outgoing(chosen.weights, chosen.vocabulary)
+    export_task_model(outgoing, chosen.about, chosen.seed, tmp_path / "out", "me/my-gpt")
+    data = ModelCard.load(tmp_path / "out/README.md", ignore_metadata_errors=False).data
+    assert (data.base_model, data.pipeline_tag) == ("me/my-gpt", "multiple-choice")
+    assert "Seed 11, accuracy 0.6100 on dev" in (tmp_path / "out/README.md").read_text()
 
 
 def test_what_a_folder_ships_imports_nothing_of_ours(fine_tuned, tmp_path):
@@ -162,15 +245,16 @@ def test_what_a_folder_ships_imports_nothing_of_ours(fine_tuned, tmp_path):
     )
     shipped_files = sorted((tmp_path / "out").glob("*.py"))
     assert [path.name for path in shipped_files] == [
+        "modeling_gpt1.py",
         "preprocessing.py",
         "shapes.py",
-        "task_model.py",
+        "tokenization_gpt1.py",
     ]
     known = {
         *sys.stdlib_module_names,
         "torch",
         "transformers",
-        "safetensors",
+        "tokenizers",
         "ftfy",
         "spacy",
         "preprocessing",

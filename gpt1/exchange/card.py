@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.exchange.incoming import IMPORTED
+from gpt1.exchange.metadata import metadata
 from gpt1.model.weights import Description
 from gpt1.pipeline.git import git
 from gpt1.sources.table import MADE_UP
@@ -26,9 +27,11 @@ def model_card(
     description: Description,
     tensors: Mapping[str, Tensor],
     task: Mapping[str, Any] | None = None,
+    base_model: str | None = None,
 ) -> str:
     """The card of a language model, or of a task's model with the task.json that is exported with
-    it. Raises UserError where a result of the run is damaged.
+    it; `base_model`: what it was fine-tuned from, by its name on the hub. Raises UserError where a
+    result of the run is damaged.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -42,8 +45,10 @@ def model_card(
     )
     environment.filters["large"] = _large
     template = "task_model.md.jinja" if task else "language_model.md.jinja"
+    facts = facts_about(weights, *((str(task["task"]), int(task["seed"])) if task else ()))
     return environment.get_template(template).render(
-        facts=facts_about(weights, *((str(task["task"]), int(task["seed"])) if task else ())),
+        facts=facts,
+        metadata=metadata(facts, str(task["task"]) if task else None, base_model),
         sizes=description.config,
         vocabulary_size=description.vocabulary_size,
         fingerprint=description.vocabulary_fingerprint,
@@ -65,12 +70,16 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
     data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, seed, licences,
     results, composed_by, commit, each empty where its files are not there.
 
-    For a task: its own results and licence alone. Weights that lie elsewhere have none but those of
-    the import beside them. Raises UserError where a result of the run is damaged.
+    For a task: its own results and licence alone. For seed-<n>/snapshots/<update>.safetensors
+    `snapshot` is the update, and results, which are of the last one, there are none. Weights that
+    lie elsewhere have none but those of the import beside them. Raises UserError where a result of
+    the run is damaged.
     """
-    parents = weights.resolve().parents
+    parents, snapshot = weights.resolve().parents, None
+    if parents[0].name == "snapshots" and weights.stem.isdecimal():
+        parents, snapshot = parents[1:], int(weights.stem)
     names = ("corpus", "training", "seed", "licences", "results", "composed_by", "commit")
-    facts: dict[str, Any] = {name: {} for name in names}
+    facts: dict[str, Any] = {name: {} for name in names} | {"snapshot": snapshot}
     facts["imported"] = _json(parents[0] / IMPORTED)
     up = 4 if task else 3
     if len(parents) <= up or parents[up - 1].name != ("finetune" if task else "pretrain"):
@@ -85,11 +94,13 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
         elif train.get("tokens"):
             facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
+        if snapshot:
+            training = {"of_updates": training.get("updates")}
         return facts | {
             "training": training,
             "seed": _json(parents[0] / "summary.json") if task else {},
             "licences": licences(data, task),
-            "results": results(data, task),
+            "results": [] if snapshot else results(data, task),
             "composed_by": composed_by(data.parent / "params.yaml"),
             "commit": commit_of(data.parent),
         }

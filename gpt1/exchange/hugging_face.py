@@ -85,8 +85,8 @@ def sizes_of(config: Any, path: Path) -> Model:
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind != "openai-gpt":
         raise UserError(
-            f"{path}: expected model_type openai-gpt, found {kind!r}; only that kind of model is"
-            " GPT-1"
+            f"{path}: expected model_type openai-gpt, found {kind!r}; only a language model of that"
+            " kind is taken over"
         )
     if (activation := config.get("afn", "gelu")) != "gelu":
         raise UserError(

@@ -127,9 +127,15 @@ def refuse_other_folder(folder: Path, marker: str, what: str) -> None:
         )
 
 
-def refuse_losses(folder: Path, new: Path) -> None:
-    """Raise UserError where `folder` holds what `new`, which is to replace it, does not."""
-    kept, made = ({path.name for path in one.glob("*")} for one in (folder, new))
+def refuse_losses(folder: Path, new: Path, marker: str) -> None:
+    """Raise UserError where `folder` holds what neither `new`, which is to replace it, does nor the
+    earlier command wrote, by `marker` in it; a folder that has a `marker` of its own is of it too.
+    """
+    kept = {path.name for path in folder.glob("*") if not (path / marker).is_file()}
+    made = {path.name for path in new.glob("*")}
+    if kept:
+        earlier = read_json_file(folder / marker, "name another folder")
+        made |= set(earlier.get("files", ())) if isinstance(earlier, dict) else set()
     if others := sorted(kept - made - {"__pycache__"}):
         raise UserError(
             f"{folder} holds {others[0]} too, which would be lost: move it away, or name another"
@@ -183,5 +189,5 @@ def write_import(found: Incoming, target: Path) -> dict[str, Any]:
             folder / IMPORTED,
             about | {"weights_sha256": sha256_file(folder / "weights.safetensors")},
         )
-        refuse_losses(target, folder)
+        refuse_losses(target, folder, IMPORTED)
     return about

@@ -3,7 +3,8 @@ preprocessing, a model card and checksums.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from gpt1.base.files import DATA, sha256_file, stage_folder, write_json, writing
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
+from gpt1.exchange.fast_tokenizer import raw_text_pipeline
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
 from gpt1.exchange.incoming import (
     check_tensors,
@@ -88,11 +90,11 @@ def read_outgoing(weights: Path, vocabulary_folder: Path) -> Outgoing:
 
 
 def their_config(model: Outgoing) -> dict[str, Any]:
-    """config.json: sizes, and under our own key what theirs has no place for."""
+    """config.json of a language model: sizes; under our own key what theirs has no place for."""
     sizes = model.sizes
     return {
         "model_type": "openai-gpt",
-        "architectures": ["OpenAIGPTModel" if model.head else "OpenAIGPTLMHeadModel"],
+        "architectures": ["OpenAIGPTLMHeadModel"],
         "vocab_size": model.rows,
         "n_positions": sizes.context,
         "n_embd": sizes.width,
@@ -114,75 +116,128 @@ def their_config(model: Outgoing) -> dict[str, Any]:
     }
 
 
-def export_language_model(model: Outgoing, target: Path) -> list[str]:
-    """Write a language model as a Hugging Face folder; the names of its files. Raises UserError
-    where `target` holds something else.
+def task_config(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What config.json of a task's model says beside a language model's. Its kind is none that
+    transformers knows: without the shipped code it refuses, in place of drawing a head of its own.
+    """
+    chooses, scored = about["combine"] == "choose", about["target"] == "score"
+    purpose = "MultipleChoice" if chooses else "SequenceClassification"
+    labels = ["score"] if scored else about["labels"]
+    return {
+        "model_type": "gpt1-task",
+        "architectures": [f"GPT1For{purpose}"],
+        "auto_map": {
+            "AutoConfig": "modeling_gpt1.GPT1Config",
+            f"AutoModelFor{purpose}": f"modeling_gpt1.GPT1For{purpose}",
+        },
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: number for number, label in enumerate(labels)},
+        "problem_type": "regression" if scored else "single_label_classification",
+        "combine": about["combine"],
+        "outputs": head_rows(about),
+    }
+
+
+def head_rows(about: Mapping[str, Any]) -> int:
+    """Rows of the linear layer of the task that task.json tells of."""
+    return 1 if about["combine"] == "choose" else int(about["outputs"])
+
+
+def export_language_model(
+    model: Outgoing, target: Path, snapshots: Iterable[Outgoing] = ()
+) -> list[str]:
+    """Write a language model as a Hugging Face folder, each snapshot of its pre-training as a whole
+    one in its folder step-<update>; the names of its files. Raises UserError where `target` holds
+    something else.
     """
     if model.head:
         raise UserError(
             f"{model.weights}: expected a language model, found the model of a task; export it with"
             " --task FOLDER"
         )
-    generation = {"do_sample": False, "max_length": model.sizes.context}
-    return _write(model, target, {"generation_config.json": generation}, {}, None)
+    with _replacing(target) as folder:
+        _fill_language_model(folder, model)
+        for snapshot in snapshots:
+            (step := folder / f"step-{int(snapshot.weights.stem)}").mkdir()
+            _fill_language_model(step, snapshot)
+    return sorted(path.name for path in target.iterdir() if path.is_file())
+
+
+def _fill_language_model(folder: Path, model: Outgoing) -> None:
+    generation = {"do_sample": False, "max_length": model.sizes.context, "pad_token_id": 0}
+    values = {CONFIG: their_config(model), "generation_config.json": generation}
+    _fill(folder, model, values, ["tokenization_gpt1.py"])
 
 
 def export_task_model(
-    model: Outgoing, about: Mapping[str, Any], seed: int, target: Path
+    model: Outgoing,
+    about: Mapping[str, Any],
+    seed: int,
+    target: Path,
+    base_model: str | None = None,
 ) -> list[str]:
-    """Write a task's model with a loader that needs nothing of ours; `about` is task.json. Raises
-    UserError as export_language_model.
+    """Write a task's model with the code of its classes; `about` is task.json, `base_model` for the
+    card. Raises UserError as export_language_model.
     """
-    wanted = {
-        "weight": (1 if about["combine"] == "choose" else about["outputs"], model.sizes.width)
-    }
-    check_tensors(model.head, wanted | {"bias": wanted["weight"][:1]}, model.weights)
+    rows = head_rows(about)
+    check_tensors(model.head, {"weight": (rows, model.sizes.width), "bias": (rows,)}, model.weights)
     names = ("task", "kind", "combine", "outputs", "target", "labels", "metric")
     task = {name: about[name] for name in names} | {"seed": seed}
-    code = {
-        "shapes.py": Path(str(gpt1.tasks.shapes.__file__)),
-        "task_model.py": Path(shipped.__path__[0]) / "task_model.py",
+    values = {
+        CONFIG: their_config(model) | task_config(about),
+        "task.json": task | {"context": model.sizes.context},
     }
-    return _write(model, target, {"task.json": task | {"context": model.sizes.context}}, code, task)
+    with _replacing(target) as folder:
+        code = ["tokenization_gpt1.py", "modeling_gpt1.py"]
+        _fill(folder, model, values, code, task, base_model)
+    return sorted(path.name for path in target.iterdir())
 
 
-def _write(
-    model: Outgoing,
-    target: Path,
-    values: dict[str, Any],
-    code: dict[str, Path],
-    task: Mapping[str, Any] | None,
-) -> list[str]:
-    """Write the folder of a model as a whole: config, weights, tokenizer, the very file that turns
-    raw text into words, these files, card, and at last what all of it is; the names.
-    """
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `target` as a whole."""
     refuse_other_folder(target, MANIFEST, "the export")
+    with writing_folder(target) as folder:
+        yield folder
+        refuse_losses(target, folder, MANIFEST)
+
+
+def _fill(
+    folder: Path,
+    model: Outgoing,
+    values: dict[str, Any],
+    code: list[str],
+    task: Mapping[str, Any] | None = None,
+    base_model: str | None = None,
+) -> None:
+    """Write a model's files: weights, these values, tokenizer, code with the very files that make
+    words and sequences here, card, and at last what all of it is.
+    """
     tensors = {
         f"{PREFIX}{name}": tensor
         for name, tensor in to_theirs(model.tensors, model.sizes.layers).items()
     }
     tensors |= {f"head.{name}": tensor for name, tensor in model.head.items()}
-    code |= {"preprocessing.py": Path(str(gpt1.corpus.words.__file__))}
-    with writing_folder(target) as folder:
-        save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants the word
-        write_tokenizer(folder, model.vocabulary, model.sizes.context, special=bool(model.head))
-        for name, value in (values | {CONFIG: their_config(model)}).items():
-            write_json(folder / name, value)
-        for name, path in code.items():
-            shutil.copyfile(path, folder / name)
-        card = model_card(model.weights, model.description, model.tensors, task)
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        about = {
-            "kind": model.description.kind,
-            "weights_sha256": sha256_file(model.weights),
-            "files": checksums(folder.iterdir()),
-        }
-        write_json(
-            folder / MANIFEST,
-            about | ({name: task[name] for name in ("task", "seed")} if task else {}),
-        )
-        refuse_losses(target, folder)
-        return sorted(path.name for path in folder.iterdir())
+    save_tensors(folder / SAFETENSORS, tensors, {"format": "pt"})  # transformers wants the word
+    kind = str(task["kind"]) if task else None
+    write_tokenizer(folder, model.vocabulary, model.sizes.context, kind)
+    for name, value in values.items():
+        write_json(folder / name, value)
+    for name in code:
+        shutil.copyfile(Path(shipped.__path__[0]) / name, folder / name)
+    shutil.copyfile(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
+    shutil.copyfile(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
+    card = model_card(model.weights, model.description, model.tensors, task, base_model)
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    about = {
+        "kind": model.description.kind,
+        "weights_sha256": sha256_file(model.weights),
+        "files": checksums(folder.iterdir()),
+    }
+    write_json(
+        folder / MANIFEST,
+        about | ({name: task[name] for name in ("task", "seed")} if task else {}),
+    )
 
 
 class ChosenTask(NamedTuple):
@@ -224,48 +279,52 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
     return ChosenTask(weights, data / "bpe", about, done.best() if seed is None else seed)
 
 
-def tokenizer_json(vocabulary: Vocabulary, special: bool) -> str:
-    """tokenizer.json: words between blanks (preprocessing.py makes them of raw text), a line break
-    one of them, lower case, byte pairs; `special`: with the three symbols. No symbol of a language
-    model is declared special: a text that holds its letters would be cut there.
+def tokenizer_json(vocabulary: Vocabulary, kind: str | None) -> str:
+    """tokenizer.json, for those who run no code of ours: words nearly as cleaning makes them, byte
+    pairs; for a task (`kind`) the three symbols around the texts, which nothing cuts.
     """
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+    from tokenizers import AddedToken, Tokenizer, decoders
     from tokenizers.models import BPE
+    from tokenizers.processors import TemplateProcessing
 
     table = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
     tokenizer = Tokenizer(
         BPE(table, list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
     )
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Replace(Regex(r"\s*\n\s*"), " \n "), normalizers.Lowercase()]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
+    tokenizer.normalizer, tokenizer.pre_tokenizer = raw_text_pipeline()
     tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
-    if special:
+    if kind:
         tokenizer.add_special_tokens(
             [AddedToken(symbol, normalized=False, special=True) for symbol in SPECIAL_SYMBOLS]
+        )
+        start, delimiter, extract = SPECIAL_SYMBOLS
+        tokenizer.post_processor = TemplateProcessing(
+            single=f"{start} $A {extract}",
+            pair=f"{start} $A {delimiter} $B {extract}",
+            special_tokens=[(symbol, tokenizer.token_to_id(symbol)) for symbol in SPECIAL_SYMBOLS],
         )
     text: str = tokenizer.to_str(pretty=True)
     return text
 
 
-def write_tokenizer(folder: Path, vocabulary: Vocabulary, context: int, special: bool) -> None:
-    """Write tokenizer.json, tokenizer_config.json, special_tokens_map.json, vocab.json and
-    merges.txt.
-    """
+def write_tokenizer(folder: Path, vocabulary: Vocabulary, context: int, kind: str | None) -> None:
+    """Write tokenizer.json, tokenizer_config.json, vocab.json and merges.txt."""
     vocabulary.save(folder, {})
     (folder / "meta.json").unlink()  # export.json says what it says
     with writing(folder / "tokenizer.json") as file:
-        file.write(tokenizer_json(vocabulary, special) + "\n")
-    symbols = {"additional_special_tokens": list(SPECIAL_SYMBOLS)} if special else {}
-    common: dict[str, Any] = {
+        file.write(tokenizer_json(vocabulary, kind) + "\n")
+    task = {"kind": kind} | dict(
+        zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True)
+    )
+    config: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "auto_map": {"AutoTokenizer": ["tokenization_gpt1.GPT1Tokenizer", None]},
         "clean_up_tokenization_spaces": False,
         "model_max_length": context,
         "padding_side": "right",
         "model_input_names": ["input_ids", "attention_mask"],
+        "unk_token": UNKNOWN,
+        "pad_token": UNKNOWN,
+        "split_special_tokens": True,  # a text that holds the letters of a symbol is not cut there
     }
-    write_json(
-        folder / "tokenizer_config.json",
-        {"tokenizer_class": "PreTrainedTokenizerFast"} | common | symbols,
-    )
-    write_json(folder / "special_tokens_map.json", symbols)
+    write_json(folder / "tokenizer_config.json", config | (task if kind else {}))
