@@ -13,11 +13,11 @@ from made_models import SIZES, paragraphs, run_example, saved_model, vocabulary
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 from gpt1.exchange.card import MADE_UP as ORIGIN
-from gpt1.exchange.fast_tokenizer import raw_text_pipeline
 from gpt1.exchange.incoming import write_import
 from gpt1.exchange.layout import our_shapes, to_ours, to_theirs
 from gpt1.exchange.outgoing import export_language_model, read_outgoing
 from gpt1.exchange.read import read_model
+from gpt1.exchange.tokenizer_files import raw_text_pipeline
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, read_weights, save_weights
@@ -200,6 +200,8 @@ def test_a_card_of_imported_weights_says_whence(model, tmp_path):
     card = (tmp_path / "out/README.md").read_text()
     assert "imported from the authors' released files (`params_0.npy` sha256 aaaaaaaaaaaa…)" in card
     assert "perplexity **18.40** a token" in card
+    data = checked_card(tmp_path / "out")
+    assert (data.license, data.base_model) == ("mit", "openai-community/openai-gpt")
     assert "Pre-trained on" not in card
 
 

@@ -22,29 +22,25 @@ METRICS = {
 
 
 def metadata(facts: Mapping[str, Any], task: str | None, base_model: str | None) -> dict[str, Any]:
-    """license, base_model, datasets (those of `task`) and results, each empty where nothing is
-    known; `facts` as gpt1.exchange.card.facts_about has them.
+    """license (`mit` where all that the model was made of has it), base_model, datasets (those of
+    `task`) and results, each empty where nothing is known; `facts` as card.facts_about has them.
     """
     results = [_result(one, task is None) for one in facts["results"]]
     sets = {one["dataset"]["type"] for one in results if "/" in one["dataset"]["type"]}
     released = bool(facts["imported"] and facts["imported"].get("released"))
     if task is None and facts["training"].get("heldout_perplexity"):
         results.insert(0, _perplexity(facts))
+    licences = {licence for _, _, licence in facts["licences"] or ()}
+    if licences == {"MIT"} or (released and task is None):
+        licence = "mit"
+    else:
+        licence = "other" if licences else "unknown"
     return {
-        "license": _licence(
-            {"MIT"}
-            if released and task is None
-            else {licence for _, _, licence in facts["licences"] or ()}
-        ),
+        "license": licence,
         "base_model": base_model or (RELEASED if released else None),
         "datasets": sorted(sets) if task else [],
         "results": results,
     }
-
-
-def _licence(licences: set[str]) -> str:
-    """`mit` where all that the model was made of has it, `other` where not, `unknown`."""
-    return "mit" if licences == {"MIT"} else "other" if licences else "unknown"
 
 
 def _perplexity(facts: Mapping[str, Any]) -> dict[str, Any]:

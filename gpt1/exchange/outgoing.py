@@ -14,11 +14,10 @@ from torch import Tensor
 import gpt1.corpus.words
 import gpt1.tasks.shapes
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, sha256_file, stage_folder, write_json, writing, writing_folder
-from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
+from gpt1.base.files import DATA, sha256_file, stage_folder, write_json, writing_folder
+from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
-from gpt1.exchange.fast_tokenizer import raw_text_pipeline
 from gpt1.exchange.hugging_face import CONFIG, OURS, PREFIX, SAFETENSORS
 from gpt1.exchange.incoming import (
     check_tensors,
@@ -28,6 +27,7 @@ from gpt1.exchange.incoming import (
     refuse_other_folder,
 )
 from gpt1.exchange.layout import our_shapes, to_theirs
+from gpt1.exchange.tokenizer_files import write_tokenizer
 from gpt1.inference.finished import finetuned_folders, read_finished
 from gpt1.inference.loading import read_saved
 from gpt1.model.weights import Description, save_tensors
@@ -277,54 +277,3 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
         data / "encode" / parents[0].name / done.task.name / "task.json", "run dvc repro"
     )
     return ChosenTask(weights, data / "bpe", about, done.best() if seed is None else seed)
-
-
-def tokenizer_json(vocabulary: Vocabulary, kind: str | None) -> str:
-    """tokenizer.json, for those who run no code of ours: words nearly as cleaning makes them, byte
-    pairs; for a task (`kind`) the three symbols around the texts, which nothing cuts.
-    """
-    from tokenizers import AddedToken, Tokenizer, decoders
-    from tokenizers.models import BPE
-    from tokenizers.processors import TemplateProcessing
-
-    table = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
-    tokenizer = Tokenizer(
-        BPE(table, list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
-    )
-    tokenizer.normalizer, tokenizer.pre_tokenizer = raw_text_pipeline()
-    tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
-    if kind:
-        tokenizer.add_special_tokens(
-            [AddedToken(symbol, normalized=False, special=True) for symbol in SPECIAL_SYMBOLS]
-        )
-        start, delimiter, extract = SPECIAL_SYMBOLS
-        tokenizer.post_processor = TemplateProcessing(
-            single=f"{start} $A {extract}",
-            pair=f"{start} $A {delimiter} $B {extract}",
-            special_tokens=[(symbol, tokenizer.token_to_id(symbol)) for symbol in SPECIAL_SYMBOLS],
-        )
-    text: str = tokenizer.to_str(pretty=True)
-    return text
-
-
-def write_tokenizer(folder: Path, vocabulary: Vocabulary, context: int, kind: str | None) -> None:
-    """Write tokenizer.json, tokenizer_config.json, vocab.json and merges.txt."""
-    vocabulary.save(folder, {})
-    (folder / "meta.json").unlink()  # export.json says what it says
-    with writing(folder / "tokenizer.json") as file:
-        file.write(tokenizer_json(vocabulary, kind) + "\n")
-    task = {"kind": kind} | dict(
-        zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True)
-    )
-    config: dict[str, Any] = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "auto_map": {"AutoTokenizer": ["tokenization_gpt1.GPT1Tokenizer", None]},
-        "clean_up_tokenization_spaces": False,
-        "model_max_length": context,
-        "padding_side": "right",
-        "model_input_names": ["input_ids", "attention_mask"],
-        "unk_token": UNKNOWN,
-        "pad_token": UNKNOWN,
-        "split_special_tokens": True,  # a text that holds the letters of a symbol is not cut there
-    }
-    write_json(folder / "tokenizer_config.json", config | (task if kind else {}))

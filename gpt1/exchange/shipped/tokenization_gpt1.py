@@ -37,8 +37,7 @@ class GPT1Tokenizer(PreTrainedTokenizer):
     ) -> None:
         self.pieces: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
         lines = Path(merges_file).read_text(encoding="utf-8").split("\n")[1:]
-        self.merges = [(left, right) for left, _, right in (line.partition(" ") for line in lines)]
-        self.merges = [pair for pair in self.merges if pair[1]]
+        self.merges = [tuple(line.split(" ")) for line in lines if line]
         self.pairs = BPE(
             dict(self.pieces), self.merges, unk_token="<unk>", end_of_word_suffix="</w>"
         )

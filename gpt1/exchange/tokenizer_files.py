@@ -1,13 +1,16 @@
-"""Raw text to words as far as `tokenizers` alone can go, for those who run no code of ours: what
-gpt1.corpus.words does, as regular expressions.
+"""The files of an exported tokenizer; in tokenizer.json, for those who run no code of ours, raw
+text to words as far as `tokenizers` alone can go: gpt1.corpus.words as regular expressions.
 
 A replacement cannot quote what it found, so blanks are put in at places: an empty match between
 what stands before and after. None at either end of the text, where tokenizers loses count.
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
+from gpt1.base.files import write_json, writing
+from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.corpus.words import LONGEST_CHUNK, REPLACED, SPACED
 
 LOWER, UPPER, LETTER = r"\p{Ll}\p{Lo}", r"\p{Lu}\p{Lo}", r"\p{L}"
@@ -119,3 +122,54 @@ def raw_text_pipeline() -> tuple[Any, Any]:
             pre_tokenizers.Split(Regex(INFIX), "isolated"),
         ]
     )
+
+
+def tokenizer_json(vocabulary: Vocabulary, kind: str | None) -> str:
+    """tokenizer.json, for those who run no code of ours: words nearly as cleaning makes them, byte
+    pairs; for a task (`kind`) the three symbols around the texts, which nothing cuts.
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders
+    from tokenizers.models import BPE
+    from tokenizers.processors import TemplateProcessing
+
+    table = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
+    tokenizer = Tokenizer(
+        BPE(table, list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
+    )
+    tokenizer.normalizer, tokenizer.pre_tokenizer = raw_text_pipeline()
+    tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
+    if kind:
+        tokenizer.add_special_tokens(
+            [AddedToken(symbol, normalized=False, special=True) for symbol in SPECIAL_SYMBOLS]
+        )
+        start, delimiter, extract = SPECIAL_SYMBOLS
+        tokenizer.post_processor = TemplateProcessing(
+            single=f"{start} $A {extract}",
+            pair=f"{start} $A {delimiter} $B {extract}",
+            special_tokens=[(symbol, tokenizer.token_to_id(symbol)) for symbol in SPECIAL_SYMBOLS],
+        )
+    text: str = tokenizer.to_str(pretty=True)
+    return text
+
+
+def write_tokenizer(folder: Path, vocabulary: Vocabulary, context: int, kind: str | None) -> None:
+    """Write tokenizer.json, tokenizer_config.json, vocab.json and merges.txt."""
+    vocabulary.save(folder, {})
+    (folder / "meta.json").unlink()  # export.json says what it says
+    with writing(folder / "tokenizer.json") as file:
+        file.write(tokenizer_json(vocabulary, kind) + "\n")
+    task = {"kind": kind} | dict(
+        zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True)
+    )
+    config: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "auto_map": {"AutoTokenizer": ["tokenization_gpt1.GPT1Tokenizer", None]},
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": context,
+        "padding_side": "right",
+        "model_input_names": ["input_ids", "attention_mask"],
+        "unk_token": UNKNOWN,
+        "pad_token": UNKNOWN,
+        "split_special_tokens": True,  # a text that holds the letters of a symbol is not cut there
+    }
+    write_json(folder / "tokenizer_config.json", config | (task if kind else {}))
