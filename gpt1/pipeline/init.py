@@ -1,0 +1,116 @@
+"""`gpt1 init`: a project folder, in which the installed package runs as a checkout does."""
+
+import hashlib
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from importlib.metadata import version
+from pathlib import Path
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import writing
+from gpt1.params.data import compose_profile
+from gpt1.params.schema import PARAMS
+from gpt1.pipeline import code, template
+
+README = "README.md"
+
+
+def make_folder(folder: Path, profile: str) -> None:
+    """Write into a folder what a run of the installed package needs, under git and DVC, params.yaml
+    composed from a profile; called again, bring what it wrote to the package's version.
+
+    What it did not write, or a person has changed since, stays as it is, and is named. Raises
+    UserError, before anything is written, in a checkout and where a package of the extra is not
+    there.
+    """
+    require_program()
+    if (folder / "gpt1/__init__.py").exists():
+        raise UserError(
+            f"{folder.absolute()} is a checkout, which has its own code and needs no project folder"
+            " made: name another"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with chdir(folder):
+        kept = code.read_code()
+        written, foreign = write_files(texts(), kept.get(code.FILES, {}))
+        code.write_code(code.installed() | {code.FILES: written})
+        for name in foreign:
+            print(f"left as it is: {name}, which is yours (or changed since gpt1 init wrote it)")
+        try:
+            compose(profile, folder)
+        finally:
+            set_up_git()
+
+
+def require_program() -> None:
+    """Raises ModuleNotFoundError, or UserError, where what runs stages is not installed."""
+    import hydra  # noqa: F401
+
+    try:
+        subprocess.run(["git", "--version"], check=True, capture_output=True)
+    except FileNotFoundError:
+        raise UserError("git is not there, by which DVC keeps a folder; install git") from None
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each file of a project folder with its text."""
+    for name, path in template.files().items():
+        yield name, template.text_of(name, path)
+    about = Path(__file__).with_name("folder.md").read_text(encoding="utf-8")
+    yield README, about
+
+
+def write_files(
+    wanted: Iterator[tuple[str, str]], before: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Write what is not there, or stands as it was written before (name: digest); returns the
+    digests of what has been written, and the names of what is another's.
+    """
+    written, foreign = dict[str, str](), []
+    for name, text in wanted:
+        path = Path(name)
+        there = path.read_bytes() if path.is_file() else None
+        if there not in (None, text.encode()) and sixteen_digits(there) != before.get(name):
+            foreign.append(name)
+        elif there != text.encode():
+            with writing(path) as file:
+                file.write(text)
+        if name not in foreign:
+            written[name] = sixteen_digits(text.encode())
+    return written, foreign
+
+
+def sixteen_digits(data: bytes | None) -> str:
+    """What stands for a file's content."""
+    return hashlib.sha256(data or b"").hexdigest()[:16]
+
+
+def set_up_git() -> None:
+    """A repository of git with a first commit, where the folder is not the root of one already."""
+    if Path(".git").exists():
+        return
+    name = ["-c", "user.name=gpt1", "-c", "user.email=gpt1@localhost"]
+    whose = [] if git("config", "user.email") else name
+    git("init", "--quiet")
+    git("add", "--all")
+    git(*whose, "commit", "--quiet", "--no-verify", "-m", f"gpt1 init, version {version('gpt1')}")
+
+
+def git(*words: str) -> str:
+    """What git says; '' where it refuses."""
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout
+
+
+def compose(profile: str, folder: Path) -> None:
+    """Write params.yaml, where there is none. Raises UserError where data lack."""
+    if PARAMS.exists():
+        print(f"left as it is: {PARAMS} (gpt1 profile {profile} composes it anew)")
+        return
+    try:
+        compose_profile(profile, [], None, None, None, False)
+    except UserError as error:
+        raise UserError(
+            f"{folder} is made but for {PARAMS}: {error}. In it: gpt1 profile {profile} --data"
+            " FOLDER"
+        ) from None
