@@ -50,7 +50,7 @@ def text_of(name: str, path: Path) -> str:
         text = re.sub(rf"^({OF_A_CHECKOUT}):.*\n(\t.*\n)*\n?", "", text, flags=re.MULTILINE)
         text = re.sub(r"\A(#.*\n)+", MAKE_HEAD, text)
         return re.sub(
-            r"(?<=:) setup\b| (docs|test[a-z-]*)\b(?=.*clean$)", "", text, flags=re.MULTILINE
+            r"(?<=:) setup\b| (setup|docs|test[a-z-]*)\b(?=.*clean$)", "", text, flags=re.MULTILINE
         )
     return text
 
