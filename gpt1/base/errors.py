@@ -10,6 +10,8 @@ from gpt1.base.extras import how_to_get
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
+# what a person does who called a command where no run is
+ELSEWHERE = "run this in the root of the checkout, or in a folder that gpt1 init made"
 LINE_START, LINE_END = (
     2500,
     1000,

@@ -30,6 +30,6 @@ def how_to_get(error: ModuleNotFoundError) -> str:
     module = str(error.name).partition(".")[0]
     extra = next((extra for extra, modules in EXTRAS.items() if module in modules), "")
     return extra and (
-        f"expected the package that has {module}, found none; it comes with the extra {extra}:"
+        f"expected the package {module}, found none; it comes with the extra {extra}:"
         f" pip install 'gpt1[{extra}]' (in a clone: make setup)"
     )

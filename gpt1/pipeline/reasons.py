@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline import code
 from gpt1.pipeline.completion import WATCHED
@@ -139,7 +139,7 @@ def read_reasons() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
     UserError.
     """
     if not Path(".dvc").is_dir():
-        raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
+        raise UserError(f"no DVC repository in {Path.cwd()}: {ELSEWHERE}")
     # very many objects are made and all are kept: looking for others takes a seventh of the time
     gc.disable()
     try:
