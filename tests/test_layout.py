@@ -125,7 +125,6 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/pipeline/worktrees.py",
         "gpt1/pipeline/reasons.py",
         "gpt1/pipeline/dvc.py",  # which is its command line
-        "gpt1/pipeline/init.py",
     ],
     "prefect": ["flows/", "gpt1/pipeline/prefect_names.py"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],

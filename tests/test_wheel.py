@@ -97,6 +97,32 @@ def test_a_second_init_brings_what_the_first_wrote_and_leaves_what_is_anothers(
     assert (folder / "conf/small.yaml").read_text().endswith("# newer\n")
 
 
+def test_what_stands_in_the_way_of_init_is_one_line_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gpt1.base.errors import UserError
+    from gpt1.pipeline.init import make_folder
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="is a checkout"):
+        make_folder(ROOT, "demo")
+    Path("file").touch()
+    with pytest.raises(UserError, match="file cannot be written"):
+        make_folder(Path("file"), "demo")
+    Path("code.lock").write_text("another: program's\n")
+    with pytest.raises(UserError, match="move it away"):
+        make_folder(Path(), "demo")
+    assert Path("code.lock").read_text() == "another: program's\n"
+    with pytest.raises(UserError, match=r"made but for params.yaml: .*--data FOLDER"):
+        make_folder(Path("new"), "small")
+    assert Path("new/.git").is_dir()
+    Path("new/conf/mine.yaml").touch()
+    Path("new/dvc.yaml").write_text("mine")
+    make_folder(Path("new"), "demo")
+    assert "left as it is: dvc.yaml" in capsys.readouterr().out
+    assert Path("new/dvc.yaml").read_text() == "mine"
+
+
 def test_a_stage_of_a_project_folder_rests_on_its_key_where_a_checkouts_rests_on_code() -> None:
     here = read_yaml(ROOT / "dvc.yaml")
     there = parse_yaml(template.text_of("dvc.yaml", ROOT / "dvc.yaml"))

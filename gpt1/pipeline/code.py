@@ -58,9 +58,12 @@ def digest(path: str) -> str:
 def read_code() -> dict[str, Any]:
     """What code.lock holds; {} in a checkout. Raises UserError where it cannot be read."""
     kept = read_yaml(LOCK) if LOCK.is_file() else {}
-    if not isinstance(kept, dict):
-        raise UserError(f"{LOCK}: expected a key a stage, found none; gpt1 init makes it anew")
-    return kept
+    if LOCK.is_file() and not (isinstance(kept, dict) and {VERSION, FILES} <= kept.keys()):
+        raise UserError(
+            f"{LOCK}: expected one that gpt1 init wrote, found another; move it away, and gpt1 init"
+            " writes one"
+        )
+    return dict(kept)
 
 
 def changed_code(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

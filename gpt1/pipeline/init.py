@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from gpt1.base.errors import UserError
@@ -21,19 +22,30 @@ def make_folder(folder: Path, profile: str) -> None:
     composed from a profile; called again, bring what it wrote to the package's version.
 
     What it did not write, or a person has changed since, stays as it is, and is named. Raises
-    UserError, before anything is written, in a checkout and where a package of the extra is not
-    there.
+    UserError, before anything is written, in a checkout, where a package of the extra is not there,
+    and where a code.lock is another's; and where a file cannot be written.
     """
-    require_program()
+    require_programs()
     if (folder / "gpt1/__init__.py").exists():
         raise UserError(
             f"{folder.absolute()} is a checkout, which has its own code and needs no project folder"
             " made: name another"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fill(folder, profile)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise UserError(
+            f"{error.filename} cannot be written ({error.strerror}): name another folder, or make"
+            " way for it"
+        ) from None
+
+
+def fill(folder: Path, profile: str) -> None:
+    """make_folder, in a folder that is there."""
     with chdir(folder):
-        kept = code.read_code()
-        written, foreign = write_files(texts(), kept.get(code.FILES, {}))
+        code.refresh()
+        written, foreign = write_files(texts(), code.read_code().get(code.FILES, {}))
         code.write_code(code.installed() | {code.FILES: written})
         for name in foreign:
             print(f"left as it is: {name}, which is yours (or changed since gpt1 init wrote it)")
@@ -43,10 +55,11 @@ def make_folder(folder: Path, profile: str) -> None:
             set_up_git()
 
 
-def require_program() -> None:
+def require_programs() -> None:
     """Raises ModuleNotFoundError, or UserError, where what runs stages is not installed."""
-    import hydra  # noqa: F401
-
+    for name in ("dvc", "hydra"):
+        if not find_spec(name):
+            raise ModuleNotFoundError(name=name)
     try:
         subprocess.run(["git", "--version"], check=True, capture_output=True)
     except FileNotFoundError:

@@ -53,8 +53,9 @@ def remote_name() -> str | None:
             repo.cloud.get_remote(name)  # connects to nothing yet
         except (ImportError, RemoteMissingDepsError) as error:
             raise UserError(
-                f"DVC cannot use its remote {name!r} here: {error}; make setup installs what S3"
-                " and SSH need, any other package is yours to add"
+                f"DVC cannot use its remote {name!r} here: {error}; make setup, or pip"
+                " install 'gpt1[remote]', installs what S3 and SSH need, any"
+                " other package is yours to add"
             ) from error
         return str(name)
 
