@@ -90,6 +90,7 @@ def test_a_second_init_brings_what_the_first_wrote_and_leaves_what_is_anothers(
     conf = installed.source / "conf/small.yaml"
     conf.write_text(conf.read_text() + "# newer\n")
     installed.install(installed.build("0.3.0"))
+    assert "conf/small.yaml here: gpt1 init brings" in installed.run("gpt1", "status")
     said = installed.run("gpt1", "init")
     assert "left as it is: README.md" in said
     assert said.count("left as it is") == 2, "params.yaml is the other"

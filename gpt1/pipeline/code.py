@@ -7,6 +7,7 @@ up to date before it looks. In a checkout there is no code.lock, and nothing her
 """
 
 import hashlib
+import os
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import writing
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline import template
 
@@ -79,12 +79,14 @@ def installed() -> dict[str, Any]:
 
 def write_code(values: Mapping[str, Any]) -> None:
     """Write code.lock. Texts stand in quotes: digits alone would be read as a number."""
-    with writing(LOCK) as file:
-        file.write(f"{HEAD}{VERSION}: '{values[VERSION]}'\n")
-        for name, rows in values.items():
-            if name != VERSION:
-                lines = "".join(f"  {path}: '{found}'\n" for path, found in rows.items())
-                file.write(f"{name}:\n{lines}" if rows else f"{name}: {{}}\n")
+    text = f"{HEAD}{VERSION}: '{values[VERSION]}'\n"
+    for name, rows in values.items():
+        if name != VERSION:
+            lines = "".join(f"  {path}: '{found}'\n" for path, found in rows.items())
+            text += f"{name}:\n{lines}" if rows else f"{name}: {{}}\n"
+    partial = Path(f".{LOCK}.{os.getpid()}.partial")  # several stages may start after an upgrade
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(LOCK)
 
 
 def refresh() -> None:
@@ -95,15 +97,30 @@ def refresh() -> None:
     if now == kept:
         return
     write_code(now)
-    stages = [name for name in now if name != FILES and now[name] != kept.get(name)]
-    say(str(kept.get(VERSION)), str(now[VERSION]), stages)
+    say(kept, now)
 
 
-def say(before: str, now: str, stages: list[str]) -> None:
-    """One line on the standard error stream."""
-    other = [name for name in stages if name != VERSION]
-    which = f"other code for {', '.join(other)}" if other else "no other code for any stage"
-    print(f"{LOCK}: gpt1 {before} was installed, now {now}: {which}", file=sys.stderr, flush=True)
+def say(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """On the standard error stream: which stages have other code, and whether files that
+    `gpt1 init` wrote are of another version.
+    """
+    stages = [
+        name for name in now if name not in (VERSION, FILES) and now[name] != before.get(name)
+    ]
+    which = f"other code for {', '.join(stages)}" if stages else "no other code for any stage"
+    print(
+        f"{LOCK}: gpt1 {before[VERSION]} was installed, now {now[VERSION]}: {which}",
+        file=sys.stderr,
+        flush=True,
+    )
+    of_package = {name: template.sixteen_digits(text.encode()) for name, text in template.texts()}
+    if old := [name for name, found in now[FILES].items() if of_package.get(name, found) != found]:
+        print(
+            f"{', '.join(old)} here: gpt1 init brings to gpt1 {now[VERSION]} what you have not"
+            " changed",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def refuse_other_code(stage: str) -> None:

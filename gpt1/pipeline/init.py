@@ -1,6 +1,5 @@
 """`gpt1 init`: a project folder, in which the installed package runs as a checkout does."""
 
-import hashlib
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
@@ -12,9 +11,8 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.params.data import compose_profile
 from gpt1.params.schema import PARAMS
-from gpt1.pipeline import code, template
-
-README = "README.md"
+from gpt1.pipeline import code
+from gpt1.pipeline.template import sixteen_digits, texts
 
 
 def make_folder(folder: Path, profile: str) -> None:
@@ -49,6 +47,7 @@ def fill(folder: Path, profile: str) -> None:
         code.write_code(code.installed() | {code.FILES: written})
         for name in foreign:
             print(f"left as it is: {name}, which is yours (or changed since gpt1 init wrote it)")
+        print(f"{folder.absolute()}: a project folder; README.md there says what is what")
         try:
             compose(profile, folder)
         finally:
@@ -66,14 +65,6 @@ def require_programs() -> None:
         raise UserError("git is not there, by which DVC keeps a folder; install git") from None
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """Each file of a project folder with its text."""
-    for name, path in template.files().items():
-        yield name, template.text_of(name, path)
-    about = Path(__file__).with_name("folder.md").read_text(encoding="utf-8")
-    yield README, about
-
-
 def write_files(
     wanted: Iterator[tuple[str, str]], before: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
@@ -82,21 +73,16 @@ def write_files(
     """
     written, foreign = dict[str, str](), []
     for name, text in wanted:
-        path = Path(name)
-        there = path.read_bytes() if path.is_file() else None
-        if there not in (None, text.encode()) and sixteen_digits(there) != before.get(name):
+        path, data = Path(name), text.encode()
+        there = path.read_bytes() if path.exists() else data
+        if there != data and sixteen_digits(there) != before.get(name):
             foreign.append(name)
-        elif there != text.encode():
+            continue
+        if there != data or not path.exists():
             with writing(path) as file:
                 file.write(text)
-        if name not in foreign:
-            written[name] = sixteen_digits(text.encode())
+        written[name] = sixteen_digits(data)
     return written, foreign
-
-
-def sixteen_digits(data: bytes | None) -> str:
-    """What stands for a file's content."""
-    return hashlib.sha256(data or b"").hexdigest()[:16]
 
 
 def set_up_git() -> None:

@@ -2,7 +2,9 @@
 (setup.py), and what of them is another in a folder where no code lies.
 """
 
+import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -37,6 +39,18 @@ def files() -> dict[str, Path]:
     root = CARRIED if CARRIED.is_dir() else PACKAGE.parent
     found = (path for pattern in PATTERNS for path in root.glob(pattern))
     return {path.relative_to(root).as_posix(): path for path in sorted(found)}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each file of a project folder with its text."""
+    for name, path in files().items():
+        yield name, text_of(name, path)
+    yield "README.md", (PACKAGE / "pipeline/folder.md").read_text(encoding="utf-8")
+
+
+def sixteen_digits(data: bytes) -> str:
+    """What stands for a file's content."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def text_of(name: str, path: Path) -> str:
