@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from packaging.requirements import Requirement
 
-EXTRAS = ("docs", "test")
+EXTRAS = ("docs", "pipeline", "remote", "serve", "test")
 LONGEST = (
     80  # characters: what is longer is a licence's whole text, whose kind the classifiers tell
 )

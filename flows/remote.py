@@ -22,10 +22,10 @@ from prefect.states import Cancelling, Completed, Failed
 
 from flows.engine import ROOT, end_with_worker, enter
 from flows.graph import Send, run_graph, task_runner
-from flows.names import POOL
 from gpt1.base.cores import cores
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.pipeline import leases, shared
+from gpt1.pipeline.prefect_names import POOL
 from gpt1.pipeline.process_group import signals_noted
 from gpt1.pipeline.progress import News
 from gpt1.pipeline.run_state import Plan

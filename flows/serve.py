@@ -161,8 +161,8 @@ def workers(variables: Mapping[str, str], worker_only: bool) -> list[ServiceProg
     """One that takes flows, unless another machine's does; one that takes stages sent by any
     machine, as many as this one bears.
     """
-    from flows.names import POOL
     from flows.service.server import stage_queues, stage_slots, worker_name, worker_since
+    from gpt1.pipeline.prefect_names import POOL
 
     since = datetime.now(UTC)
 
@@ -208,14 +208,16 @@ def bring_up(
 
 
 def prepare_environment() -> None:
-    """Before Prefect is imported: this checkout's settings, this Python's programs first, no
-    telemetry.
+    """Before Prefect is imported: this checkout's settings, this Python's programs first, the
+    flows that lie here, no telemetry.
     """
     os.chdir(ROOT)
     programs = str(Path(sys.executable).parent)
+    modules = filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
     os.environ.update(
         {
             "PATH": os.pathsep.join((programs, os.environ.get("PATH", ""))),
+            "PYTHONPATH": os.pathsep.join(modules),  # a flow run starts in a folder of its own
             "DO_NOT_TRACK": "1",
             "PYTHONUNBUFFERED": "1",
         }
@@ -227,7 +229,7 @@ def serve(worker_only: bool) -> None:
     is in the way.
     """
     prepare_environment()
-    from flows.names import ADDRESS, warn_of_version
+    from gpt1.pipeline.prefect_names import ADDRESS, warn_of_version
 
     addresses = read_addresses()
     mlflow = f", MLflow at {addresses.mlflow}" if addresses.mlflow else ""

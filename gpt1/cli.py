@@ -5,7 +5,8 @@ called for, so that help is quick.
 import importlib
 import re
 import sys
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,7 +16,7 @@ from typer.models import CommandInfo
 from gpt1.base.errors import UserError, perhaps, run_stage
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
-    "Run the paper": ("profile", "plan", "run", "status", "doctor"),
+    "Run the paper": ("init", "profile", "plan", "run", "status", "doctor"),
     "Look at what came out": ("table", "report", "pack", "sync", "worktrees", "submission"),
     "Use a model": ("generate", "predict", "evaluate"),
     "Models in and out": ("import", "export", "register"),
@@ -112,8 +113,22 @@ app = typer.Typer(
 )
 
 
+def show_version(asked: bool) -> None:
+    """Print the version and end, where it is asked for."""
+    if asked:
+        print(f"gpt1 {version('gpt1')}")
+        raise typer.Exit
+
+
 @app.callback()
-def gpt1() -> None:
+def gpt1(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Takes nothing itself; makes a group of the application."""
 
 

@@ -8,6 +8,7 @@ import resource
 import shlex
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -178,8 +179,14 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
         assert "Traceback" not in said.stderr
 
 
-def test_the_group_itself_has_no_arguments_but_help_and_completion():
+def test_the_version_is_that_of_the_installed_package():
+    said = gpt1("--version")
+    assert (said.returncode, said.stdout) == (0, f"gpt1 {metadata.version('gpt1')}\n")
+
+
+def test_the_group_itself_has_no_arguments_but_help_version_and_completion():
     assert {parameter.name for parameter in get_command(app).params} == {
+        "_version",
         "install_completion",
         "show_completion",
     }

@@ -67,6 +67,7 @@ ROOMS = {  # room -> what of ours it may import
             "inference",
             "model",
             "params.recipes",
+            "pipeline.code",
             "pipeline.completion",
             "results",
             "sources",
@@ -125,7 +126,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/pipeline/reasons.py",
         "gpt1/pipeline/dvc.py",  # which is its command line
     ],
-    "prefect": ["flows/"],
+    "prefect": ["flows/", "gpt1/pipeline/prefect_names.py"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],
     "markdown_it": ["gpt1/results/article/", "gpt1/results/page/"],
     "pickle": [],

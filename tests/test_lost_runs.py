@@ -19,8 +19,8 @@ from prefect.flows import flow
 from prefect.states import Cancelling, Completed, Failed, Pending, Running, Scheduled
 from prefect_server import prefect_server, until
 
-from flows.names import POOL
 from flows.service.server import LOOKS, look, lost_runs
+from gpt1.pipeline.prefect_names import POOL
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.timeout(300)]
 

@@ -14,10 +14,10 @@ from prefect.client.base import ServerType
 from prefect.client.orchestration import PrefectClient
 from prefect.exceptions import ObjectNotFound
 
-from flows import names
 from flows.service.addresses import own_address, refuse_taken
 from flows.service.programs import ServiceProgram
 from gpt1.base.errors import UserError
+from gpt1.pipeline import prefect_names as names
 
 
 class Client:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.names import ADDRESS
 from gpt1.pipeline.doctor.services import PREFECT
+from gpt1.pipeline.prefect_names import ADDRESS
 
 ROOT = Path(__file__).parents[1]
 THEIRS = "https://127.0.0.1:9/api"  # nothing answers, and we start no server there

@@ -81,7 +81,9 @@ class Copy:
         )  # the copy's own, so that Prefect finds the copy's plug-in
         information.mkdir()
         (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gpt1\nVersion: 0.1.0\n")
-        (information / "entry_points.txt").write_text("[prefect.plugins]\ngpt1 = flows.names\n")
+        (information / "entry_points.txt").write_text(
+            "[prefect.plugins]\ngpt1 = gpt1.pipeline.prefect_names\n"
+        )
         lost_runs = self.folder / "flows/service/server.py"
         lost_runs.write_text(
             re.sub(r"(?m)^(LOOK_SECONDS, LOOKS) = .*", r"\1 = 0.5, 8", lost_runs.read_text())

@@ -281,15 +281,15 @@ def test_an_error_is_told_by_its_cause_and_without_credentials() -> None:
 
 
 def test_which_stages_travel() -> None:
-    def stage(*reads: str, needs: tuple[str, ...] = ("check",)) -> Stage:
-        return Stage("any", frozenset(needs), reads)
+    def stage(*reads: str, needs: tuple[str, ...] = ("check",), writes: str = "data/any") -> Stage:
+        return Stage("any", frozenset(needs), reads, (writes,))
 
     assert shared.can_travel(stage("data/shard", "gpt1/model"))
     assert not shared.can_travel(stage("data/raw/books", "gpt1/sources")), (
         "only this machine has data/raw"
     )
     assert shared.can_be_fetched(stage("data/raw/books", "gpt1/sources"))
-    assert not shared.can_travel(stage("data/finetune", "gpt1/results"))
+    assert not shared.can_travel(stage("data/finetune", writes="data/report/table2"))
     assert not shared.can_be_fetched(stage(needs=())), (
         "DVC keeps no run-cache entry of a stage without deps"
     )

@@ -41,7 +41,7 @@ def read_addresses() -> Addresses:
     """What the settings say. Raises UserError for a port that is none."""
     from prefect.settings import get_current_settings
 
-    from flows.names import ADDRESS
+    from gpt1.pipeline.prefect_names import ADDRESS
 
     store = tracking_uri()
     prefect = (get_current_settings().api.url or "").rstrip("/")
@@ -77,7 +77,7 @@ def own_address(url: str) -> tuple[str, int]:
     """Host and port at which a server of ours would answer at `url`. Raises UserError for an
     address that is not this machine's own.
     """
-    from flows.names import ADDRESS
+    from gpt1.pipeline.prefect_names import ADDRESS
 
     parts = urlsplit(url)
     host = LOOPBACK.get(parts.hostname or "")

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from flows.names import POOL
 from flows.service.programs import ENGINE, WORKER, runs
 from gpt1.base.files import fingerprint, sha256_file
+from gpt1.pipeline.prefect_names import POOL
 from gpt1.pipeline.settings import setting
 from gpt1.pipeline.slots import lanes_of_cpu, nvidia_smi
 

@@ -5,9 +5,13 @@ import gc
 import sys
 from collections.abc import Callable, Iterable
 
+from gpt1.base.extras import how_to_get
+
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
+# what a person does who called a command where no run is
+ELSEWHERE = "run this in the root of the checkout, or in a folder that gpt1 init made"
 LINE_START, LINE_END = (
     2500,
     1000,
@@ -60,14 +64,19 @@ class TemporaryError(UserError):
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError, a full disk or Ctrl-C ends the process with one line and a
-    status, no traceback.
+    """Run a stage's main; a UserError, a package of an extra that is not there, a full disk or
+    Ctrl-C ends the process with one line and a status, no traceback.
     """
     try:
         main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(TEMPORARY_STATUS if isinstance(error, TemporaryError) else USER_ERROR_STATUS)
+    except ModuleNotFoundError as error:
+        if not (line := how_to_get(error)):
+            raise
+        print(f"error: {line}", file=sys.stderr, flush=True)
+        sys.exit(USER_ERROR_STATUS)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise

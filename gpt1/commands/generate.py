@@ -7,7 +7,7 @@ import typer
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA
-from gpt1.commands.options import OF_THE_FIRST, first_weights, option
+from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, first_weights, option
 
 EXAMPLES = """
 Examples:
@@ -22,9 +22,6 @@ Examples:
 
     gpt1 generate --perplexity chapter.txt --json
 """
-
-
-VOCABULARY = Path("data/bpe")
 
 
 def generate(

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+VOCABULARY = Path("data/bpe")
+
 
 def option(text: str, *names: str, **more: Any) -> Any:
     """An option that may be left out."""

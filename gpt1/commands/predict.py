@@ -2,11 +2,13 @@
 standard input.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpt1.commands.options import Seed, Task, option
+from gpt1.base.errors import UserError
+from gpt1.commands.options import VOCABULARY, Seed, Task, option
 
 if TYPE_CHECKING:
     from gpt1.inference.saved import Answer
@@ -21,6 +23,8 @@ Examples:
     gpt1 predict story_cloze --first "Ann lost her keys. She looked everywhere. …" --choice "She found them." --choice "She flew away."
 
     gpt1 predict mrpc --seed 1 < pairs.tsv            a pair a line, with a tab between; an answer a line
+
+    gpt1 predict sst2 --weights model/weights.safetensors --vocabulary model/bpe --first "A splendid book."     a model from elsewhere
 
     gpt1 predict race --json < questions.jsonl        {"first": passage, "second": question, "choices": [four answers]} a line
 """
@@ -41,6 +45,13 @@ def predict(
         option("A choice, once for each, in order (RACE, Story Cloze)."),
     ] = None,
     seed: Seed = None,
+    weights: Annotated[
+        Path | None,
+        option("Weights of a fine-tuned model of that task. Default: those in data/finetune."),
+    ] = None,
+    vocabulary: Annotated[
+        Path, typer.Option(help="The folder of the vocabulary they were trained with.")
+    ] = VOCABULARY,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line, as a served model gives it.")
     ] = False,
@@ -55,27 +66,27 @@ def predict(
     import json
     import sys
 
-    from gpt1.base.files import stage_folder
     from gpt1.inference.fields import example_from_line, make_example
-    from gpt1.inference.finished import finished
+    from gpt1.inference.finished import chosen
     from gpt1.inference.saved import load_model
-    from gpt1.params.schema import read_params
 
-    done = finished(read_params(), task)
+    kind, path = chosen(task, seed, weights)
     given = first is not None or second is not None or bool(choice)
     example = (
-        make_example(done.task, first, second, choice or [], "the options") if given else None
+        make_example(kind, first, second, choice or [], "the options") if given else None
     )  # before the weights are read
     if not given and sys.stdin.isatty():
         print("an example a line, fields with tabs between; Ctrl-D ends", file=sys.stderr)
-    model = load_model(done.weights(seed), stage_folder("bpe"))
+    model = load_model(path, vocabulary)
+    if model.task != kind:
+        raise UserError(f"{path}: expected weights of {task}, found those of {model.task.name}")
     lines = (
         (f"line {number}", line.rstrip("\r\n")) for number, line in enumerate(sys.stdin, start=1)
     )
     examples = (
         [example]
         if example
-        else (example_from_line(done.task, line, where) for where, line in lines if line.strip())
+        else (example_from_line(kind, line, where) for where, line in lines if line.strip())
     )
     for one in examples:
         found = model.answer(one)

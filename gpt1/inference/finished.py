@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import DATA, read_json, stage_folder
-from gpt1.params.schema import Params
+from gpt1.params.schema import Params, read_params
 from gpt1.tasks.table import TASKS, Task
 
 
@@ -51,6 +51,20 @@ def finished(params: Params, name: str) -> Finished:
     asked = {seed for row in rows for seed in row.seeds}
     scores = {seed: score for seed, score in done.dev_scores.items() if seed in asked}
     return replace(done, dev_scores=scores or done.dev_scores)
+
+
+def chosen(name: str, seed: int | None, weights: Path | None) -> tuple[Task, Path]:
+    """A task by its name, and weights of it: those named, or of a seed of its finished fine-tuning.
+    Raises UserError.
+    """
+    if weights is None:
+        done = finished(read_params(), name)
+        return done.task, done.weights(seed)
+    if name not in TASKS:
+        raise UserError(
+            f"expected one of the tasks {', '.join(TASKS)}; found {name}{perhaps(name, TASKS)}"
+        )
+    return TASKS[name], weights
 
 
 def finetuned_folders(data: Path = DATA) -> list[Path]:

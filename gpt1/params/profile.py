@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import ELSEWHERE, UserError, perhaps
 from gpt1.base.files import RAW
 from gpt1.params.rows import NO_STAGES, stage_rows, subject
 from gpt1.params.schema import (
@@ -32,9 +32,7 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     """
     profiles = sorted(path.stem for path in CONF.glob("*.yaml"))
     if not profiles:
-        raise UserError(
-            f"no profiles in {CONF.absolute()}: run gpt1 profile in the root of the checkout"
-        )
+        raise UserError(f"no profiles in {CONF.absolute()}: {ELSEWHERE}")
     if name not in profiles:
         raise UserError(
             f"no profile {name!r}; expected one of {', '.join(profiles)}{perhaps(name, profiles)}"

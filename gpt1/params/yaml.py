@@ -13,7 +13,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.representer import RoundTripRepresenter
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import writing
 
 LARGEST_BYTES = 256 * 1024  # of a file of YAML; ours have some 10,000
@@ -36,9 +36,7 @@ def read_yaml(path: Path) -> Any:
             )
         return parse_yaml(data.removeprefix(BOM_UTF8).decode("utf-8"), str(path))
     except FileNotFoundError:
-        raise UserError(
-            f"{path} is not there; compose it with gpt1 profile, in the root of the checkout"
-        ) from None
+        raise UserError(f"{path} is not there; compose it with gpt1 profile; {ELSEWHERE}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 

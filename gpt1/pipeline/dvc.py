@@ -21,12 +21,29 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from dvc import dvcfile
-from dvc.cli import main
-from dvc.dependency import param
-from dvc.dependency.param import read_param_file
-from dvc.utils import strictyaml
-from dvc.utils.serialize import _yaml, dump_yaml, dumps_yaml, load_path, modify_yaml, parse_yaml
+from gpt1.base.errors import USER_ERROR_STATUS, run_stage
+from gpt1.base.extras import how_to_get
+from gpt1.pipeline.code import refresh
+
+try:
+    from dvc import dvcfile
+    from dvc.cli import main
+    from dvc.dependency import param
+    from dvc.dependency.param import read_param_file
+    from dvc.utils import strictyaml
+    from dvc.utils.serialize import (
+        _yaml,
+        dump_yaml,
+        dumps_yaml,
+        load_path,
+        modify_yaml,
+        parse_yaml,
+    )
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    print(f"error: {how_to_get(error)}", file=sys.stderr)
+    sys.exit(USER_ERROR_STATUS)
 
 KEPT = Path(".dvc/tmp/gpt1-dvc-lock.json")  # what the latest dvc.lock holds, for other processes
 TEXTS = 8  # the latest that are kept, parsed, in this one
@@ -142,4 +159,5 @@ def quicken() -> None:
 
 if __name__ == "__main__":
     quicken()
+    run_stage(refresh)
     sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 
 WORKTREES = Path(".worktrees")
 OWN = ("params.yaml", "dvc.lock")  # a worktree's own, never the checkout's
@@ -80,7 +80,7 @@ def git_folder() -> Path:
     worktree itself.
     """
     if not Path(".dvc").is_dir():
-        raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
+        raise UserError(f"no DVC repository in {Path.cwd()}: {ELSEWHERE}")
     try:
         said = git(
             "rev-parse",

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
-from gpt1.pipeline import completion, up_to_date
-from gpt1.pipeline.schedule import Stage, choose
+from gpt1.pipeline import code, completion, up_to_date
+from gpt1.pipeline.schedule import Stage, choose, group
 
 DVC_FILE, LOCK_FILE = Path("dvc.yaml"), Path("dvc.lock")
 CLAIMS = Path(".dvc/tmp/rwlock")  # who reads and writes what, as DVC's processes tell one another
@@ -50,6 +50,7 @@ def repository(*, lock: bool = True, wait: bool = False) -> Iterator[Any]:
     from gpt1.pipeline.dvc import quicken
 
     quicken()
+    code.refresh()
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # what matters is raised
     try:
         with Repo(".", _wait_for_lock=wait) as repo, repo.lock if lock else nullcontext():
@@ -76,6 +77,7 @@ def read_graph(targets: Collection[str]) -> tuple[dict[str, Stage], list[str]]:
     since. Raises UserError for an unknown target, where DVC cannot read its files, or while another
     DVC command is at work.
     """
+    code.refresh()
     if stages := up_to_date.recall():
         return stages, choose(stages, targets)
     began = time.monotonic()
@@ -169,6 +171,7 @@ def connected(rows: Mapping[str, Sequence[tuple[str, ...]]]) -> dict[str, Stage]
     """Stages of the paths that each reads and writes: a stage needs those that write what it reads,
     what lies under it, or what it lies under.
     """
+    elsewhere = code.read_code()  # what stages read that does not lie here
     makers: dict[str, str] = {}
     makers_below: dict[str, set[str]] = {}
     for name, (_, writes) in rows.items():
@@ -182,7 +185,11 @@ def connected(rows: Mapping[str, Sequence[tuple[str, ...]]]) -> dict[str, Stage]
         places = (place for path in reads for place in (path, *folders(path)))
         needs |= {makers[place] for place in places if place in makers}
         stages[name] = Stage(
-            name, frozenset(needs - {name}), reads, writes, trains=has_network(reads)
+            name,
+            frozenset(needs - {name}),
+            reads,
+            writes,
+            trains=has_network([*reads, *elsewhere.get(group(name), ())]),
         )
     return stages
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.locks import locked
 from gpt1.pipeline.progress import News, Watch
 
@@ -31,7 +31,7 @@ def alone_here(who: str, watch: Watch) -> Iterator[int]:
     Waits for another to end, and says for whom; `who` is what a third will be told.
     """
     if not DVC.is_dir():
-        raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
+        raise UserError(f"no DVC repository in {Path.cwd()}: {ELSEWHERE}")
 
     def tell(other: str) -> None:
         watch(News(f"{other or 'another run'} is at work here; waiting for it to end"))

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.params.yaml import read_yaml
+from gpt1.pipeline import code
 from gpt1.pipeline.completion import WATCHED
 from gpt1.pipeline.graph import between_writes, expand, read_lock, relative, repository, stages_of
 from gpt1.pipeline.schedule import NO_RESULTS, Stage, choose, group
@@ -138,7 +139,7 @@ def read_reasons() -> tuple[dict[str, Stage], dict[str, list[Reason]]]:
     UserError.
     """
     if not Path(".dvc").is_dir():
-        raise UserError(f"no DVC repository in {Path.cwd()}: run this in the root of the checkout")
+        raise UserError(f"no DVC repository in {Path.cwd()}: {ELSEWHERE}")
     # very many objects are made and all are kept: looking for others takes a seventh of the time
     gc.disable()
     try:
@@ -215,6 +216,11 @@ def _parameters(dep: Any, values: dict[str, Any]) -> Iterator[Reason]:
     if dep.fs_path not in values:
         values[dep.fs_path] = load_path(dep.fs_path, dep.repo.fs)
     now, before = values[dep.fs_path], dep.hash_info.value or {}
+    if relative(dep) == str(code.LOCK):
+        for stage in dep.params:
+            changed = code.changed_code(before.get(stage, {}), now.get(stage, {}))
+            yield from (Reason("changed", path) for path in changed)
+        return
     if dep.params:
         for name in dep.params:
             yield from parameter_changes(name, before.get(name, at({}, name)), at(now, name))
@@ -246,12 +252,8 @@ def changed_since(name: str) -> list[str]:
     try:
         values = read_yaml(PARAMS)
         return list(map(str, changed_parameters(expand(values), values, [name])))
-    except (
-        UserError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ):  # a run would stop there; results can be looked at all the same
+    # a run would stop there, for want of DVC too; results can be looked at all the same
+    except (UserError, KeyError, TypeError, AttributeError, ModuleNotFoundError):
         return []
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import RAW, writing
+from gpt1.base.files import RAW, stage_folder, writing
+from gpt1.pipeline import code
 from gpt1.pipeline.graph import LOCK_FILE, read_lock, repository, stages_of
 from gpt1.pipeline.schedule import Stage
 
@@ -28,8 +29,9 @@ CODE = (
     "gpt1",
     "dvc.yaml",
     "params.yaml",
+    "code.lock",
 )  # what has to be the same in two clones for their results to stand for each other
-REPORT_ROOM = "gpt1/results"
+REPORTS = stage_folder("report")
 PAUSES_SECONDS = (2.0, 8.0)  # before the second and the third try
 HASH_DIGITS = 64  # of the name of a run-cache entry; what is being written has another
 CREDENTIALS = re.compile(r"//[^/@\s]*@")
@@ -51,8 +53,9 @@ def remote_name() -> str | None:
             repo.cloud.get_remote(name)  # connects to nothing yet
         except (ImportError, RemoteMissingDepsError) as error:
             raise UserError(
-                f"DVC cannot use its remote {name!r} here: {error}; make setup installs what S3"
-                " and SSH need, any other package is yours to add"
+                f"DVC cannot use its remote {name!r} here: {error}; make setup, or pip"
+                " install 'gpt1[remote]', installs what S3 and SSH need, any"
+                " other package is yours to add"
             ) from error
         return str(name)
 
@@ -72,7 +75,9 @@ def can_be_fetched(stage: Stage) -> bool:
     """Whether a stage's result is worth looking for on the remote: not a report's (seconds), nor
     that of a stage with no inputs.
     """
-    return bool(stage.reads) and REPORT_ROOM not in stage.reads
+    return bool(stage.reads) and not any(
+        Path(path).is_relative_to(REPORTS) for path in stage.writes
+    )
 
 
 def can_travel(stage: Stage) -> bool:
@@ -87,9 +92,10 @@ def can_travel(stage: Stage) -> bool:
 
 
 def digest() -> dict[str, str]:
-    """Sixteen digits each for gpt1/, dvc.yaml, params.yaml: what git tracks there, or would add.
-    Raises UserError without git.
+    """Sixteen digits each for gpt1/, dvc.yaml, params.yaml and code.lock: what git tracks there, or
+    would add. Raises UserError without git.
     """
+    code.refresh()
     found = {}
     for part in CODE:
         listed = subprocess.run(

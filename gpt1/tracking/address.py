@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gpt1.base.extras import how_to_get
+
 SQLITE = "sqlite:///"
 DEFAULT_URI = f"{SQLITE}mlflow.db"
 
@@ -80,6 +82,8 @@ def refuse_broken_sqlite(uri: str) -> None:
 def problem(error: Exception) -> str:
     """What is wrong with MLflow, in one line without secrets."""
     reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    if isinstance(error, ModuleNotFoundError):
+        reason = how_to_get(error) or reason
     uri = tracking_uri()
     parts = urlsplit(uri)
     for secret in (

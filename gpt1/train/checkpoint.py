@@ -46,6 +46,7 @@ CANNOT_CHANGE_A_RESULT = (
     "gpt1.params.schema",
     "gpt1.base.cores",
     "gpt1.base.errors",
+    "gpt1.base.extras",
     "gpt1.base.files",
     "gpt1.tracking",
     "gpt1.params.strict",

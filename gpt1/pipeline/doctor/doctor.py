@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.terminal import console, plain, print_json
 from gpt1.pipeline.doctor import checkout, machine, services
 from gpt1.pipeline.doctor.finding import Finding, to_do
@@ -37,7 +37,7 @@ ANY_RUN = ("packages", "disk", "DVC")  # what any run would trip over, and momen
 def examine() -> list[Finding]:
     """All findings. Raises UserError outside the checkout's root."""
     if not Path("dvc.yaml").is_file():
-        raise UserError(f"no dvc.yaml in {Path.cwd()}: run this in the root of the checkout")
+        raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
     findings, screen = list[Finding](), Console(stderr=True, highlight=False)
     with screen.status("") as looking:
         for name, examination in EXAMINATIONS.items():

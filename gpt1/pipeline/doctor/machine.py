@@ -16,6 +16,7 @@ from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, LOGS, read_json
 from gpt1.params.schema import Params
+from gpt1.pipeline.code import LOCK
 from gpt1.pipeline.doctor.finding import GB, Finding, size, to_do, well
 from gpt1.pipeline.settings import INTERNAL, KNOWN, setting
 
@@ -39,8 +40,10 @@ def python() -> list[Finding]:
 
 def packages() -> list[Finding]:
     """Whether what is installed is what constraints.txt names, and nothing that the project asks
-    for is absent.
+    for is absent; in a project folder, which has none, the latter alone.
     """
+    if LOCK.is_file():
+        return packages_asked_for()
     if not CONSTRAINTS.is_file():
         found = f"no {CONSTRAINTS} in {Path.cwd()}"
         return to_do("packages", found, "run gpt1 in the root of the checkout")
@@ -59,6 +62,20 @@ def packages() -> list[Finding]:
         return to_do("packages", found, "make setup")
     count = sum(name in installed for name in pins)
     return well("packages", f"{count} as constraints.txt names them")
+
+
+def packages_asked_for() -> list[Finding]:
+    """Whether all is there that the installed package asks for where stages run."""
+    asked = metadata.requires("gpt1") or []
+    extra = re.compile(r"""; extra == ['"](pipeline|serve)['"]$""")
+    needed = [extra.sub("", one) for one in asked if not one.startswith("gpt1[")]
+    absent, _ = differences({}, read_installed(sys.path), needed)
+    if absent:
+        words = [f"{name} is absent" for name in absent]
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        cure = "pip install 'gpt1[pipeline]'"
+        return to_do("packages", "; ".join(words[:SHOWN]) + more, cure)
+    return well("packages", f"all that gpt1 {metadata.version('gpt1')} asks for")
 
 
 def read_installed(folders: Iterable[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import LOGS, read_json, sha256_file, stage_folder
+from gpt1.pipeline.code import LOCK as CODE
 from gpt1.pipeline.forecast import PLAN, last_seconds, memory_of
 from gpt1.pipeline.job import log_of
 from gpt1.pipeline.plan.table import amount, duration, line_of, number
@@ -116,14 +117,19 @@ def code_facts() -> list[tuple[str, str]]:
 
 
 def commands(commit: str) -> list[str]:
-    """What to type, in a clone, for the same results; `commit` as `code_facts` says it."""
+    """What to type, in a clone or a project folder, for the same results; `commit` as `code_facts`
+    says it.
+    """
+    install = "make setup && . .venv/bin/activate"
+    if CODE.is_file():
+        install = f"pip install 'gpt1[pipeline]=={metadata.version('gpt1')}'"
     lines = PARAMS.read_text(encoding="utf-8").splitlines()
     composed = [line.removeprefix(COMPOSED) for line in lines[:1] if line.startswith(COMPOSED)]
     name, _, dirty = commit.partition(",")
     return [
         *([f"git checkout {name}"] if name != NO_GIT else []),
         *(["# without the changes that were not committed"] if dirty else []),
-        "make setup && . .venv/bin/activate",
+        install,
         *(composed or ["# params.yaml as it stands below"]),
         "gpt1 run",
         "gpt1 report",

@@ -1,0 +1,69 @@
+"""A wheel of this checkout, built from a copy of it by the real back end, and a virtual environment
+that has it alone of ours and borrows the packages of this one.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("gpt1", "flows", "conf", ".dvc")
+FILES = ("*.toml", "*.yaml", "*.md", "LICENSE", "Makefile", "setup.py", ".dvcignore", ".gitignore")
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+
+
+class Installation:
+    """The copy, the environment, and commands in a folder of a user's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.venv, self.folder = folder / "source", folder / "venv", folder / "my run"
+        passing = shutil.ignore_patterns("__pycache__", "tmp", "cache", "config.local")
+        for name in COPIED:
+            shutil.copytree(ROOT / name, self.source / name, ignore=passing)
+        for path in (path for pattern in FILES for path in ROOT.glob(pattern)):
+            shutil.copy(path, self.source)
+        for path in (*(ROOT / "data").rglob(".gitkeep"), ROOT / "data/README.md"):
+            target = self.source / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        venv.create(self.venv, with_pip=True)
+        self.packages = next(self.venv.glob("lib/python*/site-packages"))
+        borrowed = [path for path in sys.path if path.endswith("site-packages")]
+        (self.packages / "borrowed.pth").write_text("\n".join(borrowed))
+        self.folder.mkdir()
+
+    def build(self, version: str) -> Path:
+        """A wheel of the copy as it is now, of that version."""
+        project = self.source / "pyproject.toml"
+        project.write_text(
+            re.sub(r'(?m)^version = ".*"', f'version = "{version}"', project.read_text())
+        )
+        out = self.source.parent / "wheels"
+        out.mkdir(exist_ok=True)
+        subprocess.run([sys.executable, "-c", BUILD, out], cwd=self.source, check=True)
+        return out / f"gpt1-{version}-py3-none-any.whl"
+
+    def install(self, wheel: Path) -> None:
+        """As a person installs it, without what it needs, which is borrowed."""
+        self.run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel))
+
+    def run(self, *words: str, status: int = 0) -> str:
+        """What a command says, on both streams."""
+        ours = ("PYTHONPATH", "PREFECT_API_URL", "VIRTUAL_ENV")
+        environment = {name: value for name, value in os.environ.items() if name not in ours}
+        environment["PATH"] = f"{self.venv / 'bin'}{os.pathsep}{environment['PATH']}"
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=environment | {"DVC_NO_ANALYTICS": "true", "GPT1_MLFLOW": "off"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, f"{words} ended with {done.returncode}:\n{done.stdout}"
+        return done.stdout
