@@ -47,7 +47,7 @@ def fill(folder: Path, profile: str) -> None:
         code.write_code(code.installed() | {code.FILES: written})
         for name in foreign:
             print(f"left as it is: {name}, which is yours (or changed since gpt1 init wrote it)")
-        print(f"{folder.absolute()}: a project folder; README.md there says what is what")
+        print(f"{Path.cwd()}: a project folder; README.md there says what is what")
         try:
             compose(profile, folder)
         finally:
