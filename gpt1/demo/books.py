@@ -5,17 +5,17 @@ changes it.
 from random import Random
 from typing import NamedTuple
 
-from gpt1.demo import happenings, lexicon, scenes
+from gpt1.demo import happenings, lexicon, scenes, tales
 from gpt1.demo.scenes import Scene, Statement
 from gpt1.demo.town import Event, Town
 
+TALES = (6, 9)  # of a page, at least and at most
 PARTS = (
     (0.15, happenings.turn),
     (0.15, scenes.relation),
     (0.1, happenings.happen),
-    (0.5, happenings.visit),
-    (0.5, happenings.mood),
-    (0.1, happenings.thank),
+    (0.4, happenings.mood),
+    (0.3, happenings.thank),
 )
 
 
@@ -31,13 +31,15 @@ class Book(NamedTuple):
 
 
 def write_page(scene: Scene) -> None:
-    """One part of a day: what somebody or something is like, talk about it, what happens, where
-    people go, and how they feel.
+    """One part of a day: what somebody or something is like, talk about it, tales, what happens,
+    and how they feel.
     """
     chance = scene.chance
     scenes.introduce(scene)
-    for _ in range(chance.randint(3, 6)):
+    for _ in range(chance.randint(2, 4)):
         chance.choice(scenes.TALKS)(scene)
+    for _ in range(chance.randint(*TALES)):
+        tales.tell(scene)
     for share, part in PARTS:
         if chance.random() < share:
             part(scene)
@@ -52,7 +54,7 @@ def write_book(seed: str, pages: int) -> Book:
     for number in range(pages):
         scene = Scene(town, chance)
         if number % 5 == 0:
-            happenings.weather(scene)
+            town.day += 1
         write_page(scene)
         paragraphs.append(" ".join(scene.sentences))
         statements += scene.statements

@@ -1,22 +1,12 @@
 """Tasks with one right choice: questions on passages (RACE), endings of stories (Story Cloze), and
-pronouns (DPRD).
+pronouns (DPRD), whose rows come with their twins, of the same words and another answer.
 """
 
 from typing import NamedTuple
 
-from gpt1.demo import lexicon
-from gpt1.demo.happenings import (
-    FAREWELLS,
-    MOOD_TEMPLATES,
-    OPINION_TEMPLATES,
-    SIGHTS,
-    THANKS,
-    opinion,
-    sight,
-)
-from gpt1.demo.lexicon import FIELDS, Field, lines
+from gpt1.demo.happenings import THANKS
+from gpt1.demo.lexicon import lines
 from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, pole_of
-from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import Side, draw_portrait
 from gpt1.demo.telling import question, sentence
 
@@ -27,14 +17,6 @@ how could one describe {s}
 what would one call {s}
 what did everybody think of {s}
 which of these was {s}
-""")
-ASKING_WHERE = lines("""
-where was {s}
-where did all this happen to {s}
-in which place did {s} see this
-to which place had {s} gone
-where had {s} come
-what place was it that {s} saw
 """)
 
 
@@ -64,118 +46,46 @@ class Pronoun(NamedTuple):
     right: str
 
 
-def passage(side: Side, high: bool) -> Question:
-    """A quality of something, told and shown; what is it like? `high`: what somebody saw; where was
-    that?
+def passages(side: Side, level: int) -> list[Question]:
+    """A quality of a belonging (middle) or a relative (high), told and shown; what is it like?
 
-    The options are both poles of a quality that is told and of one that is not, or four places:
-    none alone tells that it is right.
+    The options are both poles of a quality that is told and of one that is not: none alone tells
+    that it is right.
     """
-    chance = side.chance
-    if high:
-        town = side.town()
-        person, places = town.someone(), chance.sample(FIELDS, 4)
-        options = [f"the {place.place}" for place in places]
-        right, text = options[0], _sights(side, person, places[0])
-        asked = side.wording(ASKING_WHERE).format(s=person)
-    else:
-        _, (one, untold, *_) = draw_portrait(side, ("size", "weight", "heat", "price"))
-        told = side.synonym(one)
-        options = [
-            told.value,
-            *(fact.value for fact in (side.contrary(one), untold, side.contrary(untold))),
-        ]
-        right, text = (
-            options[0],
-            [
-                side.tell(one),
-                side.wording(pole_of(one.kind, one.value).signs).format(s=one.subject),
-                side.tell(one),
-            ],
-        )
-        chance.shuffle(text)
-        asked = side.wording(ASKING_WHAT).format(s=one.subject)
-    chance.shuffle(options)
-    return Question(
-        " ".join(map(sentence, text)), question(asked), tuple(options), options.index(right)
-    )
-
-
-def _sights(side: Side, person: str, place: Field) -> list[str]:
-    """Four sentences about one place, with things and deeds of this side and without its trade,
-    which both sides would share.
-    """
-    templates = tuple(
-        template
-        for template in side.half(SIGHTS)
-        if "{trade}" not in template and "{place}" not in template
-    )
-    scene = Scene(side.town(), side.chance)
-    return [
-        sight(scene, person, place, templates, side.half(place.things), side.half(place.deeds))
-        for _ in range(4)
-    ]
-
-
-def story(side: Side, right: int) -> Story:
-    """Four sentences that agree in a quality, a place or a mood; the wrong ending has the opposite
-    quality, another place or mood.
-    """
-    told, good, bad = side.chance.choice((_character, _place, _mood))(side)
-    endings = (good, bad) if right == 0 else (bad, good)
-    return Story(tuple(map(sentence, told)), (sentence(endings[0]), sentence(endings[1])), right)
-
-
-def _character(side: Side) -> tuple[list[str], str, str]:
-    _, (one, two, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
-    told = [
+    chance, of = side.chance, (OF_THINGS, OF_PEOPLE)[level]
+    _, (one, untold, *_) = draw_portrait(side, tuple(of))
+    told = side.synonym(one)
+    options = [fact.value for fact in (told, side.contrary(one), untold, side.contrary(untold))]
+    text = [
         side.tell(one),
-        side.tell(two, 0.5),
-        side.tell(side.synonym(one)),
-        side.tell(side.synonym(two), 0.5),
+        side.wording(pole_of(one.kind, one.value).signs).format(s=one.subject),
+        side.tell(one),
     ]
-    sign = side.chance.randrange(side.number, 4, 2)
-    good, bad = (
-        pole_of(fact.kind, fact.value).signs[sign].format(s=fact.subject)
-        for fact in (one, side.contrary(one))
-    )
-    return told, good, bad
+    right = options[0]
+    chance.shuffle(text)
+    chance.shuffle(options)
+    asked = side.wording(ASKING_WHAT).format(s=one.subject)
+    passage = " ".join(map(sentence, text))
+    return [Question(passage, question(asked), tuple(options), options.index(right))]
 
 
-def _place(side: Side) -> tuple[list[str], str, str]:
-    person, (here, elsewhere) = side.town().someone(), side.chance.sample(FIELDS, 2)
-    farewell = side.wording(FAREWELLS)
-    return (
-        _sights(side, person, here),
-        farewell.format(p=person, place=here.place),
-        farewell.format(p=person, place=elsewhere.place),
-    )
+def stories(side: Side, right: int) -> list[Story]:
+    """Four sentences of two qualities; the wrong ending has the opposite of one of them."""
+    _, (one, two, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
+    told = [side.tell(fact) for fact in (one, two, side.synonym(one), side.synonym(two))]
+    good, bad = (sentence(side.tell(fact)) for fact in (side.synonym(one), side.contrary(one)))
+    endings = (bad, good) if right else (good, bad)
+    return [Story(tuple(map(sentence, told)), endings, right)]
 
 
-def _mood(side: Side) -> tuple[list[str], str, str]:
-    town, chance = side.town(), side.chance
-    scene, pleasant = Scene(town, chance), chance.random() < 0.5
-    one, two = chance.sample(town.people, 2)
-    noun = chance.choice(lexicon.WORKS)
-    told = [
-        opinion(scene, pleasant, one, two, noun, OPINION_TEMPLATES, side.half) for _ in range(4)
-    ]
-    template = (side.wording(MOOD_TEMPLATES),) * 2
-    right, wrong = (
-        opinion(scene, mood, one, two, noun, template, side.half)
-        for mood in (pleasant, not pleasant)
-    )
-    return told, right, wrong
-
-
-def pronoun(side: Side, first: bool) -> Pronoun:
-    """Two people of one sex, and a reason that fits only one of them: the first named or the
-    second.
-    """
+def pronouns(side: Side) -> list[Pronoun]:
+    """Two people of one sex, and a reason that fits only one of them; and they change places."""
     town, chance = side.town(), side.chance
     one, two = chance.sample(chance.choice((town.women, town.men)), 2)
-    template = chance.choice(
-        [template for template in side.half(THANKS) if ("it was {p} " in template) == first]
-    )
-    text = template.partition(";")[0].format(p=one, q=two, she=town.pronoun(one))
-    return Pronoun(sentence(text), town.pronoun(one), (one, two), one if first else two)
+    template = side.wording(THANKS)
+    told, right = template.partition(";")[0], one if "it was {p} " in template else two
+    she = town.pronoun(one)
+    return [
+        Pronoun(sentence(told.format(p=p, q=q, she=she)), she, (one, two), meant)
+        for p, q, meant in ((one, two, right), (two, one, two if right == one else one))
+    ]

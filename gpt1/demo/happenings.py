@@ -1,11 +1,11 @@
-"""What happens in a town: gifts, ways, paint, turns of fortune, visits, days that go well or badly;
-each in sentences that agree.
+"""What happens in a town: gifts, paint, turns of fortune, days that go well or badly; each in
+sentences that agree.
 """
 
 from collections.abc import Callable, Iterable
 
 from gpt1.demo import lexicon
-from gpt1.demo.lexicon import FIELDS, Field, lines
+from gpt1.demo.lexicon import lines
 from gpt1.demo.scenes import Scene
 from gpt1.demo.telling import Fact, with_articles
 
@@ -18,14 +18,6 @@ GIVING = lines("""
 {p} sold {s} to {v}
 {p} left {s} to {v}
 {v} won {s} from {p}
-""")
-GOING = lines("""
-{s} went to {v}
-{s} walked to {v}
-{s} set out for {v}
-{s} hurried to {v}
-{s} moved on to {v}
-{s} returned to {v}
 """)
 PAINTING = lines("""
 {p} painted {s} {v}
@@ -46,33 +38,6 @@ yet that did not last, and {told}
 soon after it was the other way about: {told}
 """)
 HAPPENINGS = {"owner": GIVING, "colour": PAINTING}
-SIGHTS = lines("""
-there was no end of {a} and {b}
-{p} saw {a} and {b}
-{p} looked at the {a}
-the {trade} showed {p} the {a}
-beside the {a} one noticed {b}
-all around were {a} and {b}
-{p} wondered at so much {a}
-the {trade} {deed} all day
-nobody {deed} like the {trade}
-{p} asked the {trade} about the {a}
-{p} {deed} a while, too
-the {trade} spoke of {a}
-without {a} nobody {deed} there
-{p} touched the {a}
-the {trade} wanted more {a}
-{p} stumbled over the {a}
-{a} belong to a {place}
-{p} saw {a}, as in every {place}
-nothing but {a}, said the {trade}
-""")
-FAREWELLS = lines("""
-at last {p} left the {place}
-so ended the day of {p} in the {place}
-{p} would come back to the {place}
-all this {p} saw in the {place}
-""")
 JOYS = ("to the joy of all", "thank heaven")  # what follows a kind word
 GRIEFS = ("to the grief of all", "more is the pity")
 VERDICTS = (
@@ -112,26 +77,6 @@ nobody had seen a more {adjective} {noun}
 {q} spoke of the {adjective} {noun}
 the {noun} of {p} was {adjective}
 {she} was a {adjective} {trade}
-""")
-DEED_TEMPLATES = lines("""
-{p} {deed} {manner} {where}
-{p} {deed} {where}
-{p} {deed} and {deed2} {where}
-{manner} {p} {deed} {where}
-{hour} {p} {deed} {manner}
-{where} {p} {deed} {hour}
-{p} {manner} {deed} {hour}
-{p} {deed} {manner} {hour}
-{p} neither {deed} nor {deed2}
-while {p} {deed}, nobody {deed2}
-{p} {deed} {where} {hour}
-{p} often {deed} {where}
-{p} {labour} {load} {where}
-{p} {manner} {labour} {load}
-{p} {labour} {load} {hour}
-{p} {labour} {load} and {load2}
-{p} {labour} {load}, then {deed} {where}
-{hour} {p} {labour} the {load}
 """)
 THANKS = lines("""
 {p} thanked {q} because {she} had been helped; it was {p} who had been helped
@@ -174,53 +119,6 @@ def turn(scene: Scene) -> None:
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
 
 
-def sight(
-    scene: Scene,
-    person: str,
-    place: Field,
-    templates: tuple[str, ...],
-    things: tuple[str, ...],
-    deeds: tuple[str, ...],
-) -> str:
-    """What somebody meets in a place, which is not named."""
-    one, two = scene.chance.sample(things, 2)
-    return scene.chance.choice(templates).format(
-        p=person,
-        a=one,
-        b=two,
-        trade=place.trade,
-        place=place.place,
-        deed=scene.chance.choice(deeds),
-    )
-
-
-def visit(scene: Scene) -> None:
-    """Somebody goes to a place; what is met there; the place again."""
-    town, chance = scene.town, scene.chance
-    person = town.someone()
-    after = Fact("place", person, town.new_value("place", person))
-    place = next(field for field in FIELDS if after.value == f"the {field.place}")
-    town.change(after)
-    if chance.random() < 0.5:
-        scene.say(chance.choice(GOING).format(s=person, v=after.value))
-    for _ in range(chance.randint(3, 5)):
-        scene.say(
-            sight(
-                scene,
-                town.pronoun(person) if scene.chance.random() < 0.5 else person,
-                place,
-                SIGHTS,
-                place.things,
-                place.deeds,
-            )
-        )
-    scene.say(
-        chance.choice(FAREWELLS).format(p=person, place=place.place)
-        if chance.random() < 0.6
-        else scene.tell(after)
-    )
-
-
 def opinion(
     scene: Scene,
     pleasant: bool,
@@ -253,7 +151,7 @@ def opinion(
             she=scene.town.pronoun(person),
             degree=chance.choice(lexicon.DEGREES),
             verb=chance.choice(share(lexicon.PRAISES if pleasant else lexicon.BLAMES)),
-            trade=chance.choice(FIELDS).trade,
+            trade=chance.choice(lexicon.TRADES),
         )
     )
 
@@ -279,38 +177,10 @@ def mood(scene: Scene) -> None:
 
 
 def thank(scene: Scene) -> None:
-    """A pronoun, and whom it meant, said in so many words."""
-    people = scene.chance.choice((scene.town.women, scene.town.men))
-    one, two = scene.chance.sample(people, 2)
-    template = scene.chance.choice(THANKS)
-    scene.say(template.format(p=one, q=two, she=scene.town.pronoun(one)))
-
-
-def weather(scene: Scene) -> None:
-    """The hour, the weather, and the day begins."""
-    scene.town.day += 1
-    chance = scene.chance
-    scene.say(
-        f"{chance.choice(lexicon.HOURS)} {chance.choice(lexicon.WEATHERS)}"
-        if chance.random() < 0.5
-        else f"{chance.choice(lexicon.WEATHERS)} {chance.choice(lexicon.HOURS)}"
-    )
-    for _ in range(chance.randint(1, 3)):
-        scene.say(deed(scene))
-
-
-def deed(scene: Scene) -> str:
-    """What somebody did, and how, and where."""
-    chance, person = scene.chance, scene.town.someone()
-    who = chance.choice((person, f"{person} {scene.town.surnames[person]}"))
-    return chance.choice(DEED_TEMPLATES).format(
-        p=who,
-        deed=chance.choice(lexicon.DEEDS),
-        deed2=chance.choice(lexicon.DEEDS),
-        manner=chance.choice(lexicon.MANNERS),
-        where=chance.choice(lexicon.WHEREABOUTS),
-        hour=chance.choice(lexicon.HOURS),
-        labour=chance.choice(lexicon.LABOURS),
-        load=chance.choice(lexicon.LOADS),
-        load2=chance.choice(lexicon.LOADS),
-    )
+    """A pronoun, or a name in its place, and whom it means, said in so many words."""
+    chance, town = scene.chance, scene.town
+    one, two = chance.sample(chance.choice((town.women, town.men)), 2)
+    template = chance.choice(THANKS)
+    meant = one if "it was {p} " in template else two
+    she = chance.choice((town.pronoun(one), meant))
+    scene.say(template.format(p=one, q=two, she=she))

@@ -21,7 +21,8 @@ def _tellings() -> re.Pattern[str]:
 
 
 def said(text: str) -> str:
-    """The words of qualities, and the clauses in which they show, that stand in a text; the text
-    where there are none.
+    """The words of qualities, and the clauses in which they show, that stand in a text, or all its
+    words where there are none; in no order, so that twins, which differ in it alone, say the same.
     """
-    return "|".join(found.lower() for found in _tellings().findall(text)) or text
+    found = _tellings().findall(text) or re.findall(r"\w+", text)
+    return "|".join(sorted(part.lower() for part in found))

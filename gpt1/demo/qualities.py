@@ -34,17 +34,6 @@ OF_THINGS = {
     quality.noun: quality
     for quality in (
         _quality(
-            "size",
-            "big large huge vast",
-            "a mountain|a tower",
-            "{s} filled the whole room|{s} did not pass through the door|two children could hide"
-            " behind {s}|one saw {s} from the hill",
-            "small little tiny minute",
-            "a pea|an ant",
-            "{s} went into a pocket|one needed a glass to see {s}|{s} was lost in the grass|a"
-            " thimble could hold {s}",
-        ),
-        _quality(
             "weight",
             "heavy weighty leaden ponderous",
             "lead|a rock",
@@ -124,28 +113,6 @@ OF_PEOPLE = {
             "a baby|a reed",
             "{s} could not carry a basket|a breeze threw {s} over|{s} leaned on a stick|somebody"
             " had to hold {s} up",
-        ),
-        _quality(
-            "courage",
-            "brave bold daring fearless",
-            "a lion|a hero",
-            "{s} ran into the flames|{s} stood up to the wolf|{s} went first into the cave|nothing"
-            " could frighten {s}",
-            "timid cowardly fearful shy",
-            "a hare|a lamb",
-            "{s} hid under the bed|{s} ran away from a mouse|{s} dared not open the door|every"
-            " shadow frightened {s}",
-        ),
-        _quality(
-            "wit",
-            "clever smart intelligent wise",
-            "a professor|Solomon",
-            "{s} solved every riddle|{s} knew nine languages|teachers learned from {s}|{s} won at"
-            " chess every time",
-            "stupid foolish silly dull",
-            "a donkey|a turnip",
-            "{s} could not count to three|{s} believed every lie|{s} never understood a joke|{s}"
-            " put salt in the tea",
         ),
     )
 }

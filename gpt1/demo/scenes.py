@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from gpt1.demo import telling
-from gpt1.demo.lexicon import FIELDS
+from gpt1.demo import lexicon, telling
 from gpt1.demo.qualities import ALL
 from gpt1.demo.telling import (
     ASKING_ABOUT,
@@ -192,7 +191,7 @@ def talk(scene: Scene, clauses: list[str]) -> list[str]:
 
 def notice(scene: Scene, clauses: list[str]) -> list[str]:
     """A notice on the wall."""
-    place = scene.chance.choice(FIELDS).place
+    place = scene.chance.choice(lexicon.PLACES)
     return [
         f"a notice hung on the door of the {place}",
         *(f"it read: {clause}" for clause in clauses),

@@ -1,14 +1,15 @@
 """The two sides of every task: training rows on one, development and test rows on the other, with
-no name, street or telling in common.
+no name, street or telling in common; of a tale's frames the last is not for training.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from random import Random
 from typing import NamedTuple, TypeVar
 
 from gpt1.demo import lexicon
 from gpt1.demo.qualities import ALL, OF_PEOPLE, opposite, pole_of
+from gpt1.demo.tales import KIND_OF, Slots, Tale
 from gpt1.demo.telling import OF_QUALITY, Fact, clause_of, synonym
 from gpt1.demo.town import Town
 
@@ -20,10 +21,14 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use. Side 0 is for training, side 1 for development and test."""
+    """What rows of one side may use. Side 0 is for training, side 1 for development and test.
+
+    known: what stands in the books, in lower case.
+    """
 
     number: int
     chance: Random
+    known: Set[str] = frozenset()
 
     def half(self, items: Iterable[str]) -> tuple[str, ...]:
         """This side's half: every other one."""
@@ -63,6 +68,27 @@ class Side(NamedTuple):
             return self.wording(pole_of(fact.kind, fact.value).signs).format(s=fact.subject)
         return clause_of(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
 
+    def tale(self, tale: Tale) -> tuple[str, Slots, Slots]:
+        """A frame, its fillers in words of this side, and the same exchanged; neither stands in the
+        books. The last frame is not for training.
+        """
+        while True:
+            frame, slots = self.chance.choice(self._frames(tale)), tale.draw(self.town())
+            for one, two in (("a", "a2"), ("b", "b2")):
+                if one in slots:
+                    words = self.half(pole_of(KIND_OF[slots[one]], slots[one]).words)
+                    slots[one], slots[two] = self.chance.sample(words, 2)
+            both = slots, tale.contrary(slots)
+            if not any(frame.format(**one).lower() in self.known for one in both):
+                return frame, *both
+
+    def again(self, tale: Tale, frame: str) -> str:
+        """Another frame of the same meaning."""
+        return self.chance.choice([one for one in self._frames(tale) if one != frame])
+
+    def _frames(self, tale: Tale) -> Sequence[str]:
+        return tale.frames[: len(tale.frames) - 1 + self.number]
+
 
 class Portrait(NamedTuple):
     """Different qualities of one relative or belonging, as they are; and the town."""
@@ -97,21 +123,29 @@ def clauses(text: str) -> list[str]:
     ]
 
 
-def distinct(make: Callable[[int], Row], count: int, known: set[str]) -> list[Row]:
-    """Rows make(0) … make(count - 1), drawn again where a clause of their texts is in `known`, or
-    the row came before.
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, and what is said in one, in lower case."""
+    parts = (part.strip(" ,;") for part in re.split(r'[.?!:"]+', text.lower()))
+    return [part for part in parts if " " in part]
+
+
+def distinct(make: Callable[[int], list[Row]], count: int, known: Set[str]) -> list[Row]:
+    """So many rows: those of make(0), make(1), …, twins or one alone, drawn again where a row came
+    before, or where a clause of one alone is in `known`.
     """
-    rows: dict[Row, None] = {}
-    for number in range(count):
+    rows, number = dict[Row, None](), 0
+    while len(rows) < count:
         for _ in range(MOST_DRAWS):
-            row = make(number)
-            if row not in rows and not any(
-                clause in known for text in row_texts(row) for clause in clauses(text)
+            group = make(number)
+            texts = row_texts(group[0]) if len(group) == 1 else ()
+            if not any(row in rows for row in group) and not any(
+                clause in known for text in texts for clause in clauses(text)
             ):
                 break
         else:
-            raise RuntimeError(f"no new row in {MOST_DRAWS} draws; the last was {row}")
-        rows[row] = None
+            raise RuntimeError(f"no new row in {MOST_DRAWS} draws; the last was {group[0]}")
+        rows |= dict.fromkeys(group)
+        number += 1
     return list(rows)
 
 

@@ -6,8 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.demo import lexicon
-from gpt1.demo.lexicon import FIELDS
-from gpt1.demo.qualities import ALL, OF_PEOPLE, OF_THINGS, RELATIVES, opposite
+from gpt1.demo.qualities import ALL, OF_PEOPLE, OF_THINGS, RELATIVES, opposite, pole_of
 from gpt1.demo.telling import Fact
 
 THING_KINDS = ("owner", "colour", "material")
@@ -26,23 +25,23 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
+COMPOUNDS = tuple(
+    f"{start.capitalize()}{end}" for start in lexicon.SURNAME_STARTS for end in lexicon.SURNAME_ENDS
+)
+
+
 def compound_names(chance: Random, count: int, odd: int | None = None) -> list[str]:
     """Names such as Ashbrook, all different; those whose place among all is odd (1) or even (0)
     where that is asked for.
     """
-    names = [
-        f"{start.capitalize()}{end}"
-        for start in lexicon.SURNAME_STARTS
-        for end in lexicon.SURNAME_ENDS
-    ]
-    return chance.sample(names if odd is None else names[odd::2], count)
+    return chance.sample(COMPOUNDS if odd is None else COMPOUNDS[odd::2], count)
 
 
 class Town:
     """People by name, things by noun ("the kite"), and every fact about them as it stands.
 
-    Relatives ("Anna's aunt") and belongings ("Anna's kite") have the qualities. `women` and `men`
-    are the names to draw from, `odd` says which streets.
+    All have qualities, and so have relatives ("Anna's aunt") and belongings ("Anna's kite").
+    `women` and `men` are the names to draw from, `odd` says which streets.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Town:
             "friend": self.people,
             "colour": list(lexicon.COLOURS),
             "material": list(lexicon.MATERIALS),
-            "place": [f"the {field.place}" for field in FIELDS],
+            "place": [f"the {place}" for place in lexicon.PLACES],
             "pet": [with_article(animal) for animal in lexicon.ANIMALS],
             "food": list(lexicon.FOODS),
             "age": list(lexicon.NUMBERS),
@@ -95,7 +94,10 @@ class Town:
                             ),
                         )
                     )
-        for qualities, owners in ((OF_THINGS, self.belongings), (OF_PEOPLE, self.relatives)):
+        for qualities, owners in (
+            (OF_THINGS, self.belongings + self.things),
+            (OF_PEOPLE, self.relatives + self.people),
+        ):
             for noun, quality in qualities.items():
                 for subject in owners:
                     self.change(
@@ -122,7 +124,12 @@ class Town:
 
     def qualities_of(self, subject: str) -> tuple[str, ...]:
         """The nouns of the qualities of a relative or a belonging."""
-        return tuple(OF_THINGS if subject in self.belongings else OF_PEOPLE)
+        return tuple(OF_PEOPLE if subject in (*self.people, *self.relatives) else OF_THINGS)
+
+    def poles(self, kind: str, subject: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words for what the subject is of a quality, and those for what it is not."""
+        value = self.values[kind, subject]
+        return pole_of(kind, value).words, opposite(kind, value).words
 
     def contrary(self, fact: Fact) -> Fact:
         """The opposite of a quality, in any word."""
