@@ -1,18 +1,23 @@
 """Held-out perplexity per token of a unigram and a trigram model over the very tokens of
-data/shard.
+data/shard, and of a 5-gram model by KenLM's programs where they are named.
 
-    python benchmarks/ngrams.py [FOLDER]
+    python benchmarks/ngrams.py [FOLDER] [--kenlm FOLDER/build/bin]
 
 Unigram: (count + 1) / (tokens + vocabulary). Trigram: interpolated Kneser-Ney, one discount n1 /
 (n1 + 2 n2) an order, the lowest order mixed with the uniform distribution. A split is read as one
 stream (a book's first two tokens see the end of the book before); every token of the held-out split
 but the first two is predicted.
+
+5-gram: modified Kneser-Ney, as `lmplz -o 5` estimates it (Heafield et al. 2013), of the same stream;
+every token is predicted. KenLM is built from its source: cmake, make lmplz query.
 """
 
+import argparse
 import json
 import math
-import sys
+import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +89,32 @@ def trigram(train: Array, heldout: Array, vocabulary_size: int) -> NDArray[np.fl
     )
 
 
+def five_gram(train: Array, heldout: Array, programs: Path) -> NDArray[np.float64]:
+    """Probability of each held-out token by KenLM, for which a token's number is a word and a split
+    one line.
+    """
+
+    def line(tokens: Array) -> bytes:
+        return " ".join(map(str, tokens.tolist())).encode() + b"\n"
+
+    with TemporaryDirectory() as folder:
+        model = Path(folder) / "model.arpa"
+        estimate = [programs / "lmplz", "-o", "5", "-S", "2G", "-T", folder, "--arpa", model]
+        subprocess.run(estimate, input=line(train), check=True, stderr=subprocess.DEVNULL)
+        ask = [programs / "query", "-v", "word", model]
+        asked = subprocess.run(ask, input=line(heldout), check=True, capture_output=True)
+    told = asked.stdout.split(b"\t")[: len(heldout)]  # "word=id length log10", then the line's end
+    return 10.0 ** np.array([float(one.split()[-1]) for one in told])
+
+
 def main() -> None:
-    shards = Shards.open(Path(sys.argv[1] if len(sys.argv) > 1 else "data/shard"))
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("folder", type=Path, nargs="?", default=Path("data/shard"))
+    options.add_argument("--kenlm", type=Path, help="the folder of lmplz and query")
+    chosen = options.parse_args()
+    shards = Shards.open(chosen.folder)
     size = int(shards.index["vocabulary_size"])
     train, heldout = (
         np.concatenate(list(shards.stream(split, 2**24))).astype(np.int64)
@@ -97,10 +126,13 @@ def main() -> None:
         "heldout_tokens": len(heldout),
         "vocabulary_size": size,
     }
-    for name, probability in (
-        ("unigram", unigram(train, heldout[2:], size)),
-        ("trigram", trigram(train, heldout, size)),
-    ):
+    models = {
+        "unigram": unigram(train, heldout[2:], size),
+        "trigram": trigram(train, heldout, size),
+    }
+    if chosen.kenlm:
+        models["five_gram"] = five_gram(train, heldout, chosen.kenlm)
+    for name, probability in models.items():
         loss = -float(np.log(probability).mean())
         result |= {
             f"{name}_perplexity": round(math.exp(loss), 2),
