@@ -8,7 +8,10 @@ as they do in real text.
 """
 
 import argparse
+import contextlib
+import ctypes
 import json
+import os
 import platform
 import random
 import re
@@ -26,6 +29,7 @@ from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT_WORDS = 3000
+PR_SET_CHILD_SUBREAPER = 36  # of Linux: prctl(2)
 SYLLABLES = [
     consonant + vowel
     for consonant in "bcdfghjklmnprstvwz"
@@ -58,6 +62,7 @@ def grow(source: Path, target: Path, copies: int) -> None:
 
 
 def processor_seconds() -> float:
+    """Of all processes that this one has started and waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -66,6 +71,8 @@ def watch(command: list[str], folder: Path) -> tuple[float, float, float, float]
     """Run a command: its seconds, processor seconds, peaks of memory in MB: all its processes
     (PSS), the largest one (RSS).
     """
+    # what the command leaves (datatrove's processes are none of its children) is waited for here
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     begun, used = time.monotonic(), processor_seconds()
     process = psutil.Popen(command, cwd=folder)
     total = largest = 0.0
@@ -82,7 +89,11 @@ def watch(command: list[str], folder: Path) -> tuple[float, float, float, float]
         time.sleep(0.2)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}")
-    return time.monotonic() - begun, processor_seconds() - used, total, largest
+    seconds = time.monotonic() - begun
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    return seconds, processor_seconds() - used, total, largest
 
 
 def prepare(work: Path, books: Path, copies: int, profile: str) -> int:

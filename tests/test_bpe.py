@@ -10,13 +10,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus import learn as learn_module
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut
 from gpt1.corpus.bpe import Vocabulary, import_authors
-from gpt1.corpus.learn import count_part, learn, merge_runs, most_frequent
+from gpt1.corpus.learn import count_parts, learn, merge_runs, most_frequent
+from gpt1.corpus.merges import Words, find_merges
 
 NONE_HELD_OUT = HoldOut(0, 0.0)
 WORDS = Counter(
@@ -75,7 +77,7 @@ def part_of(path: Path) -> BookPart:
 
 def run_of(words: Counter[str], folder: Path) -> Path:
     (folder / "book").write_text(" ".join(words.elements()), encoding="utf-8")
-    return count_part(NONE_HELD_OUT, (part_of(folder / "book"), folder / "run"))
+    return Path(count_parts(NONE_HELD_OUT, ([part_of(folder / "book")], folder / "run")))
 
 
 @pytest.mark.golden
@@ -188,6 +190,66 @@ def test_learned_again_equal_and_saved_and_loaded(tmp_path: Path) -> None:
         )
 
 
+def hugging_faces(words: Counter[str], alphabet: list[str], merges: int) -> list[tuple[str, str]]:
+    """The merges that Hugging Face's trainer finds, to which each word is said as often as it
+    counts; of several ways to one piece the first.
+    """
+    tokenizer = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator(
+        [" ".join(words.elements())],
+        trainers.BpeTrainer(
+            vocab_size=2 * len(alphabet) + merges,
+            min_frequency=2,
+            initial_alphabet=alphabet,
+            limit_alphabet=len(alphabet),
+            special_tokens=[character + "</w>" for character in alphabet],
+            end_of_word_suffix="</w>",
+            show_progress=False,
+        ),
+    )
+    found: dict[str, tuple[str, str]] = {}
+    for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
+        found.setdefault(left + right, (left, right))
+    return list(found.values())[:merges]
+
+
+def some_words(generator: random.Random, letters: str, types: int, longest: int) -> Counter[str]:
+    return Counter(
+        {
+            "".join(generator.choices(letters, k=generator.randint(1, longest))): generator.choice(
+                [1, 1, 2, 3, generator.randint(1, 50)]
+            )
+            for _ in range(types)
+        }
+    )
+
+
+@pytest.mark.parametrize("letters", ["a", "ab", "abc", "abcdefgh"])
+def test_merges_are_those_of_hugging_faces_trainer_ties_included(letters: str) -> None:
+    generator = random.Random(letters)
+    alphabet = generator.sample(letters, len(letters))
+    for _ in range(25):
+        words = some_words(generator, letters, generator.choice([3, 40, 200]), 12)
+        merges = generator.choice([3, 60, 300])
+        found = find_merges(sorted(words.items()), alphabet, merges, False)[:merges]
+        assert found == hugging_faces(words, alphabet, merges)
+
+
+def test_learning_does_no_more_where_words_count_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    words, merged = some_words(random.Random(0), "abcdefgh", 3000, 9), Counter[int]()
+    merge = Words.merge
+    found = []
+    for times in (1, 10**6):
+        monkeypatch.setattr(
+            Words, "merge", lambda *given, times=times: (merged.update([times]), merge(*given))
+        )
+        counted = [(word, count * times) for word, count in sorted(words.items())]
+        found.append(find_merges(counted, list("abcdefgh"), 500, False))
+    assert found[0] == found[1]
+    assert merged[1] == merged[10**6] > 500
+
+
 def test_rare_characters_are_unknown(tmp_path: Path) -> None:
     learned = learn(run_of(WORDS + Counter({"zq": 1}), tmp_path), 3, 10, 100, False)
     vocabulary = Vocabulary(learned.characters, learned.merges)
@@ -204,7 +266,7 @@ def test_counts_in_runs_are_the_counts(tmp_path: Path, monkeypatch: pytest.Monke
     for number in range(7):
         path = tmp_path / f"book{number}"
         path.write_text(" ".join(words[number::7]), encoding="utf-8", newline="\n")
-        runs.append(count_part(NONE_HELD_OUT, (part_of(path), tmp_path / f"run{number}")))
+        runs.append(Path(count_parts(NONE_HELD_OUT, ([part_of(path)], tmp_path / f"run{number}"))))
     merged = merge_runs(runs, tmp_path)
     counts = Counter(word for word in words if word != "\n")
     assert merged.read_text(encoding="utf-8") == "".join(
@@ -273,9 +335,3 @@ def test_merges_parameter_that_is_not_the_authors(authors: Vocabulary, tmp_path:
     )
     with pytest.raises(UserError, match=r"bpe.merges is 5,000, but the authors' files hold 40,000"):
         import_authors(tmp_path, 5000)
-
-
-def test_a_word_said_in_several_parts_counts_as_often(monkeypatch):
-    monkeypatch.setattr(learn_module, "REPEATED_CHARACTERS", 12)  # four words at once
-    found = learn_module._train([("ab", 5), ("cd", 6)], list("abcd"), 2, False)
-    assert found == [("c", "d</w>"), ("a", "b</w>")]

@@ -66,8 +66,9 @@ def mixed(
     texts = mixed_corpus(folder)
     write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpt1.stages.clean.Cleaner", lambda: cleaner)
+        patch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
         patch.setattr(documents, "BATCH_CHARACTERS", 2000)
+        patch.setattr(documents, "STRETCH_BYTES", 3000)
         patch.setattr(encoding, "LONG_WORDS", 150)
         patch.setattr(books_module, "PART_BYTES", 900)
         for name in ("clean", "bpe", "shard"):
@@ -187,7 +188,7 @@ def test_a_corpus_without_texts_is_refused(
     rows: list[dict[str, Any]],
     message: str,
 ) -> None:
-    monkeypatch.setattr("gpt1.stages.clean.Cleaner", lambda: cleaner)
+    monkeypatch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
     folder = tmp_path / "data/acquire/corpus/books"
     folder.mkdir(parents=True)
     (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

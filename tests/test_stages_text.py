@@ -1,11 +1,10 @@
-"""The stages clean, bpe, shard as commands on small made books: what they write, what they refuse,
-Ctrl-C, any number of processes.
+"""The stages clean, bpe, shard as commands on small made books: what they write, what they
+refuse.
 """
 
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -16,10 +15,11 @@ import numpy as np
 import pytest
 
 from gpt1.base.files import read_json, sha256_file
-from gpt1.corpus import parallel
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import Shards
 from gpt1.params.yaml import read_yaml
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "za")
@@ -173,27 +173,6 @@ def test_held_out_books_never_reach_the_byte_pairs(
     assert not {"shard/heldout.bin", "clean/counts.json"} & same
 
 
-def test_any_number_of_processes_gives_the_same_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_books(tmp_path)
-    write_params(tmp_path)
-    found = []
-    for processes in (1, 2):
-        for name, module in (
-            ("clean", "stages.clean"),
-            ("bpe", "corpus.learn"),
-            ("shard", "corpus.encoding"),
-        ):
-            monkeypatch.setattr(
-                f"gpt1.{module}.processes_for", lambda _, processes=processes: processes
-            )
-            run_here(name, tmp_path, monkeypatch)
-        found.append(outputs(tmp_path))
-    assert found[0] == found[1]
-    assert len(found[0]) == 8 + 1 + 3 + 3
-
-
 @pytest.mark.parametrize(
     ("megabytes", "seconds"),
     [
@@ -296,58 +275,3 @@ def test_authors_files_are_not_there(tmp_path: Path) -> None:
     assert f"data/bpe/vocab.json {absent}; run the stage that writes it" in refused(
         "shard", tmp_path
     )
-
-
-def group_is_gone(group: int, seconds: float) -> bool:
-    """Whether no process of the group is left before so many seconds have passed."""
-    for _ in range(int(seconds * 10)):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_all_processes_with_one_line(tmp_path: Path) -> None:
-    books = write_books(tmp_path, 2)
-    generator = random.Random(1)
-    for number in range(8):
-        (books / f"long{number}.txt").write_text(
-            "\n".join(sentence(generator) for _ in range(60_000)), encoding="utf-8"
-        )
-    write_params(tmp_path)
-    for seconds in (0.0, 0.2, 4.0):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gpt1.stages", "clean"],
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-        while not (tmp_path / "data" / ".clean.partial").exists():
-            assert process.poll() is None, "the stage ended before it began"
-            time.sleep(0.05)
-        time.sleep(seconds)
-        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
-        _, told = process.communicate(timeout=20)
-        assert (process.returncode, told.count("\n")) == (130, 1), told
-        assert told.startswith("interrupted")
-        assert not list((tmp_path / "data").glob("*clean*"))
-        assert group_is_gone(process.pid, 10.0)
-
-
-def fail(_: dict[str, int], task: int) -> int:
-    if task == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return task
-
-
-def test_a_killed_worker_is_told() -> None:
-    with (
-        pytest.raises(parallel.UserError, match="a worker process was ended from outside"),
-        parallel.workers(dict, 2) as pool,
-    ):
-        list(pool.map("testing", fail, list(range(9)), [1] * 9))

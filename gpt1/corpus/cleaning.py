@@ -1,87 +1,148 @@
-"""A corpus cleaned: books in pieces and files of documents in batches, on every core; and the
-counts of both.
+"""A corpus cleaned: books in pieces and files of documents in stretches, each written for itself
+and then joined in order; and the counts of both.
 """
 
+import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+from pydantic import TypeAdapter
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.books import BOOKS, DOCUMENT_END
-from gpt1.corpus.documents import batches, text_fields
+from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
+from gpt1.corpus.documents import Stretch, batches, stretches, text_fields
 from gpt1.corpus.files import CorpusFile
 from gpt1.corpus.gutenberg import body
 from gpt1.corpus.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
-from gpt1.corpus.parallel import Workers, workers
+from gpt1.corpus.parallel import mapped, writing_anew
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
-UNPACKED_TIMES = 3  # text packed by gzip, Zstandard or Parquet is about so many times its file
+QUICK = 50  # times as quick as cleaning it is to look through a file
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only where there are any
 
+Found = Inspection | list[Stretch]
+FOUND: TypeAdapter[Found] = TypeAdapter(Found)
 
-def inspect_books(files: list[CorpusFile]) -> list[Inspection]:
-    """Inspect every book among the files, in this very process: quick beside cleaning, and a book
-    that is refused is so before more processes start. Raises UserError where one is no text.
+
+@dataclass(frozen=True)
+class Part:
+    """What is cleaned together, where to write it, and the field of a document's text."""
+
+    part: Piece | Stretch
+    target: Path
+    field: str
+
+    @property
+    def bytes_(self) -> int:
+        """How much text it is."""
+        return (
+            self.part.stop - self.part.start if isinstance(self.part, Piece) else self.part.bytes_
+        )
+
+
+def inspect_files(files: Sequence[CorpusFile], kept: Path) -> list[Found]:
+    """Look through every file: a book's inspection, a file of documents in stretches. Raises
+    UserError where a book is no text.
     """
-    books = [file for file in files if file.form == "text"]
-    sizes = [book.path.stat().st_size if book.path.exists() else 0 for book in books]
-    with workers(dict, 1) as reader:
-        inspections = list(reader.map("reading books", _inspect, books, sizes))
-    refuse_binary(inspections)
-    return inspections
+    sizes = [file.path.stat().st_size for file in files]
+    found = mapped("reading books", dict, _inspect, files, sizes, kept, QUICK)
+    inspected = [FOUND.validate_python(one) for one in found]
+    refuse_binary(one for one in inspected if isinstance(one, Inspection))
+    return inspected
 
 
-def _inspect(_: dict[str, Any], book: CorpusFile) -> Inspection:
-    return inspect(book)
+def _inspect(_: dict[str, Any], file: CorpusFile) -> Any:
+    found: Found = inspect(file) if file.form == "text" else stretches(file)
+    return FOUND.dump_python(found, mode="json")
 
 
-def bytes_to_clean(files: list[CorpusFile]) -> int:
-    """About how many bytes of text there are."""
-    return sum(
-        file.path.stat().st_size * (UNPACKED_TIMES if file.packed or file.form == "parquet" else 1)
-        for file in files
-    )
-
-
-def clean_books(pool: Workers, inspections: list[Inspection], folder: Path) -> dict[str, Any]:
-    """Write every book, cleaned, into folder/books; the counts. Raises UserError."""
-    parts = folder / "parts"
-    parts.mkdir()
-    pieces = [piece for inspection in inspections for piece in inspection.pieces]
-    cleaned = pool.map(
-        "cleaning books",
-        clean_piece,
-        [(piece, parts / str(number)) for number, piece in enumerate(pieces)],
-        [piece.stop - piece.start for piece in pieces],
-    )
-    counts = assemble(inspections, cleaned, folder / BOOKS)
-    parts.rmdir()
+def clean_files(
+    files: Sequence[CorpusFile], inspected: Sequence[Found], field: str, kept: Path, folder: Path
+) -> dict[str, Any]:
+    """Write every book, cleaned, into folder/books and every file of documents into
+    folder/documents; their counts. Raises UserError.
+    """
+    parts: list[Sequence[Piece | Stretch]] = [
+        one.pieces if isinstance(one, Inspection) else one for one in inspected
+    ]
+    own = kept / "parts"
+    own.mkdir(exist_ok=True)
+    items = [
+        Part(part, own / f"{file}-{number}", field)
+        for file, found in enumerate(parts)
+        for number, part in enumerate(found)
+    ]
+    cleaned = mapped("cleaning", Cleaner, clean_part, items, [item.bytes_ for item in items], kept)
+    results = zip(items, cleaned, strict=True)
+    counts: dict[str, Any] = {"books": {}, "empty": []}
+    for file, found, whole in zip(files, inspected, parts, strict=True):
+        results_of_it = list(islice(results, len(whole)))
+        if not isinstance(found, Inspection):
+            rows = join_documents(file, field, results_of_it, folder / DOCUMENTS / file.name)
+            counts.setdefault("documents", {})[file.name] = rows
+        elif words := join_book(results_of_it, folder / BOOKS / file.name):
+            counts["books"][file.name] = {
+                "bytes": found.bytes_,
+                "words": words,
+                "encoding": found.encoding,
+                **({"stripped": found.stripped} if found.stripped else {}),
+            }
+        else:
+            counts["empty"].append(file.name)
+    list(results)  # nothing is left: this ends the progress bar
     return counts
 
 
-def clean_piece(cleaner: Cleaner, task: tuple[Piece, Path]) -> tuple[Path, int]:
-    """Write one piece of a book, cleaned, to the given path; that path and the number of its words.
-    Raises UserError naming the book.
+def clean_part(cleaner: Cleaner, item: Part) -> dict[str, Any]:
+    """Write one part of a book or of a file of documents, cleaned; the counts of it. Raises
+    UserError.
     """
-    piece, target = task
+    with writing_anew(item.target) as file:
+        if isinstance(item.part, Piece):
+            return {"words": clean_piece(cleaner, item.part, file)}
+        return clean_stretch(cleaner, item.part, item.field, file)
+
+
+def clean_piece(cleaner: Cleaner, piece: Piece, file: TextIO) -> int:
+    """Write one piece of a book, cleaned; the number of its words. Raises UserError naming the
+    book.
+    """
     words, blank = 0, ""
     try:
-        with target.open("w", encoding="utf-8", newline="\n") as file:
-            for found in cleaner.clean(read_piece(piece), piece.tags_before):
-                text = " ".join(found)
-                file.write(blank + text)
-                words += text.count(" ") + 1 - found.count(NEWLINE)
-                blank = " "
+        for found in cleaner.clean(read_piece(piece), piece.tags_before):
+            text = " ".join(found)
+            file.write(blank + text)
+            words += text.count(" ") + 1 - found.count(NEWLINE)
+            blank = " "
     except UnbrokenTextError:
         raise UserError(
             f"the book {piece.book.name} has more than {LONGEST_CHUNK:,} characters without a blank"
             " or line break, expected English text; take it out of the corpus or mend it"
         ) from None
-    return target, words
+    return words
+
+
+def clean_stretch(cleaner: Cleaner, stretch: Stretch, field: str, file: TextIO) -> dict[str, Any]:
+    """Write some documents, cleaned; counts of them, and `first`: which of them, if any, is the
+    first that cannot be read.
+    """
+    counts: Counter[str] = Counter()
+    first = None
+    for texts in batches(stretch, field):
+        text, found, unreadable = clean_documents(cleaner, texts)
+        file.write((" " if counts["documents"] else "") + text)
+        if first is None and unreadable is not None:
+            first = counts["documents"] + unreadable
+        counts.update(found)
+    return {**counts, "first": first}
 
 
 def clean_documents(
@@ -111,56 +172,42 @@ def clean_documents(
     return " ".join(found), counts, unreadable
 
 
-def assemble(
-    inspections: list[Inspection], cleaned: Iterator[tuple[Path, int]], folder: Path
-) -> dict[str, Any]:
-    """Join the cleaned pieces of each book into folder/<name>; the counts. A book without a word
-    gets no file and is counted as empty.
+def join_book(parts: Sequence[tuple[Part, dict[str, Any]]], target: Path) -> int:
+    """Join the cleaned pieces of a book; the number of its words. A book without a word gets no
+    file.
     """
-    books: dict[str, dict[str, Any]] = {}
-    empty = []
-    for inspection in inspections:
-        total, target = 0, folder / inspection.book.name
-        for _ in inspection.pieces:
-            part, words = next(cleaned)
-            if words:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("ab") as whole, part.open("rb") as file:
-                    whole.write(
-                        f" {NEWLINE} ".encode() if total else b""
-                    )  # pieces are cut at line breaks
-                    shutil.copyfileobj(file, whole)
-            total += words
-            part.unlink()
-        if total:
-            books[inspection.book.name] = {
-                "bytes": inspection.bytes_,
-                "words": total,
-                "encoding": inspection.encoding,
-                **({"stripped": inspection.stripped} if inspection.stripped else {}),
-            }
-        else:
-            empty.append(inspection.book.name)
-    list(cleaned)  # nothing is left: this ends the progress bar
-    return {"books": books, "empty": empty}
+    kept = [item.target for item, found in parts if found["words"]]
+    if kept:
+        join(kept, f" {NEWLINE} ", target)  # pieces are cut at line breaks
+    return sum(found["words"] for _, found in parts)
 
 
-def clean_rows(pool: Workers, file: CorpusFile, field: str, target: Path) -> dict[str, int]:
-    """Write the documents of one file, cleaned, to `target`; their counts. Raises UserError where
-    too many cannot be read.
+def join(parts: Sequence[Path], between: str, target: Path) -> None:
+    """Put parts together into one new file; one alone is linked where the disk allows it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if len(parts) == 1:
+        with suppress(OSError):
+            os.link(parts[0], target)
+            return
+    with target.open("wb") as whole:
+        for number, part in enumerate(parts):
+            whole.write(between.encode() if number else b"")
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, whole)
+
+
+def join_documents(
+    file: CorpusFile, field: str, parts: Sequence[tuple[Part, dict[str, Any]]], target: Path
+) -> dict[str, int]:
+    """Join the cleaned documents of one file; their counts. Raises UserError where too many cannot
+    be read.
     """
     counts: Counter[str] = Counter()
     first = None
-    size = file.path.stat().st_size
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("w", encoding="utf-8", newline="\n") as whole:
-        for text, found, unreadable in pool.stream(
-            f"cleaning {file.name}", clean_documents, batches(file, field), size
-        ):
-            whole.write((" " if counts["documents"] else "") + text)
-            if first is None and unreadable is not None:
-                first = counts["documents"] + unreadable
-            counts.update(found)
+    for _, found in parts:
+        if first is None and found["first"] is not None:
+            first = counts["documents"] + found["first"]
+        counts.update({name: count for name, count in found.items() if name != "first"})
     if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
         raise UserError(
             f"{file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no text in"
@@ -168,10 +215,10 @@ def clean_rows(pool: Workers, file: CorpusFile, field: str, target: Path) -> dic
             f" fields {text_fields(file)}; name the field of the texts (gpt1 profile PROFILE"
             " clean.text_field=FIELD) or mend the file"
         )
-    if not counts["words"]:
-        target.unlink()
+    if counts["words"]:
+        join([item.target for item, found in parts if found.get("documents")], " ", target)
     return {
-        "bytes": size,
+        "bytes": file.path.stat().st_size,
         **{
             name: counts[name]
             for name in ("documents", "words", "empty", "unreadable", "licensed", "stripped")

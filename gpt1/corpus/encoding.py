@@ -6,12 +6,14 @@ windows lie inside books and most would be shorter than a window.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpt1.base.files import fingerprint
 from gpt1.corpus.books import (
     BookPart,
     CleanedBook,
@@ -22,11 +24,12 @@ from gpt1.corpus.books import (
     units_of,
 )
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.parallel import kept_tasks, mapped
 from gpt1.corpus.shards import SPLITS, SplitWriter, token_type
 from gpt1.corpus.words import NEWLINE
 
-BATCH_CHARACTERS = 200_000  # of text handed to a process at a time: a second of work
+BATCH_CHARACTERS = 200_000  # of text encoded at a time: a second of work
+QUICK = 4  # times as quick as cleaning it is to encode cleaned words
 # of a document that is a book of its own: a window that crosses two documents is rare in longer
 # ones
 LONG_WORDS = 10_000
@@ -48,19 +51,29 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def encode_batch(vocabulary: Vocabulary, texts: list[str]) -> list[Ids]:
-    """Ids of each text; arrays travel between processes faster than lists."""
-    return [np.array(vocabulary.encode(text), dtype=np.uint32) for text in texts]
+def encode_batch(vocabulary: Vocabulary, texts: list[str]) -> list[NDArray[Any]]:
+    """Ids of texts, one after another, and how many each text has."""
+    ids = [vocabulary.encode(text) for text in texts]
+    return [
+        np.array(list(chain.from_iterable(ids)), dtype=np.uint32),
+        np.array(list(map(len, ids)), dtype=np.int64),
+    ]
 
 
-def encode_texts(label: str, texts: Sequence[str], vocabulary_folder: Path) -> dict[str, list[int]]:
-    """{text: its ids}. The texts must differ from one another; `label` names the progress shown."""
+def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> dict[str, list[int]]:
+    """{text: its ids}. The texts must differ from one another; `name`: of whoever asks, as
+    kept_tasks takes it.
+    """
     tasks = list(batches(texts))
     sizes = [sum(map(len, batch)) for batch in tasks]
+    load = partial(Vocabulary.load, vocabulary_folder)
     ids: dict[str, list[int]] = {}
-    with workers(partial(Vocabulary.load, vocabulary_folder), processes_for(sum(sizes))) as pool:
-        for batch, encoded in zip(tasks, pool.map(label, encode_batch, tasks, sizes), strict=True):
-            ids.update(zip(batch, (one.tolist() for one in encoded), strict=True))
+    with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as kept:
+        for batch, (encoded, lengths) in zip(
+            tasks, mapped(name, load, encode_batch, tasks, sizes, kept), strict=True
+        ):
+            every = np.split(encoded, np.cumsum(lengths)[:-1])
+            ids.update(zip(batch, (one.tolist() for one in every), strict=True))
     return ids
 
 
@@ -70,14 +83,15 @@ def encode_words(vocabulary: Vocabulary, words: list[str]) -> Ids:
     return np.array(vocabulary.encode_words(words), dtype=type_)
 
 
-def encode_part(vocabulary: Vocabulary, part: BookPart) -> list[tuple[int, Ids, int, bool]]:
-    """Of each document in a part (a book is one): row, ids, words that are no line breaks, whether
-    it ends there.
+def encode_part(vocabulary: Vocabulary, part: BookPart) -> list[NDArray[Any]]:
+    """The ids of a part, and of each document in it (a book is one): row, how many ids, words that
+    are no line breaks, whether it ends there, [documents, 4].
     """
-    return [
-        (row, encode_words(vocabulary, words), len(words) - words.count(NEWLINE), ended)
-        for row, words, ended in units_of(part)
-    ]
+    ids, facts = [encode_words(vocabulary, [])], []
+    for row, words, ended in units_of(part):
+        ids.append(encode_words(vocabulary, words))
+        facts.append((row, len(ids[-1]), len(words) - words.count(NEWLINE), ended))
+    return [np.concatenate(ids), np.array(facts, dtype=np.int64).reshape(-1, 4)]
 
 
 def encode_books(
@@ -85,30 +99,33 @@ def encode_books(
     hold_out: HoldOut,
     vocabulary_folder: Path,
     vocabulary: Vocabulary,
+    kept: Path,
     folder: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Write <split>.bin into `folder` for both splits; their parts of the index. Raises UserError
-    where all or none is held out.
+    """Write <split>.bin into `folder` for both splits; their parts of the index; `kept`: a folder
+    of kept_tasks. Raises UserError where all or none is held out.
     """
     cut = [(book, *parts_of(book)) for book in books]
     hold_out.check(unit_names((book, documents) for book, _, documents in cut))
     tasks = [part for _, parts, _ in cut for part in parts]
     sizes = [part.bytes_ for part in tasks]
+    load = partial(Vocabulary.load, vocabulary_folder)
+    encoded = mapped("encoding books", load, encode_part, tasks, sizes, kept, QUICK)
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-    with workers(partial(Vocabulary.load, vocabulary_folder), processes_for(sum(sizes))) as pool:
-        encoded = pool.map("encoding books", encode_part, tasks, sizes)
-        for book, parts, _ in cut:
-            joiner = Joiner(book.name, writers, hold_out, encode_words(vocabulary, [NEWLINE]))
-            writer = writers[hold_out.split_of(book.name)]
-            if not book.many:
-                writer.begin(book.name)
-            for _ in parts:
-                for row, ids, words, ended in next(encoded):
-                    if book.many:
-                        joiner.add(row, ids, words, ended)
-                    else:
-                        writer.append(ids, words)
-        list(encoded)  # nothing is left: this ends the progress bar
+    for book, parts, _ in cut:
+        joiner = Joiner(book.name, writers, hold_out, encode_words(vocabulary, [NEWLINE]))
+        writer = writers[hold_out.split_of(book.name)]
+        if not book.many:
+            writer.begin(book.name)
+        for _ in parts:
+            whole, facts = next(encoded)
+            ids = np.split(whole, np.cumsum(facts[:, 1])[:-1])
+            for (row, _, words, ended), own in zip(facts.tolist(), ids, strict=bool(len(facts))):
+                if book.many:
+                    joiner.add(row, own, words, bool(ended))
+                else:
+                    writer.append(own, words)
+    list(encoded)  # nothing is left: this ends the progress bar
     return {split: writer.close() for split, writer in writers.items()}
 
 

@@ -85,6 +85,8 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
                 f"the book's name {name!a} has characters that cannot be written down; rename the"
                 " file"
             )
+        if not path.exists():
+            raise UserError(f"{path} is a link to nothing; mend it or take it out of the corpus")
         if name in found:
             raise UserError(
                 f"{folder} holds {found[name].path.name} and {path.name}, one file packed and not;"

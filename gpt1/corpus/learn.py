@@ -2,11 +2,10 @@
 does not grow with the corpus.
 
 Words are counted by parts, each part a sorted run on disk; the runs are merged, the most frequent
-types kept, and Hugging Face's trainer finds the merges.
+types kept, and the merges found from their counts.
 """
 
 import heapq
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,22 +13,23 @@ from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, unit_names, units_of
-from gpt1.corpus.bpe import WORD_END, Vocabulary
-from gpt1.corpus.parallel import processes_for, run_alone, workers
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.merges import LEAST_PAIRS, find_merges
+from gpt1.corpus.parallel import mapped, writing_anew
 from gpt1.corpus.words import NEWLINE
 from gpt1.params.schema import Params
 
+QUICK = 4  # times as quick as cleaning it is to count words
+COUNTED_BYTES = 16_000_000  # of text whose words are counted together
 RUNS_AT_ONCE = 64  # open files while merging
 LONGEST_LEARNED = 100  # characters; a longer word is no word, and its count no use
-LEAST_PAIRS = 2  # a pair seen once is not merged (Sennrich et al.'s own default)
-REPEATED_CHARACTERS = 20_000
 
 Count = tuple[str, int]
 
@@ -47,29 +47,27 @@ class Learned:
 
 
 def learn_from_books(
-    books: list[CleanedBook], params: Params, folder: Path
+    books: list[CleanedBook], params: Params, kept: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """The vocabulary of all books and documents but the held-out ones, and facts about it, with
-    temporary files in `folder`. Raises UserError where the split or the words do not allow it.
+    """The vocabulary of all books and documents but the held-out ones, and facts about it; `kept`:
+    a folder of kept_tasks. Raises UserError where the split or the words do not allow it.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     cut = [(book, *parts_of(book)) for book in books]
     units = [(book, documents) for book, _, documents in cut]
     hold_out.check(unit_names(units))
-    parts = [part for _, found, _ in cut for part in found]
-    sizes = [part.bytes_ for part in parts]
-    tasks = [(part, folder / str(number)) for number, part in enumerate(parts)]
-    with workers(partial(copy, hold_out), processes_for(sum(sizes))) as pool:
-        run = merge_runs(list(pool.map("counting words", count_part, tasks, sizes)), folder)
-    learned: Learned = run_alone(
-        learn,
+    groups = list(grouped(part for _, found, _ in cut for part in found))
+    tasks = [(parts, kept / f"words-{number}") for number, parts in enumerate(groups)]
+    sizes = [sum(part.bytes_ for part in parts) for parts in groups]
+    runs = mapped("counting words", partial(copy, hold_out), count_parts, tasks, sizes, kept, QUICK)
+    run = merge_runs(list(map(Path, runs)), kept)
+    learned = learn(
         run,
         params.bpe.merges,
         params.bpe.alphabet_size,
         params.bpe.max_word_types,
         sys.stderr.isatty(),
     )
-    run.unlink()
     return Vocabulary(learned.characters, learned.merges), {
         "source": "learn",
         "books": sum(not hold_out.holds(name) for name in unit_names(units)),
@@ -78,20 +76,37 @@ def learn_from_books(
     }
 
 
-def count_part(hold_out: HoldOut, task: tuple[BookPart, Path]) -> Path:
-    """Count the words for training in one part of a cleaned book into a sorted run at the given
+def grouped(parts: Iterable[BookPart]) -> Iterator[list[BookPart]]:
+    """Parts of books, one after another, in groups of about COUNTED_BYTES."""
+    group: list[BookPart] = []
+    bytes_ = 0
+    for part in parts:
+        group.append(part)
+        bytes_ += part.bytes_
+        if bytes_ >= COUNTED_BYTES:
+            yield group
+            group, bytes_ = [], 0
+    if group:
+        yield group
+
+
+def count_parts(hold_out: HoldOut, task: tuple[list[BookPart], Path]) -> str:
+    """Count the words for training in parts of cleaned books into a sorted run at the given
     path.
     """
-    part, run = task
-    training = (words for row, words, _ in units_of(part) if not hold_out.holds(part.name_of(row)))
-    counts = Counter(chain.from_iterable(training))
+    parts, run = task
+    counts: Counter[str] = Counter()
+    for part in parts:
+        for row, words, _ in units_of(part):
+            if not hold_out.holds(part.name_of(row)):
+                counts.update(words)
     del counts[NEWLINE]
     _write_run(run, sorted(item for item in counts.items() if len(item[0]) <= LONGEST_LEARNED))
-    return run
+    return str(run)
 
 
 def _write_run(path: Path, counts: Iterable[Count]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with writing_anew(path) as file:
         file.writelines(f"{word}\t{count}\n" for word, count in counts)
 
 
@@ -101,33 +116,33 @@ def _read_run(path: Path, files: ExitStack) -> Iterator[Count]:
         yield word, int(count)
 
 
-def merge_runs(runs: list[Path], folder: Path) -> Path:
-    """Merge sorted runs, a few at once, into one run of the sums in `folder`; the merged ones are
-    deleted.
+def merge_runs(runs: list[Path], kept: Path) -> Path:
+    """Merge sorted runs, a few at once, into one run of the sums; `kept`: a folder of
+    kept_tasks.
     """
     generation = 0
-    while len(runs) != 1 or generation == 0:
+    while len(runs) != 1:
         generation += 1
-        merged = []
-        for first in range(0, max(len(runs), 1), RUNS_AT_ONCE):
-            group, target = (
-                runs[first : first + RUNS_AT_ONCE],
-                folder / f"merged-{generation}-{first}",
-            )
-            with ExitStack() as files:
-                counts = heapq.merge(*(_read_run(run, files) for run in group))
-                _write_run(
-                    target,
-                    (
-                        (word, sum(count for _, count in same))
-                        for word, same in groupby(counts, itemgetter(0))
-                    ),
-                )
-            for run in group:
-                run.unlink()
-            merged.append(target)
-        runs = merged
+        tasks = [
+            (runs[first : first + RUNS_AT_ONCE], kept / f"merged-{generation}-{first}")
+            for first in range(0, max(len(runs), 1), RUNS_AT_ONCE)
+        ]
+        sizes = [sum(run.stat().st_size for run in group) for group, _ in tasks]
+        merged = mapped("adding up counts", dict, merge_group, tasks, sizes, kept)
+        runs = list(map(Path, merged))
     return runs[0]
+
+
+def merge_group(_: dict[str, Any], task: tuple[list[Path], Path]) -> str:
+    """Merge sorted runs into one of their sums at the given path."""
+    runs, target = task
+    with ExitStack() as files:
+        counts = heapq.merge(*(_read_run(run, files) for run in runs))
+        sums = (
+            (word, sum(count for _, count in same)) for word, same in groupby(counts, itemgetter(0))
+        )
+        _write_run(target, sums)
+    return str(target)
 
 
 def most_frequent(run: Path, most: int) -> tuple[list[Count], int]:
@@ -169,7 +184,7 @@ def learn(
     ]
     known = set(alphabet)
     words = [(word, count) for word, count in words if known.issuperset(word)]
-    found = _train(words, alphabet, merges, show_progress)[:merges]
+    found = find_merges(words, alphabet, merges, show_progress)[:merges]
     if len(found) < merges:
         raise UserError(
             f"bpe.merges asks for {merges:,} merges, but the training books' {word_types:,}"
@@ -177,45 +192,3 @@ def learn(
             " lower bpe.merges to that, or bring more books"
         )
     return Learned(alphabet, found, word_types, len(words))
-
-
-def _train(
-    words: list[Count], alphabet: list[str], merges: int, show_progress: bool
-) -> list[tuple[str, str]]:
-    """Merges in order, each with a result of its own. The trainer takes text, so each word is said
-    as often as it was counted.
-    """
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    def said() -> Iterator[str]:
-        for word, count in words:
-            at_once = REPEATED_CHARACTERS // (len(word) + 1)
-            for start in range(0, count, at_once):
-                yield f"{word} " * min(at_once, count - start)
-
-    tokenizer = Tokenizer(models.BPE(end_of_word_suffix=WORD_END))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    ended = [
-        character + WORD_END for character in alphabet
-    ]  # named in order: equal counts are decided by ids, else given at random
-    tokenizer.train_from_iterator(
-        said(),
-        trainers.BpeTrainer(
-            vocab_size=len(alphabet) + len(ended) + merges,
-            min_frequency=LEAST_PAIRS,
-            initial_alphabet=alphabet,
-            limit_alphabet=len(alphabet),
-            special_tokens=ended,
-            end_of_word_suffix=WORD_END,
-            show_progress=show_progress,
-        ),
-    )
-    results: set[str] = set()
-    kept = []
-    for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
-        if (
-            left + right not in results
-        ):  # a second way to a piece that is there already: the layout gives a piece one id
-            results.add(left + right)
-            kept.append((left, right))
-    return kept

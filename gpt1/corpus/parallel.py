@@ -1,166 +1,139 @@
-"""One function over many tasks on every core: results in order, bounded in flight, a progress bar,
-a clean Ctrl-C.
+"""One function over many pieces of text, results in the order of the pieces: little is worked
+through at once, in this process; more is divided into datatrove's tasks (gpt1/corpus/steps.py), on
+the cores of this machine or by Ray on many, and what a task has finished is kept.
 """
 
-import multiprocessing
-import signal
+import shutil
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
+from gpt1.base.files import CHECKPOINTS, fingerprint, looks, sync_file
 from gpt1.base.interrupts import interrupts_held
+from gpt1.base.settings import setting
 
-BYTES_PER_PROCESS = (
-    8_000_000  # below this much text a further process costs more to start than it saves
-)
-IN_FLIGHT = 3  # tasks handed out per process: enough to keep it busy, few enough to bound memory
+PACKAGE = Path(__file__).parent.parent
+LIBRARIES = ("ftfy", "numpy", "pyarrow", "spacy", "tokenizers")  # which have a say in results
+LITTLE_BYTES = 24_000_000  # up to this a single process is as quick
+TASK_BYTES = 8_000_000  # of the smallest tasks
+SMALL_TASKS = 512  # with more of them than this, tasks grow
+LARGE_TASK_BYTES = 128_000_000  # to this: a minute or two, which is what a kill may cost
 QUIET_SECONDS = 30.0
 
-_worker: dict[str, Any] = {}  # what this worker process prepared once, for all of its tasks
+Work = Callable[[Any, Any], Any]
 
 
-def processes_for(bytes_: int) -> int:
-    """How many processes `bytes_` of text are worth: at most one a core."""
-    return max(1, min(cores(), bytes_ // BYTES_PER_PROCESS))
-
-
-def _start_worker(prepare: Callable[[], Any]) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole group: the parent alone answers it
-    _worker["tool"] = prepare()
-
-
-def _run_in_worker(work: Callable[[Any, Any], Any], task: Any) -> Any:
-    return work(_worker["tool"], task)
-
-
-class Workers:
-    """Processes that have each prepared their tool; with no pool, this very process does the
-    work.
+def tasks_for(bytes_: int) -> int:
+    """How many tasks `bytes_` of text are divided into; GPT1_TEXT_TASKS says otherwise. No result
+    depends on it. Raises UserError.
     """
-
-    def __init__(
-        self, pool: ProcessPoolExecutor | None, prepare: Callable[[], Any], processes: int
-    ) -> None:
-        self.pool, self.prepare, self.processes = pool, cache(prepare), processes
-
-    def map(
-        self,
-        label: str,
-        work: Callable[[Any, Any], Any],
-        tasks: Sequence[Any],
-        sizes: Sequence[int],
-    ) -> Iterator[Any]:
-        """Yield work(tool, task) for each task, in order; `sizes` (bytes of each task) drive the
-        progress shown.
-        """
-        return self.stream(label, work, zip(tasks, sizes, strict=True), sum(sizes))
-
-    def stream(
-        self,
-        label: str,
-        work: Callable[[Any, Any], Any],
-        tasks: Iterable[tuple[Any, int]],
-        total_bytes: int,
-    ) -> Iterator[Any]:
-        """The same for tasks that are made only as they are handed out, each with its size."""
-        most = IN_FLIGHT * self.processes if self.pool else 1
-        waiting: deque[tuple[Callable[[], Any], int]] = deque()
-
-        def first() -> Any:
-            result, size = waiting.popleft()
-            value = result()
-            advance(size)
-            return value
-
-        with _progress(label, total_bytes) as advance:
-            for task, size in tasks:
-                waiting.append((self._begun(work, task), size))
-                if len(waiting) == most:
-                    yield first()
-            while waiting:
-                yield first()
-
-    def _begun(self, work: Callable[[Any, Any], Any], task: Any) -> Callable[[], Any]:
-        """What gives the result of a task that a worker begins, or that this process is to do."""
-        if self.pool is None:
-            return partial(work, self.prepare(), task)
-        return _submit(self.pool, _run_in_worker, work, task)
-
-
-def _submit(pool: ProcessPoolExecutor, *call: Any) -> Callable[[], Any]:
-    """Hand out a call. Ctrl-C is held back while a process starts, so that none is begun and not
-    known; the process inherits the mask, so it never prints a traceback of its own.
-    """
-    with interrupts_held():
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return pool.submit(*call).result
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if given := setting("GPT1_TEXT_TASKS"):
+        if not given.isdecimal() or int(given) == 0:
+            raise UserError(f"GPT1_TEXT_TASKS: expected a number of tasks, found {given!r}")
+        return int(given)
+    if bytes_ < LITTLE_BYTES:
+        return 1
+    return max(1, min(bytes_ // TASK_BYTES, SMALL_TASKS), bytes_ // LARGE_TASK_BYTES)
 
 
 @contextmanager
-def workers(prepare: Callable[[], Any], processes: int) -> Iterator[Workers]:
-    """Start `processes` workers, each with a tool of its own made by `prepare`; on an error or
-    Ctrl-C they end at once. Raises UserError where one was killed.
+def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
+    """A folder for what the tasks of a stage finish: the same one again for a stage of that name
+    over the same files, facts and code, so that a stage that was ended goes on. It is removed when
+    the block ends without error; an earlier one of that name, when the block begins. No two that
+    run at once may have one name.
     """
-    if processes == 1:
-        yield Workers(None, prepare, 1)
-        return
-    with _pool(prepare, processes) as pool:
-        yield Workers(pool, prepare, processes)
-
-
-def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments) in a process of its own: for a library's long call that would not hear
-    Ctrl-C.
-    """
-    with _pool(dict, 1) as pool:
-        return _submit(pool, function, *arguments)()
+    inputs = looks([*map(str, reads), "params.yaml", str(PACKAGE)])
+    versions = [version(library) for library in LIBRARIES]
+    mark = fingerprint([inputs, versions, *facts])
+    folder = CHECKPOINTS / "text" / f"{name}-{mark}"
+    if not CHECKPOINTS.is_symlink():  # flows/own_clone.sh: where another machine may be at work
+        for other in folder.parent.glob(f"{name}-{'?' * len(mark)}"):
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder.absolute()
+    shutil.rmtree(folder)
 
 
 @contextmanager
-def _pool(prepare: Callable[[], Any], processes: int) -> Iterator[ProcessPoolExecutor]:
-    pool = ProcessPoolExecutor(
-        processes, multiprocessing.get_context("spawn"), _start_worker, (prepare,)
-    )
+def writing_anew(target: Path, mode: str = "w") -> Iterator[Any]:
+    """A new file at `target`, there when it is whole. What lies there is replaced, never written
+    to, for it may have been linked; and a task that Ray repeats may for a while run twice.
+    """
+    partial = target.with_name(f".{target.name}.{uuid4().hex}")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        yield pool
-        pool.shutdown()
-    except BaseException as error:
-        with interrupts_held():  # no process outlives what it shares with this one
-            for process in multiprocessing.active_children():
-                process.terminate()
-            pool.shutdown(wait=True, cancel_futures=True)
-        if isinstance(error, BrokenProcessPool):
-            raise UserError(
-                "a worker process was ended from outside (out of memory?); free memory and run the"
-                " same command again, or give it fewer cores: taskset -c 0 COMMAND"
-            ) from None
-        raise
+        with partial.open(mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+        sync_file(partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def mapped(
+    label: str,
+    prepare: Callable[[], Any],
+    work: Work,
+    items: Sequence[Any],
+    sizes: Sequence[int],
+    folder: Path,
+    quick: int = 1,
+) -> Iterator[Any]:
+    """work(prepare(), item) for each item, in order, `prepare` once a process; results of numbers,
+    text, lists, dicts by text, and arrays. Raises UserError.
+
+    sizes: bytes of each item, by which the tasks are cut and progress is shown; folder: as
+    kept_tasks gives it; quick: how many times as quick as cleaning the work is.
+    """
+    tasks = tasks_for(sum(sizes) // quick)
+    if tasks == 1:
+        yield from _here(label, prepare, work, items, sizes)
+        return
+    with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
+        from gpt1.corpus import steps
+    own = folder / fingerprint([label, tasks, list(sizes)])
+    share = steps.TextStep(prepare, work, items, steps.divided(sizes, tasks), sizes, own)
+    with progress(label, sum(sizes)) as reached:
+        steps.run(share, reached)
+    yield from steps.results(own, tasks)
+
+
+def _here(
+    label: str,
+    prepare: Callable[[], Any],
+    work: Work,
+    items: Sequence[Any],
+    sizes: Sequence[int],
+) -> Iterator[Any]:
+    done = 0
+    with interrupts_held():  # as above
+        tool = prepare() if items else None
+    with progress(label, sum(sizes)) as reached:
+        for item, size in zip(items, sizes, strict=True):
+            yield work(tool, item)
+            reached(done := done + size)
 
 
 @contextmanager
-def _progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on a terminal; elsewhere a line every half minute."""
+def progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
+    """A bar with the time left on a terminal, elsewhere a line every half minute; what it gives is
+    told the bytes that are done.
+    """
     from tqdm import tqdm
 
-    done, last = 0, time.monotonic()
+    last = time.monotonic()
 
-    def advance(size: int) -> None:
-        nonlocal done, last
-        bar.update(size)
-        done += size
+    def reached(done: int) -> None:
+        nonlocal last
+        bar.update(done - bar.n)
         if bar.disable and time.monotonic() - last > QUIET_SECONDS:
             last = time.monotonic()
             print(
@@ -172,4 +145,4 @@ def _progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
     with tqdm(
         total=total_bytes, desc=label, unit="B", unit_scale=True, leave=False, disable=None
     ) as bar:
-        yield advance
+        yield reached

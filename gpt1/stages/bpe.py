@@ -6,6 +6,7 @@ from gpt1.base.files import stage_folder, writing_folder
 from gpt1.corpus.books import cleaned_books
 from gpt1.corpus.bpe import import_authors, read_vocabulary
 from gpt1.corpus.learn import learn_from_books
+from gpt1.corpus.parallel import kept_tasks
 from gpt1.params.schema import read_params
 
 
@@ -14,13 +15,10 @@ def main() -> None:
     data/acquire/weights/official, as bpe.source says.
     """
     params = read_params()
-    with writing_folder(stage_folder("bpe")) as folder:
+    clean = stage_folder("clean")
+    with kept_tasks("bpe", [clean]) as kept, writing_folder(stage_folder("bpe")) as folder:
         if params.bpe.source == "learn":
-            (folder / "runs").mkdir()
-            vocabulary, facts = learn_from_books(
-                cleaned_books(stage_folder("clean")), params, folder / "runs"
-            )
-            (folder / "runs").rmdir()
+            vocabulary, facts = learn_from_books(cleaned_books(clean), params, kept)
         elif params.bpe.source == "official":
             source = stage_folder("acquire", "weights", "official")
             vocabulary = read_vocabulary(

@@ -32,7 +32,7 @@ def main(name: str) -> None:
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
     texts = texts_of(example for rows in splits.values() for example in rows.examples)
-    ids = encode_texts(name, texts, stage_folder("bpe"))
+    ids = encode_texts(f"encode-{name}", texts, stage_folder("bpe"))
     about, clusters = {}, {}
     made_up = is_made_up(params.sources[name].folder)
     with writing_folder(stage_folder("encode", row.group, name)) as folder:

@@ -29,7 +29,8 @@ def main(name: str) -> None:
     set_, context, official = SETS[name], params.model.context, stage_folder("acquire/tasks", name)
     scored, splits = read_splits(set_, params, official)
     vocabulary = Vocabulary.load(stage_folder("bpe"))
-    ids = encode_texts(name, set_texts(set_.rule, splits.values()), stage_folder("bpe"))
+    texts = set_texts(set_.rule, splits.values())
+    ids = encode_texts(f"prompt-{name}", texts, stage_folder("bpe"))
     about: dict[str, dict[str, Any]] = {}
     clusters: dict[str, Integers] = {}
     with writing_folder(stage_folder("prompt", name)) as folder:

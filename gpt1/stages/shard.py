@@ -6,6 +6,7 @@ from gpt1.base.files import read_json, stage_folder, writing_folder
 from gpt1.corpus.books import HoldOut, cleaned_books
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_books
+from gpt1.corpus.parallel import kept_tasks
 from gpt1.corpus.shards import write_index
 from gpt1.params.schema import read_params
 
@@ -13,10 +14,11 @@ from gpt1.params.schema import read_params
 def main() -> None:
     """Encode every book and document of data/clean with data/bpe, in order of their names."""
     params = read_params()
-    vocabulary = Vocabulary.load(stage_folder("bpe"))
-    books = cleaned_books(stage_folder("clean"))
+    clean, bpe = stage_folder("clean"), stage_folder("bpe")
+    vocabulary = Vocabulary.load(bpe)
+    books = cleaned_books(clean)
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
-    with writing_folder(stage_folder("shard")) as folder:
-        splits = encode_books(books, hold_out, stage_folder("bpe"), vocabulary, folder)
-        corpus_name = read_json(stage_folder("clean", "counts.json"))["corpus_name"]
+    with kept_tasks("shard", [clean, bpe]) as kept, writing_folder(stage_folder("shard")) as folder:
+        splits = encode_books(books, hold_out, bpe, vocabulary, kept, folder)
+        corpus_name = read_json(clean / "counts.json")["corpus_name"]
         write_index(folder, splits, vocabulary.size, vocabulary.fingerprint, corpus_name)
