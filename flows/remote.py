@@ -7,14 +7,16 @@ sender restores that.
 
 import os
 import platform
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from prefect import flow, get_client, get_run_logger
+from prefect.client.schemas.filters import FlowFilter, WorkPoolFilter
 from prefect.client.schemas.objects import FlowRun, State, WorkQueueStatus
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound, TerminationSignal
@@ -24,21 +26,22 @@ from flows.engine import ROOT, end_with_worker, enter
 from flows.graph import Send, run_graph, task_runner
 from gpt1.base.cores import cores
 from gpt1.base.errors import TemporaryError, UserError
+from gpt1.base.settings import setting
 from gpt1.pipeline import leases, shared
 from gpt1.pipeline.prefect_names import POOL
 from gpt1.pipeline.process_group import signals_noted
 from gpt1.pipeline.progress import News
 from gpt1.pipeline.run_state import Plan
 from gpt1.pipeline.schedule import Allocation, Slots, Stage, group
-from gpt1.pipeline.settings import DECIDE_BITS, setting
+from gpt1.pipeline.settings import DECIDE_BITS
 from gpt1.pipeline.slots import find_slots
 
-DEPLOYMENT = "run-stage/stage"
+FLOW = "run-stage"
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 120.0
 
 
 @flow(
-    name="run-stage",
+    name=FLOW,
     flow_run_name="{stage}",
     description="One stage that a flow on another machine needs. Sent by spread=True.",
     task_runner=task_runner(),
@@ -127,15 +130,16 @@ def sender(
     overrides: Sequence[str],
     seeds: Sequence[int] | None,
     tasks: Sequence[str] | None,
+    pool: str,
 ) -> Callable[[Stage], Send | None]:
-    """What tells, for a stage, how to have another machine run it: None where it has to be run
-    here.
+    """What tells, for a stage, how to have a machine of a work pool run it: None where it has to be
+    run here.
 
     What it gives leaves the result here, for DVC to find the stage unchanged; it raises UserError
     where nobody takes the stage, where it fails, and where DVC's remote does not answer. DVC needs
     a default remote unless all workers work in this very folder, on a shared disk.
     """
-    away = Away({"profile": profile, "overrides": overrides, "seeds": seeds, "tasks": tasks})
+    away = Away({"profile": profile, "overrides": overrides, "seeds": seeds, "tasks": tasks}, pool)
     return lambda stage: (
         away.send
         if shared.can_travel(stage)
@@ -147,11 +151,12 @@ def sender(
 
 @dataclass
 class Away:
-    """The parameters of a flow whose stages are sent away, and the stages whose results lie on the
-    remote.
+    """The parameters of a flow whose stages are sent away, the work pool that takes them, and the
+    stages whose results lie on the remote.
     """
 
     choice: Mapping[str, Any]
+    pool: str
     pushed: set[str] = field(default_factory=set)
     one_at_a_time: threading.Lock = field(
         default_factory=threading.Lock
@@ -206,23 +211,18 @@ class Away:
         """Make a run of `run-stage`, and wait for its end; cancel it when this flow is to end.
         Returns its last state.
         """
-        logger, queue = get_run_logger(), queue_for(stage)
-        try:
-            run = run_deployment(
-                DEPLOYMENT,
-                parameters=dict(asked),
-                work_queue_name=queue,
-                timeout=0,
-                flow_run_name=stage.name,
-                idempotency_key=uuid4().hex,
-            )
-        except ObjectNotFound:
-            raise UserError(
-                f"the server has no deployment {DEPLOYMENT}: make serve, or prefect deploy --all,"
-                " puts it there"
-            ) from None
+        deployment, queue = place_for(stage, self.pool)
+        run = run_deployment(
+            deployment,
+            parameters=dict(asked),
+            work_queue_name=queue,
+            timeout=0,
+            flow_run_name=stage.name,
+            job_variables={"name": job_name(stage)},
+            idempotency_key=uuid4().hex,
+        )
         assert isinstance(run, FlowRun)
-        logger.info("%s: sent to work queue %s", stage.name, queue)
+        get_run_logger().info("%s: sent to work queue %s of %s", stage.name, queue, self.pool)
         heard, cancelled = time.monotonic(), False
         while True:
             time.sleep(POLL_SECONDS)
@@ -245,6 +245,13 @@ class Away:
                     ) from error
 
 
+def job_name(stage: Stage) -> str:
+    """What a cluster's queue shows: the stage's name in the letters that Kubernetes allows, which
+    Prefect's worker does not see to where a name is given.
+    """
+    return re.sub(r"[^a-z0-9]+", "-", stage.name.lower())
+
+
 def passed(given: Mapping[str, str]) -> dict[str, str]:
     """The variables that another machine has to know to come to the same bits: threads always, as
     this machine would have them; the devices are its own.
@@ -254,17 +261,30 @@ def passed(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def queue_for(stage: Stage) -> str:
-    """`gpu` for a stage that trains, where a worker asks for such work within a minute; else `cpu`.
-    Raises UserError where none does.
+def place_for(stage: Stage, pool: str) -> tuple[UUID, str]:
+    """The deployment of `run-stage` in a work pool, and the work queue, of those that a worker has
+    asked for work within a minute: one of the stage's group (`pretrain`); `gpu`, if it trains; else
+    `cpu`. Raises UserError where there is none, or the pool has no such deployment.
     """
+    of_flow = FlowFilter.model_validate({"name": {"any_": [FLOW]}})
+    of_pool = WorkPoolFilter.model_validate({"name": {"any_": [pool]}})
     with get_client(sync_client=True) as client:
-        queues = client.read_work_queues(work_pool_name=POOL)
+        try:
+            queues = client.read_work_queues(work_pool_name=pool)
+        except ObjectNotFound:
+            queues = []
+        there = client.read_deployments(flow_filter=of_flow, work_pool_filter=of_pool)
+    if not there:
+        raise UserError(
+            f"the server has no deployment of {FLOW} in a work pool {pool}: make serve, or prefect"
+            " deploy --all, puts it there"
+        )
     asked_for = {each.name for each in queues if each.status == WorkQueueStatus.READY}
-    for queue in ("gpu", "cpu") if stage.trains else ("cpu",):
+    for queue in (group(stage.name), *(("gpu",) if stage.trains else ()), "cpu"):
         if queue in asked_for:
-            return queue
+            own = [one for one in there if one.work_queue_name == queue]  # with settings for it
+            return (own or there)[0].id, queue
     raise UserError(
-        f"no worker asks for stages in the work queues cpu and gpu of pool {POOL}: start one, on"
-        " any machine: make worker"
+        f"no worker asks for stages in the work queues cpu and gpu of pool {pool}: start one, on"
+        f" any machine: {'make worker' if pool == POOL else f'prefect worker start --pool {pool}'}"
     )

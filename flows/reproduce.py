@@ -29,6 +29,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.graph import LOCK_FILE
 from gpt1.pipeline.leases import alone_here
+from gpt1.pipeline.prefect_names import POOL
 from gpt1.pipeline.progress import News
 from gpt1.pipeline.run import make_plan
 from gpt1.pipeline.run_state import Plan
@@ -100,6 +101,9 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
         spread: Annotated[
             bool, Field(description="Send stages to the workers of all machines, by work queue.")
         ] = False,
+        pool: Annotated[
+            str, Field(description="The work pool that takes what spread sends: gpt1-slurm, …")
+        ] = POOL,
     ) -> State[Any]:
         os.chdir(ROOT)
         end_with_worker()
@@ -114,7 +118,7 @@ def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., An
                     news.done / news.total, f"{news.done} of {news.total} stages done{running}"
                 )
 
-        send = sender(profile, overrides, seeds, tasks) if spread else lambda stage: None
+        send = sender(profile, overrides, seeds, tasks, pool) if spread else lambda stage: None
         try:
             with alone_here(f"the flow run {flow_run.get_name()!r}", watch) as lock:
                 place = enter(profile, overrides, seeds, tasks)

@@ -7,6 +7,7 @@ elsewhere.
 
 import argparse
 import os
+import platform
 import sys
 import threading
 import time
@@ -58,6 +59,12 @@ def only_service(address: str) -> Iterator[int]:
             file = held.enter_context(locked(HOME / "service.lock", 0))
         except TimeoutError:
             known = read_json(about) if about.exists() else {}
+            if known.get("host", platform.node()) != platform.node():
+                raise UserError(
+                    f"a service runs in {ROOT} on {known['host']}, {known['what']}; another machine"
+                    " takes a clone of its own: sh flows/own_clone.sh python -m flows.serve"
+                    " --worker"
+                ) from None
             if not pid_exists(known.get("process", -1)):
                 raise UserError(
                     "a service that was here is still ending its runs; try again in half a minute"
@@ -67,7 +74,7 @@ def only_service(address: str) -> Iterator[int]:
                 f" in its terminal, or kill {known['process']}, ends it"
             )
             sys.exit(0)
-        write_json(about, {"process": os.getpid(), "what": address})
+        write_json(about, {"host": platform.node(), "process": os.getpid(), "what": address})
         held.callback(about.unlink, missing_ok=True)
         yield file.fileno()
 
@@ -229,9 +236,9 @@ def serve(worker_only: bool) -> None:
     is in the way.
     """
     prepare_environment()
+    addresses = read_addresses()  # it imports Prefect, which has to load its plug-in by itself
     from gpt1.pipeline.prefect_names import ADDRESS, warn_of_version
 
-    addresses = read_addresses()
     mlflow = f", MLflow at {addresses.mlflow}" if addresses.mlflow else ""
     what = f"Prefect at {addresses.pages}{mlflow}"
     what = f"a worker of {addresses.pages}" if worker_only else what

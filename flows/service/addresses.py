@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 
 from gpt1.base.errors import UserError
-from gpt1.pipeline.settings import setting
+from gpt1.base.settings import setting
 from gpt1.tracking.address import switched_off, tracking_uri, without_password
 
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1"}

@@ -21,10 +21,11 @@ from typing import Any
 from uuid import UUID
 
 from flows.service.programs import ENGINE, WORKER, runs
+from gpt1.base.cores import nvidia_smi
 from gpt1.base.files import fingerprint, sha256_file
+from gpt1.base.settings import setting
 from gpt1.pipeline.prefect_names import POOL
-from gpt1.pipeline.settings import setting
-from gpt1.pipeline.slots import lanes_of_cpu, nvidia_smi
+from gpt1.pipeline.slots import lanes_of_cpu
 
 QUEUES = {
     "default": "flows, in the checkout of the worker that takes one",
