@@ -13,7 +13,7 @@ from pathlib import Path
 
 import made_results
 import pytest
-from made_results import begin
+from made_results import begin, client
 
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
@@ -35,12 +35,6 @@ def _folder(tmp_path, monkeypatch):
     made_results.enter(tmp_path, monkeypatch)
 
 
-def client():
-    from mlflow import MlflowClient
-
-    return MlflowClient(tracking_uri=f"sqlite:///{Path('mlflow.db').absolute()}")
-
-
 def runs() -> dict[str, object]:
     experiment = client().get_experiment_by_name("made_up")
     return {run.info.run_name: run for run in client().search_runs([experiment.experiment_id])}
@@ -55,13 +49,13 @@ def write_results(points: int) -> None:
 
 
 def test_nothing_to_tell_makes_no_database(monkeypatch):
-    assert tracking.sync(read_params()) == 0
+    assert tracking.sync(read_params()).held == 0
     made_results.write_pretraining()
     monkeypatch.setenv("GPT1_MLFLOW", "off")
-    assert tracking.sync(read_params()) == 0
+    assert tracking.sync(read_params()).held == 0
     monkeypatch.delenv("GPT1_MLFLOW")
     Path(".env").write_text("GPT1_MLFLOW=off\n")
-    assert tracking.sync(read_params()) == 0
+    assert tracking.sync(read_params()).held == 0
     assert not Path("mlflow.db").exists()
 
 
@@ -93,7 +87,7 @@ def history(run_id: str, key: str) -> list[tuple[int, float]]:
 def test_sync_twice(fresh, capfd):
     shutil.copy(fresh, "mlflow.db")
     write_results(points=40)
-    assert tracking.sync(read_params()) == 4
+    assert tracking.sync(read_params()).held == 4
     assert capfd.readouterr().err == ""
     found = runs()
     names = {
@@ -167,7 +161,7 @@ def test_sync_twice(fresh, capfd):
     }
 
     before = dump()
-    assert tracking.sync(read_params()) == 4
+    assert tracking.sync(read_params()).held == 4
     assert dump() == before
 
     made_results.write_params(
@@ -199,14 +193,18 @@ def test_a_sync_of_nothing_new_does_without_mlflow(fresh):
     shutil.copy(fresh, "mlflow.db")
     write_results(points=3)
 
+    told = list[str]()
+
     def imports_mlflow() -> bool:
         command = [sys.executable, "-X", "importtime", "-m", "gpt1.cli", "sync"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert done.stdout.startswith("MLflow is up to date: 4 results")
+        told.append(done.stdout)
         return bool(re.search(r"\| +mlflow$", done.stderr, re.MULTILINE))
 
     assert imports_mlflow()
+    assert told[-1].startswith("4 results written to MLflow, which has all 4 now")
     assert not imports_mlflow()
+    assert told[-1].startswith("MLflow is up to date: 4 results")
     metrics = Path("data/report/table2/metrics.json")
     made_results.write_json(metrics, {"table2": {"rte": {"mean": 91.0, "sd": 0.0}}})
     assert imports_mlflow()
@@ -261,8 +259,7 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
             "time": began + seconds,
             "update": 5,
             "tokens_per_second": 7.5,
-            "resident_bytes": 3_000_000,
-            "free_disk_bytes": 4_000_000,
+            "cpu_utilization_percentage": 42.0,
         }
         for seconds in (-60, 60)
     ]  # the first is of a run before
@@ -289,7 +286,7 @@ def test_runs_say_what_they_are(fresh, monkeypatch):
     pretrained = found["1 pretrain transformer"]
     parent = client().get_run(pretrained.data.tags["mlflow.parentRunId"])
     assert history(pretrained.info.run_id, "system/tokens_per_second") == [(5, 7.5)]
-    assert history(pretrained.info.run_id, "system/resident_memory_megabytes") == [(5, 3.0)]
+    assert history(pretrained.info.run_id, "system/cpu_utilization_percentage") == [(5, 42.0)]
     assert (pretrained.info.start_time, pretrained.info.end_time) == (
         1000 * int(began),
         1000 * (int(began) + 180),
@@ -369,7 +366,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
         tracker.log(line["update"], {key: value for key, value in line.items() if key != "update"})
     tracker.close("finished")
     assert runs()["1 pretrain transformer"].info.status == "FINISHED"
-    assert tracking.sync(read_params()) == 1
+    assert tracking.sync(read_params()).held == 1
     run = runs()["1 pretrain transformer"]
     assert run.data.tags["gpt1.fingerprint"] == "f1"
     assert run.data.tags["status"] == "finished"
@@ -460,7 +457,7 @@ def test_two_processes_make_one_database():
         # seconds, but once
         "import os, gpt1.tracking.address as address; address.prepare_mlflow(); import"
         " gpt1.tracking.runs\nfrom gpt1.tracking import sync as tracking; from gpt1.params.schema import read_params\nother ="
-        " os.fork(); print(tracking.sync(read_params()), flush=True); assert not other or"
+        " os.fork(); print(tracking.sync(read_params()).held, flush=True); assert not other or"
         " os.waitpid(other, 0)[1] == 0"
     )
     said = subprocess.run(

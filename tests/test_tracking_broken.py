@@ -14,6 +14,8 @@ from gpt1.tracking import live
 from gpt1.tracking import sync as tracking
 from gpt1.tracking.log import log_path, read_log
 
+pytestmark = pytest.mark.slow
+
 CURVE = log_path("pretrain", "transformer")
 
 

@@ -25,7 +25,12 @@ def data_sets(params: Params, stage: str, name: str) -> list[DatasetInput]:
         if stage == "pretrain":
             return _books()
         if stage in ("finetune", "ablate", "transfer"):
-            return _task(params, variant_and_task(task)[1] if stage == "ablate" else task)
+            task = variant_and_task(task)[1] if stage == "ablate" else task
+            return _splits(task, "encode", params.tasks[task].group, task, "task.json")
+        if stage == "zero_shot":
+            return [
+                one for key in params.zero_shot for one in _splits(key, "prompt", key, "set.json")
+            ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     return []
@@ -47,18 +52,19 @@ def _books() -> list[DatasetInput]:
     ]
 
 
-def _task(params: Params, task: str) -> list[DatasetInput]:
-    manifest = stage_folder("acquire", "tasks", task, "manifest.json")
+def _splits(name: str, *written: str) -> list[DatasetInput]:
+    """The splits of a task or zero-shot set, from what the stage that wrote them says of them."""
+    manifest = stage_folder("acquire", "tasks", name, "manifest.json")
+    about = read_json(stage_folder(*written))
     digest = source_fingerprint(manifest)
-    about = read_json(stage_folder("encode", params.tasks[task].group, task, "task.json"))
     return [
         _data_set(
-            f"{task} {split}",
+            f"{name} {split}",
             fingerprint([digest, split, numbers]),
             split.split("_")[0],
             manifest,
             num_rows=numbers["examples"],
-            num_sequences=numbers["examples"] * about["sequences"],
+            num_sequences=numbers["examples"] * (about.get("sequences") or about["continuations"]),
         )
         for split, numbers in about["splits"].items()
     ]

@@ -19,12 +19,6 @@ from gpt1.base.files import LOGS, parse_json, read_json, write_json, writing
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
 FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"  # set by a flow: the address of its page
-SYSTEM = {
-    "tokens_per_second": ("tokens_per_second", 1.0),
-    "resident_bytes": ("resident_memory_megabytes", 1e-6),
-    "free_disk_bytes": ("disk_available_megabytes", 1e-6),
-    "gpu_bytes": ("gpu_memory_megabytes", 1e-6),
-}
 Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: number or None, ...}
 
 
@@ -55,16 +49,11 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
 
 
 def machine_points(lines: Iterable[Mapping[str, Any]], began: float) -> list[Point]:
-    """The trainer's lines on the machine since `began` (seconds since 1970) as points, named as
-    MLflow names a system's metrics.
+    """The trainer's lines on the machine since `began` (seconds since 1970) as points, for MLflow's
+    tab of system metrics.
     """
     return [
-        {"time": line["time"], "update": line["update"]}
-        | {
-            f"system/{name}": line[key] * scale
-            for key, (name, scale) in SYSTEM.items()
-            if key in line
-        }
+        {key if key in ("time", "update") else f"system/{key}": line[key] for key in line}
         for line in lines
         if line["time"] >= began
     ]

@@ -24,7 +24,7 @@ WHAT = {
     ),
     "report": "{what}: ours beside the paper's.",
 }
-NETWORKS = {"transformer": "Transformer", "lstm": "LSTM"}
+NETWORKS = {"transformer": "Transformer", "lstm": "LSTM", "lstm_equal": "LSTM of equal size"}
 SHOWN = {
     "best_dev_score": "best score on the development split",
     "best_update": "at update",

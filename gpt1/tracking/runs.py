@@ -8,9 +8,11 @@ from gpt1.params.schema import Params
 from gpt1.tracking.connection import COMPLETE, Connection
 from gpt1.tracking.datasets import data_sets, source_fingerprints
 from gpt1.tracking.log import FLOW_RUN_URL, tokens_by_update
+from gpt1.tracking.models import MODELS, log_models, log_zero_shot
 from gpt1.tracking.names import group_of
 from gpt1.tracking.pages import DOCUMENT, group_page, parent_page, run_page, table_page
 from gpt1.tracking.results import FinishedRun, Group
+from gpt1.tracking.views import view_tag, views
 
 NOTE = "mlflow.note.content"
 MACHINE = {"cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty"}  # also on the parent
@@ -35,7 +37,9 @@ class MLflow(Connection):
         super().__init__(params, began)
         self.headlines: dict[str, float] = dict(self.parent.data.metrics)
         self.machines: dict[str, set[str]] = {}
+        self.written = 0  # results that it did not have, or not whole
         self.ended: dict[tuple[str, str | None], float] = {}
+        self.pretrained: dict[str, str] = {}
 
     def project(self, result: FinishedRun) -> str:
         """Bring the run of a finished result up to date, sending nothing where it already is;
@@ -51,6 +55,8 @@ class MLflow(Connection):
         for key in result.tags.keys() & MACHINE:
             self.machines.setdefault(key, set()).add(result.tags[key])
         last = {"time": result.time, "update": 0}
+        told = [run.data.tags.get(key) == result.digest for key in (COMPLETE, MODELS)]
+        inputs = [] if all(told) else data_sets(self.params, result.stage, result.name)
         if run.data.tags.get(COMPLETE) != result.digest:
             counts = {
                 COUNTS[key]: f"{value:.0f}" for key, value in result.final.items() if key in COUNTS
@@ -67,7 +73,7 @@ class MLflow(Connection):
                 tokens_by_update(result.points),
             )
             self._log_artifacts(run_id, result)
-            if inputs := data_sets(self.params, result.stage, result.name):
+            if inputs:
                 self.client.log_inputs(run_id, datasets=inputs)
             page = run_page(result.stage, result.name, result.final, result.folder.as_posix())
             self.tag(run, result.tags | counts | {NOTE: page})
@@ -75,6 +81,17 @@ class MLflow(Connection):
                 run_id, "FINISHED", end_time=None if end is None else int(end * 1000)
             )
             self.client.set_tag(run_id, COMPLETE, result.digest)
+            self.written += 1
+        if result.stage == "pretrain":
+            self.pretrained[result.name] = run_id
+        if run.data.tags.get(MODELS) != result.digest:
+            if result.stage == "zero_shot":
+                pretraining = self.pretrained.get(result.name, "")
+                there = log_zero_shot(self.client, run, pretraining, result, inputs)
+            else:
+                there = log_models(self.client, run, result, inputs)
+            if there:
+                self.client.set_tag(run_id, MODELS, result.digest)
         news = dict(result.headline.items() - self.headlines.items())
         self.send(self.parent_id, [last | news], set(), {})
         self.headlines |= news
@@ -124,3 +141,7 @@ class MLflow(Connection):
         if "gpt1.results.page" in dict(wanted.items() - there.items()):
             self.client.log_artifact(self.parent_id, str(page))
         self.tag(self.parent, wanted)
+        there = self.client.get_experiment(self.experiment_id).tags
+        for key, value in map(view_tag, views(self.params.tasks)):
+            if key not in there:  # a person may have changed it
+                self.client.set_experiment_tag(self.experiment_id, key, value)

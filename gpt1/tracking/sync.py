@@ -13,7 +13,7 @@ import signal
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import (
@@ -72,20 +72,26 @@ def open_mlflow(params: Params, began: float | None) -> "MLflow":
     return MLflow(params, began)
 
 
-def sync(params: Params) -> int:
-    """Tell MLflow all finished results under data/ that it does not have; returns how many runs it
-    then holds of them.
+class Synced(NamedTuple):
+    """How many results MLflow holds of those under data/, and how many of them it had not."""
+
+    held: int
+    written: int
+
+
+def sync(params: Params) -> Synced:
+    """Tell MLflow all finished results under data/ that it does not have; returns how many.
 
     Where MLflow is a file that, as the results, looks as the last call left it, nothing more is
     done. Raises UserError, one line, where MLflow cannot be reached or is broken.
     """
     if switched_off():
-        return 0
+        return Synced(0, 0)
     seen = results_look(params)
     with suppress(OSError, ValueError, KeyError, TypeError):
         last = read_json(RUNS)
         if last["looks"] == [seen, database_looks()] and all(last["looks"]):
-            return len(last["runs"])
+            return Synced(len(last["runs"]), 0)
     try:
         results, groups = list(finished_results(params)), list(finished_groups(params))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -93,7 +99,7 @@ def sync(params: Params) -> int:
             f"a result under {DATA}/ cannot be read ({error}); make it again with dvc repro"
         ) from None
     if not results:
-        return 0
+        return Synced(0, 0)
     began = [result.began for result in results if result.began is not None]
     runs = {}
     try:
@@ -119,7 +125,7 @@ def sync(params: Params) -> int:
         raise UserError(
             f"{problem(error)}; the results are safe in {DATA}/, and gpt1 sync can be called again"
         ) from None
-    return len(results)
+    return Synced(len(results), mlflow.written)
 
 
 def results_look(params: Params) -> str:

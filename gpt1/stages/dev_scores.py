@@ -1,0 +1,57 @@
+"""Stage dev_scores: what each fine-tuning scores on its development split, for `dvc exp show` and
+`dvc plots diff`; a recipe is chosen by it, never by a test split.
+"""
+
+import csv
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json, stage_folder, write_json, writing, writing_folder
+from gpt1.params.recipes import stage_recipe
+from gpt1.params.schema import FinetuneStage, Params, read_params
+
+SWEPT = {  # of a recipe, what `dvc plots diff -x` may draw scores over
+    "batch_size",
+    "classifier_dropout",
+    "dropout",
+    "epochs",
+    "lambda_lm",
+    "learning_rate",
+    "warmup_fraction",
+    "weight_decay",
+}
+
+
+def main() -> None:
+    """Write both files and print the means over seeds. Raises UserError where nothing is
+    fine-tuned.
+    """
+    params = read_params()
+    rows = [row for stage in params.stages.finetune.values() for row in scored(params, stage)]
+    if not rows:
+        raise UserError("no task is fine-tuned: gpt1 run finetune fine-tunes on all of them")
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        scores.setdefault(row["task"], []).append(row["score"])
+    means = {task: round(fmean(of_seeds), 2) for task, of_seeds in scores.items()}
+    with writing_folder(stage_folder("report", "dev_scores")) as folder:
+        write_json(folder / "scores.json", means)
+        with writing(folder / "scores.csv") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    print(", ".join(f"{task} {mean:g}" for task, mean in means.items()))
+
+
+def scored(params: Params, stage: FinetuneStage) -> Iterator[dict[str, Any]]:
+    """A row for each finished seed of a stage: task, seed, score x 100, and the numbers of its
+    recipe. `dvc exp run --single-item` may ask for some tasks alone, so others may not be there.
+    """
+    numbers = stage_recipe(params, stage).model_dump(include=SWEPT)
+    for seed in stage.seeds:
+        path = stage_folder("finetune", stage.folder, f"seed-{seed}", "summary.json")
+        if path.exists():
+            score = round(100 * float(read_json(path)["best_dev_score"]), 2)
+            yield {"task": stage.task, "seed": seed, "score": score} | numbers
