@@ -29,7 +29,7 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	  "All of it on one page, for any browser: data/report/index.html." \
 	  "Next, after . $(VENV)/bin/activate:" \
 	  "  make serve                                           watch runs on Prefect's pages, every curve on MLflow's (README.md)" \
-	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: some six hours" \
+	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: some 90 minutes" \
 	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
 
 serve: setup  ## Prefect's server and worker, MLflow's pages, on this machine's own address, until Ctrl-C
@@ -37,7 +37,8 @@ serve: setup  ## Prefect's server and worker, MLflow's pages, on this machine's 
 
 ui: setup  ## MLflow's pages on this machine's own address, with all finished results, until Ctrl-C
 	gpt1 sync
-	@MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
+	@python -m gpt1.tracking.views http://127.0.0.1:5000 & \
+	MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
 
 docs: setup  ## the documentation, as the folder site/, readable from disk
 	mkdocs build --strict --quiet

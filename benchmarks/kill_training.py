@@ -38,7 +38,9 @@ LIVE = (
     " runpy.run_module('gpt1.stages', run_name='__main__')"
 )
 SYNC = "from gpt1.cli import main; main()"
-POINTS = """select runs.name, key, step, count(*), max(value), max(is_nan) from metrics join runs using (run_uuid) group by 1, 2, 3"""
+POINTS = """select runs.name, metrics.key, step, count(*), max(metrics.value), max(is_nan) from metrics
+    join runs using (run_uuid) join tags using (run_uuid)
+    where tags.key = 'stage' and tags.value = ? group by 1, 2, 3"""
 Points = dict[tuple[str, str, int], tuple[float, bool]]
 
 
@@ -140,7 +142,7 @@ class Place:
         more than once.
         """
         with sqlite3.connect(self.folder / "mlflow.db") as base:
-            rows = [row for row in base.execute(POINTS) if row[0].startswith(stage)]
+            rows = base.execute(POINTS, [stage]).fetchall()
         return {row[:3]: (row[4], bool(row[5])) for row in rows}, [
             f"{row[1]} at {row[2]} {row[3]} times" for row in rows if row[3] != 1
         ]
@@ -262,6 +264,8 @@ def try_all(place: Place, updates: int, wanted: dict[str, int]) -> list[Trial]:
     """All trials one after another, and their table."""
     os.chdir(ROOT)  # where the profiles are
     params = made_params(
+        pretrain__seeds=[0],
+        finetune__seeds=[0],
         pretrain__updates=updates,
         pretrain__epochs=None,
         pretrain__batch_size=8,

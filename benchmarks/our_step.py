@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from gpt1.model.gpt import Decoder
+from gpt1.model.lstm import Lstm, Network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, Pretrain, validate
 from gpt1.train import optim
@@ -35,25 +36,37 @@ PROFILES = {
     "1m": ("demo", [], 2_622),
     "tiny": ("demo", TINY, 500),
 }
+LSTMS = {
+    "lstm": "4m",
+    "lstm-1m": "1m",
+}  # the LSTM of the paper's proportion beside such a Transformer
 UPDATES = 1_000_000  # of the schedule: far more than are measured
 
 
 class Size(NamedTuple):
-    """A network's sizes and its vocabulary, and the recipe of its pre-training."""
+    """A network's sizes and its vocabulary, and the recipe of its pre-training; `units` of an LSTM."""
 
     model: Model
     vocabulary: int
     recipe: Pretrain
+    units: int | None = None
 
-    def network(self) -> Decoder:
+    def network(self) -> Network:
         """A network of this size; always the same weights."""
-        return Decoder(self.model, self.vocabulary, torch.Generator().manual_seed(0))
+        generator = torch.Generator().manual_seed(0)
+        if self.units:
+            rows = self.vocabulary
+            return Lstm(self.model, self.units, rows, generator)
+        return Decoder(self.model, self.vocabulary, generator)
 
     def flops_per_token(self) -> float:
         """Operations of matrix products for a token of a full window, forward and backward; half of
         attention is masked, not counted.
         """
         width, layers = self.model.width, self.model.layers
+        if self.units:
+            gates = 4 * self.units * (width + self.units)
+            return 6.0 * (gates + (self.units + self.vocabulary) * width)
         products = (
             layers * (4 * width**2 + 2 * width * self.model.feed_forward) + self.vocabulary * width
         )
@@ -64,7 +77,7 @@ def named_size(name: str, batch: int, context: int | None, precision: str, dropo
     """A size by name with the recipe of its profile, but for what is given. Run in the root of the
     checkout.
     """
-    profile, overrides, vocabulary = PROFILES[name]
+    profile, overrides, vocabulary = PROFILES[LSTMS.get(name, name)]
     own = [
         f"pretrain.batch_size={batch}",
         f"pretrain.precision={precision}",
@@ -73,7 +86,9 @@ def named_size(name: str, batch: int, context: int | None, precision: str, dropo
     params = validate(
         compose(profile, [*overrides, *own, *([f"model.context={context}"] if context else [])])
     )
-    return Size(params.model, vocabulary, params.pretrain)
+    return Size(
+        params.model, vocabulary, params.pretrain, params.lstm.units if name in LSTMS else None
+    )
 
 
 def windows_of(size: Size) -> Callable[[int], Integers]:
@@ -102,7 +117,7 @@ class Step(NamedTuple):
     chosen: dict[str, str]
 
 
-def our_step(size: Size, network: Decoder, machine: Machine, always_deepspeed: bool) -> Step:
+def our_step(size: Size, network: Network, machine: Machine, always_deepspeed: bool) -> Step:
     """A step as in a run of UPDATES updates; `always_deepspeed`: where the plain engine would do,
     too.
     """

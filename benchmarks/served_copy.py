@@ -42,7 +42,7 @@ PROFILE = [
 ]
 COMMANDS = {
     "stage": ["-m", "gpt1.stages", "pretrain", "transformer"],
-    "dvc": ["-m", "dvc"],
+    "dvc": ["-m", "gpt1.pipeline.dvc"],
     "engine": ["-m", "flows.engine"],
     "worker": ["-m", "prefect", "worker"],
 }

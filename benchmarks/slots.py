@@ -1,7 +1,9 @@
 """24 short stages on 8 slots, ten times: none lost, each run exactly once, dvc.lock right; beside
-it what bare parallel DVC makes of them.
+it what bare parallel DVC makes of them. And what the engine holds while it goes through them:
+memory, open files and threads after its first fifth and at its end; processes that outlive it.
 
     python benchmarks/slots.py [--times 10] [--slots 8] [--stages 24]
+    python benchmarks/slots.py --times 1 --slots 2 --stages 100      # does a long run leak?
 
 A made DVC repository in a temporary folder: each stage reads one word, waits a moment, writes a
 folder of two files and a journal line. The word changes each time, so all are out of date. What
@@ -19,7 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from typing import NamedTuple
+
+import psutil
 
 from gpt1.params.yaml import parse_yaml
 
@@ -102,27 +109,73 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "GPT1_DEVICE": "cpu"}
 
 
-def call(folder: Path, *words: str) -> tuple[int, str]:
-    """Exit status of a command of this Python, and all it said."""
-    done = subprocess.run(
+def begin(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """A command of this Python, which tells all by one pipe."""
+    return subprocess.Popen(
         [sys.executable, *words],
         cwd=folder,
         env=environment(),
-        check=False,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    return done.returncode, done.stdout
+
+
+def call(folder: Path, *words: str) -> tuple[int, str]:
+    """Exit status of a command of this Python, and all it said."""
+    process = begin(folder, *words)
+    said, _ = process.communicate()
+    return process.returncode, said
+
+
+class Held(NamedTuple):
+    """What a process holds at one moment."""
+
+    megabytes: float
+    files: int
+    threads: int
+
+
+def watch(engine: psutil.Process, seen: list[Held]) -> None:
+    """Note twice a second what the engine holds, until it has ended."""
+    with suppress(psutil.Error):
+        while engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE:
+            with engine.oneshot():
+                memory = engine.memory_info().rss / 1e6
+            seen.append(Held(memory, engine.num_fds(), engine.num_threads()))
+            time.sleep(0.5)
 
 
 def by_gpt1(folder: Path, names: list[str], slots: int) -> int:
-    """One `gpt1 run`; how many commands failed."""
-    status, said = call(folder, "-c", "from gpt1.cli import main; main()", "run", "-j", str(slots))
-    if status or not re.search(rf"^{len(names)} stages run in", said, re.MULTILINE):
+    """One `gpt1 run`, watched; how many commands failed."""
+    process = begin(folder, "-c", "from gpt1.cli import main; main()", "run", "-j", str(slots))
+    seen = list[Held]()
+    watcher = Thread(target=watch, args=(psutil.Process(process.pid), seen))
+    watcher.start()
+    said, _ = process.communicate()
+    watcher.join()
+    if process.returncode or not re.search(rf"^{len(names)} stages run in", said, re.MULTILINE):
         print(said, file=sys.stderr)
-    return int(status != 0)
+    left = [other for other in psutil.process_iter() if works_in(other, folder)]
+    fifth = len(seen) // 5 or 1
+    early, late = (
+        Held(*map(max, zip(*part, strict=True))) for part in (seen[:fifth], seen[-fifth:])
+    )
+    print(
+        f"engine: {early.megabytes:.0f} MB, {early.files} files, {early.threads} threads at most in"
+        f" its first fifth, {late.megabytes:.0f}, {late.files}, {late.threads} in its last;"
+        f" {len(left)} processes left",
+        file=sys.stderr,
+    )
+    return int(process.returncode != 0) + len(left)
+
+
+def works_in(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process is at work in this folder."""
+    with suppress(psutil.Error):
+        return Path(process.cwd()).is_relative_to(folder)
+    return False
 
 
 def by_bare_dvc(folder: Path, names: list[str], slots: int) -> int:
@@ -179,7 +232,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--stages", type=int, default=24)
     chosen = parser.parse_args()
-    names, all_right = [f"stage-{number:02d}" for number in range(chosen.stages)], True
+    names, all_right = [f"stage-{number:03d}" for number in range(chosen.stages)], True
     print(f"{chosen.stages} stages, {chosen.slots} slots")
     print(
         "| how | commands failed | stages run once | more than once | run but not in dvc.lock |"

@@ -1,5 +1,5 @@
 """Whether runs confirm the smallest true effect that `gpt1 plan` tells as often as it says, 80 % of
-them: runs of coverage.py's making, one of two systems truly better by that.
+them: runs of simulated_runs.py's making, one of two systems truly better by that.
 
     python benchmarks/smallest_effect.py                              two minutes of one core
     python benchmarks/smallest_effect.py --replicates 300 --seed 1    half a minute, another draw
@@ -11,20 +11,11 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from coverage import (
-    AT_ONCE,
-    BASE,
-    CLAIMS,
-    DEVIATION,
-    FAMILY,
-    FOUND,
-    TASKS,
-    TRICK,
-    right,
-    scored,
-    seed_effects,
-)
+from coverage import FAMILY
+from simulated_runs import AT_ONCE, BASE, DEVIATION, FOUND, TRICK, right, scored, seed_effects
+from verdicts import ROWS
 
+from gpt1.results.rules import read_rules
 from gpt1.results.statistics.decisions import p_value
 from gpt1.results.statistics.estimates import COVERAGE, estimate
 from gpt1.results.statistics.jackknife import less
@@ -35,7 +26,8 @@ def smallest(generator: np.random.Generator, replicates: int) -> Iterator[str]:
     """Runs of two systems that differ by the smallest effect of their design, on eight tasks."""
     yield "| seeds' noise | shared by tasks | seeds | smallest effect, points | confirmed, % |"
     yield "|---|--:|--:|--:|--:|"
-    tasks, least = list(TASKS.values())[:FAMILY], (1 - COVERAGE) / len(CLAIMS)
+    tasks, claims = list(ROWS.values())[:FAMILY], len(read_rules().primary)
+    least = (1 - COVERAGE) / claims
     for kind, shared, seeds in itertools.product(("normal", "bimodal"), (0.0, 0.5), (3, 5)):
         noise = DEVIATION if kind == "normal" else TRICK * np.sqrt(FOUND * (1 - FOUND))
         _, disagreed = of_two(generator, AT_ONCE, seeds, kind, shared, 0.0)
@@ -43,9 +35,7 @@ def smallest(generator: np.random.Generator, replicates: int) -> Iterator[str]:
             Design(rows, -(-rows // cluster), share)
             for (rows, cluster), share in zip(tasks, disagreed, strict=True)
         ]
-        effect = smallest_effect(
-            designs, seeds, np.sqrt(2) * noise, shared=shared, claims=len(CLAIMS)
-        )
+        effect = smallest_effect(designs, seeds, np.sqrt(2) * noise, shared=shared, claims=claims)
         told = f"| {kind} | {shared:g} | {seeds} | {effect:.1f}"
         if effect >= BASE[kind]:
             yield f"{told} | no system can be so much worse |"
@@ -66,7 +56,7 @@ def of_two(
     added = seed_effects(generator, kind, (FAMILY, runs, 2, seeds), shared)
     better = effect * np.array([0, -1])[:, None]
     differences, disagreed = [], []
-    for one, (rows, cluster) in zip(added, list(TASKS.values())[:FAMILY], strict=True):
+    for one, (rows, cluster) in zip(added, list(ROWS.values())[:FAMILY], strict=True):
         answers = right(generator, (BASE[kind] + one + better) / 100, rows, cluster)
         differences.append(less(*(scored(answers[:, k], cluster) for k in (0, 1))))
         disagreed.append(float((answers[:, 0] != answers[:, 1]).mean()))

@@ -5,6 +5,7 @@ the limit of matrix products.
 
 In the root of the checkout. The ways are measured in turn in one process: the same sizes, weights,
 windows, threads, dropout, clipping.
+(sizes lstm, lstm-1m: the LSTM beside a Transformer of 4 or 1 million, in the first three ways)
   ours           as the pipeline trains here: its engine, its micro-batches, forward, backward, clip, Adam
   ours-eager     the same without torch.compile
   ours-deepspeed the same through DeepSpeed where the plain engine would do
@@ -32,7 +33,7 @@ from typing import Any
 
 import torch
 from kernel_classes import measured
-from our_step import PROFILES, Size, Step, corpus_of, named_size, our_step
+from our_step import LSTMS, PROFILES, Size, Step, corpus_of, named_size, our_step
 from plain_loop import PlainGPT, check_equal, plain_step
 from side_by_side import (
     finish,
@@ -51,6 +52,7 @@ from side_by_side import (
     times_faster,
 )
 
+from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description
 from gpt1.train import launch
 from gpt1.train.launch import Machine
@@ -58,7 +60,7 @@ from gpt1.train.precision import arithmetic
 from gpt1.train.pretraining import PretrainingRun, pretrain
 
 WAYS = ("ours", "ours-eager", "ours-deepspeed", "plain-compiled", "hf", "hf-compiled")
-BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8}
+BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8, "lstm": 32, "lstm-1m": 32}
 LIMIT, LIMIT_SECONDS = "matmul", 3.0
 GROWTH_EVERY = 100
 
@@ -67,7 +69,9 @@ def make(way: str, size: Size, machine: Machine) -> Step:
     """A step of that way, not yet warm, and what was chosen for it."""
     network = size.network()
     if not way.startswith("ours"):
-        theirs: Any = PlainGPT(size, size.network())
+        if not isinstance(network, Decoder):
+            sys.exit(f"{way} has no LSTM; --ways ours ours-eager do")
+        theirs: Any = PlainGPT(size, network)
         if way.startswith("hf"):
             from hugging_face import language_model
 
@@ -277,7 +281,7 @@ def children(arguments: argparse.Namespace, ways: list[str]) -> dict[str, Any]:
 
 def main() -> None:
     options = parser(__doc__, 5)
-    options.add_argument("--size", choices=sorted(PROFILES), default="117m")
+    options.add_argument("--size", choices=sorted(PROFILES | LSTMS), default="117m")
     options.add_argument(
         "--batch", type=int, help=f"windows an update (default by size: {BATCHES})"
     )

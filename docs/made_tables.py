@@ -8,13 +8,16 @@ with what the code says now.
 import re
 from collections.abc import Callable
 from contextlib import chdir
+from functools import partial
 from pathlib import Path
 
+from scores_by_task import finding
 from tables_of_downloads import downloads
 from tables_of_licences import licences
 from tables_of_parameters import parameters
 from tables_of_results import reference, reference_scores
 from tables_of_tasks import sources, tasks
+from what_it_takes import diary, finetuning_diary
 
 PAGES = Path(__file__).resolve().parent
 RENEW = "python docs/made_tables.py"
@@ -24,8 +27,11 @@ MADE: dict[str, Callable[[], str]] = {
     "sources": sources,
     "downloads": downloads,
     "licences": licences,
-    "reference": reference,
-    "reference_scores": reference_scores,
+    **{f"reference_{run}": partial(reference, run) for run in ("demo", "small")},
+    **{f"scores_{run}": partial(reference_scores, run) for run in ("demo", "small")},
+    "finding": finding,
+    "pilots": diary,
+    "pilot_finetunings": finetuning_diary,
 }
 PLACE = re.compile(
     r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name)"

@@ -1,4 +1,4 @@
-"""The run that ships with gpt1, reference/demo, as the README and the page of results have it."""
+"""The runs that ship with gpt1 as the README and the pages have them: `demo` and `small`."""
 
 import gpt1.results
 from gpt1.base.files import read_json, stage_folder
@@ -7,13 +7,12 @@ from gpt1.results.document import Grid, bounds, grid, number, read_document
 from gpt1.results.runs import RUN, SHIPPED
 from gpt1.results.terminal_page import KEPT, kept
 
-NAME = f"{SHIPPED.name}/demo"
 FACTS = ("Commit of the pre-training", "Commit", "Machine", "Memory", "Time")
 
 
-def reference() -> str:
+def reference(run: str) -> str:
     """In short: the primary claims with their verdicts, what each system scores on average."""
-    scores, _ = gpt1.results.load(NAME)
+    scores, _ = gpt1.results.load(f"{SHIPPED.name}/{run}")
     claims = scores[scores["table"] == "claims"]
     primary, others = claims[claims["primary"]], claims[~claims["primary"]]
     rows = [(one.statement, interval(one, "+.1f"), one.verdict) for one in primary.itertuples()]
@@ -21,7 +20,7 @@ def reference() -> str:
     means = scores[(scores["table"] == "table5") & (scores["column"] == "Avg")]
     means = means[means["row"].isin(["ours", "baseline"]) & (means["value"] == "score")]
     systems = [(title(one.system), interval(one)) for one in means.itertuples()]
-    facts = told()
+    facts = told(run)
     where = f"{facts['Machine']}; {facts['Memory']} of memory. {facts['Time'].partition('. ')[0]}."
     return "\n\n".join(
         (
@@ -34,9 +33,9 @@ def reference() -> str:
     )
 
 
-def reference_scores() -> str:
+def reference_scores(run: str) -> str:
     """Every score of Tables 2 to 4 beside the baselines', every claim, and where it was run."""
-    scores, _ = gpt1.results.load(NAME)
+    scores, _ = gpt1.results.load(f"{SHIPPED.name}/{run}")
     tables = scores[scores["table"].isin(["table2", "table3", "table4"]) & scores["score"].notna()]
     ours, baselines = (tables[tables["row"] == row] for row in ("ours", "baseline"))
     beside = baselines.set_index(["system", "table", "column", "metric"])["score"]
@@ -53,9 +52,9 @@ def reference_scores() -> str:
         )
         for one in measured.itertuples()
     ]
-    claims = read_document(SHIPPED / "demo" / stage_folder("report", "claims"))
-    table = next(kept(block, KEPT["claims"]) for block in claims if isinstance(block, Grid))
-    facts = told()
+    claims = read_document(SHIPPED / run / stage_folder("report", "claims"))
+    table = next(kept(block, KEPT["claims"], 0) for block in claims if isinstance(block, Grid))
+    facts = told(run)
     return "\n\n".join(
         (
             "\n".join(f"- {name}: {facts[name]}" for name in FACTS if name in facts),
@@ -65,9 +64,9 @@ def reference_scores() -> str:
     )
 
 
-def told() -> dict[str, str]:
+def told(run: str) -> dict[str, str]:
     """What the run says of its machine, commit and time."""
-    return dict(read_json(SHIPPED / "demo" / RUN)["facts"])
+    return dict(read_json(SHIPPED / run / RUN)["facts"])
 
 
 def title(system: str) -> str:

@@ -14,6 +14,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from gpt1.base.errors import UserError, perhaps, run_stage
+from gpt1.base.extras import EXTRAS, there
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
     "Run the paper": ("init", "profile", "plan", "run", "status", "doctor"),
@@ -36,7 +37,7 @@ Exit status:
     130  ended by Ctrl-C
 
 Colours and progress bars only on a terminal, and no colour where NO_COLOR is set. gpt1 --install-completion teaches your shell to complete
-commands and options. Each command has examples: gpt1 run --help. All of it on one page: docs/cli.md.
+commands and options. Each command has examples: gpt1 run --help.
 """
 
 
@@ -117,6 +118,9 @@ def show_version(asked: bool) -> None:
     """Print the version and end, where it is asked for."""
     if asked:
         print(f"gpt1 {version('gpt1')}")
+        have = there()
+        lacking = ", ".join(extra for extra in EXTRAS if extra not in have)
+        print(f"extras: {', '.join(have) or 'none'}{lacking and f'; not there: {lacking}'}")
         raise typer.Exit
 
 

@@ -83,7 +83,7 @@ say "the packages of constraints.txt, ${index:+torch from $index, }by $([[ -x $u
 } || {
   pip install -vv --retries 0 --timeout 10 --dry-run --no-deps --ignore-installed "${wanted[@]}" setuptools 2>&1 |
     grep -qE 'connection error|ConnectionError|ConnectTimeout' &&
-    fail "a package index does not answer: look at the network, its proxy and pip's settings (pip config list); the same command goes on"
+    fail "a package index does not answer${index:+ (PyPI, or $index, from which torch comes: make setup TORCH_INDEX=URL names another)}: look at the network, its proxy and pip's settings (pip config list); the same command goes on"
   fail "the packages could not be installed, pip's last lines say why ($(df -Ph "$venv" | awk 'NR == 2 {print $4}') are free on this disk); the same command goes on"
 }
 rm -rf "$venv/setup.uv"

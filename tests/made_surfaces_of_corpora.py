@@ -3,6 +3,7 @@ files, records of downloads.
 """
 
 import gzip
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -51,7 +52,7 @@ def write_corpus() -> None:
 
 def read_corpus() -> None:
     from gpt1.corpus.cleaning import clean_documents, clean_piece
-    from gpt1.corpus.documents import batches
+    from gpt1.corpus.documents import batches, stretches
     from gpt1.corpus.files import list_corpus
     from gpt1.corpus.inspection import inspect, refuse_binary
 
@@ -61,11 +62,12 @@ def read_corpus() -> None:
     refuse_binary(inspections)
     for inspection in inspections:
         for piece in inspection.pieces:
-            clean_piece(cleaner, (piece, Path("cleaned")))
+            clean_piece(cleaner, piece, io.StringIO())
     for file in files:
         if file.form != "text":
-            for batch in batches(file, "text"):
-                clean_documents(cleaner, batch.texts)
+            for stretch in stretches(file):
+                for texts in batches(stretch, "text"):
+                    clean_documents(cleaner, texts)
 
 
 def write_submission() -> None:

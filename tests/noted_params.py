@@ -78,9 +78,20 @@ def noting(section_type: Any, read_params: Any) -> Any:
                     return value(exclude=set(exclude), **options)
 
                 return dumped
-            if field.startswith("model_"):
+            if field == "model_copy":  # what is read of the copy counts, not the copying
+
+                def copied(**options: Any) -> Any:
+                    made = value(**options)
+                    names[id(made)] = name
+                    kept.append(made)
+                    return made
+
+                return copied
+            if field.startswith("model_dump"):
                 read.add(name)
-            elif not field.startswith("_") and not isinstance(value, (section_type, Rows)):
+            elif not field.startswith(("_", "model_")) and not isinstance(
+                value, (section_type, Rows)
+            ):
                 read.add(f"{name}.{field}".lstrip("."))
         return value
 

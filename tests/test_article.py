@@ -20,18 +20,21 @@ from gpt1.params.schema import read_params
 from gpt1.results import drawing
 from gpt1.results.article import article, limits, verdicts
 from gpt1.results.article.latex import inline, latex
+from gpt1.results.article.methods import difference_lines
 from gpt1.results.document import Bullets, Grid, Heading, Paragraph, Picture, number
 from gpt1.results.page.page import gathered
 from gpt1.results.records import read_records
 from gpt1.results.rules import read_rules
 from gpt1.stages import report as stage
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = r"50%_of & #1 {x} \input $y$ ~^ [q] <b> 书 Ħ −±§†× --no"
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 )
 SEEDS = [0, 1, 2]
-VARIANTS = ("no_pretraining", "no_aux_lm", "lstm")
+VARIANTS = ("no_pretraining", "no_aux_lm", "lstm", "lstm_equal")
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +54,13 @@ def run(tmp_path_factory):
             ablate=made_results.ablate_rows(VARIANTS, made_results.GLUE_TASKS),
         )
         made_results.write_pretraining()
-        made_results.write_lstm()
-        for network in ("transformer", "lstm"):
+        made_results.write_lstms()
+        for network in ("transformer", "lstm", "lstm_equal"):
             made_curves.write_pretraining(network, CURVE, 1024, COMPONENTS)
             for seed in SEEDS[1:]:
                 first = Path("data/pretrain", network, "seed-0")
                 shutil.copytree(first, first.with_name(f"seed-{seed}"))
-        skills = {"full": 2.0, "no_pretraining": 0.5, "no_aux_lm": 1.9, "lstm": 1.3}
+        skills = {"full": 2.0} | dict(zip(VARIANTS, (0.5, 1.9, 1.3, 1.3), strict=True))
         made_results.write_drawn(made_results.GLUE_TASKS, skills, tuple(SEEDS), 60)
         for name in article.REPORTS:
             stage.main(name)
@@ -92,6 +95,17 @@ def section(document, title: str) -> list:
     begin = next(at for at in places if document[at] == Heading(2, title))
     end = next((at for at in places if at > begin and document[at].level <= 2), len(document))
     return document[begin:end]
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"), [(None, "recipe, which was not tuned for it."), (0.02, "a rate of its own.")]
+)
+def test_the_lstms_rate_is_told_as_it_was(here, rate, said):
+    params = read_params()
+    lstm = params.lstm.model_copy(update={"learning_rate": rate})
+    lines = difference_lines(params.model_copy(update={"lstm": lstm}))
+    [line] = [one for one in lines if one.startswith("The paper gives the LSTM's")]
+    assert line.endswith(said)
 
 
 def test_every_claim_has_its_test_and_its_result(document):
@@ -259,7 +273,6 @@ def test_a_wide_table_wraps_and_a_wider_one_is_divided():
     assert tables(24, "+10.0 [+9.0, +11.0]") > 1
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs texlive")
 def test_the_latex_compiles(here):
     written = article.write_article()

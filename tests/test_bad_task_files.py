@@ -389,6 +389,7 @@ def test_a_set_for_zero_shot_alone_is_read_as_it_is_acquired(checkout: Path) -> 
     assert "data/raw/dprd/test.c.txt: 1 of 1 rows cannot be read" in refused_by_acquire("dprd")
 
 
+@pytest.mark.slow
 def test_reading_as_it_is_acquired_keeps_no_rows(checkout: Path) -> None:
     row = "0\tA cat.\t" + "A dog runs. " * 40 + "\tentailment\n"
     bring("rte", {"train.tsv": RTE + row * 20_000, "dev.tsv": GOOD_RTE})  # 10 MB

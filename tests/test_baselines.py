@@ -132,15 +132,17 @@ def test_vectors_give_back_the_information_that_they_were_made_of(tmp_path: Path
     np.testing.assert_allclose(vectors @ vectors.T, matrix, atol=1e-4)
 
 
-def test_held_out_books_teach_nothing_and_processes_change_nothing(
+@pytest.mark.slow
+def test_held_out_books_teach_nothing_and_tasks_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_books(tmp_path, [*mood_books(), "secret words"])
     books = cleaned_books(tmp_path)
     hold_out = HoldOut(next(seed for seed in range(99) if HoldOut(seed, 0.2).holds("4.txt")), 0.2)
     learned = []
-    for processes in (1, 2):
-        monkeypatch.setattr(vectors_module, "processes_for", lambda _, number=processes: number)
+    monkeypatch.chdir(tmp_path)
+    for tasks in ("1", "3"):
+        monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
         words, vectors = learn_vectors(books, hold_out, 100, [2, 4], 8)
         learned.append((words, {window: one.tobytes() for window, one in vectors.items()}))
     assert learned[0] == learned[1]
@@ -334,6 +336,7 @@ def test_text_of_an_encoded_row_is_its_words_again(
     assert rows.parts == ([f"{story} a b c" for story in wanted[0]], wanted[1])
 
 
+@pytest.mark.slow
 def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread() -> None:
     """What is loaded later would not be held to it, and threads change the rounding."""
     program = """

@@ -16,9 +16,9 @@ import pytest
 from gpt1.base.errors import UserError
 from gpt1.params.schema import Params, read_params
 from gpt1.results.ablations import AblationScores, SystemScore, ablation
-from gpt1.results.claims import ablation_claims, table5_effect, transfer_claims
+from gpt1.results.claims import ablation_claims, table5_effects, transfer_claims
 from gpt1.results.claims_report import claims_report, row_of
-from gpt1.results.document import NONE
+from gpt1.results.document import NONE, number
 from gpt1.results.formats import write_report
 from gpt1.results.paper import TABLE5
 from gpt1.results.rules import read_rules, rules_hash
@@ -31,6 +31,7 @@ from gpt1.results.verdict import (
     REFUTED,
     UNDECIDED,
     Claim,
+    agreed,
     decide,
     judged,
 )
@@ -38,6 +39,7 @@ from gpt1.results.verdict import (
 RULES = read_rules()
 SETS = {name: {"train_rows": None, "rows": None} for name in ("cola", "sst2", "race", "dprd")}
 SEEDS = (0, 1, 2)
+SYSTEMS = ("full", "no_pretraining", "no_aux_lm", "lstm", "lstm_equal", "embeddings_only")
 SEVERAL: dict[str, Any] = {"pretrain": {"seeds": list(SEEDS)}}
 EMBEDDINGS = {
     "embeddings_only": {"network": "transformer", "seeds": None, "finetune": {"transfer": 0}}
@@ -48,8 +50,8 @@ EMBEDDINGS = {
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made_results.write_pretraining()
-    made_results.write_lstm()
-    for network in ("transformer", "lstm"):
+    made_results.write_lstms()
+    for network in ("transformer", "lstm", "lstm_equal"):
         for seed in SEEDS:
             record(network, seed, rules_hash())
 
@@ -85,8 +87,9 @@ def write_ablations(
     return read_params()
 
 
+@pytest.mark.slow
 def test_claims_about_table_5() -> None:
-    skills = {"full": 2.0, "no_pretraining": 0.5, "no_aux_lm": 1.2, "lstm": 1.3}
+    skills = {"full": 2.0, "no_pretraining": 0.5, "no_aux_lm": 1.2, "lstm": 1.3, "lstm_equal": 1.2}
     params = write_ablations(made_results.GLUE_TASKS, skills | {"embeddings_only": 1.0})
     found = about_table5(params)
     helps, size = found["pretraining_helps"], found["pretraining_size"]
@@ -129,11 +132,11 @@ def test_claims_over_some_tasks_take_the_paper_s_number_over_the_same() -> None:
         "qqp, mnli, qnli not among the tasks of params.yaml",
     )
     assert (lstm.verdict, lstm.effect, lstm.p) == (NOT_MEASURED, None, None)
-    assert "ablate has too few rows of lstm" in lstm.basis
+    assert "ablate has too few rows of lstm or lstm_equal" in lstm.basis
 
 
 def test_a_claim_that_turns_on_an_absent_task_or_variant_names_it() -> None:
-    params = write_ablations(("cola", "rte"), {"full": 2.0, "lstm": 2.0})
+    params = write_ablations(("cola", "rte"), {"full": 2.0, "lstm": 2.0, "lstm_equal": 2.0})
     only = about_table5(params)["lstm_only_mrpc"]
     assert only.verdict == NOT_MEASURED
     assert "mrpc" in only.basis
@@ -145,6 +148,36 @@ def test_a_claim_that_turns_on_an_absent_task_or_variant_names_it() -> None:
         claim = about_table5(read_params())[key]
         assert claim.verdict == NOT_MEASURED
         assert claim.basis == "variants has no row embeddings_only in params.yaml"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("small", "equal", "verdict", "alone"),
+    [
+        (-0.4, -0.3, CONFIRMED, (CONFIRMED, CONFIRMED)),
+        (-0.4, 1.0, UNDECIDED, (CONFIRMED, UNDECIDED)),
+        (9.0, -0.4, UNDECIDED, (REFUTED, CONFIRMED)),
+        (9.0, 9.0, REFUTED, (REFUTED, REFUTED)),
+    ],
+)
+def test_the_lstm_is_below_where_it_is_so_at_both_sizes(
+    small: float, equal: float, verdict: str, alone: tuple[str, str]
+) -> None:
+    skills = {"full": 1.0, "lstm": small, "lstm_equal": equal}
+    params = write_ablations(("sst2", "mrpc", "rte", "qnli"), skills)
+    claim = about_table5(params)["lstm_below"]
+    assert claim.verdict == verdict
+    _, *told = claim.basis.split("; ")
+    names = ("LSTM w/ aux LM alone: ", "LSTM of equal size w/ aux LM alone: ")
+    table = ablation(params)
+    for line, name, less, word in zip(told, names, ("lstm", "lstm_equal"), alone, strict=True):
+        whole = table.mean_difference(less, list(TABLE5.columns))
+        assert whole is not None
+        assert line.startswith(f"{name}{number(float(whole.value), '+.1f')} [")
+        assert line.endswith(f", {word}")
+    assert claim.p == 1 or set(alone) != {CONFIRMED, REFUTED}
+    assert claim.effect is not None
+    assert number(float(claim.effect.value), "+.1f") in claim.basis, "it is that of one of both"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +262,7 @@ def drawn_table(runs: int, lost: dict[str, float]) -> AblationScores:
     draw = np.random.default_rng(5)
     results = {}
     for title in TABLE5.columns:
-        for system in ("full", "no_pretraining", "no_aux_lm", "lstm", "embeddings_only"):
+        for system in SYSTEMS:
             chance = 0.7 - lost.get(system, 0.0) + draw.normal(0, 0.03, (runs, 3, 1))
             right = draw.random((runs, 3, 200)) < chance
             scores = jackknife("accuracy", np.ones(200, bool), right, np.arange(200))
@@ -238,8 +271,8 @@ def drawn_table(runs: int, lost: dict[str, float]) -> AblationScores:
 
 
 def signs_of(table: AblationScores) -> dict[str, np.ndarray]:
-    found = {key: table5_effect(RULES, key, table) for key in RULES.table5}
-    there = {key: one for key, one in found.items() if one is not None}
+    found = {key: table5_effects(RULES, key, table) for key in RULES.table5}
+    there = {key: agreed(list(one.values())) for key, one in found.items() if one}
     return {key: signs for key, (signs, _) in decide(RULES, there).items()}
 
 
@@ -255,13 +288,14 @@ def test_where_nothing_is_so_few_runs_decide_anything() -> None:
 
 
 def test_where_all_is_so_most_runs_say_so() -> None:
-    lost = {"no_pretraining": 0.35, "lstm": 0.1, "embeddings_only": 0.1}
+    lost = {"no_pretraining": 0.35, "lstm": 0.1, "lstm_equal": 0.1, "embeddings_only": 0.1}
     found = signs_of(drawn_table(50, lost))
     for key in (*RULES.primary, "pretraining_every", "embeddings_beat_nothing"):
         assert (found[key] > 0).mean() > 0.7, key
         assert not (found[key] < 0).any(), key
 
 
+@pytest.mark.slow
 def test_the_stage_writes_its_files_twice_the_same() -> None:
     write_ablations(("rte", "sst2"), {"full": 2.0, "no_pretraining": 0.1}, rows=100)
     first = subprocess.run(

@@ -43,7 +43,17 @@ def test_made_up_pairs_belong_together_by_what_they_say_in_either_order() -> Non
     assert cluster_ids(TASKS["snli"], examples).tolist() == [0, 1, 2, 3, 0]
 
 
-def test_what_is_said_leaves_out_names_and_wordings() -> None:
-    assert said("Two children could hide behind Jack's kite.") == "two children could hide behind"
-    assert said("What about the size of Lottie's spade?") == "size"
-    assert said("Nothing of it.") == "Nothing of it."
+def test_made_up_twins_belong_together_whatever_the_task() -> None:
+    twins = [
+        Example(("Ada helped Ben. Cora was helped by Dinah.", "Who helped?"), ("Ada", "Ben")),
+        Example(("Ben helped Cora. Dinah was helped by Ada.", "Who helped?"), ("Ada", "Ben")),
+        Example(("Ben helped Cora. Dinah was thanked by Ada.", "Who helped?"), ("Ada", "Ben")),
+    ]
+    assert cluster_ids(TASKS["race"], twins, said).tolist() == [0, 0, 1]
+
+
+def test_what_is_said_leaves_out_names_and_wordings_and_order() -> None:
+    assert said("Four men pulled Jack's kite along.") == "four men pulled"
+    assert said("What about the weight of Lottie's spade?") == "weight"
+    assert said("Ada was rich but not sad.") == said("Ben was not sad but rich.") == "rich|sad"
+    assert said("Nothing of it.") == "it|nothing|of"

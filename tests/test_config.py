@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dvc.utils.hydra import apply_overrides
+from dvc.utils.serialize import load_yaml
 from made_stages import with_rows
 
 from gpt1.base.errors import UserError
+from gpt1.params.profile import compose, write_params
 from gpt1.params.recipes import finetune_recipe, pretraining_of, transfer_recipe, transferred_layers
 from gpt1.params.schema import Params, read_params, validate
 from gpt1.params.strict import nearest_key
@@ -116,7 +119,7 @@ def test_paper_profile_is_complete_and_says_what_the_paper_says() -> None:
         (
             "variants.lstm.network",
             "gru",
-            "variants.lstm.network: found 'gru', expected 'transformer' or 'lstm'",
+            "variants.lstm.network: found 'gru', expected 'transformer', 'lstm' or 'lstm_equal'",
         ),
         (
             "transfer.mnli.layers",
@@ -189,7 +192,7 @@ def test_a_variant_overrides_its_task_and_that_the_section() -> None:
             {"transfer": 2},
             "lstm",
             (
-                "variants.mine.finetune.transfer: expected all or none for the LSTM, which has one"
+                "variants.mine.finetune.transfer: expected all or none for an LSTM, which has one"
                 " layer, found 2"
             ),
         ),
@@ -240,9 +243,32 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_written_yaml_reads_back_the_same(tmp_path: Path) -> None:
     write_yaml(tmp_path / "params.yaml", PAPER, "# comment\n")
     assert read_yaml(tmp_path / "params.yaml") == PAPER
-    assert "epsilon: 1.0e-08" in (tmp_path / "params.yaml").read_text(), (
-        "YAML 1.1 readers take 1e-08 for a string"
-    )
+
+
+@pytest.mark.parametrize(
+    "text", ["Who came first?", "?", "a: b", "it's, so", "#1", "[x]", "null", "1e-3", "x" * 99]
+)
+def test_written_texts_read_back_the_same_also_after_dvc(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "params.yaml"
+    values = {"generate": {"prompts": [text, "and so on"], "seed": 0}}
+    write_yaml(path, values, "")
+    assert read_yaml(path) == values
+    apply_overrides(path, ["generate.seed=1"])
+    values["generate"]["seed"] = 1
+    assert read_yaml(path) == load_yaml(path) == values
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "small", "evening", "official", "paper"])
+def test_dvc_exp_run_changes_one_line_of_written_parameters(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "params.yaml"
+    write_params(path, compose(name, []), f"gpt1 profile {name}")
+    before = path.read_text().splitlines()
+    apply_overrides(path, ["finetune.learning_rate=1e-5"])
+    after = path.read_text().splitlines()
+    assert len(before) == len(after)
+    changed = [now for old, now in zip(before, after, strict=True) if old != now]
+    assert changed == ["  learning_rate: 1e-05"]
 
 
 def test_nearest_key_prefers_the_same_section() -> None:

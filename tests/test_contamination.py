@@ -202,14 +202,15 @@ def test_the_stage(
     assert [row["overlapping"] for row in read_json(folder / "table.json")["rows"]] == [0, 2]
 
 
-def test_any_number_of_processes_finds_the_same(
+def test_any_number_of_tasks_finds_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = made_corpus(tmp_path, random.Random(1))
     index = make_index([*list(corpus.values())[:9], "never"], 4)
     found = []
-    for processes in (1, 2):
-        monkeypatch.setattr(index_module, "processes_for", lambda _, processes=processes: processes)
+    monkeypatch.chdir(tmp_path)
+    for tasks in ("1", "3"):
+        monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
         found.append(search(index, cleaned_books(tmp_path)))
     assert list(found[0].items()) == list(found[1].items())
     assert len(found[0]) > 20

@@ -46,12 +46,9 @@ def _folder(tmp_path, monkeypatch):
         pretrain={"updates": 40, "epochs": None, "warmup_updates": 4, "learning_rate": 0.01},
     )
     made_curves.write_pretraining("transformer", POINTS, 1024, DECODER)
-    made_curves.write_pretraining(
-        "lstm",
-        [point | ({"loss": point["loss"] + 1} if "loss" in point else {}) for point in POINTS],
-        1024,
-        RECURRENT,
-    )
+    higher = [point | ({"loss": point["loss"] + 1} if "loss" in point else {}) for point in POINTS]
+    for network in ("lstm", "lstm_equal"):
+        made_curves.write_pretraining(network, higher, 1024, RECURRENT)
 
 
 def written(name: str) -> Path:
@@ -106,6 +103,7 @@ def test_a_task_with_a_rate_of_its_own_is_drawn_beside_the_others():
     assert "fine-tuning: warmup_linear" in picture
 
 
+@pytest.mark.slow
 def test_numbers_pictures_and_equal_bytes():
     folder = written("out")
     with (folder / "parameters.csv").open(newline="") as file:
@@ -117,10 +115,16 @@ def test_numbers_pictures_and_equal_bytes():
         ("transformer", "feed_forward", "500", "0.500000"),
         ("transformer", "layer_norms", "20", "0.020000"),
         ("transformer", "total", "1000", "1.000000"),
-        ("lstm", "token_embeddings", "150", "0.157895"),
-        ("lstm", "recurrent", "700", "0.736842"),
-        ("lstm", "projection", "100", "0.105263"),
-        ("lstm", "total", "950", "1.000000"),
+        *(
+            (network, *row)
+            for network in ("lstm", "lstm_equal")
+            for row in (
+                ("token_embeddings", "150", "0.157895"),
+                ("recurrent", "700", "0.736842"),
+                ("projection", "100", "0.105263"),
+                ("total", "950", "1.000000"),
+            )
+        ),
     ]
     numbers = json.loads((folder / "metrics.json").read_text())["curves"]
     assert numbers["transformer"] == {

@@ -44,8 +44,8 @@ def test_under_three_pretrainings_no_claim_can_be_confirmed(seeds: str) -> None:
     assert helps.effect == math.inf
     count = len(params.pretrain.seeds)
     assert told(params)[2] == (
-        "  Pre-training helps: nothing can be confirmed: it takes 3 pre-training seeds, this run"
-        f" has {count} (pretrain.seeds)"
+        "  Pre-training helps: nothing can be confirmed: it takes fine-tunings from 3 pre-trainings,"
+        f" this run has {count} (pretrain.seeds, finetune.seeds)"
     )
 
 
@@ -75,6 +75,18 @@ def test_seeds_alone_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert helps.effect == pytest.approx(2 * 5.667, rel=0.01)
 
 
+def test_to_be_better_than_both_lstms_takes_more_than_to_be_better_than_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(detectable, "TOWN", Spread(0.0, 2.0, 1.0))
+    params = params_of("demo", *THREE)
+    helps, below, _ = detectable_effects(params, read_rules())
+    assert below.effect == pytest.approx(2 * 6.79, rel=0.01), "each in .9 of runs, so both in .8"
+    assert below.effect > helps.effect
+    assert "against each of 2 systems" in told(params)[3]
+    assert "against each" not in told(params)[2]
+
+
 def test_rows_and_clusters_are_counted_where_a_task_is_encoded() -> None:
     folder = Path("data/encode/glue_nli/mnli")
     folder.mkdir(parents=True)
@@ -94,7 +106,7 @@ def test_rows_and_clusters_are_counted_where_a_task_is_encoded() -> None:
     assert detectable.design(params, task, columns, {"encode@mnli"}) == Design(
         7, 4, detectable.TOWN.disagreement
     )
-    assert detectable.design(params, task, columns, ()).rows == 1_000
+    assert detectable.design(params, task, columns, ()).rows == 1_200
 
 
 def test_a_claim_without_its_variant_is_not_measured() -> None:
@@ -114,7 +126,7 @@ def test_a_claim_without_its_variant_is_not_measured() -> None:
 
 def test_what_is_taken_for_granted_is_said() -> None:
     lines = told(params_of("demo", *THREE))
-    assert "by 3 pre-trainings and 4,300 rows in" in lines[2]
+    assert "by 3 pre-trainings and 4,600 rows in" in lines[2]
     assert (
         "taken for granted of made-up text: seeds move a task's difference by 21 points"
         in (lines[-1])

@@ -318,6 +318,7 @@ def text_of(path: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.slow
 def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     pages = build(tmp_path, DOCS_API="off")
     check(tmp_path, pages)
@@ -334,7 +335,7 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert re.search(r"finetune\.lambda_lm 0\.5 0\.5 0\.5 number, at least 0 \w", shown), (
         "values of all profiles, kind and meaning"
     )
-    assert re.search(r"pretrain\.learning_rate 0\.00025 0\.0015 0\.0025 number, above 0 \w", shown)
+    assert re.search(r"pretrain\.learning_rate 0\.00025 0\.003 0\.0025 number, above 0 \w", shown)
     tasks = text_of(tmp_path / "tasks.html")
     assert re.search(r"RTE entailment accuracy 2 2,490 277 -", tasks)
     assert "train/middle/*.txt" in tasks, "RACE's files by the names that people know"
@@ -360,3 +361,17 @@ def test_the_whole_builds_without_a_warning_and_names_lead_to_their_objects(tmp_
         "the search knows functions"
     )
     assert "cost.html" in index
+
+
+def test_pictures_are_of_the_runs_that_ship(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import scores_by_task
+    import what_it_takes
+
+    for run, path in scores_by_task.PICTURES.items():
+        assert path.read_text(encoding="utf-8") == scores_by_task.picture(run), (
+            "python docs/scores_by_task.py draws it anew"
+        )
+    assert what_it_takes.PICTURE.read_text(encoding="utf-8") == what_it_takes.picture(), (
+        "python docs/what_it_takes.py draws it anew"
+    )

@@ -267,7 +267,7 @@ def test_outside_of_the_checkout_one_line_says_so(tmp_path):
     said = doctor(tmp_path)
     assert (said.returncode, said.stderr) == (
         2,
-        f"error: no dvc.yaml in {tmp_path}: run this in the root of the checkout, or in a folder that gpt1 init made\n",
+        f"error: no dvc.yaml in {tmp_path}: run this in a project folder (the root of a clone, or what gpt1 init made)\n",
     )
 
 

@@ -45,7 +45,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "TaskParams",
         "read_params",
     },
-    "gpt1/base/cores.py": {"cores", "cpu_name"},  # a name for the record
+    "gpt1/base/cores.py": {"cores", "cpu_name", "nvidia_smi"},  # for the record
     "gpt1/base/errors.py": {"INTERRUPTED_STATUS", "TemporaryError", "UserError", "printable"},
     "gpt1/base/extras.py": set(),
     "gpt1/base/files.py": {
@@ -54,7 +54,9 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "LOGS",
         "RAW",
         "fingerprint",
+        "looks",
         "parse_json",
+        "read_array",
         "read_arrays",
         "read_json",
         "sha256_file",
@@ -65,6 +67,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "writing_folder",
     },
     "gpt1/base/interrupts.py": {"interrupts_held"},  # when Ctrl-C is answered
+    "gpt1/base/settings.py": {"setting"},  # which tasks divide a text, and where they run
     "gpt1/base/locks.py": {"locked"},  # who waits for whom decides no result
     "gpt1/tracking/address.py": set(),
     "gpt1/tracking/live.py": {"tracked"},
@@ -105,6 +108,7 @@ def covers(dep: str, path: str) -> bool:
     return path == dep or path.startswith(f"{dep}/")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(stages()))
 def test_dvc_sees_what_a_stage_imports(name: str) -> None:
     deps, watched = stages()[name].get("deps", []), imported_by(name) - EXEMPT.keys()
@@ -156,6 +160,7 @@ def taken_from_exempt_files() -> dict[str, set[str]]:
     return taken
 
 
+@pytest.mark.slow
 def test_of_what_dvc_does_not_watch_only_what_is_held_here_is_used() -> None:
     assert taken_from_exempt_files() == EXEMPT, (
         "a stage takes from a file that DVC does not watch what no test here holds to changing no"

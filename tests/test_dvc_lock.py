@@ -73,6 +73,16 @@ def test_dvc_lock_gets_the_bytes_that_dvc_writes(tmp_path: Path, text: str) -> N
         assert found[0] == found[1]
 
 
+def test_dvc_lock_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    """A kill amid the writing leaves the one before, never a part of the new one."""
+    path = tmp_path / "dvc.lock"
+    path.write_text(text := dumps_yaml({"schema": "2.0", "stages": {"clean": entry("clean", "a")}}))
+    with path.open() as before:
+        assert written(dvc.modify, path, {"bpe": entry("bpe", "a")}) != text
+        assert before.read() == text
+    assert [one.name for one in tmp_path.iterdir()] == ["dvc.lock"]
+
+
 @pytest.mark.parametrize(
     "keys",
     [

@@ -90,6 +90,7 @@ def test_the_papers_scale():
     assert normalised_error(2.64, ZERO_SHOT["dprd"]) == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_numbers_of_real_tasks_beside_the_papers():
     write_inputs(made_up=False)
     folder = written("out")

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from gpt1.pipeline.forecast import (
     PLAN,
     SECONDS,
+    Countdown,
     expected,
     foretold_seconds,
     in_words,
@@ -16,7 +19,7 @@ from gpt1.pipeline.forecast import (
     seconds_left,
 )
 from gpt1.pipeline.progress import News
-from gpt1.pipeline.schedule import Allocation, Slots, Stage, may_run
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, group, may_run
 
 NEEDS = {
     "check": (),
@@ -55,34 +58,107 @@ def test_the_time_left_on_paths_and_lanes_done_by_hand() -> None:
             seconds_left(STAGES, FORETOLD, {}, {"pretrain": 30.0}, late, Slots(lanes), SHARE)
             == 70 + finetuning + 1
         )
-    assert (
-        seconds_left(STAGES, FORETOLD, {}, {"pretrain": 130.0}, late, Slots(2), SHARE) == 5 + 40 + 1
-    ), "longer than it was to take"
     assert seconds_left(STAGES, FORETOLD, {}, {}, ["table"], Slots(1), SHARE) == 1
     assert seconds_left(STAGES, {}, {}, {}, ["pretrain"], Slots(1), SHARE) is None
 
 
-def test_the_pace_of_this_run_counts_once_enough_of_it_is_done() -> None:
-    took = {"pretrain": 200.0, "clean": 20.0}
-    assert seconds_left(STAGES, FORETOLD, took, {}, ["finetune@cola"], Slots(1), SHARE) == 80
-    assert (
-        seconds_left(STAGES, FORETOLD, {"clean": 20.0}, {}, ["finetune@cola"], Slots(1), SHARE)
-        == 40
-    )
-    slow = {"clean": 120.0} | dict.fromkeys(("check", "table"), 6.0)
-    assert (
-        seconds_left(
-            STAGES, FORETOLD | {"clean": 60.0}, slow, {}, ["finetune@cola"], Slots(1), SHARE
-        )
-        == 40
-    ), "not of trainings"
-    assert seconds_left(
-        STAGES, FORETOLD | {"clean": 60.0}, slow, {"table": 0.0}, [], Slots(1), SHARE
-    ) == pytest.approx(132 / 64)
-    assert (
-        seconds_left(STAGES, {}, {"finetune@cola": 30.0}, {}, ["finetune@rte"], Slots(1), SHARE)
-        == 30
-    ), "as the first of its group"
+def left(foretold: dict[str, float], took: dict[str, float], *waiting: str) -> float:
+    found = seconds_left(STAGES, foretold, took, {}, waiting, Slots(1), SHARE)
+    assert found is not None
+    return found
+
+
+def test_what_finished_stages_took_corrects_the_others_of_their_kind_most() -> None:
+    assert left(FORETOLD, {}, "finetune@cola") == 40
+    assert left(FORETOLD, {"clean": 100.0}, "finetune@cola") == 40, "of text, not of trainings"
+    by_pretraining = left(FORETOLD, {"pretrain": 200.0}, "finetune@cola")
+    assert 60 < by_pretraining <= 80, "a training beside it that took twice as long"
+    took = {"pretrain": 200.0, "finetune@rte": 40.0}
+    assert 40 < left(FORETOLD, took, "finetune@cola") < 50, "one of its own kind says more"
+    assert left(FORETOLD, {"pretrain": 1e5}, "finetune@cola") <= 3 * 40, "but never everything"
+    assert left({}, {"finetune@cola": 30.0}, "finetune@rte") == 30, "as the first of its group"
+
+
+def test_a_stage_that_takes_longer_than_foretold_corrects_while_it_runs() -> None:
+    def told(since: float) -> float | None:
+        late = ["finetune@cola"]
+        return seconds_left(STAGES, FORETOLD, {}, {"pretrain": since}, late, Slots(1), SHARE)
+
+    assert told(90.0) == 10 + 40
+    longer = told(300.0)
+    assert longer is not None
+    assert 30 + 80 < longer < 30 + 120, "its tenth more, and fine-tuning beyond twice as long"
+
+
+def simulated(
+    foretold: dict[str, float], took: dict[str, float], stages: dict[str, Stage]
+) -> list[tuple[float, float]]:
+    """A run on two lanes, in which stages take `took` seconds: what is told is left whenever one
+    starts or ends and every 15 s, beside what then was left.
+    """
+    waiting, running, done = set(stages), dict[str, float](), dict[str, float]()
+    share, countdown, now, told = dict.fromkeys(stages, Allocation(1, None)), Countdown(), 0.0, []
+
+    def tell() -> None:
+        since = {name: now - began for name, began in running.items()}
+        estimate = seconds_left(stages, foretold, done, since, waiting, Slots(2), share)
+        shown = countdown.told(now, estimate)
+        assert shown is not None
+        told.append((now, shown))
+
+    while waiting or running:
+        ready = [name for name in stages if name in waiting and stages[name].needs <= done.keys()]
+        for name in ready[: 2 - len(running)]:
+            waiting.discard(name)
+            running[name] = now
+            tell()
+        first = min(running, key=lambda name: running[name] + took[name])
+        end = running[first] + took[first]
+        while now + 15 < end:
+            now += 15
+            tell()
+        now = end
+        done[first] = took[first]
+        del running[first]
+        tell()
+    return [(shown, now - at) for at, shown in told]
+
+
+TASKS = [f"finetune@{number}" for number in range(20)]
+RUN = {
+    name: Stage(name, frozenset(needs), trains="@" in name)
+    for name, needs in {
+        "clean": (),
+        "pretrain@transformer": ("clean",),
+        "pretrain@lstm": ("clean",),
+        **dict.fromkeys(TASKS, ("pretrain@transformer",)),
+        "table": TASKS,
+    }.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "pretrain", "finetune"), [(1, 1, 1), (4, 0.6, 1), (2, 1, 1.6), (1.5, 1.5, 0.7)]
+)
+def test_the_time_left_of_a_simulated_run_neither_jumps_nor_misleads(
+    text: float, pretrain: float, finetune: float
+) -> None:
+    draw = random.Random(0)
+    foretold = {"clean": 20.0, "pretrain@transformer": 600.0, "pretrain@lstm": 300.0, "table": 10.0}
+    foretold |= {name: draw.uniform(20, 80) for name in TASKS}
+    times = {"clean": text, "table": text, "pretrain": pretrain, "finetune": finetune}
+    took = {name: times[group(name)] * foretold[name] * draw.uniform(0.8, 1.25) for name in RUN}
+    told = simulated(foretold, took, RUN)
+    total = told[0][1]
+    rises = [after - before for (before, _), (after, _) in pairwise(told)]
+    falls = [
+        before - after - (left_before - left_after)
+        for (before, left_before), (after, left_after) in pairwise(told)
+    ]
+    assert max(rises) < 0.02 * total, "never up by more than a person overlooks"
+    assert max(falls) < 0.1 * total
+    late = [abs(shown - real) for shown, real in told if real < total / 8]
+    assert max(late) < 0.1 * total, "and once some of each kind have ended it is about right"
 
 
 def test_a_plan_made_since_the_last_run_counts_more_than_that_run(

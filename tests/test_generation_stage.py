@@ -61,7 +61,10 @@ def checkout(tmp_path, monkeypatch, ids):
         "perplexity_tokens": 120,
     }
     write_params(
-        tmp_path, **{f"generate__{name}": value for name, value in own.items()}, lstm__units=12
+        tmp_path,
+        **{f"generate__{name}": value for name, value in own.items()},
+        lstm__units=12,
+        lstm_equal__units=14,
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(words, "_english_tokenizers", ENGLISH)
@@ -77,7 +80,7 @@ def checkout(tmp_path, monkeypatch, ids):
         splits[split] = writer.close()
     write_index(folder, splits, VOCABULARY.size, VOCABULARY.fingerprint, "made")
     params = read_params()
-    for name in ("transformer", "lstm"):
+    for name in ("transformer", "lstm_equal", "lstm"):
         network = make_network(name, params, VOCABULARY.size, torch.Generator().manual_seed(1))
         with torch.no_grad():
             network.tokens.mul_(20)
@@ -230,12 +233,13 @@ def test_the_command_goes_on(checkout, capsys):
     )
     assert (scored["scores"], scored["signatures"]) == (wanted.values, wanted.signatures)
     Path("t.txt").write_text("the cat. what is\na dog?")
-    generate(
-        perplexity=Path("t.txt"), weights=Path("data/pretrain/lstm/seed-0/weights.safetensors")
-    )
-    assert ", 8 words)" in capsys.readouterr().out, "a line break is no word"
+    for network in ("lstm", "lstm_equal"):
+        weights = Path("data/pretrain", network, "seed-0", "weights.safetensors")
+        generate(perplexity=Path("t.txt"), weights=weights)
+        assert ", 8 words)" in capsys.readouterr().out, "a line break is no word"
 
 
+@pytest.mark.slow
 def test_what_the_command_refuses(checkout):
     Path("empty.txt").write_text("the\n\ncat\n")
     Path("one.txt").write_text("the\n")

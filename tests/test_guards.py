@@ -49,6 +49,7 @@ def test_an_update_that_is_not_finite_is_skipped_counted_and_changes_nothing(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoiled", [{1}, {4, 5}, {3, 6, 12}], ids=str)
 def test_a_run_with_skipped_updates_goes_on_from_a_checkpoint_as_if_undisturbed(
     recipe, tmp_path, spoiled

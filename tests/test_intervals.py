@@ -35,7 +35,7 @@ SKILLS = {"full": 1.8, "no_pretraining": 0.7, "lstm": 1.2}
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made_results.write_pretraining()
-    made_results.write_lstm()
+    made_results.write_lstms()
     variants = tuple(name for name in SKILLS if name != "full")
     made_results.write_params(
         list(TASKS), list(SEEDS), ablate=made_results.ablate_rows(variants, TASKS)
@@ -131,6 +131,7 @@ def test_the_mean_over_glue_s_tasks_takes_both_metrics_of_a_task_on_the_same_exa
     assert glue.estimate.interval() == by_hand(tasks)
 
 
+@pytest.mark.slow
 def test_what_the_whole_model_has_over_a_variant_is_paired_and_lent_the_seeds_of_other_columns():
     table = ablation(read_params())
     titles = ("CoLA", "MRPC", "STS-B", "MNLI", "RTE")

@@ -622,6 +622,7 @@ def test_a_stopped_process_is_named_and_ends_all(tmp_path):
     assert said.count("\n") == 1, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failure", "status", "words"),
     [
@@ -643,6 +644,7 @@ def test_a_process_that_fails_speaks_for_itself(tmp_path, failure, status, words
     assert launched.ended([], 30) == (status, words)
 
 
+@pytest.mark.slow
 def test_all_interrupted_at_different_times_say_so_once(tmp_path):
     launched = Launched(tmp_path, INTERRUPTED)
     pids = launched.pids()

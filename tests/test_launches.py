@@ -19,7 +19,10 @@ CEILINGS = {  # launches, copies that block the host, its other waits
     "fine-tuning, logits": (600, 1, 0),
 }
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler here"),
+]
 
 
 @pytest.fixture(scope="module")

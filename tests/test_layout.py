@@ -97,6 +97,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/tracking/sync.py",
         "gpt1/tracking/connection.py",
         "gpt1/tracking/datasets.py",
+        "gpt1/tracking/models.py",
         "gpt1/inference/registered.py",
         "gpt1/inference/served.py",
     ],
@@ -129,6 +130,8 @@ HOMES = {  # library -> the only places that may import it
     "prefect": ["flows/", "gpt1/pipeline/prefect_names.py"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],
     "markdown_it": ["gpt1/results/article/", "gpt1/results/page/"],
+    "datatrove": ["gpt1/corpus/steps.py"],
+    "ray": ["gpt1/corpus/steps.py"],
     "pickle": [],
 }
 
@@ -242,3 +245,23 @@ def test_packages_run_nothing_at_import(path: Path) -> None:
     assert len(ast.parse(path.read_text()).body) <= 1 + public, (
         f"{relative(path)}: a docstring only, so that importing a room costs nothing"
     )
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=relative)
+def test_what_a_sibling_is_asked_for_is_there(path: Path) -> None:
+    """No other test imports most of benchmarks/."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            sibling = path.with_name(f"{node.module}.py")
+            if sibling.is_file():
+                there = {
+                    name.id
+                    for name in ast.walk(ast.parse(sibling.read_text()))
+                    if isinstance(name, ast.Name)
+                }
+                there |= {
+                    getattr(one, "asname", None) or one.name
+                    for one in ast.walk(ast.parse(sibling.read_text()))
+                    if isinstance(one, ast.FunctionDef | ast.ClassDef | ast.alias)
+                }
+                assert {alias.name for alias in node.names} <= there

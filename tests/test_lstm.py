@@ -18,6 +18,7 @@ from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.model.networks import describe, make_network, parameters_by_component
 from gpt1.model.weights import read_weights, refuse_smaller, save_weights, transfer_weights
+from gpt1.params.profile import compose
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train.batches import Batch
@@ -64,6 +65,20 @@ def test_parameters_at_the_papers_size(paper):
         "projection": 2048 * 768 + 768,
         "total": 31_087_104 + recurrent + 2048 * 768 + 768,
     }
+
+
+@pytest.mark.parametrize("profile", ["paper", "small", "demo"])
+def test_one_has_the_papers_share_of_parameters_and_one_as_many_as_the_transformer(profile):
+    params = validate(compose(profile, ()))
+    bodies = {}
+    for name in ("transformer", "lstm", "lstm_equal"):
+        with torch.device("meta"):
+            parts = parameters_by_component(make_network(name, params, 10, torch.Generator()))
+        bodies[name] = parts["total"] - sum(
+            count for part, count in parts.items() if part.endswith("_embeddings")
+        )
+    assert bodies["lstm"] / bodies["transformer"] == pytest.approx(0.29, rel=0.02)
+    assert bodies["lstm_equal"] / bodies["transformer"] == pytest.approx(1, rel=0.02)
 
 
 def test_the_start_is_drawn_as_the_decoders_and_by_its_generator():
@@ -162,13 +177,14 @@ def test_losses_learn_and_dropout_is_seeded(lstm):
     )
 
 
-def test_weights_say_how_many_units_they_have(tmp_path, paper):
+@pytest.mark.parametrize("name", ["lstm", "lstm_equal"])
+def test_weights_say_how_many_units_they_have(name, tmp_path, paper):
     params = paper.model_copy(
-        update={"model": TINY, "lstm": paper.lstm.model_copy(update={"units": UNITS})}
+        update={"model": TINY, name: paper.lstm.model_copy(update={"units": UNITS})}
     )
     saved, wanted = (
         Lstm(TINY, UNITS, ROWS - 3, seeded(1)),
-        describe("lstm", params, ROWS - 3, "abc"),
+        describe(name, params, ROWS - 3, "abc"),
     )
     save_weights(tmp_path / "weights.safetensors", saved, wanted)
     assert read_weights(tmp_path / "weights.safetensors")[0].config["lstm_units"] == UNITS

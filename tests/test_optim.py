@@ -125,6 +125,7 @@ def test_adam_is_the_authors(recipe, scale):
             )
 
 
+@pytest.mark.slow
 def test_an_update_does_without_the_compiler() -> None:
     """Its import takes as long as torch's own."""
     program = """

@@ -280,6 +280,7 @@ def test_a_page_says_so_where_params_have_changed_since(here, capsys):
     assert changed_since("table2") == []
 
 
+@pytest.mark.slow
 def test_what_the_corpus_has_of_the_tasks_stands_on_the_page(here):
     assert "gpt1 run contamination" in made()
     counted = {"split": "test", "examples": 2000, "long_enough": 1000, "runs": 9, "runs_found": 1}
@@ -338,6 +339,7 @@ def test_time_and_cost_come_from_the_logs_of_the_run(here):
     assert re.search(r"\d finished stages? without a time", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compiled", "words"),
     [

@@ -459,7 +459,8 @@ def test_headline_numbers_a_file_each_and_a_difference_only_where_the_table_has_
         148.413, abs=1e-3
     )  # e to the 5
     assert (
-        Path("data/report/plots/heldout.csv").read_text() == "update,transformer,lstm\n20,5.0000,\n"
+        Path("data/report/plots/heldout.csv").read_text()
+        == "update,transformer,lstm,lstm_equal\n20,5.0000,,\n"
     )
     assert (
         Path("data/report/plots/scores.csv").read_text()

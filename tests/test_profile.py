@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gpt1.params.profile import compose
 from gpt1.params.recipes import finetune_recipe
-from gpt1.params.schema import read_params
+from gpt1.params.schema import read_params, validate
 from gpt1.params.yaml import read_yaml
+from gpt1.results.zero_shot import NETWORKS
 
 ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\ngj04\t0\t*\tSat cat the.\n"
@@ -84,13 +86,14 @@ def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None
         "embeddings_only-cola",
         "no_aux_lm-cola",
         "lstm-cola",
+        "lstm_equal-cola",
         "mine-cola",
     ]
     assert [row.reads for row in params.stages.ablate.values()] == [
         "bpe",
         *(
             f"pretrain/{network}"
-            for network in ("transformer", "transformer", "lstm", "transformer")
+            for network in ("transformer", "transformer", "lstm", "lstm_equal", "transformer")
         ),
     ]
     assert finetune_recipe(params, "cola", "mine").dropout == 0.0
@@ -99,6 +102,16 @@ def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None
     assert "DPRD" in done.stdout, "a zero-shot set that is not there is listed"
 
 
+def test_the_lstm_of_equal_size_is_in_table_5_and_not_in_figure_2() -> None:
+    stages = validate(compose("demo", ())).stages
+    assert list(stages.pretrain) == ["transformer", "lstm", "lstm_equal"]
+    assert {row.network for row in stages.zero_shot.values()} == set(NETWORKS)
+    assert stages.ablate["lstm_equal-rte"].reads == "pretrain/lstm_equal"
+    kept = compose("official", ())["variants"]
+    assert {"lstm", "lstm_equal"}.isdisjoint(kept), "there are no weights of either"
+
+
+@pytest.mark.slow
 def test_the_same_data_again_without_naming_it(checkout: Path) -> None:
     gpt1(checkout, "profile", "small", "--data", "brought")
     done = gpt1(checkout, "profile", "small", "pretrain.updates=7")
@@ -106,6 +119,7 @@ def test_the_same_data_again_without_naming_it(checkout: Path) -> None:
     assert read_params(checkout / "params.yaml").pretrain.updates == 7
 
 
+@pytest.mark.slow
 def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None:
     gpt1(checkout, "profile", "small", "--data", "brought")
     check = [sys.executable, "-m", "gpt1.stages", "check"]
@@ -116,12 +130,13 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
     assert re.match("error: .*data/raw/cola", done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (
             ["profile", "smal"],
-            "error: no profile 'smal'; expected one of demo, official, paper, small",
+            "error: no profile 'smal'; expected one of demo, evening, official, paper, small",
         ),
         (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
         (
@@ -134,7 +149,7 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
         ),
         (
             ["profile", "small", "+variants.x={network: gru, seeds: null, finetune: {}}"],
-            "error: params.yaml: variants.x.network: found 'gru', expected 'transformer' or 'lstm'",
+            "error: params.yaml: variants.x.network: found 'gru', expected 'transformer', 'lstm' or 'lstm_equal'",
         ),
         (
             ["profile", "small", "+variants.x={network: lstm, finetune: {}}"],
@@ -146,7 +161,7 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
         ),
         (
             ["profile", "small", "model.heads=3"],
-            "error: params.yaml: model.heads 3 must divide model.width 256",
+            "error: params.yaml: model.heads 3 must divide model.width 128",
         ),
         (
             ["profile", "small"],
@@ -189,6 +204,7 @@ def test_only_some_tasks(checkout: Path) -> None:
         "embeddings_only-rte",
         "no_aux_lm-rte",
         "lstm-rte",
+        "lstm_equal-rte",
     ]
     assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
     assert (
@@ -199,6 +215,7 @@ def test_only_some_tasks(checkout: Path) -> None:
     assert "left out" not in done.stdout, "what was not asked for is no loss"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "tasks", "line"),
     [
@@ -223,6 +240,7 @@ def test_tasks_that_cannot_run_are_one_line(
     assert not (checkout / "params.yaml").exists()
 
 
+@pytest.mark.slow
 def test_the_same_profile_again_leaves_the_file_alone(checkout: Path) -> None:
     gpt1(checkout, "profile", "demo")
     before = (checkout / "params.yaml").stat()

@@ -18,6 +18,8 @@ from gpt1.results import drawing
 from gpt1.results.records import PREDICTION_KEY, PREDICTIONS, SCORES, read_records
 from gpt1.stages import report
 
+pytestmark = pytest.mark.slow
+
 METRICS = {"accuracy": accuracy_score, "f1": f1_score, "matthews": matthews_corrcoef}
 VARIANTS = ("no_pretraining", "lstm")
 TASKS = ("cola", "mrpc", "mnli")
@@ -30,7 +32,7 @@ def run(tmp_path_factory):
         patch.chdir(folder := tmp_path_factory.mktemp("run"))
         patch.setattr(drawing, "png", lambda draw, points: b"")  # seconds of drawing
         made_results.write_pretraining()
-        made_results.write_lstm()
+        made_results.write_lstms()
         made_results.write_params(
             list(TASKS), [0, 3], ablate=made_results.ablate_rows(VARIANTS, TASKS)
         )

@@ -91,6 +91,7 @@ def test_caption_tells_a_small_run_from_the_papers():
     assert "all rows of every task" in markdown(laid_out("table3").document)
 
 
+@pytest.mark.slow
 def test_the_stage_writes_its_files_twice_the_same():
     write_glue(["qqp", "rte"], right=90)
     first = report("table4")
@@ -237,6 +238,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_broken_results_are_one_line(fault):
     made_results.write_params(["rte"], [0])

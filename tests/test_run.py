@@ -15,6 +15,7 @@ import pytest
 from made_graph import GRAPH, Repository
 
 from gpt1.pipeline.job import log_of, out_of_memory_kills, outcome
+from gpt1.pipeline.run import NEXT
 from gpt1.pipeline.schedule import Stage
 
 
@@ -47,7 +48,7 @@ def test_order_lanes_threads_and_what_is_up_to_date(repository: Repository) -> N
         "finetune@rte": str(max(1, cores // 2)),
     }
     assert {facts[3] for facts in journal.values()} == {sys.executable}
-    assert re.fullmatch(r"6 stages run in \d+ s\n", output)
+    assert re.fullmatch(rf"6 stages run in \d+ s\n{re.escape(NEXT)}\n", output)
     lines = [
         re.fullmatch(r"(\S+): \d+ s \((\d) of 6(?:, about [\d ]+(?:s|min) left)?\)", line)
         for line in errors.splitlines()
@@ -64,7 +65,7 @@ def test_order_lanes_threads_and_what_is_up_to_date(repository: Repository) -> N
     assert "at work on table" in (repository.folder / "data/logs/run/table.log").read_text()
 
     began = time.monotonic()
-    assert repository.run() == ("everything is up to date\n", "")
+    assert repository.run() == (f"everything is up to date\n{NEXT}\n", "")
     assert time.monotonic() - began < 10
     assert repository.journal() == {}
 
@@ -242,7 +243,7 @@ def test_a_stage_that_dvc_had_no_time_to_record_is_recorded_not_run_again(
     (repository.folder / "kill-after-quiet").write_text("all")
     repository.run("quiet", status=-signal.SIGKILL)
     assert set(repository.journal()) == {"first", "quiet"}
-    assert repository.run("quiet") == ("everything is up to date\n", "")
+    assert repository.run("quiet") == (f"everything is up to date\n{NEXT}\n", "")
     assert repository.journal() == {}, "quiet ended well, so it is not to run again"
 
 
@@ -280,12 +281,13 @@ def test_a_second_run_waits_for_the_first(repository: Repository) -> None:
         == f"gpt1 run (process {first.pid}) is at work here; waiting for it to end\n"
     )
     (repository.folder / "go").touch()
-    assert second.communicate(timeout=120) == ("everything is up to date\n", "")
+    assert second.communicate(timeout=120) == (f"everything is up to date\n{NEXT}\n", "")
     first.communicate(timeout=120)
     assert (first.returncode, second.returncode) == (0, 0)
     assert set(repository.journal()) == {"first", "quiet"}
 
 
+@pytest.mark.slow
 def test_mistakes_are_one_line(
     repository: Repository, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

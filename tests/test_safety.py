@@ -96,6 +96,7 @@ def imported(path: Path) -> Iterator[str]:
             yield str(node.module)
 
 
+@pytest.mark.slow
 def test_nothing_pickles() -> None:
     assert [
         f"{path}: {name}"

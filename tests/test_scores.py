@@ -190,6 +190,7 @@ def test_no_legend_where_no_sign_stands():
     assert "- † " not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [(0,), (0, 1), (0, 1, 2), (0, 1, 2, 3, 4)])
 def test_the_mean_over_glue_s_tasks_has_one_interval_everywhere_or_none(seeds):
     tasks = ("mrpc", "stsb", "mnli")

@@ -289,6 +289,25 @@ def test_a_run_that_has_ended_keeps_its_state_and_a_dead_one_is_known(copy: Copy
     assert service.wait(END_SECONDS) == 0, copy.said.read_text()
 
 
+def test_a_service_of_another_machine_is_told_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a shared disk, where its process number would mean another process, or none."""
+    from flows import serve
+    from gpt1.base.errors import UserError
+    from gpt1.base.locks import locked
+
+    monkeypatch.setattr(serve, "HOME", tmp_path)
+    about = {"host": "node7", "process": os.getpid(), "what": "a worker of http://first:4200"}
+    (tmp_path / "service.json").write_text(json.dumps(about))
+    with (
+        locked(tmp_path / "service.lock"),
+        pytest.raises(UserError, match=r"on node7, a worker of .*sh flows/own_clone\.sh"),
+        serve.only_service("mine"),
+    ):
+        pass
+
+
 @pytest.mark.slow
 def test_a_server_that_the_users_profile_names_is_taken(tmp_path: Path) -> None:
     other = Copy(tmp_path)
@@ -301,3 +320,13 @@ def test_a_server_that_the_users_profile_names_is_taken(tmp_path: Path) -> None:
     assert served.returncode == 2
     assert f"Prefect's address is {theirs}, by your Prefect profile 'work'" in served.stdout
     assert f"no Prefect server answers at {theirs}" in served.stderr
+
+
+@pytest.mark.slow
+def test_where_nothing_names_a_server_it_is_this_machines(tmp_path: Path) -> None:
+    """With neither .env nor a profile: what is wrong is said of the next setting, not of Prefect's."""
+    fresh = Copy(tmp_path)
+    (fresh.folder / ".env").unlink()
+    fresh.environment["PREFECT_PROFILES_PATH"] = str(fresh.folder / "none.toml")
+    fresh.environment["GPT1_MLFLOW_PORT"] = "none"
+    assert "GPT1_MLFLOW_PORT: expected a port" in fresh.command("flows.serve").stderr

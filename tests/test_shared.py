@@ -343,3 +343,6 @@ def test_a_gpu_is_lent_to_one_stage_at_a_time(
             pass
     with leases.lent_devices(devices, 3, lambda: False) as three:
         assert three == devices
+        monkeypatch.setenv("SLURM_JOB_ID", "7")  # whose GPU 0 is another
+        with leases.lent_devices(("0",), 1, lambda: False) as of_job:
+            assert of_job == ("0",)

@@ -219,6 +219,7 @@ def test_missing_files_are_named(checkout: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_missing_and_an_empty_corpus_stop(checkout: Path) -> None:
     how = SOURCES["books"].how_to_get
     assert (
@@ -248,6 +249,7 @@ def test_a_linked_folder_and_an_unprintable_name_are_named(checkout: Path) -> No
     )
 
 
+@pytest.mark.slow
 def test_an_unreadable_corpus_stops(checkout: Path) -> None:
     """Root may read everything, so there the stage becomes nobody, in a folder of nobody's, once
     Python has started.
@@ -301,6 +303,7 @@ def test_a_link_to_nothing_is_named(checkout: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_bad_archives_and_bad_arguments_stop(checkout: Path) -> None:
     archive = put("race/RACE.tar.gz", b"\x1f\x8b\x08\x00")
     assert refused("race").startswith("data/raw/race/RACE.tar.gz cannot be unpacked (")

@@ -23,6 +23,8 @@ from gpt1.train.finetuning_data import make_classifier, read_task
 from gpt1.train.loop import Stop
 from gpt1.train.objectives import Finetuning
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 READS = {
     "no_pretraining": "bpe",

@@ -2,6 +2,7 @@
 imported, every stage there is.
 """
 
+import os
 import re
 import signal
 import subprocess
@@ -11,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from gpt1.base.locks import locked
 from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 
 
-def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
+def start(folder: Path, *words: str, **environment: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "gpt1.stages", *words],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "HOME": str(folder)},
+        env={"PYTHONPATH": str(ROOT), "HOME": str(folder)} | environment,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -28,7 +30,8 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
 
 STAGES = (
     "check, world, download, acquire, clean, contamination, bpe, shard, word_vectors, encode,"
-    " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, report, scores"
+    " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, dev_scores,"
+    " report, scores"
 )
 FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
 
@@ -51,6 +54,21 @@ def test_a_command_line_that_names_no_stage(
     assert process.returncode == 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [{}, {"RANK": "0"}], ids=["process", "rank"])
+def test_one_training_of_an_experiment_at_a_time_with_all_its_ranks(
+    tmp_path: Path, rank: dict[str, str]
+) -> None:
+    of_experiment = {"DVC_EXP_NAME": "wild-cat", "TMPDIR": str(tmp_path), **rank}
+    with locked(tmp_path / f"gpt1-experiments-{os.getuid()}.lock"):
+        process = start(tmp_path, "pretrain", "transformer", **of_experiment)
+        assert process.stderr
+        said = process.stderr.readline()
+    assert ("waiting for another experiment" in said) == (not rank), said
+    process.communicate()
+    assert process.returncode == 2, "there are no parameters"
+
+
 def test_every_stage_of_the_graph_has_its_verb() -> None:
     stages = read_yaml(ROOT / "dvc.yaml")["stages"]
     verbs = {stage.get("do", stage)["cmd"].split()[3] for stage in stages.values()}
@@ -61,10 +79,17 @@ def test_every_stage_of_the_graph_has_its_verb() -> None:
     assert verbs == set(STAGES.split(", ")) == files | FUNCTIONS
 
 
-@pytest.mark.parametrize("seconds", [0.15, 0.4, 0.8])
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("seconds", [0, 0.3, 0.7])
 def test_ctrl_c_while_a_stage_is_imported_is_one_line(tmp_path: Path, seconds: float) -> None:
-    """Importing torch takes a second or two."""
+    """Importing torch takes a second or two; before numpy there may be Python's own start, which
+    nothing of ours can make one line of.
+    """
     process = start(tmp_path, "pretrain", "transformer")
+    while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8"):
+        assert process.poll() is None
+        time.sleep(0.005)
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     said = process.communicate()[1]

@@ -17,7 +17,7 @@ from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import TaskParams
 from gpt1.params.yaml import read_yaml
-from gpt1.stages import acquire, encode
+from gpt1.stages import acquire, encode, prompt
 from gpt1.tasks.readers import read_split
 from gpt1.tasks.table import TASKS
 
@@ -94,6 +94,25 @@ def test_a_few_bad_rows_are_counted_and_left_out(
         "labelled": True,
         "truncated": 0,
     }
+
+
+def test_prompts_are_made_while_the_same_task_is_encoded(
+    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `gpt1 run` has it: what each keeps until it ends is its own."""
+    both = COLA + COLA.replace("\t1\t", "\t0\t*")
+    put("cola", {"train.tsv": both * 300, "dev.tsv": both * 3})
+    mapped = encoding.mapped
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.setattr(encoding, "mapped", mapped)
+        prompt.main("cola")
+        return mapped(*given)
+
+    monkeypatch.setattr(encoding, "mapped", meanwhile)
+    encode.main("cola")
+    assert Path("data/prompt/cola/set.json").exists()
+    assert Path("data/encode/glue/cola/task.json").exists()
 
 
 def ids(text: str) -> list[int]:
@@ -251,7 +270,7 @@ def test_from_raw_files_to_ids(
 
 
 @pytest.mark.slow
-def test_two_processes_write_the_bytes_that_one_writes(
+def test_two_tasks_write_the_bytes_that_one_writes(
     checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = "".join(
@@ -261,7 +280,7 @@ def test_two_processes_write_the_bytes_that_one_writes(
     put("snli", {f"snli_1.0_{split}.jsonl": rows for split in ("train", "dev", "test")})
     encoded("snli", "nli", monkeypatch)
     alone = {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()}
-    monkeypatch.setattr(encoding, "processes_for", lambda _: 2)
+    monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
     monkeypatch.setattr(encoding, "BATCH_CHARACTERS", 100)
     encoded("snli", "nli", monkeypatch)
     assert {

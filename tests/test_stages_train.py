@@ -20,6 +20,8 @@ from safetensors.numpy import load_file
 from gpt1.base.errors import run_stage
 from gpt1.results.rules import RULES_RECORD, rules_hash
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 
 
@@ -189,7 +191,6 @@ def test_an_interrupted_pretraining_goes_on_as_if_undisturbed(workplace, run_her
     assert outputs(Path("data/pretrain")) == expected
 
 
-@pytest.mark.slow
 def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_starts_anew(
     workplace, run_here
 ):
@@ -212,7 +213,6 @@ def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_st
     )
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_two_processes_pretrain_like_one(workplace, pretrained):
     write_shards(Path("data/shard"))
@@ -225,7 +225,6 @@ def test_two_processes_pretrain_like_one(workplace, pretrained):
         assert one == pytest.approx(other, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_two_processes_finetune_like_one(with_weights):
     write_task("mrpc")
     write_params(
@@ -242,7 +241,6 @@ def test_two_processes_finetune_like_one(with_weights):
     assert all(np.abs(found[0][name] - found[1][name]).max() < 1e-5 for name in found[0])
 
 
-@pytest.mark.slow
 def test_an_error_of_one_process_ends_all_with_one_line(workplace):
     write_shards(Path("data/shard"))
     said = run("pretrain", "transformer", status=2, GPT1_PROCESSES="3")
@@ -301,7 +299,7 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
-    assert "stages.pretrain of params.yaml: transformer, lstm; found rnn" in refused(
+    assert "stages.pretrain of params.yaml: transformer, lstm, lstm_equal; found rnn" in refused(
         "pretrain", "rnn"
     )
 
@@ -387,7 +385,6 @@ def test_what_gives_the_label_away_is_learned(with_weights, run_here):
     )
 
 
-@pytest.mark.slow
 def test_an_interrupted_finetuning_repeats_only_the_seed_it_was_in(with_weights, run_here):
     write_task("cola", train=80)
     write_params(with_weights, finetune__epochs=6)

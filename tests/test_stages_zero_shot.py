@@ -14,12 +14,15 @@ from sklearn.metrics import matthews_corrcoef
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
+from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
-from gpt1.stages import acquire, prompt, zero_shot
+from gpt1.stages import acquire, encode, prompt, zero_shot
+
+pytestmark = pytest.mark.slow
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz.,?"
 MERGES = [("v", "e"), ("ve", "r"), ("ver", "y</w>"), ("p", "o"), ("n", "e")]
@@ -135,6 +138,25 @@ def test_prompts_by_hand(checkout):
     assert {
         name: read_json(Path("data/prompt", name, "set.json"))["scored_split"] for name in FILES
     } == {"cola": "dev", "sst2": "dev", "race": "test", "dprd": "test"}
+
+
+def test_a_set_and_the_task_of_its_name_are_encoded_side_by_side(checkout, monkeypatch):
+    """As in a run: neither may take away what the other's tasks have finished."""
+    mapped = encoding.mapped
+
+    def with_the_other(name, *arguments):
+        for one in mapped(name, *arguments):
+            yield one
+            if not Path("data/prompt").exists():
+                Path("data/prompt").mkdir()
+                prompt.main("cola")
+
+    monkeypatch.setattr(encoding, "mapped", with_the_other)
+    monkeypatch.setattr(encoding, "BATCH_CHARACTERS", 20)
+    monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
+    encode.main("cola")
+    assert Path("data/encode/glue/cola/task.json").is_file()
+    assert Path("data/prompt/cola/set.json").is_file()
 
 
 def test_clusters_are_twins_and_passages_of_the_rows_asked(checkout):
@@ -308,7 +330,7 @@ def test_unknown_names(checkout):
     )
     assert (
         refused(zero_shot.main, "gru")
-        == "expected one of the rows stages.pretrain of params.yaml: transformer, lstm; found gru"
+        == "expected one of the rows stages.zero_shot of params.yaml: transformer, lstm; found gru"
     )
 
 

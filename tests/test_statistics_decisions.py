@@ -148,6 +148,7 @@ def test_two_seeds_confirm_nothing():
         smallest_effect([], 3, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "design", "shared"),
     [*itertools.product([3, 5], [(1, 0), (1, 7), (8, 0)], [0.0, 0.5])],

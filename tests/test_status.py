@@ -223,6 +223,7 @@ def test_a_training_at_work_is_told_with_how_far_it_is(checkout):
     assert read_status(()).running == {}, "its process has ended"
 
 
+@pytest.mark.slow
 def test_how_a_stage_ended_by_its_log(checkout):
     began = "Running stage 'finetune@cola':\n> python -m gpt1.stages finetune cola\n"
     failed = (
@@ -274,6 +275,7 @@ def gpt1_status(*words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_broken_files_and_wrong_names_are_one_line(checkout):
     with pytest.raises(UserError, match="no stage 'tabel'; did you mean table"):
         read_status(["tabel"])

@@ -47,12 +47,14 @@ def test_a_plan_counts_on_the_budgets_shares_of_the_peak() -> None:
         assert share == round(told, 2)
 
 
+@pytest.mark.slow
 def test_a_plan_takes_an_update_of_the_paper_to_last_as_long_as_the_budget() -> None:
     pace, flops = paper_pace("pretrain@transformer")
     milliseconds = 1e3 * (pace.update + pace.flop * flops)
     assert milliseconds == pytest.approx(BUDGET["step"]["ms, compiled"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_short_update_lasts_as_long_as_its_launches() -> None:
     """Of fine-tuning on 32 short rows, whose arithmetic takes less."""
     pace, flops = paper_pace("finetune@")

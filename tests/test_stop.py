@@ -60,6 +60,7 @@ def undisturbed(recipe, tmp_path_factory):
 THREE, EVALUATED = 3 * BATCH, 3 * BATCH + HELDOUT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ask_at", "at"),
     [

@@ -33,7 +33,7 @@ from gpt1.results.table5 import (
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made_results.write_pretraining()
-    made_results.write_lstm()
+    made_results.write_lstms()
 
 
 def write(tasks, skills, seeds=(0, 1), rows=120, **sections):
@@ -67,6 +67,7 @@ def accuracy(system, task):
     return np.array([100 * accuracy_score(labels, one.argmax(1)) for one in given])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [1, 2, 3, 5])
 def test_an_interval_takes_three_seeds_and_fewer_say_so_once(seeds):
     numbers_of = tuple(range(5))

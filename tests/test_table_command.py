@@ -140,7 +140,7 @@ def test_parquet_is_the_file_with_every_number_typed(here, capsysbinary):
 def test_what_is_not_there_says_how_to_make_it(here):
     with pytest.raises(
         UserError,
-        match="is no checkout, and holds no data/report/table3: call gpt1 table in the root of one",
+        match="is no project folder, and holds no data/report/table3: run this in a project folder",
     ):
         show_table("table3", "terminal", None, [])
     Path("dvc.yaml").touch()

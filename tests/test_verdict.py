@@ -25,6 +25,7 @@ from gpt1.results.verdict import (
     Effect,
     PValues,
     above,
+    agreed,
     at_most,
     effect_of,
     every,
@@ -175,6 +176,32 @@ def test_the_family_is_of_primary_claims_and_they_come_first() -> None:
     assert [one.verdict for one in found] == [UNDECIDED, CONFIRMED, CONFIRMED]
     assert found[0].p == pytest.approx(3 * float(weak.p_values.p))
     assert found[1].p == pytest.approx(float(strong.p_values.p))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "shown"),
+    [
+        ((4.31, 9), CONFIRMED, 4.31),
+        ((4.29, 50), UNDECIDED, 4.29),
+        ((50, -50.1), UNDECIDED, 50),
+        ((-9, -4.31), REFUTED, -4.31),
+    ],
+)
+def test_against_several_systems_the_largest_p_value_counts(
+    values: Sequence[float], expected: str, shown: float
+) -> None:
+    found = [effect_of(mean(value), above(mean(value))) for value in values]
+    both = agreed(found)
+    assert float(both.value) == pytest.approx(shown)
+    assert both.interval == pytest.approx((shown - 4.3027, shown + 4.3027), abs=1e-4)
+    assert verdict(both.p_values) == expected
+    at_once = agreed([effect_of(one, above(one)) for one in (means(values), means(values[::-1]))])
+    assert at_once.value == pytest.approx([shown, shown]), "of several simulated runs, each its own"
+
+
+def means(values: Sequence[float]) -> CrossedEstimate:
+    """As `mean`, of several runs."""
+    return over_seeds(np.array(values)[:, None] + np.array([-1.0, 0.0, 1.0]) * np.sqrt(3))
 
 
 def rising_by(*own: Sequence[float]) -> PValues:

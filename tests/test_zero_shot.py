@@ -144,6 +144,7 @@ def test_a_context_too_short_for_the_words():
         prompts.next_word([1], [1] * 4, [[2] * 8, [3] * 8], 8)
 
 
+@pytest.mark.slow
 def test_threshold_is_the_best_of_all():
     """Against every cut tried with scikit-learn, with ties among the scores."""
     draw = np.random.default_rng(0)

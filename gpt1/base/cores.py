@@ -1,10 +1,13 @@
-"""The processor: its name, and how many cores there are for this process; no result depends on it
-but for rounding by the number of threads, which is recorded.
+"""The processor, its name and how many cores there are for this process, and what GPUs say of
+themselves; no result depends on it but for rounding by the number of threads, which is recorded.
 """
 
 import os
 import platform
+import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -40,3 +43,15 @@ def cpu_name() -> str:
         (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
         platform.processor() or platform.machine(),
     )
+
+
+def nvidia_smi(field: str, gpus: Sequence[str] = ()) -> list[float]:
+    """A number of each GPU, or of those with these identifiers, as nvidia-smi gives it (MiB,
+    watts); empty where there is none. Not by torch, which takes seconds.
+    """
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
+    command += [f"--id={','.join(gpus)}"] if gpus else []
+    with suppress(OSError, subprocess.SubprocessError, ValueError):
+        done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=10)
+        return [float(line) for line in done.stdout.split("\n") if line.strip()]
+    return []

@@ -11,7 +11,8 @@ USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
 # what a person does who called a command where no run is
-ELSEWHERE = "run this in the root of the checkout, or in a folder that gpt1 init made"
+PROJECT = "a project folder (the root of a clone, or what gpt1 init made)"
+ELSEWHERE = f"run this in {PROJECT}"
 LINE_START, LINE_END = (
     2500,
     1000,

@@ -7,18 +7,22 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def interrupts_held() -> Iterator[None]:
-    """A Ctrl-C within the block is answered after it. Raises KeyboardInterrupt there.
+def interrupts_held() -> Iterator[list[int]]:
+    """A Ctrl-C within the block is answered after it, and is in the list until then. Raises
+    KeyboardInterrupt at the end. A process that heeds no Ctrl-C, a job in the background, goes on
+    so; in another thread than the main one nothing is held.
 
     A blocked signal would not do: another thread takes it, and Python answers in the main one.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    before = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or before is signal.SIG_IGN:
+        yield asked
+        return
+    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     try:
-        yield
+        yield asked
     finally:
         signal.signal(signal.SIGINT, before)
         if asked and callable(before):

@@ -16,7 +16,7 @@ Examples:
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="For a program.")] = False) -> None:
-    """Examine this machine and checkout for what a run would trip over, each with what to do;
+    """Examine this machine and folder for what a run would trip over, each with what to do;
     changes nothing.
     """
     from gpt1.pipeline.doctor.doctor import doctor_and_show

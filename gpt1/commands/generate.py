@@ -6,8 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA
-from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, first_weights, option
+from gpt1.commands.options import (
+    OF_THE_FIRST,
+    VOCABULARY,
+    first_weights,
+    option,
+    refuse_elsewhere,
+)
 
 EXAMPLES = """
 Examples:
@@ -131,7 +136,7 @@ def generate(
 
 
 def refuse_absent(weights: Path, vocabulary: Path) -> None:
-    """Raises UserError where the folder is no checkout, or nothing has been trained in it yet, and
+    """Raises UserError where this is no project folder, or nothing has been trained in it yet, and
     no other weights are named.
     """
     own = [
@@ -139,12 +144,8 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
         for path, usual in ((weights, first_weights()), (vocabulary, VOCABULARY))
         if path == usual and not path.exists()
     ]
-    if own and not Path("dvc.yaml").is_file():
-        raise UserError(
-            f"{Path.cwd()} is no checkout, which has its model in {DATA}: call gpt1 generate in the"
-            " root of one, or name a model by --weights FILE --vocabulary FOLDER"
-        )
     if own:
+        refuse_elsewhere("gpt1 generate")
         raise UserError(
             f"no model has been trained here yet ({own[0]} is not there): gpt1 run"
             " pretrain@transformer makes one, gpt1 status says what runs now; or name another by"

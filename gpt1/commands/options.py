@@ -5,6 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gpt1.base.errors import UserError
+from gpt1.base.files import DATA
+
 VOCABULARY = Path("data/bpe")
 
 
@@ -26,7 +29,7 @@ Seed = Annotated[
 Run = Annotated[
     str | None,
     option(
-        "Of another run: the folder of a checkout or of gpt1 pack, a worktree, or reference/demo,"
+        "Of another run: a project folder or one of gpt1 pack, a worktree, or reference/demo,"
         " which ships with gpt1.",
         "--run",
         metavar="RUN",
@@ -36,6 +39,16 @@ OF_THE_FIRST = (
     "Default: data/pretrain/transformer/seed-N/weights.safetensors, N the first of pretrain.seeds in"
     " params.yaml."
 )
+
+
+def refuse_elsewhere(command: str) -> None:
+    """Raises UserError where this is no project folder, and so has no models of its own."""
+    if not (Path("dvc.yaml").is_file() or Path(DATA).is_dir()):
+        raise UserError(
+            f"{Path.cwd()} is no project folder, which has its models in {DATA}: call {command} in"
+            " one (the root of a clone, or what gpt1 init made), or name a model by --weights FILE"
+            " --vocabulary FOLDER"
+        )
 
 
 def first_weights() -> Path:

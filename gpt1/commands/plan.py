@@ -43,7 +43,7 @@ def plan(
         ),
     ] = False,
     measure: Annotated[
-        bool, typer.Option(help="Measure a few updates of each network here, for about a minute.")
+        bool, typer.Option(help="Measure a few updates of each network here, for some 20 s.")
     ] = True,
     brief: Annotated[
         bool, typer.Option("--brief", help="Say in one line how long the run takes here.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt1.base.errors import UserError
-from gpt1.commands.options import VOCABULARY, Seed, Task, option
+from gpt1.commands.options import VOCABULARY, Seed, Task, option, refuse_elsewhere
 
 if TYPE_CHECKING:
     from gpt1.inference.saved import Answer
@@ -70,6 +70,8 @@ def predict(
     from gpt1.inference.finished import chosen
     from gpt1.inference.saved import load_model
 
+    if weights is None:
+        refuse_elsewhere("gpt1 predict")
     kind, path = chosen(task, seed, weights)
     given = first is not None or second is not None or bool(choice)
     example = (

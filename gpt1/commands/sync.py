@@ -16,5 +16,7 @@ def sync() -> None:
     from gpt1.params.schema import read_params
     from gpt1.tracking.sync import sync as sync_results
 
-    runs = sync_results(read_params())
-    print(f"MLflow is up to date: {runs} results. Look at them with: make ui")
+    held, written = sync_results(read_params())
+    news = f"{written} results written to MLflow, which has all {held} now"
+    print(f"{news if written else f'MLflow is up to date: {held} results'}")
+    print("next: make ui (MLflow's pages, every curve)")

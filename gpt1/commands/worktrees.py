@@ -24,7 +24,7 @@ def worktrees(
     ] = None,
 ) -> None:
     """List the worktrees in which flows ran a profile, overrides, seeds or tasks of their own,
-    beside the checkout as it is.
+    beside this folder as it is.
     """
     from gpt1.pipeline.worktrees import remove_worktrees, show_worktrees
 

@@ -35,7 +35,10 @@ class SavedModel(NamedTuple):
         config, units = self.description.config, 0
         try:
             sizes = Model(**{name: config[name] for name in Model.model_fields})
-            if self.description.kind == "lstm" and (units := int(config["lstm_units"])) < 1:
+            if (
+                self.description.kind.startswith("lstm")
+                and (units := int(config["lstm_units"])) < 1
+            ):
                 raise ValueError("no units")
         except (ValidationError, KeyError, TypeError, ValueError):
             raise UserError(
@@ -94,14 +97,14 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
     saved = read_saved(
         weights,
         vocabulary_folder,
-        "transformer|lstm",
-        "a language model, kind transformer or lstm (gpt1 predict for a task's model)",
+        "transformer|lstm|lstm_equal",
+        "a language model, kind transformer, lstm or lstm_equal (gpt1 predict for a task's model)",
     )
     sizes, rows, generator = saved.sizes(), saved.vocabulary.size, torch.Generator()
     network: Network = (
-        Lstm(sizes, int(saved.description.config["lstm_units"]), rows, generator)
-        if saved.description.kind == "lstm"
-        else Decoder(sizes, rows, generator)
+        Decoder(sizes, rows, generator)
+        if saved.description.kind == "transformer"
+        else Lstm(sizes, int(saved.description.config["lstm_units"]), rows, generator)
     )
     saved.fill(network)
     if device == "cpu":

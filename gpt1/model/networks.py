@@ -1,4 +1,4 @@
-"""The two networks by name: how to make one of a run's sizes, and what its parameters are."""
+"""The networks by name: how to make one of a run's sizes, and what its parameters are."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def describe(
     name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
 ) -> Description:
     """The description of weights of a network of this run's sizes over this vocabulary."""
-    own: dict[str, Any] = {"lstm_units": params.lstm.units} if name == "lstm" else {}
+    own: dict[str, Any] = {} if name == "transformer" else {"lstm_units": _units(name, params)}
     return Description(
         name, params.model.model_dump() | own, vocabulary_size, vocabulary_fingerprint
     )
@@ -39,10 +39,15 @@ def describe(
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
     """A network of this run's sizes with `rows` token embeddings, freshly drawn."""
     return (
-        Lstm(params.model, params.lstm.units, rows, generator)
-        if name == "lstm"
-        else Decoder(params.model, rows, generator)
+        Decoder(params.model, rows, generator)
+        if name == "transformer"
+        else Lstm(params.model, _units(name, params), rows, generator)
     )
+
+
+def _units(name: str, params: Params) -> int:
+    """Of the LSTM of that name, whose section of params.yaml is called so too."""
+    return int(getattr(params, name).units)
 
 
 def parameters_by_component(network: Network) -> dict[str, int]:

@@ -137,7 +137,7 @@ def check_description(found: Description, wanted: Description, path: Path) -> No
     ]
     differences += [
         f"model.{name} {wanted.config.get(name)}, found {found.config.get(name)}".replace(
-            "model.lstm_", "lstm."
+            "model.lstm_", f"{wanted.kind}."
         )
         for name in SIZES
         if wanted.config.get(name) != found.config.get(name)

@@ -48,14 +48,14 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
 
 
 def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
-    """The values; where pretrain.source is official, less what only a pre-training gives: the LSTM,
-    and scores by its updates.
+    """The values; where pretrain.source is official, less what only a pre-training gives: LSTMs and
+    scores by its updates.
     """
     if values["pretrain"]["source"] != "official":
         return values
     return values | {
         "variants": {
-            name: row for name, row in values["variants"].items() if row["network"] != "lstm"
+            name: row for name, row in values["variants"].items() if row["network"] == "transformer"
         },
         "zero_shot": {},
     }

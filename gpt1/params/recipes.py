@@ -20,6 +20,17 @@ from gpt1.params.schema import (
 from gpt1.params.strict import validated
 
 
+def pretraining_params(params: Params, network: NetworkName) -> Params:
+    """The parameters by which a network is pre-trained: an LSTM's own learning rate, where it has
+    one, in the place of that of `pretrain`.
+    """
+    rate = None if network == "transformer" else getattr(params, network).learning_rate
+    if rate is None:
+        return params
+    recipe = params.pretrain.model_copy(update={"learning_rate": rate})
+    return params.model_copy(update={"pretrain": recipe})
+
+
 def pretraining_seed(params: Params, seed: int | None = None) -> int:
     """The pre-training that fine-tuning seed `seed` starts from: the one of its own number, or the
     only one there is. None: the first, which speaks where one alone can.

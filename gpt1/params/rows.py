@@ -20,8 +20,12 @@ from gpt1.params.sections import (
 if TYPE_CHECKING:
     from gpt1.params.schema import Params
 
-SIZES: dict[NetworkName, str] = {"transformer": "model", "lstm": "lstm"}  # sections of params.yaml
-NO_STAGES = Stages(pretrain={}, finetune={}, ablate={}, transfer={})
+SIZES: dict[NetworkName, str] = {  # sections of params.yaml
+    "transformer": "model",
+    "lstm": "lstm",
+    "lstm_equal": "lstm_equal",
+}
+NO_STAGES = Stages(pretrain={}, finetune={}, ablate={}, transfer={}, zero_shot={})
 
 
 def stage_rows(params: "Params", ablated: Collection[str]) -> Stages:
@@ -69,7 +73,14 @@ def stage_rows(params: "Params", ablated: Collection[str]) -> Stages:
                     reads=_start(params, "transformer", seeds),
                     folder=_folder(task, above, part),
                 )
-    return Stages(pretrain=pretrain, finetune=finetune, ablate=ablate, transfer=transfer)
+    zero_shot = {name: row for name, row in pretrain.items() if row.network != "lstm_equal"}
+    return Stages(
+        pretrain=pretrain,
+        finetune=finetune,
+        ablate=ablate,
+        transfer=transfer,
+        zero_shot=zero_shot,
+    )
 
 
 def finetuning_seeds(params: "Params", task: str, variant: str | None = None) -> tuple[int, ...]:

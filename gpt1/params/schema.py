@@ -75,6 +75,7 @@ class Params(Section):
     shard: Shard
     model: Model
     lstm: LstmParams
+    lstm_equal: LstmParams
     pretrain: Pretrain
     encode: Encode
     baselines: Baselines
@@ -214,9 +215,9 @@ def check_stages(params: Params) -> None:
         layers = (params.tasks[one.task].finetune | variant.finetune).get(
             "transfer", params.finetune.transfer
         )
-        if variant.network == "lstm" and isinstance(layers, int):
+        if variant.network != "transformer" and isinstance(layers, int):
             raise UserError(
-                f"{PARAMS}: variants.{one.variant}.finetune.transfer: expected all or none for the"
+                f"{PARAMS}: variants.{one.variant}.finetune.transfer: expected all or none for an"
                 f" LSTM, which has one layer, found {layers}"
             )
 

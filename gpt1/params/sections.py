@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Schedule = Literal["warmup_linear", "warmup_cosine", "warmup_constant"]
 Precision = Literal["bf16", "fp32"]
-NetworkName = Literal["transformer", "lstm"]
+NetworkName = Literal["transformer", "lstm", "lstm_equal"]
 Group = Literal["nli", "glue_nli", "qa", "glue"]
 Positive: Any = Field(gt=0)
 PLAIN = r"^[^\x00-\x1f\x7f-\x9f]*$"  # no character that steers a terminal
@@ -94,9 +94,12 @@ class Model(Section):
 
 
 class LstmParams(Section):
-    """The paper's baseline: one LSTM layer between the same embeddings (paper, section 5)."""
+    """The paper's baseline, of its proportion (`lstm`) or of equal size (`lstm_equal`): one LSTM
+    layer between the same embeddings (paper, section 5).
+    """
 
     units: int = Positive
+    learning_rate: float | None = Field(gt=0)
 
 
 class Optimization(Section):
@@ -186,8 +189,8 @@ class Variant(Section):
 
 
 class PretrainStage(Section):
-    """A stage that pre-trains a network, and one that has it answer the zero-shot sets: `sizes`,
-    its section of params.yaml; its seeds; its folder under data/pretrain and data/zero_shot.
+    """A stage that pre-trains a network, or has it answer the zero-shot sets: `sizes`, its section
+    of params.yaml; its seeds; its folder under data/pretrain or data/zero_shot.
     """
 
     network: NetworkName
@@ -231,6 +234,7 @@ class Stages(Section):
     finetune: dict[str, FinetuneStage]
     ablate: dict[str, AblateStage]
     transfer: dict[str, TransferStage]
+    zero_shot: dict[str, PretrainStage]
 
 
 class Transfer(Section):

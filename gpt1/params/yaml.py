@@ -1,6 +1,4 @@
-"""The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written so that every reader
-takes them alike.
-"""
+"""The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written as DVC does."""
 
 import re
 from codecs import BOM_UTF8
@@ -9,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.representer import RoundTripRepresenter
 
 from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import writing
@@ -117,61 +114,34 @@ ROWS = (
 
 
 def write_yaml(path: Path, values: Any, comment: str) -> None:
-    """Write plain values as YAML that every reader takes alike (1.0e-05, never 1e-05), with
-    `comment` at the top.
+    """Write plain values as YAML with `comment` at the top, in the layout in which DVC writes the
+    file back, so that `dvc exp run -S` changes a line and no other.
     """
     yaml = YAML(pure=True)
-    yaml.width = 200  # a row is a line
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.Representer = _Representer
+    yaml.default_flow_style = False
     with writing(path) as file:
         file.write(comment)
         yaml.dump(_flow_rows(values), file)
 
 
-class _Representer(RoundTripRepresenter):
-    """Of this file alone: representers are added to a class, and ruamel's own is DVC's too."""
-
-
-def _represent_float(representer: Any, value: float) -> Any:
-    text = repr(value)
-    mantissa, exponent, power = text.partition("e")
-    return representer.represent_scalar(
-        "tag:yaml.org,2002:float",
-        f"{mantissa}.0e{power}" if exponent and "." not in mantissa else text,
-    )
-
-
-_Representer.add_representer(float, _represent_float)
-_Representer.add_representer(
-    type(None),
-    lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null"),
-)
-
-
-def _flow_rows(values: dict[str, Any]) -> Any:
-    """The same values with lists and the rows of mappings of rows on one line each."""
-
-    def flow(value: Any) -> Any:
-        node = CommentedMap(value) if isinstance(value, dict) else CommentedSeq(value)
-        node.fa.set_flow_style()
-        return node
-
-    rows: dict[str, Any] = {
-        section: {name: flow(row) for name, row in values[section].items()}
-        for section in ROWS
-        if section in values
-    }
-    if "stages" in values:
-        rows["stages"] = {
-            kind: {name: flow(row) for name, row in there.items()}
-            for kind, there in values["stages"].items()
-        }
+def _flow_rows(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values with the rows of tables each in braces."""
     return {
         name: (
-            {key: flow(item) if isinstance(item, list) else item for key, item in section.items()}
-            if isinstance(section, dict)
+            {key: _flow(row) for key, row in section.items()}
+            if name in ROWS
+            else {
+                kind: {key: _flow(row) for key, row in rows.items()}
+                for kind, rows in section.items()
+            }
+            if name == "stages"
             else section
         )
-        for name, section in (values | rows).items()
+        for name, section in values.items()
     }
+
+
+def _flow(row: dict[str, Any]) -> CommentedMap:
+    node = CommentedMap(row)
+    node.fa.set_flow_style()
+    return node

@@ -23,6 +23,7 @@ from typing import Any
 
 from gpt1.base.errors import USER_ERROR_STATUS, run_stage
 from gpt1.base.extras import how_to_get
+from gpt1.base.files import writing
 from gpt1.pipeline.code import refresh
 
 try:
@@ -72,7 +73,9 @@ def modify(path: str, fs: Any = None) -> Iterator[Any]:
             lines[name] = written.removeprefix("stages:\n")
             plain["stages"] |= parse_yaml(written, path)["stages"]
     text = HEAD + "".join(lines.values())
-    with fs.open(path, "w+", encoding="utf-8") as file:
+    with writing(
+        Path(path).resolve()
+    ) as file:  # DVC writes in place: a kill amid that cuts it short
         file.write(text)
     keep(text, plain)
 

@@ -3,8 +3,10 @@ how this run compares with that; side by side in slots, started as `gpt1 run` st
 """
 
 import heapq
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from math import exp
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -49,11 +51,11 @@ def wall_seconds(
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PLAN = LOGS / "plan.json"  # what gpt1 plan foretold of params.yaml
 SHORT_SECONDS = 3.0  # a stage that trains nothing, and of which nothing is known
-ENOUGH_SECONDS = (
-    20.0  # of expected work done, before this run's pace is worth more than the last one's
-)
-MOST_TIMES = 5.0
-LEAST_LEFT = 0.05  # of a stage that has already taken longer than it was to take
+DOUBT = 0.05  # of a kind's expected work: as much done counts as much as what was expected of it
+LEAST_DOUBT_SECONDS = 10.0
+MOST_TIMES = 3.0  # what one kind of stage tells of another at the most
+LEAST_LEFT = 0.1  # of what a stage has taken that was to have ended by now
+PATIENCE = 0.1  # of the time left: within about as much a new estimate is believed
 
 
 def last_seconds() -> dict[str, float]:
@@ -147,36 +149,67 @@ def seconds_left(
     seconds; `waiting`: those that may run yet.
     """
     before = expected(stages, foretold)
-    seconds = {
-        name: before[name] * pace(stages, before, took, stages[name].trains) for name in before
-    } | expected({name: stage for name, stage in stages.items() if name not in before}, took)
+    overdue = {name: since for name, since in running.items() if since > before.get(name, since)}
+    times = paces(stages, before, {**took, **overdue})
+    seconds = {name: before[name] * times[name] for name in before}
+    seconds |= expected({name: stages[name] for name in stages.keys() - before.keys()}, took)
     if not {*running, *waiting} <= seconds.keys():
         return None
     left = {
-        name: max(seconds[name] - since, LEAST_LEFT * seconds[name])
+        name: max(seconds[name] - since, LEAST_LEFT * max(seconds[name], since))
         for name, since in running.items()
     }
     left |= {name: seconds[name] for name in waiting}
     return wall_seconds({name: stages[name] for name in stages if name in left}, left, slots, share)
 
 
-def pace(
-    stages: Mapping[str, Stage],
-    before: Mapping[str, float],
-    took: Mapping[str, float],
-    trains: bool,
-) -> float:
-    """How many times as long as expected the stages that train have taken in this run, or those
-    that do not: that the many short ones take longer to start beside others says nothing of
-    trainings.
+def paces(
+    stages: Mapping[str, Stage], before: Mapping[str, float], took: Mapping[str, float]
+) -> dict[str, float]:
+    """How many times as long as expected each stage takes in this run, by those of its group that
+    have run; as far as these are few, by all that train, or all that do not.
     """
-    known = [name for name in took if name in before and stages[name].trains == trains]
-    done = sum(before[name] for name in known)
-    return (
-        min(max(sum(took[name] for name in known) / done, 1 / MOST_TIMES), MOST_TIMES)
-        if done > ENOUGH_SECONDS
-        else 1.0
+
+    def times(kind: Callable[[str], object], prior: Mapping[str, float]) -> dict[str, float]:
+        whole, done, real = (defaultdict[object, float](float) for _ in range(3))
+        for name, seconds in before.items():
+            whole[kind(name)] += seconds
+            if name in took:
+                done[kind(name)] += seconds
+                real[kind(name)] += took[name]
+        doubt = {one: max(DOUBT * whole[one], LEAST_DOUBT_SECONDS) for one in whole}
+        return {
+            name: (prior[name] * doubt[kind(name)] + real[kind(name)])
+            / (doubt[kind(name)] + done[kind(name)])
+            for name in before
+        }
+
+    alike = times(lambda name: stages[name].trains, dict.fromkeys(before, 1.0))
+    return times(
+        group, {name: min(max(one, 1 / MOST_TIMES), MOST_TIMES) for name, one in alike.items()}
     )
+
+
+class Countdown:
+    """The time left as it is told: a new estimate moves the end of the run little by little, so
+    that what one stage took does not make it jump.
+    """
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.end: float | None = None
+
+    def told(self, now: float, estimate: float | None) -> float | None:
+        """Seconds left to tell at `now` (seconds) where `estimate` seconds are; None for None."""
+        if estimate is None:
+            self.end = None
+        elif self.end is None:
+            self.end = now + estimate
+        else:
+            kept = exp((self.at - now) / max(PATIENCE * estimate, 1.0))
+            self.end = kept * self.end + (1.0 - kept) * (now + estimate)
+        self.at = now
+        return None if self.end is None else max(self.end - now, 0.0)
 
 
 def in_words(seconds: float) -> str:

@@ -94,17 +94,17 @@ def git_folder() -> Path:
             raise
         raise UserError(
             f"a flow with a profile of its own runs in a git worktree, and {Path.cwd()} is not"
-            " under git; clone the project with git, or call git init here"
+            " under git; call git init here"
         ) from None
     top, own, common = map(Path, said.splitlines())
     if top.resolve() != Path.cwd().resolve():
         raise UserError(
-            f"expected the root of a git checkout, found a folder of {top}: clone the project by"
-            " itself"
+            f"expected the root of a git repository, found a folder of {top}: a project folder"
+            " is a repository of its own (a clone, or what gpt1 init makes)"
         )
     if own.resolve() != common.resolve():
         raise UserError(
-            f"{Path.cwd()} is a git worktree itself; run flows with a profile in its main checkout,"
+            f"{Path.cwd()} is a git worktree itself; run flows with a profile in its main folder,"
             f" {common.parent}"
         )
     return common

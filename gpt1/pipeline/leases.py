@@ -116,7 +116,8 @@ def lent_devices(
     """`count` of this machine's GPUs, of which no other sent stage has any; waits until as many are
     free. Raises KeyboardInterrupt.
     """
-    folder = Path(tempfile.gettempdir()) / f"gpt1-devices-{os.getuid()}"
+    job = os.environ.get("SLURM_JOB_ID", "")  # whose GPUs are its own, and counted from 0 in each
+    folder = Path(tempfile.gettempdir()) / f"gpt1-devices-{os.getuid()}{job and '-'}{job}"
     folder.mkdir(mode=0o700, exist_ok=True)
     while True:
         with ExitStack() as held:

@@ -98,6 +98,10 @@ def supervise(
 
 
 QUIET_SECONDS = 60.0
+NEXT = (
+    "next: gpt1 table --brief (the scores), gpt1 report (all of it on one page), gpt1 sync (to"
+    " MLflow)"
+)
 
 
 def run_and_show(targets: Collection[str], lanes: int | None) -> None:
@@ -119,6 +123,7 @@ def run_and_show(targets: Collection[str], lanes: int | None) -> None:
         if seconds
         else "everything is up to date"
     )
+    print(NEXT)
 
 
 @contextmanager

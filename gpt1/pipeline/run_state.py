@@ -13,7 +13,7 @@ from functools import cache
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import files_under
-from gpt1.pipeline.forecast import foretold_seconds, note_seconds, seconds_left
+from gpt1.pipeline.forecast import Countdown, foretold_seconds, note_seconds, seconds_left
 from gpt1.pipeline.graph import recorded_outputs
 from gpt1.pipeline.job import Ended, log_of
 from gpt1.pipeline.progress import News
@@ -61,6 +61,7 @@ class RunState:
         self.renewed = set[str]()  # their results may be others now
         self.unread = deque[News]()  # for whoever watches, in the order in which it happened
         self.outputs, self.foretold = recorded_outputs(), foretold_seconds()
+        self.countdown = Countdown()
         self.size = cache(bytes_read)
         self.changed = threading.Condition()
 
@@ -181,13 +182,14 @@ class RunState:
             may = may_run(plan.stages, self.waiting, {*self.running, *self.renewed})
             since = {name: now - began for name, (began, _) in self.running.items()}
             took = {name: self.seconds[name] for name, how in self.well.items() if how.how == "run"}
-            left = None
-            if not self.ending:
-                left = seconds_left(
-                    plan.stages, self.foretold, took, since, may, plan.slots, plan.share
-                )
             done = len(self.well)
             total = done + len(self.running) + len(may)
+            left = None
+            if done < total and not self.ending:  # the countdown trails the end
+                estimate = seconds_left(
+                    plan.stages, self.foretold, took, since, may, plan.slots, plan.share
+                )
+                left = self.countdown.told(now, estimate)
             return News(line, done, total, tuple(self.running), self.ending, left)
 
     def conclude(self) -> dict[str, float]:

@@ -1,8 +1,4 @@
-"""Settings by name, from the environment or `.env`; docs/parameters.md says what each one means."""
-
-import os
-
-from dotenv import dotenv_values
+"""The settings that there are; docs/parameters.md says what each one means."""
 
 # what can decide a result's bits beside params.yaml: a stage that another machine runs takes them
 # along
@@ -25,6 +21,8 @@ OTHERS = (
     "GPT1_MLFLOW_PORT",
     "GPT1_OFFLINE",
     "GPT1_SILENT_SECONDS",
+    "GPT1_TEXT_EXECUTOR",
+    "GPT1_TEXT_TASKS",
 )
 KNOWN = (*DECIDE_BITS, *DEVICES, *OTHERS)
 INTERNAL = (
@@ -34,8 +32,3 @@ INTERNAL = (
     "GPT1_MLFLOW_URL",
     "GPT1_SERVICE",
 )  # from one process of ours to another
-
-
-def setting(name: str) -> str | None:
-    """A setting of this machine: from the environment, or else .env."""
-    return {**dotenv_values(".env"), **os.environ}.get(name)

@@ -3,15 +3,13 @@ which a stage keeps to its share.
 """
 
 import os
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
+from gpt1.base.settings import setting
 from gpt1.params.schema import PARAMS, Params, read_params
 from gpt1.pipeline.schedule import Allocation, Slots
-from gpt1.pipeline.settings import setting
 from gpt1.train.launch import MICRO_BATCH_TOKENS, read_machine
 
 # Python with torch and its libraries, what an evaluation holds, and what glibc does not give back
@@ -52,17 +50,6 @@ def memory_bytes() -> float:
         return min(total, float(CONTROL_GROUP_LIMIT.read_text(encoding="ascii")))
     except (OSError, ValueError):  # no limit says max
         return total
-
-
-def nvidia_smi(field: str) -> list[float]:
-    """A number of each GPU as nvidia-smi gives it (MiB, watts); empty where there is none. Not by
-    torch, which takes seconds.
-    """
-    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
-    with suppress(OSError, subprocess.SubprocessError, ValueError):
-        done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=10)
-        return [float(line) for line in done.stdout.split("\n") if line.strip()]
-    return []
 
 
 def lanes_of_cpu(params: Params | None = None) -> int:

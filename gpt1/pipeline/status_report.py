@@ -81,7 +81,7 @@ def print_running(screen: Console, status: Status) -> None:
     screen.print(Text("at work: ", style="bold") + Text(status.at_work or "dvc repro"))
     if not status.running:
         screen.print(
-            "  no stage of this checkout at this moment: between two, or in a worktree (gpt1"
+            "  no stage of this folder at this moment: between two, or in a worktree (gpt1"
             " worktrees)"
         )
     table = Table.grid(padding=(0, 2, 0, 0))

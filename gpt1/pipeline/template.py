@@ -12,6 +12,7 @@ CARRIED = PACKAGE / "project"  # in the installed package; in a checkout its roo
 PATTERNS = (
     ".dvc/.gitignore",
     ".dvc/config",
+    ".dvc/plots/*.json",
     ".dvcignore",
     ".gitignore",
     "Makefile",

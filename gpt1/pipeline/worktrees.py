@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from gpt1.base.errors import UserError, perhaps
-from gpt1.base.files import RAW, fingerprint
+from gpt1.base.files import CHECKPOINTS, RAW, fingerprint
 from gpt1.base.locks import locked
 from gpt1.params.profile import compose_run, in_words, link_folder, write_params
 from gpt1.params.schema import PARAMS
@@ -131,8 +131,8 @@ def share_settings(tree: Path) -> None:
 
 
 def link_data(tree: Path) -> None:
-    """Link what lies in data/raw, and .env, into a worktree; links to what is not there any more
-    go. Raises UserError.
+    """Link what lies in data/raw, and .env, into a worktree, and checkpoints where they are behind
+    a link already; links to what is not there any more go. Raises UserError.
     """
     brought = {path.name: path for path in RAW.glob("*") if path.is_dir()}
     for link in (tree / RAW).glob("*"):
@@ -140,6 +140,8 @@ def link_data(tree: Path) -> None:
             link.unlink()
     for name, path in brought.items():
         link_folder(tree / RAW / name, path)
+    if CHECKPOINTS.is_symlink():  # flows/own_clone.sh: several machines share them
+        link_folder(tree / CHECKPOINTS, CHECKPOINTS)
     env = tree / ".env"
     if env.is_symlink():
         env.unlink()

@@ -98,16 +98,14 @@ def numbers_at(revision: str, name: str) -> dict[str, Any]:
 def lock_at(revision: str) -> str:
     """The text of dvc.lock at a git revision. Raises UserError."""
     if revision.startswith("-"):
-        raise UserError(
-            f"--against {revision}: expected a git revision, or the folder of another checkout"
-        )
+        raise UserError(f"--against {revision}: expected a git revision, or another project folder")
     try:
         return git_show(f"{revision}:{LOCK}")
     except UserError:
         git_show(f"{revision}^{{commit}}", "rev-parse", "--verify", "--quiet")
         raise UserError(
             f"{revision} has no dvc.lock, which says what a run gave: commit yours after a run (git"
-            " add dvc.lock), or name the folder of another checkout"
+            " add dvc.lock), or name another project folder"
         ) from None
 
 
@@ -120,9 +118,7 @@ def git_show(what: str, *command: str) -> str:
             ["git", *(command or ("show",)), what], capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
-        raise UserError(
-            "git is not there: install it, or name the folder of another checkout"
-        ) from None
+        raise UserError("git is not there: install it, or name another project folder") from None
     if done.returncode:
         revision = what.partition(":")[0].removesuffix("^{commit}")
         raise UserError(

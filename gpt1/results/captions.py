@@ -1,15 +1,16 @@
 """What a reader must know before reading a number: how small this run is beside the paper's."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, pretraining_of, pretraining_stage
-from gpt1.params.schema import Params
+from gpt1.params.schema import NetworkName, Params
 from gpt1.results.document import Facts, counted, large
-from gpt1.results.paper import CORPUS, MODEL_SIZE, PRETRAINING
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.paper import CORPUS, MODEL_SIZE, PAPER_LSTMS, PRETRAINING
 from gpt1.results.training import first_of_several
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
@@ -68,18 +69,32 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
     return (*facts.items(), ("Beside it", f"the paper's numbers: {measured}"))
 
 
-def lstm_fact(params: Params) -> tuple[str, str]:
-    """The LSTM's pre-training. Raises UserError where its files are missing or broken."""
-    path = pretraining_of(params, "lstm") / "summary.json"
-    with reading(path, pretraining_stage(params, "lstm"), "numbers for the caption"):
+def lstm_fact(params: Params, network: NetworkName) -> tuple[str, str]:
+    """An LSTM's size and pre-training. Raises UserError where its files are missing or broken."""
+    path = pretraining_of(params, network) / "summary.json"
+    beside = pretraining_of(params, "transformer") / "summary.json"
+    with reading(beside, pretraining_stage(params, "transformer"), "numbers for the caption"):
+        whole = _without_embeddings(read_json(beside)["parameters"])
+    with reading(path, pretraining_stage(params, network), "numbers for the caption"):
         summary = read_json(path)
-        return "LSTM", (
-            f"one layer of {params.lstm.units:,} units, {large(summary['parameters']['total'])}"
-            f" parameters; {summary['updates']:,} updates, {large(summary['tokens'])} tokens;"
-            f" held-out perplexity {summary['heldout_perplexity']:.1f} a token,"
-            f" {summary['heldout_word_perplexity']:.1f} a word (the paper: one layer of 2,048"
-            " units)"
+        share = _without_embeddings(summary["parameters"]) / whole
+        own = getattr(params, network)
+        rate = f" at a rate of its own, {own.learning_rate:g}" if own.learning_rate else ""
+        return NETWORK_TITLES[network], (
+            f"one layer of {own.units:,} units,"
+            f" {large(summary['parameters']['total'])} parameters ({share:.2f} of the"
+            f" Transformer's, embeddings apart); {summary['updates']:,} updates{rate},"
+            f" {large(summary['tokens'])} tokens; held-out perplexity"
+            f" {summary['heldout_perplexity']:.1f} a token,"
+            f" {summary['heldout_word_perplexity']:.1f} a word (the paper:"
+            f" {PAPER_LSTMS[network]})"
         )
+
+
+def _without_embeddings(parameters: Mapping[str, int]) -> int:
+    """Of a network's parameters by component, `total` among them, those of no embedding."""
+    embeddings = [name for name in parameters if name.endswith("_embeddings")]
+    return parameters["total"] - sum(parameters[name] for name in embeddings)
 
 
 def made_up(params: Params, tasks: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from gpt1.results.ablations import (
     columns_of,
     paper_average,
     paper_row,
+    system_title,
 )
 from gpt1.results.answers import FULL
 from gpt1.results.captions import made_up
@@ -22,7 +23,7 @@ from gpt1.results.document import NONE, counted
 from gpt1.results.paper import FIGURE2_LAYERS, MNLI_TRANSFER_GAIN
 from gpt1.results.rules import LayersRule, Rules, Table5Rule
 from gpt1.results.scores import common_seeds, on_seeds
-from gpt1.results.statistics.estimates import CrossedEstimate, cautious, estimate
+from gpt1.results.statistics.estimates import cautious, estimate
 from gpt1.results.statistics.jackknife import Floats, JackknifeScores, less
 from gpt1.results.verdict import (
     COLUMNS,
@@ -31,6 +32,7 @@ from gpt1.results.verdict import (
     Claim,
     Effect,
     above,
+    agreed,
     at_most,
     count_of,
     effect_of,
@@ -45,23 +47,29 @@ def ablation_claims(rules: Rules, params: Params, table: AblationScores) -> list
     return [_about_table5(rules, params, table, key, rule) for key, rule in rules.table5.items()]
 
 
-def table5_effect(rules: Rules, key: str, table: AblationScores) -> Effect | None:
-    """What Table 5 shows of a claim, over those of its columns that are there; None where too few
-    are, or share no seed.
+def table5_effects(rules: Rules, key: str, table: AblationScores) -> dict[str, Effect]:
+    """What Table 5 shows of a claim, by the system that is to be the worse, over those of its
+    columns that are there; of none where too few are, or share no seed.
     """
+    found = {less: _effect(rules, key, table, less) for less in rules.table5[key].less}
+    there = {less: effect for less, effect in found.items() if effect}
+    return there if len(there) == len(found) else {}
+
+
+def _effect(rules: Rules, key: str, table: AblationScores, less: str) -> Effect | None:
     rule = rules.table5[key]
     there = columns_there(rules, rule, table)
     if rule.test == "every":
         if len(there) < 2 or not set(rule.opposite) <= set(there):
             return None
-        parts = {title: _difference(table, rule, [title]) for title in there}
+        parts = {title: table.mean_difference(less, [title], rule.system) for title in there}
         found = [(-1 if title in rule.opposite else 1, one) for title, one in parts.items() if one]
         return count_of(
             [sign * one.value > 0 for sign, one in found],
             [above(one, sign) for sign, one in found],
             min(one.seeds for _, one in found),
         )
-    whole = _difference(table, rule, there)
+    whole = table.mean_difference(less, there, rule.system)
     if whole is None:
         return None
     if rule.test == "above":
@@ -75,11 +83,11 @@ def table5_effect(rules: Rules, key: str, table: AblationScores) -> Effect | Non
 
 
 def columns_there(rules: Rules, rule: Table5Rule, table: AblationScores) -> list[str]:
-    """Those of a claim's columns in which both of its systems are scored, by a common seed."""
+    """Those of a claim's columns in which all of its systems are scored, by a common seed."""
     there = []
     for title in rules.columns[rule.columns]:
-        pair = [table.results.get((system, title)) for system in (rule.system, rule.less)]
-        if all(pair) and common_seeds(one.seeds for one in pair if one):
+        scored = [table.results.get((system, title)) for system in (rule.system, *rule.less)]
+        if all(scored) and common_seeds(one.seeds for one in scored if one):
             there.append(title)
     return there
 
@@ -88,7 +96,8 @@ def _about_table5(
     rules: Rules, params: Params, table: AblationScores, key: str, rule: Table5Rule
 ) -> Claim:
     wanted, there = rules.columns[rule.columns], columns_there(rules, rule, table)
-    effect = table5_effect(rules, key, table)
+    effects = table5_effects(rules, key, table)
+    effect = agreed(list(effects.values())) if effects else None
     published = _published(rule, there if effect else wanted)
     unit, told, detail = POINTS, NONE if published is None else f"{published:+.1f}", ""
     if rule.test == "every":
@@ -98,6 +107,7 @@ def _about_table5(
         missing = _missing(params, rule, wanted)
         return Claim(key, rule, told, None, unit, None, missing)
     pretrainings = len(params.pretrain.seeds)
+    each = {system_title(less): of_pretrainings(one, pretrainings) for less, one in effects.items()}
     names = "" if len(there) == len(wanted) else f" ({', '.join(there)} of {len(wanted)})"
     examples = sum(table.results[FULL, title].examples for title in there)
     return Claim(
@@ -110,18 +120,15 @@ def _about_table5(
         amount_of(len(there), effect.seeds, examples, pretrainings) + names,
         bool(made_up(params, _tasks(there))),
         detail,
+        each if len(each) > 1 else {},
     )
 
 
-def _difference(
-    table: AblationScores, rule: Table5Rule, titles: Sequence[str]
-) -> CrossedEstimate | None:
-    return table.mean_difference(rule.less, titles, less_than=rule.system)
-
-
 def _published(rule: Table5Rule, titles: Sequence[str]) -> float | None:
-    """The paper's difference, averaged over columns; None where it has no such row."""
-    rows = paper_row(rule.system), paper_row(rule.less)
+    """The paper's difference, averaged over columns; None where it has no such row. Of several
+    systems the first is the paper's.
+    """
+    rows = paper_row(rule.system), paper_row(rule.less[0])
     if rows[0] is None or rows[1] is None:
         return None
     return paper_average(rows[0], titles) - paper_average(rows[1], titles)
@@ -129,7 +136,7 @@ def _published(rule: Table5Rule, titles: Sequence[str]) -> float | None:
 
 def _missing(params: Params, rule: Table5Rule, titles: Sequence[str]) -> str:
     """What params.yaml lacks for a claim, in words."""
-    names, variants = _tasks(titles), [one for one in (rule.system, rule.less) if one != FULL]
+    names, variants = _tasks(titles), [one for one in (rule.system, *rule.less) if one != FULL]
     if absent := [one for one in variants if one not in params.variants]:
         return f"variants has no row {' or '.join(absent)} in params.yaml"
     absent = [name for name in names if name not in params.tasks]

@@ -18,7 +18,6 @@ from gpt1.results.document import (
     Paragraph,
     facts_list,
     minus,
-    number,
 )
 from gpt1.results.formats import ReportContent, caption, floating, rounded, tabular
 from gpt1.results.records import Record
@@ -30,13 +29,13 @@ from gpt1.results.verdict import (
     CONFIRMED,
     DOES_NOT_COMPARE,
     EXPLORATORY,
-    FORMS,
     MADE_UP,
     NOT_MEASURED,
     REFUTED,
     SCALED,
     UNDECIDED,
     Claim,
+    effect_in_words,
     judged,
     marked,
     p_in_words,
@@ -100,12 +99,8 @@ def row_of(claim: Claim) -> tuple[str, ...]:
     """A claim under HEADER."""
     value, interval = NONE, NONE
     if claim.effect:
-        form = FORMS.get(claim.unit, ".0f")
-        value = number(float(claim.effect.value), form)
+        value, interval = effect_in_words(claim.effect, claim.unit)
         value += f" ({minus(claim.detail)})" if claim.detail else ""
-        if claim.effect.interval:
-            low, high = (number(float(end), form) for end in claim.effect.interval)
-            interval = f"[{low}, {high}]"
     return (
         marked(claim),
         claim.where,

@@ -47,13 +47,15 @@ TOWN_ROWS = {"mrpc": 17.9, "stsb": 17.9, "qqp": 17.9, "qnli": 15.6, "mnli": 5.4,
 
 class Detectable(NamedTuple):
     """A claim by its statement: the smallest true effect, points (infinite: nothing can be
-    confirmed), pre-training seeds behind it, and its tasks.
+    confirmed), pre-training seeds behind it, its tasks, and of how many systems each is to be so
+    much worse.
     """
 
     statement: str
     effect: float
     seeds: int
     tasks: tuple[Design, ...]
+    systems: int = 1
 
 
 def detectable_effects(
@@ -68,7 +70,7 @@ def detectable_effects(
 def _detectable(
     params: Params, rules: Rules, rule: Table5Rule, fresh: Collection[str]
 ) -> Detectable:
-    variants = [system for system in (rule.system, rule.less) if system != FULL]
+    variants = [system for system in (rule.system, *rule.less) if system != FULL]
     there = {
         title: columns_of(title)
         for title in TABLE5.columns
@@ -81,7 +83,7 @@ def _detectable(
     tasks = tuple(design(params, *there[title], fresh) for title in wanted)
     spreads = [spread_of(params, there[title][0].name) for title in wanted]
     names = [there[title][0].name for title in wanted]
-    seeds = _pretrainings(params, names, variants)
+    seeds, systems = _pretrainings(params, names, variants), len(rule.less)
     effect = smallest_effect(
         tasks,
         seeds,
@@ -89,8 +91,10 @@ def _detectable(
         others=len(there) - len(wanted),
         shared=float(np.mean([spread.shared for spread in spreads])),
         claims=len(rules.primary),
+        power=1
+        - (1 - POWER) / systems,  # of each, so that all are shown, however they hang together
     )
-    return Detectable(rule.statement, effect, seeds, tasks)
+    return Detectable(rule.statement, effect, seeds, tasks, systems)
 
 
 def _pretrainings(params: Params, tasks: Sequence[str], variants: Sequence[str]) -> int:
@@ -142,8 +146,8 @@ def lines_of(found: Sequence[Detectable], params: Params, least_seeds: int) -> l
             words = "not measured by this run"
         elif one.seeds < least_seeds:
             words = (
-                f"nothing can be confirmed: it takes {least_seeds} pre-training seeds, this run has"
-                f" {one.seeds} (pretrain.seeds)"
+                f"nothing can be confirmed: it takes fine-tunings from {least_seeds} pre-trainings,"
+                f" this run has {one.seeds} (pretrain.seeds, finetune.seeds)"
             )
         elif one.effect > MOST_POINTS:
             words = f"nothing can be confirmed by {one.seeds} pre-trainings and these rows"
@@ -153,6 +157,7 @@ def lines_of(found: Sequence[Detectable], params: Params, least_seeds: int) -> l
             words = (
                 f"from {one.effect:.1f} points on, by {one.seeds} pre-trainings and {rows:,} rows"
                 f" in {clusters:,} clusters of {len(one.tasks)} tasks"
+                + (f", against each of {one.systems} systems" if one.systems > 1 else "")
             )
         lines.append(f"  {one.statement}: {words}")
     if all(one.effect == math.inf for one in found):

@@ -22,11 +22,16 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#f0e442",
 )
 GREY, LIGHT = "#7a7a7a", "#e4e4e4"
-NETWORK_COLOURS = {"transformer": BLUE, "lstm": VERMILION}
-NETWORK_TITLES = {"transformer": "Transformer", "lstm": "LSTM"}
+NETWORK_COLOURS = {"transformer": BLUE, "lstm": VERMILION, "lstm_equal": ORANGE}
+NETWORK_TITLES = {
+    "transformer": "Transformer",
+    "lstm": "LSTM",
+    "lstm_equal": "LSTM of equal size",
+}
 NETWORK_DASHES: dict[str, Any] = {
     "transformer": "-",
     "lstm": (0, (4, 1.6)),
+    "lstm_equal": (0, (1, 1.2)),
 }  # as in the paper's Figure 2
 POINTS, INCHES_WIDE = 8.0, 4.5  # print size: a column of text, or most of one
 DOTS_AN_INCH = 200

@@ -30,14 +30,13 @@ from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, ZERO_SHOT
 from gpt1.results.records import Record
 from gpt1.results.scores import scored_splits, whole_column
 from gpt1.results.training import first_of_several
-from gpt1.results.zero_shot import Behaviour, behaviours, normalised, normalised_error
+from gpt1.results.zero_shot import NETWORKS, Behaviour, behaviours, normalised, normalised_error
 
 CSV_COLUMNS = (
     "panel task title metric split network x seed score low high sd standard_error normalised"
     " examples source"
 )
 OURS, PAPER, MEAN = "ours", "paper, read off by eye", "mean over seeds"
-PLOTTED_NETWORKS = ("transformer", "lstm")
 
 
 def figure2_report(params: Params) -> ReportContent:
@@ -181,7 +180,7 @@ def figure2_document(
         Picture("figure2-right.svg", "zero-shot behaviours"),
         *(
             _zero_shot_table([one for one in found if one.network == network])
-            for network in PLOTTED_NETWORKS
+            for network in NETWORKS
         ),
         Bullets(tuple(zero_shot_notes(params, found))),
     ]
@@ -285,7 +284,7 @@ def _right_plot(found: Sequence[Behaviour]) -> tuple[str, list[Record]]:
     """Columns and rows for `dvc plots`: update, then the relative performance of each network on
     each set, empty where absent.
     """
-    names = [f"{network}_{name}" for network in PLOTTED_NETWORKS for name in ZERO_SHOT]
+    names = [f"{network}_{name}" for network in NETWORKS for name in ZERO_SHOT]
     rows: dict[int, Record] = {}
     for one in found:
         for point in one.points:

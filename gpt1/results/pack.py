@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import PROJECT, UserError
 from gpt1.base.files import read_json, sha256_file, stage_folder, write_json, writing_folder
 from gpt1.base.terminal import plain
 from gpt1.params.yaml import read_yaml
@@ -30,9 +30,7 @@ def pack(folder: Path) -> dict[str, Any]:
         raise UserError(f"{folder} is there and holds no packed run: name a new folder")
     for path in (LOCK, PARAMS):
         if not path.is_file():
-            raise UserError(
-                f"{path} is not there: gpt1 run, in the root of a checkout, makes a run"
-            )
+            raise UserError(f"{path} is not there: gpt1 run, in {PROJECT}, makes a run")
     with writing_folder(folder) as made:
         for path in sorted(REPORT.glob("*/*")):
             if path.is_file() and (path.suffix in TEXTS or path.name == SCORES):

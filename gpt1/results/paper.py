@@ -159,6 +159,7 @@ RACE_TEST_QUESTIONS = {"RACE-m": 1436, "RACE-h": 3498}
 # counted, the paper states none).
 CORPUS = "BooksCorpus, over 7,000 books, about 800 M words"
 MODEL_SIZE = "12 layers of width 768, 116.5 M parameters"
+PAPER_LSTMS = {"lstm": "one layer of 2,048 units, 0.29", "lstm_equal": "none of this size"}
 PRETRAINING = "100 epochs, perplexity 18.4 a token"
 
 

@@ -41,13 +41,13 @@ class ClaimRule(Strict):
 
 
 class Table5Rule(ClaimRule):
-    """One about `system` less `less` over columns of Table 5."""
+    """One about `system` less each of `less` over columns of Table 5."""
 
     test: Literal["above", "every", "size", "at_most"]
     system: str
-    less: str
+    less: tuple[str, ...] = Field(min_length=1)
     columns: str  # of Rules.columns
-    opposite: tuple[str, ...] = ()  # columns in which `less` is the better
+    opposite: tuple[str, ...] = ()  # columns in which these are the better
 
 
 class LayersRule(ClaimRule):

@@ -37,8 +37,8 @@ def within(run: str | None) -> Iterator[None]:
         return
     if not (found := find_run(run)):
         raise UserError(
-            f"--run {run}: no such folder; expected that of a checkout, a"
-            f" worktree, one that gpt1 pack wrote, or {' or '.join(shipped())}"
+            f"--run {run}: no such folder; expected a project folder, a worktree,"
+            f" one that gpt1 pack wrote, or {' or '.join(shipped())}"
         )
     try:
         with chdir(found):

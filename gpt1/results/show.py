@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import parse_json, stage_folder
 from gpt1.base.terminal import console, plain, print_json
 from gpt1.results.against import compare, other_numbers, print_differences, read_numbers
@@ -176,8 +176,8 @@ def missing(name: str, format_: str) -> UserError:
         )
     if not Path("dvc.yaml").is_file():
         return UserError(
-            f"{Path.cwd()} is no checkout, and holds no {folder}: call gpt1 table in the root of"
-            " one"
+            f"{Path.cwd()} is no project folder, and holds no {folder}: {ELSEWHERE}, or add --run"
+            " reference/demo, which ships with gpt1"
         )
     return UserError(
         f"{folder} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that needs"

@@ -141,17 +141,17 @@ def ablation_page(
 
 
 def ablation_facts(params: Params, table: AblationScores) -> Facts:
-    """What a reader must know first; the LSTM's pre-training too, where a row needs it. Raises
+    """What a reader must know first; an LSTM's pre-training too, where a row needs it. Raises
     UserError.
     """
     facts = list(caption_facts(params, tasks_there(params), TABLE5.measured))
-    if any(
-        params.variants[variant].network == "lstm" and (variant, title) in table.results
+    needed = {
+        params.variants[variant].network
         for variant in table.systems[1:]
-        for title in TABLE5.columns
-    ):
-        place = [name for name, _ in facts].index("Pre-training") + 1
-        facts.insert(place, lstm_fact(params))
+        if any((variant, title) in table.results for title in TABLE5.columns)
+    } - {"transformer"}
+    place = [name for name, _ in facts].index("Pre-training") + 1
+    facts[place:place] = [lstm_fact(params, network) for network in sorted(needed)]
     return tuple(facts)
 
 

@@ -22,8 +22,9 @@ BOLD = re.compile(r"\*\*(.+?)\*\*")
 DIFFERENCE = re.compile(r"[+−-]\d")
 STYLES = {"confirmed": "green", "refuted": "red", "undecided": "yellow"}
 KEPT = {
-    "claims": ("claim", "the paper", "this run", "95% interval", "verdict")
-}  # what of a page is worth a terminal's width
+    "claims": ("claim", "the paper", "this run", "95% interval", "verdict"),
+    "table5": ("the full model less the row", "Avg"),
+}  # what is left of a grid of a page that is wider than the terminal
 
 
 def print_page(screen: Console, name: str, document: Document) -> None:
@@ -33,7 +34,11 @@ def print_page(screen: Console, name: str, document: Document) -> None:
             screen.print()
         match block:
             case Grid():
-                print_grid(screen, kept(block, KEPT.get(name, ())))
+                shown = kept(block, KEPT.get(name, ()), screen.width)
+                print_grid(screen, shown)
+                if left_out := len(block.header) - len(shown.header):
+                    more = f"({left_out} more columns: gpt1 table {name} --format markdown)"
+                    screen.print(Text(more, style="dim"))
             case Heading(_, text):
                 screen.print(Text(text, style="bold"))
             case Paragraph(text):
@@ -45,9 +50,12 @@ def print_page(screen: Console, name: str, document: Document) -> None:
                     screen.print(bullet)
 
 
-def kept(grid: Grid, names: Sequence[str]) -> Grid:
-    """The columns of these names, where the grid has them all."""
-    if not names or not set(names) <= set(grid.header):
+def kept(grid: Grid, names: Sequence[str], whole: int) -> Grid:
+    """The columns of these names, where the grid has them all and does not fit into so many
+    characters.
+    """
+    needs = [needed(grid, column) for column in range(len(grid.header))]
+    if not names or not set(names) <= set(grid.header) or len(parts(needs, whole)) == 1:
         return grid
     places = [grid.header.index(name) for name in names]
     return Grid(tuple(names), tuple(tuple(row[place] for place in places) for row in grid.rows))

@@ -44,9 +44,7 @@ class Trained:
 
 
 def networks(params: Params) -> tuple[NetworkName, ...]:
-    """The networks that a run pre-trains: the Transformer, and the LSTM where a variant is of that
-    kind.
-    """
+    """The networks of a run's reports: the Transformer, and each LSTM that a variant is of."""
     return (
         "transformer",
         *sorted({variant.network for variant in params.variants.values()} - {"transformer"}),

@@ -3,11 +3,12 @@ or refuted. Arrays may have axes [...] of simulated runs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from gpt1.results.document import NONE, number
 from gpt1.results.rules import ClaimRule, Rules
 from gpt1.results.statistics.decisions import holm, p_any, p_equivalent, p_every, p_value
 from gpt1.results.statistics.estimates import COVERAGE, LEAST_SEEDS, CrossedEstimate
@@ -65,9 +66,12 @@ class Claim:
     published_value: float | None  # in the unit of the effect
     unit: str  # what the effect counts
     effect: Effect | None
-    basis: str  # tasks, seeds and examples; or what is missing
+    basis: (
+        str  # tasks, seeds and examples, and what each of several systems says; or what is missing
+    )
     made_up: bool = False  # whether any task of it is made up
     detail: str = ""  # what stands beside our number
+    against: Mapping[str, Effect] = field(default_factory=dict)  # of several systems, each alone
     primary: bool = False
     p: float | None = None  # adjusted where the claim is primary
     verdict: str = NOT_MEASURED
@@ -181,6 +185,30 @@ def of_pretrainings(effect: Effect, pretrainings: int) -> Effect:
     return replace(effect, interval=None, seeds=pretrainings, p_values=PValues(one, one))
 
 
+def agreed(effects: Sequence[Effect]) -> Effect:
+    """What several systems show of one claim: it holds where it does so against each, and so does
+    its opposite, by the largest p-value. Value and interval are those of the system that shows
+    least.
+    """
+    least = np.argmax(np.stack([one.p_values.p for one in effects]), axis=0)[None]
+
+    def shown(values: Sequence[Floats]) -> Floats:
+        return np.asarray(np.take_along_axis(np.stack(values), least, axis=0)[0])
+
+    intervals = [one.interval for one in effects if one.interval]
+    whole = len(intervals) == len(effects)
+    ends = [shown([one[end] for one in intervals]) for end in (0, 1)] if whole else []
+    return Effect(
+        shown([one.value for one in effects]),
+        (ends[0], ends[1]) if whole else None,
+        min(one.seeds for one in effects),
+        PValues(
+            p_every([one.p_values.holds for one in effects]),
+            p_every([one.p_values.opposite for one in effects]),
+        ),
+    )
+
+
 def count_of(so: Sequence[npt.NDArray[np.bool_]], parts: Sequence[PValues], seeds: int) -> Effect:
     """In how many parts it is as claimed, tested for every one."""
     return Effect(np.sum(so, axis=0, dtype=np.float64), None, seeds, every(parts))
@@ -206,18 +234,37 @@ def decide(rules: Rules, effects: Mapping[str, Effect]) -> dict[str, tuple[Float
 
 def judged(rules: Rules, claims: Sequence[Claim]) -> list[Claim]:
     """Claims of one run with their verdicts and p-values, the primary ones first."""
-    words = {1: CONFIRMED, -1: REFUTED, 0: UNDECIDED}
-    found = decide(rules, {claim.key: claim.effect for claim in claims if claim.effect})
+    effects = {claim.key: claim.effect for claim in claims if claim.effect}
     done = []
     for claim in claims:
         given = replace(claim, primary=claim.key in rules.primary)
         if claim.effect:
-            sign, p = found[claim.key]
-            compares = not (claim.made_up and claim.rule.test == "size")
-            word = words[int(sign)] if compares else DOES_NOT_COMPARE
-            given = replace(given, p=float(p), verdict=word)
+            word, p = _judged(rules, claim, effects)
+            told = [claim.basis]
+            for system, effect in claim.against.items():
+                alone, p_alone = _judged(rules, claim, effects | {claim.key: effect})
+                numbers = " ".join(
+                    effect_in_words(effect, claim.unit)[: 2 if effect.interval else 1]
+                )
+                told.append(f"{system} alone: {numbers}, p {p_in_words(p_alone)}, {alone}")
+            given = replace(given, p=p, verdict=word, basis="; ".join(told))
         done.append(given)
     return sorted(done, key=lambda claim: not claim.primary)
+
+
+def _judged(rules: Rules, claim: Claim, effects: Mapping[str, Effect]) -> tuple[str, float]:
+    """A claim's verdict and p-value among the effects of all."""
+    sign, p = decide(rules, effects)[claim.key]
+    if claim.made_up and claim.rule.test == "size":
+        return DOES_NOT_COMPARE, float(p)
+    return {1: CONFIRMED, -1: REFUTED, 0: UNDECIDED}[int(sign)], float(p)
+
+
+def effect_in_words(effect: Effect, unit: str) -> tuple[str, str]:
+    """Our number of an effect, and its interval."""
+    form = FORMS.get(unit, ".0f")
+    ends = [number(float(end), form) for end in effect.interval or ()]
+    return number(float(effect.value), form), f"[{', '.join(ends)}]" if ends else NONE
 
 
 def rule_in_words(rules: Rules) -> list[str]:
@@ -239,7 +286,10 @@ def rule_in_words(rules: Rules) -> list[str]:
             f" size {DOES_NOT_COMPARE}. That a score rises needs an order of the seeds' means that"
             f" at most {rules.level:.0%} of all orders reach, and seeds that agree by Student's t."
             " A claim of every column is confirmed by its largest p-value and refuted by the"
-            " opposite of any column, adjusted by Holm."
+            " opposite of any column, adjusted by Holm. One against several systems, as the LSTM of"
+            " the paper's proportion and that of equal size, is confirmed or refuted where it is so"
+            " against each: by the largest p-value (intersection-union, Berger 1982), with number"
+            " and interval of the system that shows least."
         ),
         (
             f"Every test and every {COVERAGE:.0%} interval is over pre-training seeds (Student's"

@@ -12,12 +12,13 @@ from typing import Any
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import pretraining_seed
-from gpt1.params.schema import Params
+from gpt1.params.schema import NetworkName, Params
 from gpt1.results.paper import ZERO_SHOT, ZeroShotScale
 from gpt1.results.training import networks
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.metrics import score, standard_error
 
+NETWORKS: tuple[NetworkName, ...] = ("transformer", "lstm")  # of the figure
 AGREE = 1e-3  # scores.json may round; a larger difference means answers of another run
 
 
@@ -64,13 +65,19 @@ def normalised_error(error: float, scale: ZeroShotScale) -> float:
 
 
 def behaviours(params: Params, seed: int | None = None) -> list[Behaviour]:
-    """Every set of params.zero_shot by every network of the run, of one pre-training: the first,
-    which alone is shown, or that of a seed. Raises UserError where scores are missing or broken.
+    """Every set of params.zero_shot by every network of the figure that the run has, of one
+    pre-training: the first, which alone is shown, or that of a seed. Raises UserError where scores
+    are missing or broken.
     """
     if not params.zero_shot:
         return []
     given = pretraining_seed(params) if seed is None else seed
-    return [one for network in networks(params) for one in _read(params, network, given)]
+    return [one for network in networks_shown(params) for one in _read(params, network, given)]
+
+
+def networks_shown(params: Params) -> list[NetworkName]:
+    """The networks of the figure that the run has."""
+    return [network for network in NETWORKS if network in networks(params)]
 
 
 def answers_folder(network: str, seed: int) -> Path:

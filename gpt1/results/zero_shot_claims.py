@@ -16,7 +16,6 @@ from gpt1.results.paper import FIGURE2_ZERO_SHOT, ZERO_SHOT, ZeroShotScale
 from gpt1.results.rules import Rules, ZeroShotRule
 from gpt1.results.statistics.estimates import estimate
 from gpt1.results.statistics.jackknife import Array, Floats, JackknifeScores, jackknife, less
-from gpt1.results.training import networks
 from gpt1.results.verdict import (
     BEHAVIOURS,
     POINTS,
@@ -31,7 +30,7 @@ from gpt1.results.verdict import (
     over_seeds,
     rises,
 )
-from gpt1.results.zero_shot import answers_folder, behaviours
+from gpt1.results.zero_shot import answers_folder, behaviours, networks_shown
 from gpt1.tasks.clusters import CLUSTERS
 
 TRANSFORMER, LSTM = "transformer", "lstm"
@@ -100,7 +99,9 @@ def read_followed(params: Params) -> dict[str, Followed]:
             name,
             one.examples,
             one.made_up,
-            _scored(name, one.metric, one.split, {n: found[name, n] for n in networks(params)}),
+            _scored(
+                name, one.metric, one.split, {n: found[name, n] for n in networks_shown(params)}
+            ),
         )
         for name, one in about.items()
     }
@@ -286,7 +287,7 @@ def _missing(
     if not sets:
         row = "" if rule.behaviour == "all" else f" {rule.behaviour}"
         return f"zero_shot has no row{row} in params.yaml"
-    if needs_lstm and LSTM not in networks(params):
+    if needs_lstm and LSTM not in networks_shown(params):
         return "no variant in params.yaml has the network lstm"
     many = min(len(one.shared if needs_lstm else one.scores) for one in sets)
     least = 1 if needs_lstm and rule.test == "above" else rules.least_points

@@ -4,27 +4,20 @@ ledger of the sha256 that each file had when it was first downloaded.
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from gpt1.base.errors import UserError
 from gpt1.base.files import write_json
 from gpt1.base.locks import locked
+from gpt1.base.settings import setting
 from gpt1.sources.addresses import Checksum, Remote
 
 CHUNK_BYTES = 1 << 20
 LEDGER = "ledger.json"
 FIRST_USE = "the first download into this cache"
-
-
-def setting(name: str) -> str | None:
-    """A setting of this machine: from the environment, or else .env."""
-    return {**dotenv_values(".env"), **os.environ}.get(name)
 
 
 def offline() -> bool:

@@ -85,9 +85,9 @@ BOOKS = Source(
     ),
     licence="as the books'",
     how_to_get=(
-        "put books, one UTF-8 .txt file each (docs/corpora.md: the other forms), into the folder"
-        " data/raw/books; BooksCorpus itself is given by its authors on request"
-        " (https://yknzhu.wixsite.com/mbweb), public-domain books by https://www.gutenberg.org"
+        "put books, one UTF-8 .txt file each, into the folder data/raw/books; BooksCorpus itself is"
+        " given by its authors on request (https://yknzhu.wixsite.com/mbweb), public-domain books"
+        " by https://www.gutenberg.org"
     ),
 )
 

@@ -2,12 +2,19 @@
 is one line from the start.
 """
 
+import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.interrupts import interrupts_held
+from gpt1.base.locks import locked
+from gpt1.base.settings import setting
 
 VERBS = {
     "check": None,
@@ -28,9 +35,11 @@ VERBS = {
     "transfer": "ROW",
     "zero_shot": "ROW",
     "generate": "SEED",
+    "dev_scores": None,
     "report": "NAME",
     "scores": None,
 }
+TRAINS = ("pretrain", "finetune", "ablate", "transfer")
 FUNCTIONS = {
     "ablate": "finetune",
     "transfer": "finetune",
@@ -49,8 +58,29 @@ def main() -> None:
         )
     import_module("gpt1.pipeline.code").refuse_other_code(items[0] if verb == "report" else verb)
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
-    getattr(module, verb if verb in FUNCTIONS else "main")(*items)
+    with alone_of_experiments() if verb in TRAINS else nullcontext():
+        getattr(module, verb if verb in FUNCTIONS else "main")(*items)
     import_module("gpt1.pipeline.completion").leave()
+
+
+@contextmanager
+def alone_of_experiments() -> Iterator[None]:
+    """One training of DVC's experiments at a time has this machine, or the GPUs that it is given,
+    however many workers a queue has; threads set by hand say that several share the cores. Ranks
+    of a training train beside the process that started them, which has the lock.
+    """
+    alone = os.environ.get("DVC_EXP_NAME") and "RANK" not in os.environ
+    if not alone or setting("GPT1_THREADS"):
+        yield
+        return
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace("/", "-")
+    path = Path(tempfile.gettempdir()) / f"gpt1-experiments-{os.getuid()}{gpus and '-'}{gpus}.lock"
+
+    def tell(_: str) -> None:
+        print("waiting for another experiment's training to end", file=sys.stderr, flush=True)
+
+    with locked(path, on_wait=tell):
+        yield
 
 
 def imported(name: str) -> ModuleType:

@@ -8,6 +8,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, stage_folder, write_json
 from gpt1.corpus.shards import Shards
 from gpt1.model.networks import describe
+from gpt1.params.recipes import pretraining_params
 from gpt1.params.schema import PARAMS, read_params
 from gpt1.results.rules import RULES_RECORD, rules_hash
 from gpt1.tracking.live import tracked
@@ -36,6 +37,7 @@ def main(name: str) -> None:
         )
     stage = params.stages.pretrain[name]
     network, root = stage.network, stage_folder("pretrain", stage.network)
+    params = pretraining_params(params, network)
     shards, out = Shards.open(stage_folder("shard")), stage_folder("pretrain", stage.folder)
     vocabulary = shards.index["vocabulary_size"], shards.index["vocabulary_fingerprint"]
     description = describe(network, params, *vocabulary)

@@ -43,12 +43,12 @@ def main(name: str) -> None:
     write answers and scores.
     """
     params, machine = read_params(), launch.read_machine()
-    if name not in params.stages.pretrain:
+    if name not in params.stages.zero_shot:
         raise UserError(
-            f"expected one of the rows stages.pretrain of {PARAMS}:"
-            f" {', '.join(params.stages.pretrain)}; found {name}"
+            f"expected one of the rows stages.zero_shot of {PARAMS}:"
+            f" {', '.join(params.stages.zero_shot)}; found {name}"
         )
-    stage = params.stages.pretrain[name]
+    stage = params.stages.zero_shot[name]
     launch.prepare(machine)
     device, context = torch.device(machine.device), params.model.context
     batch_tokens = machine.micro_batch_for(context) * context

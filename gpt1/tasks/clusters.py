@@ -19,8 +19,8 @@ def cluster_ids(
     """A number [n] for each row, equal for those that belong together, from 0 in the order in which
     they first come.
 
-    said: what tells a made-up text from others but names and wordings. Pairs of made-up texts with
-    the same two belong together, in either order.
+    said: what tells a made-up text from others but names, wordings and order. Made-up rows whose
+    texts (but choices) say the same belong together, in either order.
     """
     numbers: dict[Hashable, int] = {}
     return np.array(
@@ -33,7 +33,7 @@ def cluster_ids(
 
 
 def _key(task: Task, row: int, example: Example, said: Callable[[str], str] | None) -> Hashable:
-    if said and task.kind in ("entailment", "similarity"):
+    if said:
         return tuple(sorted(map(said, example.context)))
     if task.cluster == "first text":
         return example.context[0]

@@ -158,7 +158,7 @@ def take_over(
     machine: Machine,
 ) -> None:
     """Write the outputs of a seed from imported weights: no update, an empty curve, no
-    snapshots. For the LSTM, of which there are none, no weights.
+    snapshots. For an LSTM, of which there are none, no weights.
 
     Raises UserError where the weights have other sizes, or another vocabulary, than wanted, or make
     no finite loss of the held-out books.

@@ -17,13 +17,15 @@ MOMENT_SECONDS = 1.5
 
 
 def git() -> list[Finding]:
-    """Whether git is there and this is a clone: DVC, flows and comparisons ask for it."""
+    """Whether git and a repository of it are there: DVC, flows and comparisons ask for them."""
     if not shutil.which("git"):
         return to_do("git", "absent", "install git (Debian, Ubuntu: apt install git)")
     if not Path(".git").exists():
-        found = f"{Path.cwd()} is not the root of a clone"
-        return to_do("git", found, "clone the project with git, or call git init here")
-    return well("git", "a clone")
+        found = f"{Path.cwd()} is not the root of a git repository"
+        return to_do(
+            "git", found, "clone the project with git, or call gpt1 init in a folder of its own"
+        )
+    return well("git", "this is a repository")
 
 
 def locks() -> list[Finding]:

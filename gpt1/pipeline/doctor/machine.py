@@ -13,12 +13,13 @@ from importlib import metadata
 from pathlib import Path
 
 from gpt1.base.cores import cores
-from gpt1.base.errors import UserError
+from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import DATA, LOGS, read_json
+from gpt1.base.settings import setting
 from gpt1.params.schema import Params
 from gpt1.pipeline.code import LOCK
 from gpt1.pipeline.doctor.finding import GB, Finding, size, to_do, well
-from gpt1.pipeline.settings import INTERNAL, KNOWN, setting
+from gpt1.pipeline.settings import INTERNAL, KNOWN
 
 CONSTRAINTS = Path("constraints.txt")
 SET_UP = Path(sys.prefix, "setup.done")  # what gpt1/setup.sh installed from, where it did
@@ -46,7 +47,7 @@ def packages() -> list[Finding]:
         return packages_asked_for()
     if not CONSTRAINTS.is_file():
         found = f"no {CONSTRAINTS} in {Path.cwd()}"
-        return to_do("packages", found, "run gpt1 in the root of the checkout")
+        return to_do("packages", found, ELSEWHERE)
     installed = read_installed(sys.path)
     pins = read_pins(CONSTRAINTS.read_text(encoding="utf-8").splitlines())
     absent, other = differences(pins, installed, metadata.requires("gpt1") or [])
@@ -146,7 +147,7 @@ def unknown_settings() -> list[Finding]:
         if name.startswith("GPT1_") and name not in KNOWN + INTERNAL:
             near = difflib.get_close_matches(name, KNOWN, 1)
             cure = f"did you mean {near[0]}?" if near else ""
-            cure = cure or "take it out; docs/parameters.md lists the settings"
+            cure = cure or f"take it out, or name one of {', '.join(KNOWN)}"
             findings += to_do("settings", f"{name} in {place} is nothing that gpt1 knows", cure)
     return findings
 
@@ -195,7 +196,7 @@ def accelerators() -> list[Finding]:
     """
     import torch
 
-    from gpt1.pipeline.slots import nvidia_smi
+    from gpt1.base.cores import nvidia_smi
     from gpt1.train.precision import native_bf16
 
     seen, version = len(nvidia_smi("memory.total")), torch.__version__

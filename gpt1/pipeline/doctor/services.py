@@ -10,8 +10,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gpt1.base.settings import setting
 from gpt1.pipeline.doctor.finding import Finding, to_do, well
-from gpt1.pipeline.settings import setting
 from gpt1.tracking.address import (
     SQLITE,
     refuse_broken_sqlite,

@@ -3,13 +3,14 @@ stage, as many side by side.
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Self
 
 from gpt1.base.errors import UserError
 from gpt1.params.recipes import pretraining_stage
@@ -19,7 +20,9 @@ from gpt1.pipeline.plan.work import StageWork, UpdateShape
 from gpt1.pipeline.schedule import Allocation, Slots
 from gpt1.pipeline.slots import variables
 
-LONGEST_UPDATE_SECONDS = 8.0  # one that would take longer is measured on fewer tokens
+MEASURE_SECONDS = 15.0  # of all kinds of training together, once torch is imported
+LEAST_SECONDS = 0.5  # of one kind
+LONGEST_UPDATE = 1 / 6  # of the seconds of its kind: a longer one is measured on fewer tokens
 Key = tuple[str, str]  # kind of training, network
 
 
@@ -39,56 +42,88 @@ def benchmark(
     share: Mapping[str, Allocation],
     slots: Slots,
     fits: bool,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Benchmark:
     """The pace of each kind of training of each network; without `fits`, where memory would not
-    bear it, from a matrix product. Raises UserError.
+    bear it, from a matrix product. Each has its part of what is left of MEASURE_SECONDS; `tell` is
+    told what is measured. Raises UserError.
     """
-    limit = {"limit": params.pretrain.precision}
-    [answer] = in_processes(limit, 1, share[pretraining_stage(params, "transformer")], slots)
-    flops = CPU_SHARE * answer["matmul_flops"]
     trained: dict[Key, list[StageWork]] = {}
     for work in works:
         if work.updates:
             trained.setdefault((work.kind, work.name), []).append(work)
-    paces = dict.fromkeys(trained, Pace(CPU_UPDATE_SECONDS, 1.0 / flops, 0.0, False))
+    beside = {
+        key: 1 if slots.devices else slots.lanes // max(1, share[own[0].stage].lanes)
+        for key, own in trained.items()
+    }
     peaks = dict[Key, float]()
-    for key, own in trained.items() if fits else ():
-        job, stage = job_of(own, params, LONGEST_UPDATE_SECONDS * flops), share[own[0].stage]
-        beside = 1 if slots.devices else slots.lanes // max(1, stage.lanes)
-        answers = in_processes(job, beside, stage, slots)
-        paces[key] = measured_pace(job["shapes"], answers)
-        if job["whole"]:
-            peaks[key] = max(answer["peak_bytes"] for answer in answers)
+    with Processes(max(beside.values(), default=1) if fits else 1, slots) as processes:
+        limit = {"limit": params.pretrain.precision}
+        transformers = share[pretraining_stage(params, "transformer")]
+        [answer] = processes.answers(limit, 1, transformers)
+        flops = CPU_SHARE * answer["matmul_flops"]
+        paces = dict.fromkeys(trained, Pace(CPU_UPDATE_SECONDS, 1.0 / flops, 0.0, False))
+        ends = time.monotonic() + MEASURE_SECONDS
+        for number, (key, own) in enumerate(trained.items() if fits else ()):
+            seconds = max((ends - time.monotonic()) / (len(trained) - number), LEAST_SECONDS)
+            tell(f"{' '.join(key)} ({number + 1} of {len(trained)})")
+            job = job_of(own, params, LONGEST_UPDATE * seconds * flops) | {"seconds": seconds}
+            answers = processes.answers(job, beside[key], share[own[0].stage])
+            paces[key] = measured_pace(job["shapes"], answers)
+            if job["whole"]:
+                peaks[key] = max(one["peak_bytes"] for one in answers)
     return Benchmark(paces, peaks, answer["matmul_flops"])
 
 
-def in_processes(
-    job: Mapping[str, Any], count: int, share: Allocation, slots: Slots
-) -> list[dict[str, Any]]:
-    """The answers of measure.py to a job, from so many processes side by side. Raises UserError
-    where one fails.
-    """
-    environment = {**os.environ, **variables(share, slots.devices[:1])}
+class Processes:
+    """Processes of measure.py, side by side, until the end of the block."""
 
-    def answer(_: int) -> dict[str, Any]:
-        done = subprocess.run(
-            [sys.executable, "-m", "gpt1.pipeline.plan.measure"],
-            input=json.dumps(job),
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            raise UserError(
-                f"the measurement ended with status {done.returncode}: {last}; gpt1 plan"
-                " --no-measure estimates instead"
+    def __init__(self, count: int, slots: Slots) -> None:
+        self.slots = slots
+        self.said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        command = [sys.executable, "-m", "gpt1.pipeline.plan.measure"]
+        self.all = [
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.said,
+                text=True,
             )
-        return dict(json.loads(done.stdout))
+            for _ in range(count)
+        ]
 
-    with ThreadPoolExecutor(count) as processes:
-        return list(processes.map(answer, range(count)))
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.all:
+            process.kill()
+            process.communicate()
+        self.said.close()
+
+    def answers(
+        self, job: Mapping[str, Any], count: int, share: Allocation
+    ) -> list[dict[str, Any]]:
+        """The answers of so many of them to a job, each with this share of the machine. Raises
+        UserError where one fails.
+        """
+        asked = {**job, "environment": variables(share, self.slots.devices[:1])}
+        for process in self.all[:count]:
+            with suppress(BrokenPipeError):  # one that has ended gives no answer
+                print(json.dumps(asked), file=process.stdin, flush=True)
+        found = []
+        for process in self.all[:count]:
+            assert process.stdout is not None
+            if not (line := process.stdout.readline()):
+                self.said.seek(0)
+                last = (self.said.read().strip().splitlines() or ["it said nothing"])[-1]
+                raise UserError(
+                    f"the measurement ended with status {process.wait()}: {last}; gpt1 plan"
+                    " --no-measure estimates instead"
+                )
+            found.append(dict(json.loads(line)))
+        return found
 
 
 def job_of(works: Sequence[StageWork], params: Params, most_flops: float) -> dict[str, Any]:

@@ -6,15 +6,15 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gpt1.base.cores import cores
+from gpt1.base.cores import cores, nvidia_smi
 from gpt1.params.schema import Params
 from gpt1.pipeline.plan import formulas
 from gpt1.pipeline.plan.work import StageWork
-from gpt1.pipeline.schedule import Allocation, Slots, group
-from gpt1.pipeline.slots import PROCESS_BYTES, memory_bytes, nvidia_smi
+from gpt1.pipeline.schedule import Allocation, Slots, Stage, group, shares
+from gpt1.pipeline.slots import PROCESS_BYTES, memory_bytes
 from gpt1.train.launch import MICRO_BATCH_TOKENS
 
 # Seconds from `gpt1 run` starting a stage to its work, and from its work to its end: DVC (1.0 s),
@@ -34,6 +34,7 @@ START_SECONDS = {
     "baselines": 3.0,
     "encode": 6.0,
     "prompt": 6.0,
+    "dev_scores": 1.0,
     "table2": 4.0,
     "table3": 3.0,
     "table4": 4.0,
@@ -47,26 +48,30 @@ NETWORK_SECONDS = (
     1.0  # of each network of a stage: drawing it, loading weights, writing logits and weights
 )
 # Bytes of raw text a second and core. Books: 70 MB cleaned, learned and encoded in 39 s on two
-# cores (README, small).
+# cores (README, small); counted and encoded 20 and 9 times as quick as cleaned (docs/corpora.md).
 BYTES_A_SECOND = {
-    "world": 0.11e6,
+    "world": 0.8e6,
     "acquire": 100e6,
     "clean": 1.5e6,
     "contamination": 30e6,
-    "bpe": 15e6,
-    "shard": 4e6,
+    "bpe": 28e6,
+    "shard": 12e6,
     "encode": 0.8e6,
     "word_vectors": 1.5e6,
     "baselines": 0.04e6,  # 36 fits of each task of the demo, or 16 of MNLI's 393,000 rows
 }
 SEVERAL_PROCESSES = (
     "clean",
+    "contamination",
+    "bpe",
     "shard",
     "word_vectors",
     "encode",
     "prompt",
 )  # stages that go through text on every core
-PARALLEL_BYTES = 8e6  # text that is worth a further process (gpt1/corpus/parallel.py)
+# bytes of text that one process goes through alone, and of each task where there is more, as in
+# gpt1/corpus/parallel.py
+LITTLE_BYTES, TASK_BYTES = 24e6, 8e6
 
 REFERENCE_PYTHON_SECONDS = (
     0.06  # CPU seconds of python_seconds() on the machine of the figures above
@@ -100,8 +105,8 @@ SOFTMAX_ROWS = {"cpu": 1024.0, "cuda": 8192.0}
 
 @dataclass(frozen=True)
 class Hardware:
-    """A machine as its data sheet has it. devices 0: a CPU; flops: dense bf16 operations a second
-    of a device (or of the whole CPU); watts: of a device.
+    """A machine as its data sheet has it, or several of them. devices 0: a CPU; flops: dense bf16
+    operations a second of a device (or of the whole CPU); watts: of a device.
     """
 
     name: str
@@ -110,26 +115,39 @@ class Hardware:
     flops: float
     memory_bytes: float
     watts: float
+    machines: int = 1
 
     @property
     def slots(self) -> Slots:
-        """As gpt1/pipeline/slots.py would find them."""
-        return Slots(self.cores, tuple(map(str, range(self.devices))))
+        """As gpt1/pipeline/slots.py would find them, of all machines."""
+        return Slots(
+            self.machines * self.cores, tuple(map(str, range(self.machines * self.devices)))
+        )
+
+    def shares(self, stages: Mapping[str, Stage]) -> dict[str, Allocation]:
+        """What each stage has: no more than one machine, for stages are what is spread."""
+        found = shares(stages, self.slots, self.machines * self.cores)
+        return {
+            name: replace(share, devices=min(share.devices, self.devices))
+            for name, share in found.items()
+        }
 
     @property
     def full_watts(self) -> float:
         """Power at full load: of its devices and what stands beside them."""
-        return self.devices * self.watts * (1.0 + WATTS_BESIDE_GPUS) or self.watts
+        return self.machines * (self.devices * self.watts * (1.0 + WATTS_BESIDE_GPUS) or self.watts)
 
 
 # NVIDIA's data sheets (H100 SXM, A100 80GB SXM, RTX 4090): bf16 dense, summed in fp32; memory,
 # power. Cores: what clouds put beside. Two cores: Zen 4 with AVX512-BF16, where a 4096^3 product
-# made 362-417 GFLOP/s.
+# made 362-417 GFLOP/s. Several machines: stages are spread over them, one stage in one machine.
 NAMED = (
     Hardware("1 x H100", 1, 16, 989e12, 80e9, 700.0),
     Hardware("1 x A100", 1, 16, 312e12, 80e9, 400.0),
     Hardware("1 x RTX 4090", 1, 16, 165e12, 24e9, 450.0),
     Hardware("8 x H100", 8, 96, 989e12, 80e9, 700.0),
+    Hardware("2 x 8 x H100", 8, 96, 989e12, 80e9, 700.0, 2),
+    Hardware("8 x 8 x H100", 8, 96, 989e12, 80e9, 700.0, 8),
     Hardware("8 x A100", 8, 96, 312e12, 80e9, 400.0),
     Hardware("two cores", 0, 2, 0.4e12, 16e9, 30.0),
 )
@@ -202,7 +220,8 @@ def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> 
     verb = group(work.stage)
     start = START_SECONDS.get(verb, OTHER_START_SECONDS) + NETWORK_SECONDS * work.networks
     if pace is None:
-        several = min(cores, work.bytes_read // PARALLEL_BYTES) if verb in SEVERAL_PROCESSES else 1
+        divided = verb in SEVERAL_PROCESSES and work.bytes_read >= LITTLE_BYTES
+        several = min(cores, work.bytes_read // TASK_BYTES) if divided else 1
         reading = work.bytes_read / (BYTES_A_SECOND.get(verb, 1e9) * max(1, several))
         return slowness * (start + reading)
     trained = work.updates * pace.update + (work.flops + work.scored_flops) * pace.flop

@@ -1,17 +1,20 @@
 """A short measurement: the real training functions on made-up tokens, at the run's sizes, timed by
 the points that they report.
 
-`python -m gpt1.pipeline.plan.measure` reads a job from stdin and writes what it found to stdout,
-both JSON, in a process with a stage's threads.
+`python -m gpt1.pipeline.plan.measure` reads jobs from stdin and writes what it found of each to
+stdout, a line of JSON each; a process of its own, with a stage's threads, does each job, so that
+its memory is that of nothing else, and torch is imported once.
 """
 
 import json
+import os
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from itertools import starmap
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,6 @@ from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
 from gpt1.train.precision import native_bf16
 from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
-STEADY_SECONDS = 3.0  # of updates after the first
 UPDATES_AN_EPOCH = 8
 SLOW_FLOPS = 2e10  # below, a larger product takes too long, and the small one tells as much
 LEAST_UPDATES = 2  # the first has its own cost: memory, compilation
@@ -40,9 +42,10 @@ class _EnoughError(BaseException):
 
 
 class _Clock:
-    """Takes the points of a curve and ends the run when enough have come."""
+    """Takes the points of a curve and ends the run after so many seconds of updates."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
         self.last, self.updates = time.perf_counter(), list[float]()
 
     def report(self, _update: int, values: Mapping[str, float]) -> None:
@@ -51,15 +54,15 @@ class _Clock:
         if "learning_rate" in values:  # an update; an evaluation's time is not counted
             self.updates.append(now - self.last)
         self.last = now
-        if len(self.updates) >= LEAST_UPDATES and sum(self.updates[1:]) > STEADY_SECONDS:
+        if len(self.updates) >= LEAST_UPDATES and sum(self.updates) > self.seconds:
             raise _EnoughError
 
 
-def clocked(train: Callable[[Path, Any], object]) -> tuple[float, float]:
-    """Run `train` in a folder of its own until enough was seen: seconds of a later update (median),
-    and those of the first beyond it.
+def clocked(train: Callable[[Path, Any], object], seconds: float) -> tuple[float, float]:
+    """Run `train` in a folder of its own for so many seconds of updates: seconds of a later update
+    (median), and those of the first beyond it.
     """
-    clock = _Clock()
+    clock = _Clock(seconds)
     with tempfile.TemporaryDirectory() as folder, suppress(_EnoughError):
         train(Path(folder), clock.report)
     later = statistics.median(clock.updates[1:] or clock.updates)
@@ -67,7 +70,13 @@ def clocked(train: Callable[[Path, Any], object]) -> tuple[float, float]:
 
 
 def time_pretraining(
-    name: str, params: Params, rows: int, shape: UpdateShape, tokens: float, machine: launch.Machine
+    name: str,
+    params: Params,
+    rows: int,
+    shape: UpdateShape,
+    tokens: float,
+    machine: launch.Machine,
+    seconds: float,
 ) -> tuple[float, float]:
     """Updates of `shape.rows` windows of `shape.length` tokens, out of a run on `tokens`."""
     length = round(shape.length)
@@ -99,6 +108,7 @@ def time_pretraining(
             ),
             report,
         ),
+        seconds,
     )
 
 
@@ -125,6 +135,7 @@ def time_finetuning(
     shape: UpdateShape,
     _tokens: float,
     machine: launch.Machine,
+    seconds: float,
 ) -> tuple[float, float]:
     """Updates of `shape.rows` examples."""
     recipe = params.finetune.model_copy(
@@ -150,6 +161,7 @@ def time_finetuning(
             FinetuningRun(classifier, recipe, task, 0, machine, folder / "curve.jsonl", "plan"),
             report,
         ),
+        seconds,
     )
 
 
@@ -170,12 +182,10 @@ def matmul_flops(device: str, precision: str, size: int, seconds: float) -> floa
 TIMERS = {"pretrain": time_pretraining, "finetune": time_finetuning}
 
 
-def main() -> None:
-    """Do the job on stdin: a matrix product (`limit`), or the updates of `shapes` of one kind of
-    training of one network.
+def measured(job: Mapping[str, Any]) -> dict[str, Any]:
+    """What a job finds: of a matrix product (`limit`), or of the updates of `shapes` of one kind of
+    training of one network, in about so many `seconds`.
     """
-    job, answer = json.load(sys.stdin), sys.stdout
-    sys.stdout = sys.stderr
     machine = launch.read_machine()
     launch.prepare(machine)
     found: dict[str, Any] = {}
@@ -187,15 +197,33 @@ def main() -> None:
         found["matmul_flops"] = flops
     else:
         params, time_training = validate(job["params"]), TIMERS[job["kind"]]
+        sizes, seconds = (job["network"], params, job["rows"]), job["seconds"] / len(job["shapes"])
         timed = [
-            time_training(job["network"], params, job["rows"], shape, job["tokens"], machine)
+            time_training(*sizes, shape, job["tokens"], machine, seconds)
             for shape in starmap(UpdateShape, job["shapes"])
         ]
         found |= {"updates": [update for update, _ in timed], "first": timed[0][1]}
     found["peak_bytes"] = (
         torch.cuda.max_memory_reserved() if machine.device == "cuda" else launch.peak_memory_bytes()
     )
-    json.dump(found, answer)
+    return found
+
+
+def main() -> None:
+    """Do the jobs on stdin one after the other, each with the variables of its `environment`; end
+    with the status of one that fails.
+    """
+    import_module("gpt1.base.ended_with_parent")  # nor does a job outlive gpt1 plan
+    for line in sys.stdin:
+        sys.stdout.flush()
+        if not (child := os.fork()):
+            answer, sys.stdout = sys.stdout, sys.stderr
+            job = json.loads(line)
+            os.environ.update(job["environment"])
+            print(json.dumps(measured(job)), file=answer, flush=True)
+            return
+        if status := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            sys.exit(abs(status))
 
 
 if __name__ == "__main__":

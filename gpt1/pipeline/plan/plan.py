@@ -4,11 +4,11 @@ of them for this machine and for others by name.
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.cores import cores, cpu_name
+from gpt1.base.cores import cores, cpu_name, nvidia_smi
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import write_json
 from gpt1.params.profile import present_sources, requested, without_absent
@@ -22,7 +22,7 @@ from gpt1.pipeline.plan.facts import unknown
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate, as_json, brief_line, lines_of
 from gpt1.pipeline.plan.work import StageWork, work_of
 from gpt1.pipeline.schedule import Stage, concerned, shares
-from gpt1.pipeline.slots import find_slots, nvidia_smi
+from gpt1.pipeline.slots import find_slots
 from gpt1.train import launch, speed
 
 
@@ -68,14 +68,19 @@ def plan_and_show(
         absent = [name for name in whole["tasks"] if name not in values["tasks"]]
     if measure and not brief:
         print(
-            "measuring a few updates of each network; for figures that hold, let nothing else run"
-            " (--no-measure: estimate)",
+            "measuring a few updates of each network, for some 20 s; for figures that hold, let"
+            " nothing else run (--no-measure: estimate)",
             file=sys.stderr,
             flush=True,
         )
+
+    def tell(what: str) -> None:
+        if not brief:
+            print(f"  {what}", file=sys.stderr, flush=True)
+
     active, params = profile is None and not overrides, validate(values)
     fresh = fresh_stages(expand(values)) if active else set()
-    plan, missing = estimate_costs(values, params, fresh, measure), list[str]()
+    plan, missing = estimate_costs(values, params, fresh, measure, tell), list[str]()
     folders = {name: params.sources[name].folder for name in params.tasks}
     if params.sources["books"].folder == "raw" and "books" not in present:
         missing.append(
@@ -97,7 +102,11 @@ def plan_and_show(
 
 
 def estimate_costs(
-    values: Mapping[str, Any], params: Params, fresh: set[str], measure: bool
+    values: Mapping[str, Any],
+    params: Params,
+    fresh: set[str],
+    measure: bool,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> CostEstimate:
     """What a run with these values, checked as `params`, costs; `fresh` are the stages whose
     outputs are up to date with them. Raises UserError.
@@ -116,9 +125,9 @@ def estimate_costs(
 
     most = max(map(bytes_of, works.values()))
     fits = measure and most * beside <= (room.device_memory if devices else room.memory)
-    seen = benchmark(list(works.values()), params, share, slots, fits)
+    seen = benchmark(list(works.values()), params, share, slots, fits, tell)
     slowness = estimate.python_seconds() / estimate.REFERENCE_PYTHON_SECONDS
-    shares_there = {one.name: shares(stages, one.slots, one.cores) for one in NAMED}
+    shares_there = {one.name: one.shares(stages) for one in NAMED}
 
     def estimated(name: str, work: StageWork) -> StageEstimate:
         kind = "pretrain" if work.kind == "score" else work.kind

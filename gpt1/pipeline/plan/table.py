@@ -21,7 +21,17 @@ PAPERS_OWN = (
     "the paper's own pre-training: 1 month on 8 GPUs (P6000), 0.96 petaflop-days at 33 % of the"
     " peak (the authors' announcement)"
 )
-REPORTS = ("table2", "table3", "table4", "table5", "figure2", "curves", "claims", "scores")
+REPORTS = (
+    "dev_scores",
+    "table2",
+    "table3",
+    "table4",
+    "table5",
+    "figure2",
+    "curves",
+    "claims",
+    "scores",
+)
 ALONE = ("pretrain", "zero_shot")  # groups whose stages have a line each
 HEAD = ("stages", "of", "updates", "tokens", "FLOP", "memory", "disk", "this machine")
 UNITS = (("years", 365.25 * 86400), ("days", 86400), ("h", 3600), ("min", 60))
@@ -215,6 +225,14 @@ def lines_of(plan: CostEstimate, prices: Mapping[str, float]) -> list[str]:
         "~: estimated; for the machines by name from data sheets and an assumed share of the"
         " peak (gpt1/pipeline/plan/estimate.py).",
     ]
+    several = [one.work for one in plan.stages.values() if one.work.networks > 1]
+    if several:
+        one = several[0]
+        each = f"{one.networks} networks x {number(one.updates / one.networks)}"
+        lines.append(
+            f"Updates, tokens and FLOP of a line are those of all its networks, seeds among them:"
+            f" {number(one.updates)} updates of {one.stage} are {each}."
+        )
     if not plan.watts:
         lines.append("Energy here is unknown: only nvidia-smi tells it.")
     if plan.profile == "paper":

@@ -70,7 +70,7 @@ def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> StageWork:
         if params.pretrain.source == "official":  # imported weights: some windows of held-out books
             return StageWork(stage.name, "text")
         work = pretraining if verb == "pretrain" else scoring
-        return work(stage.name, params.stages.pretrain[item], params, fresh)
+        return work(stage.name, getattr(params.stages, verb)[item], params, fresh)
     if verb == "finetune":
         return finetuning(stage.name, params.stages.finetune[item], params, fresh)
     if verb == "ablate":
@@ -83,8 +83,9 @@ def work_of(stage: Stage, params: Params, fresh: Collection[str]) -> StageWork:
 
 
 def network_of(name: NetworkName, params: Params, rows: int) -> Network:
-    """The sizes of one of the two networks with so many rows of embeddings."""
-    return Network(params.model, params.lstm.units if name == "lstm" else 0, rows)
+    """The sizes of a network with so many rows of embeddings."""
+    units = 0 if name == "transformer" else getattr(params, name).units
+    return Network(params.model, units, rows)
 
 
 def pretraining(

@@ -68,9 +68,9 @@ def limit_lines(params: Params, told: Mapping[str, Any]) -> Iterator[str]:
     if params.model.layers < PAPER_LAYERS:
         model = dict(told["facts"]).get("Model", "")
         yield f"The network is smaller: {model}. What holds at one size need not at another."
-    if "lstm" in networks(params):
+    if networks(params)[1:]:
         yield (
-            "The LSTM is pre-trained and fine-tuned by the Transformer's settings. Its distance"
+            "Every LSTM is pre-trained and fine-tuned by the Transformer's settings. Its distance"
             " from the Transformer includes what settings of its own would have won."
         )
     yield (

@@ -24,7 +24,7 @@ from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, scored_split
 
 PAPER = Path("conf", "paper.yaml")
-RECIPE = ("model", "lstm", "pretrain", "finetune")  # sections of params.yaml
+RECIPE = ("model", "lstm", "lstm_equal", "pretrain", "finetune")  # sections of params.yaml
 NOT_OF_THE_RECIPE = (  # what decides no weights
     "log_updates",
     "heldout_updates",
@@ -182,11 +182,18 @@ def difference_lines(params: Params) -> Iterator[str]:
             " betas, clipping, precision, which books are held out) the values above are a choice."
             " Windows of text are drawn with replacement."
         )
-    if "lstm" in networks(params):
+    if lstms := networks(params)[1:]:
+        own_rate = any(getattr(params, network).learning_rate for network in lstms)
         yield (
             "The paper gives the LSTM's 2,048 units and no more. Here it is one layer between the"
-            " same embeddings and softmax, pre-trained by the Transformer's recipe, which was not"
-            " tuned for it."
+            " same embeddings and softmax, pre-trained by the Transformer's recipe"
+            f"{', at a rate of its own' if own_rate else ', which was not tuned for it'}."
+        )
+    if "lstm_equal" in networks(params):
+        yield (
+            "The paper's LSTM has 0.29 of its Transformer's parameters, embeddings apart. Beside"
+            " one of about that proportion stands one of equal size, and a verdict against the"
+            " LSTM counts only where both agree."
         )
     if any(recipe.lambda_lm for recipe in recipes):
         yield (

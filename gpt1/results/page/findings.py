@@ -28,7 +28,8 @@ from gpt1.results.verdict import (
 LOSSES = {
     "no_pretraining": "Pre-training is worth",
     "no_aux_lm": "The auxiliary language model is worth",
-    "lstm": "The Transformer is ahead of the LSTM by",
+    "lstm": "The Transformer is ahead of the LSTM of the paper's proportion by",
+    "lstm_equal": "The Transformer is ahead of the LSTM of equal size by",
     "embeddings_only": "The layers above the embeddings are worth",
 }
 

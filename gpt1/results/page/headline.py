@@ -8,6 +8,7 @@ from typing import Any
 
 from gpt1.base.files import write_json
 from gpt1.params.schema import Params
+from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.formats import as_csv
 from gpt1.results.page.sheets import FULL
 from gpt1.results.paper import TABLE5, TABLES
@@ -93,7 +94,7 @@ def write_headline(params: Params, scores_folder: Path, plots_folder: Path) -> S
     for name, numbers_of in found.items():
         write_json(scores_folder / f"{name}.json", numbers_of)
     for kind in ("training", "heldout"):
-        losses = as_csv(curves(trained, kind == "heldout"), ("update", "transformer", "lstm"))
+        losses = as_csv(curves(trained, kind == "heldout"), ("update", *NETWORK_TITLES))
         (plots_folder / f"{kind}.csv").write_text(losses, encoding="utf-8")
     rows = [
         {"column": name.partition("/")[2], "score": one["score"]}

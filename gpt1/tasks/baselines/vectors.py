@@ -16,11 +16,12 @@ from sklearn.utils.extmath import randomized_svd
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, units_of
-from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.parallel import kept_tasks, mapped
 from gpt1.tasks.contamination.index import words_of
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
+Csr = tuple[npt.NDArray[np.int64], Integers, Integers]  # data, indices, indptr
 NO_WORD = -1
 SEED = 0  # of the decomposition's random projection
 QUICK = 4  # times as quick as what a further process is otherwise worth its start for
@@ -48,9 +49,9 @@ def count_words(reader: Reader, part: BookPart) -> Counter[str]:
     return Counter(chain.from_iterable(reader.texts(part)))
 
 
-def count_pairs(windows: Sequence[int], reader: Reader, part: BookPart) -> list[csr_matrix]:
+def count_pairs(windows: Sequence[int], reader: Reader, part: BookPart) -> list[Csr]:
     """For each window (ascending) how often word i stands at most so many words before word j in a
-    part: [words, words].
+    part: a sparse matrix [words, words].
     """
     gap = [NO_WORD] * windows[-1]
     said = chain.from_iterable(
@@ -61,7 +62,7 @@ def count_pairs(windows: Sequence[int], reader: Reader, part: BookPart) -> list[
     for nearer, window in zip((0, *windows), windows, strict=False):
         for distance in range(nearer + 1, window + 1):
             counts = counts + at_distance(numbers, distance, len(reader.numbers))
-        found.append(counts)
+        found.append((counts.data, counts.indices, counts.indptr))
     return found
 
 
@@ -110,23 +111,25 @@ def learn_vectors(
     """
     parts = [part for book in books for part in parts_of(book)[0]]
     sizes, windows = [part.bytes_ for part in parts], sorted(windows)
-    processes = processes_for(sum(sizes) // QUICK)
-    counts = Counter[str]()
-    with workers(partial(copy, Reader(hold_out, {})), processes) as pool:
-        for found in pool.map("counting words", count_words, parts, sizes):
+    paths = [book.path for book in books]
+    with kept_tasks("word_vectors", paths, hold_out.seed, hold_out.fraction, most, windows) as kept:
+        counts = Counter[str]()
+        prepare = partial(copy, Reader(hold_out, {}))
+        for found in mapped("counting words", prepare, count_words, parts, sizes, kept, QUICK):
             counts.update(found)
-    words = most_frequent(counts, most)
-    if not words:
-        raise UserError(
-            "expected words in the cleaned books that are not held out, found none; bring books"
-            " with text, or lower shard.heldout_fraction"
-        )
-    reader = Reader(hold_out, {word: number for number, word in enumerate(words)})
-    pairs = [csr_matrix((len(words),) * 2, dtype=np.int64) for _ in windows]
-    with workers(partial(copy, reader), processes) as pool:
-        counted = pool.map("counting pairs of words", partial(count_pairs, windows), parts, sizes)
-        for found in counted:
-            pairs = [sum_ + more for sum_, more in zip(pairs, found, strict=True)]
+        words = most_frequent(counts, most)
+        if not words:
+            raise UserError(
+                "expected words in the cleaned books that are not held out, found none; bring books"
+                " with text, or lower shard.heldout_fraction"
+            )
+        reader = Reader(hold_out, {word: number for number, word in enumerate(words)})
+        shape = (len(words),) * 2
+        pairs = [csr_matrix(shape, dtype=np.int64) for _ in windows]
+        prepare, work = partial(copy, reader), partial(count_pairs, windows)
+        for found in mapped("counting pairs of words", prepare, work, parts, sizes, kept, QUICK):
+            more = (csr_matrix(tuple(one), shape) for one in found)
+            pairs = [sum_ + one for sum_, one in zip(pairs, more, strict=True)]
     return words, {
         window: decompose(ppmi(before + before.T), dimensions)
         for window, before in zip(windows, pairs, strict=True)

@@ -10,9 +10,10 @@ such pairs, and so on up to n words: the two halves of a run may overlap. What h
 So a run of the corpus is looked up in some log2(n) steps, and its number says exactly its words.
 """
 
+import hashlib
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpt1.corpus.books import DOCUMENT_END, BookPart, CleanedBook, parts_of
-from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.parallel import kept_tasks, mapped
 
 WORD = re.compile(f"[^ ]*[0-9A-Za-z{DOCUMENT_END}\x80-\U0010ffff][^ ]*")
 OVERHANG_BYTES = 4096
@@ -130,21 +131,27 @@ def make_index(texts: Iterable[str], n: int) -> Index:
     )
 
 
-def search(index: Index, books: Iterable[CleanedBook]) -> dict[int, str]:
+def search(index: Index, books: Sequence[CleanedBook]) -> dict[int, str]:
     """{run: the name of the first book or document that it stands in}, over a whole corpus."""
     tasks = [part for book in books for part in parts_of(book)[0]]
     sizes = [part.bytes_ for part in tasks]
+    runs = index.runs
+    wanted = hashlib.sha256("\n".join([str(runs.n), *runs.words]).encode("utf-8", "surrogatepass"))
+    for half in runs.halves:
+        wanted.update(half.tobytes())
     found: dict[int, str] = {}
-    with workers(partial(copy, index.runs), processes_for(sum(sizes) // QUICK)) as pool:
-        for there in pool.map("searching books", find, tasks, sizes):
-            for number, name in there.items():
+    with kept_tasks("contamination", [book.path for book in books], wanted.hexdigest()) as kept:
+        for there in mapped(
+            "searching books", partial(copy, runs), find, tasks, sizes, kept, QUICK
+        ):
+            for number, name in there:
                 found.setdefault(int(index.order[number]), name)
     return found
 
 
-def find(wanted: Runs, part: BookPart) -> dict[int, str]:
-    """{number: its book or document} of every wanted run that starts in a part of a cleaned
-    book.
+def find(wanted: Runs, part: BookPart) -> list[tuple[int, str]]:
+    """Every wanted run that starts in a part of a cleaned book: its number, and the book or
+    document.
     """
     words = words_from(part, wanted.n - 1)
     runs = wanted.numbers(words)
@@ -153,7 +160,7 @@ def find(wanted: Runs, part: BookPart) -> dict[int, str]:
     for place in np.flatnonzero(runs >= 0).tolist():
         row, counted = row + words[counted:place].count(DOCUMENT_END), place
         found.setdefault(int(runs[place]), part.name_of(row))
-    return found
+    return list(found.items())
 
 
 def words_from(part: BookPart, more: int) -> list[str]:

@@ -3,11 +3,12 @@ training.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import stage_folder
+from gpt1.base.files import fingerprint, stage_folder
 from gpt1.corpus.encoding import batches
-from gpt1.corpus.parallel import processes_for, workers
+from gpt1.corpus.parallel import kept_tasks, mapped
 from gpt1.corpus.words import LONGEST_CHUNK, Cleaner, UnbrokenTextError
 from gpt1.params.schema import Params
 from gpt1.tasks.readers import read_split, splits_to_read
@@ -59,9 +60,6 @@ def clean_texts(texts: list[str]) -> list[str]:
     """All texts cleaned, in order."""
     tasks = list(batches(texts))
     sizes = [sum(map(len, batch)) for batch in tasks]
-    with workers(Cleaner, processes_for(sum(sizes))) as pool:
-        return [
-            text
-            for batch in pool.map("cleaning the tasks' texts", clean_batch, tasks, sizes)
-            for text in batch
-        ]
+    with kept_tasks("contamination-texts", [], fingerprint(texts)) as kept:
+        cleaned = mapped("cleaning the tasks' texts", Cleaner, clean_batch, tasks, sizes, kept)
+        return list(chain.from_iterable(cleaned))

@@ -1,0 +1,12 @@
+"""Settings of this machine; gpt1/pipeline/settings.py lists them, docs/parameters.md says what each
+one means.
+"""
+
+import os
+
+from dotenv import dotenv_values
+
+
+def setting(name: str) -> str | None:
+    """A setting by name: from the environment, or else from .env."""
+    return {**dotenv_values(".env"), **os.environ}.get(name)
