@@ -18,6 +18,10 @@ done
 for folder in "$shared"/data/raw/*/; do
     if [ -d "$folder" ]; then ln -sfn "${folder%/}" "$own/data/raw/"; fi
 done
+if [ -d "$own/data/checkpoints" ] && [ ! -L "$own/data/checkpoints" ]; then
+    echo "error: $own/data/checkpoints is a folder of its own; move what it holds to $shared/data/checkpoints, and remove it" >&2
+    exit 1
+fi
 mkdir -p "$shared/data/checkpoints"
 ln -sfn "$shared/data/checkpoints" "$own/data/checkpoints"
 exec 9>&-

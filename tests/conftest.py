@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 if (
@@ -25,3 +26,12 @@ sys.dont_write_bytecode = True  # but this one imports files from folders whose 
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure
 settings.load_profile("suite")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests, those of real servers, kills and time limits, run once more where they fail: a
+    machine that starves them is no fault of the code. The summary names each (R).
+    """
+    for item in items:
+        if item.get_closest_marker("slow") or item.get_closest_marker("server"):
+            item.add_marker(pytest.mark.flaky(reruns=1))

@@ -152,6 +152,11 @@ def curves_document(
         f" {before.at([peak], trained[0].updates)[0]:.3g} at update {peak:,}."
     ]
     rates += [
+        f"Pre-training of the {NETWORK_TITLES[network]}: the same schedule, highest {own:.3g}."
+        for network in networks(params)
+        if network != "transformer" and (own := getattr(params, network).learning_rate)
+    ]
+    rates += [
         _rate_line(one)
         + (
             f"; in a run of fewer than {1 / one.warmup:,.0f} updates the first is past it."
