@@ -156,7 +156,9 @@ def trained(checkout: Checkout) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("stage", ["0", "1"])
+@pytest.mark.parametrize(
+    "stage", ["0", pytest.param("1", marks=pytest.mark.long)]
+)  # test_many_processes has ZeRO too
 def test_two_processes_of_deepspeed_find_what_one_does(
     checkout: Brought, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
