@@ -171,6 +171,8 @@ def test_a_training_in_another_precision_than_its_record_says_ends_at_once(
     recipe, make, recorded, ran, monkeypatch
 ):
     """Whoever lost it on the way: the products' own gradients are looked at."""
+    if ran == "bf16" and make is not Decoder and not precision.native_bf16():
+        pytest.skip("oneDNN has no bfloat16 LSTM for this processor")
     monkeypatch.setattr(precision, "native_bf16", lambda: recorded == "bf16")
     network = make(SIZES, 40, seeded(0))
     wanted = recipe.model_copy(update={"precision": recorded[:4]})
