@@ -14,8 +14,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from gpt1.model.block import KeyValueCache
 from gpt1.model.dropout import NO_DROPOUT
-from gpt1.model.gpt import Decoder, Hidden, KeyValueCache, Tree
+from gpt1.model.gpt import Decoder, Hidden, Tree
 from gpt1.model.lstm import Lstm, Network, State
 
 Texts = Sequence[Sequence[int]]

@@ -1,0 +1,119 @@
+"""A block of the decoder (the paper, section 4.1): masked self-attention, and a network that is fed
+forward. Shape letters as in gpt.py.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from gpt1.model.dropout import only, scale
+from gpt1.model.layout import Layout
+from gpt1.params.schema import Model
+
+# A layer's memory in decoding: takes the keys and values [b, h, t, d / h] of new positions, gives
+# those of all that they attend to.
+KeyValueCache = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class Masks(NamedTuple):
+    """What a block keeps: attention probabilities [b, h, t, t] of each layout (None: fused
+    attention draws its own), and its sublayers' outputs [m, d].
+    """
+
+    attention: Sequence[Tensor | None]
+    attended_md: Tensor
+    fed_md: Tensor
+    rate: float
+
+
+class Block(nn.Module):
+    """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual
+    sum.
+    """
+
+    def __init__(self, sizes: Model) -> None:
+        super().__init__()
+        self.heads = sizes.heads
+        self.qkv = nn.Linear(sizes.width, 3 * sizes.width)
+        self.projection = nn.Linear(sizes.width, sizes.width)
+        self.attention_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
+        self.expand = nn.Linear(sizes.width, sizes.feed_forward)
+        self.contract = nn.Linear(sizes.feed_forward, sizes.width)
+        self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
+
+    def forward(
+        self,
+        x_md: Tensor,
+        layouts: Sequence[Layout],
+        masks: Masks | None,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """Hidden states [m, d] of one block from those of the block below; each layout's sequences
+        attend to themselves.
+        """
+        qkv_md = self.qkv(x_md)
+        dropouts = (
+            [(kept, masks.rate) for kept in masks.attention] if masks else [None] * len(layouts)
+        )
+        if len(layouts) == 1:
+            mixed_md = self._attention(qkv_md, layouts[0], dropouts[0], cache)
+        else:
+            sizes = [layout.tokens() for layout in layouts]
+            more = len(x_md) - sum(sizes)  # places that make m one of few numbers
+            parts = qkv_md.split([*sizes, more])
+            mixed = [
+                self._attention(part, layout, dropout, None)
+                for part, layout, dropout in zip(parts, layouts, dropouts, strict=False)
+            ]
+            mixed_md = torch.cat([*mixed, mixed[0].new_zeros(more, x_md.shape[1])])
+        attended_md = self.projection(mixed_md)
+        n_md = self.attention_norm(
+            x_md + attended_md
+            if masks is None
+            else _with_dropout(x_md, attended_md, masks.attended_md, masks.rate)
+        )
+        fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
+        normed_md: Tensor = self.feed_forward_norm(
+            n_md + fed_md
+            if masks is None
+            else _with_dropout(n_md, fed_md, masks.fed_md, masks.rate)
+        )
+        return normed_md
+
+    def _attention(
+        self,
+        qkv_md: Tensor,
+        layout: Layout,
+        dropout: tuple[Tensor | None, float] | None,
+        cache: KeyValueCache | None,
+    ) -> Tensor:
+        b, t, bias_tt = layout.b, layout.t, layout.bias_tt
+        query_bhtd, key_bhtd, value_bhtd = (
+            layout.padded(qkv_md).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        )
+        if cache is not None:
+            key_bhtd, value_bhtd = cache(key_bhtd, value_bhtd)
+        if bias_tt is None:
+            rate = 0.0 if dropout is None else dropout[1]
+            mixed_bhtd = F.scaled_dot_product_attention(
+                query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True
+            )
+        else:
+            scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
+            probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
+            if dropout is None:
+                mixed_bhtd = probabilities_bhtt @ value_bhtd
+            else:
+                kept_bhtt, rate = dropout
+                assert kept_bhtt is not None
+                mixed_bhtd = only(probabilities_bhtt, kept_bhtt) @ value_bhtd * scale(rate)
+        return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
+
+
+def _with_dropout(x_md: Tensor, change_md: Tensor, kept_md: Tensor, rate: float) -> Tensor:
+    """x + dropout(change)."""
+    return torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))
