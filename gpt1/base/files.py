@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from gpt1.base.errors import UserError
 
@@ -36,12 +37,16 @@ def sync_file(path: Path) -> None:
 
 
 @contextmanager
-def writing(path: Path, mode: str = "w") -> Iterator[Any]:
+def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
     """Open a temporary sibling of `path` for writing; it takes the name `path` only when the block
     ends without error.
+
+    apart: two processes may write that path at a time, as a task that Ray repeats may for a while
+    run twice, so each has a temporary file of its own; else one that was ended leaves the name to
+    the next.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
     try:
         text = "b" not in mode
         with temporary.open(

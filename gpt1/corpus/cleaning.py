@@ -16,12 +16,13 @@ from typing import Any, TextIO
 from pydantic import TypeAdapter
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
 from gpt1.corpus.documents import Stretch, batches, stretches, text_fields
 from gpt1.corpus.files import CorpusFile
 from gpt1.corpus.gutenberg import body
 from gpt1.corpus.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
-from gpt1.corpus.parallel import mapped, writing_anew
+from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 QUICK = 50  # times as quick as cleaning it is to look through a file
@@ -105,7 +106,7 @@ def clean_part(cleaner: Cleaner, item: Part) -> dict[str, Any]:
     """Write one part of a book or of a file of documents, cleaned; the counts of it. Raises
     UserError.
     """
-    with writing_anew(item.target) as file:
+    with writing(item.target, apart=True) as file:
         if isinstance(item.part, Piece):
             return {"words": clean_piece(cleaner, item.part, file)}
         return clean_stretch(cleaner, item.part, item.field, file)

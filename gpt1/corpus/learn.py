@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import writing
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, unit_names, units_of
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.merges import LEAST_PAIRS, find_merges
-from gpt1.corpus.parallel import mapped, writing_anew
+from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import NEWLINE
 from gpt1.params.schema import Params
 
@@ -106,7 +107,7 @@ def count_parts(hold_out: HoldOut, task: tuple[list[BookPart], Path]) -> str:
 
 
 def _write_run(path: Path, counts: Iterable[Count]) -> None:
-    with writing_anew(path) as file:
+    with writing(path, apart=True) as file:
         file.writelines(f"{word}\t{count}\n" for word, count in counts)
 
 

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import CHECKPOINTS, fingerprint, looks, sync_file
+from gpt1.base.files import CHECKPOINTS, fingerprint, looks
 from gpt1.base.interrupts import interrupts_held
 from gpt1.base.settings import setting
 
@@ -60,22 +59,6 @@ def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     yield folder.absolute()
     shutil.rmtree(folder)
-
-
-@contextmanager
-def writing_anew(target: Path, mode: str = "w") -> Iterator[Any]:
-    """A new file at `target`, there when it is whole. What lies there is replaced, never written
-    to, for it may have been linked; and a task that Ray repeats may for a while run twice.
-    """
-    partial = target.with_name(f".{target.name}.{uuid4().hex}")
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
-    try:
-        with partial.open(mode, **text) as file:  # type: ignore[call-overload]
-            yield file
-        sync_file(partial)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def mapped(

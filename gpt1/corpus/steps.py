@@ -30,10 +30,9 @@ from loguru import logger
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
-from gpt1.base.files import parse_json, read_array, write_json
+from gpt1.base.files import parse_json, read_array, write_json, writing
 from gpt1.base.interrupts import interrupts_held
 from gpt1.base.settings import setting
-from gpt1.corpus.parallel import writing_anew
 
 ARRAY = "an array"  # {ARRAY: 0} in a result stands for its first array; no word has a blank
 LOOK_SECONDS = 0.2
@@ -100,7 +99,7 @@ class TextStep:
         done, parent = 0, os.getppid()
         with (
             (self.folder / "progress" / f"{rank:05d}").open("wb") as progress,
-            writing_anew(_results(self.folder, rank), "wb") as whole,
+            writing(_results(self.folder, rank), "wb", apart=True) as whole,
             ZipFile(whole, "w") as file,
         ):
             for number in self.shares[rank]:
