@@ -14,6 +14,7 @@ from gpt1.results.ablations import columns_of
 from gpt1.results.answers import FULL
 from gpt1.results.paper import TABLE5
 from gpt1.results.rules import Rules, Table5Rule
+from gpt1.results.spreads import REAL, TOWN, Spread, spread_in
 from gpt1.results.statistics.power import POWER, Design, smallest_effect
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.clusters import CLUSTERS
@@ -22,27 +23,7 @@ from gpt1.tasks.table import Column, Task, scored_split
 MOST_POINTS = 100.0  # that two systems can differ by
 
 
-class Spread(NamedTuple):
-    """How two systems differ: the share of rows that one of them alone gets right; the standard
-    deviation over seeds of a task's difference, points, and which share of its square all tasks
-    have in common.
-    """
-
-    disagreement: float
-    deviation: float
-    shared: float
-
-
-# Measured on a finished demo: full less no_pretraining and less lstm, two fine-tuning seeds of one
-# pre-training, seven tasks (.45 and .38; 21.2 and 21.1 points: some fine-tunings find a trick). The
-# mean over the tasks varied by 5.0 and 3.7 points, less than the 8.0 of tasks that share nothing;
-# what several pre-trainings share is not in it.
-TOWN = Spread(0.41, 21.0, 0.0)
-# Assumed for real text, where nothing was measured: as in benchmarks/coverage.py.
-REAL = Spread(0.25, 3.0, 0.5)
-# Rows of a cluster. MNLI writes three hypotheses for a premise; the town was counted as encoded.
-REAL_ROWS = {"mnli": 3.0}
-TOWN_ROWS = {"mrpc": 17.9, "stsb": 17.9, "qqp": 17.9, "qnli": 15.6, "mnli": 5.4, "rte": 4.1}
+REAL_ROWS = {"mnli": 3.0}  # of a cluster: MNLI has three hypotheses for each premise
 
 
 class Detectable(NamedTuple):
@@ -110,14 +91,14 @@ def _pretrainings(params: Params, tasks: Sequence[str], variants: Sequence[str])
 
 def spread_of(params: Params, task: str) -> Spread:
     """What is taken for granted of a task."""
-    return TOWN if is_made_up(params.sources[task].folder) else REAL
+    return spread_in(TOWN if is_made_up(params.sources[task].folder) else REAL)
 
 
 def design(params: Params, task: Task, columns: Sequence[Column], fresh: Collection[str]) -> Design:
     """The rows that the columns score and their clusters: counted where the task is encoded, else
     what is known of it.
     """
-    disagreement = spread_of(params, task.name).disagreement
+    spread = spread_of(params, task.name)
     if f"encode@{task.name}" in fresh:
         folder = stage_folder("encode", params.tasks[task.name].group, task.name)
         splits = read_json(folder / "task.json")["splits"]
@@ -126,12 +107,13 @@ def design(params: Params, task: Task, columns: Sequence[Column], fresh: Collect
         return Design(
             sum(splits[name]["examples"] for name in names),
             sum(len(np.unique(clusters[name])) for name in names),
-            disagreement,
+            spread.disagreement,
         )
     size = task_size(task.name, params, fresh)
     rows = size.dev + size.labelled if len(columns) > 1 else size.labelled or size.dev
-    known = TOWN_ROWS if is_made_up(params.sources[task.name].folder) else REAL_ROWS
-    return Design(rows, max(2, round(rows / known.get(task.name, 1.0))), disagreement)
+    made_up = is_made_up(params.sources[task.name].folder)
+    known = spread.rows_of_a_cluster if made_up else REAL_ROWS
+    return Design(rows, max(2, round(rows / known.get(task.name, 1.0))), spread.disagreement)
 
 
 def lines_of(found: Sequence[Detectable], params: Params, least_seeds: int) -> list[str]:
@@ -163,12 +145,12 @@ def lines_of(found: Sequence[Detectable], params: Params, least_seeds: int) -> l
     if all(one.effect == math.inf for one in found):
         return lines
     made_up = {is_made_up(params.sources[name].folder) for name in params.tasks}
+    runs = [TOWN] * (True in made_up) + [REAL] * (False in made_up)
     assumed = [
-        f"{'made-up' if town else 'real'} text: seeds move a task's difference by"
-        f" {spread.deviation:g} points ({spread.shared:.0%} of the variance common to all tasks),"
-        f" of {spread.disagreement:.0%} of rows one of two systems alone is right"
-        for town, spread in ((True, TOWN), (False, REAL))
-        if town in made_up
+        f"{'made-up' if run == TOWN else 'real'} text, as measured on {run}: seeds move a task's"
+        f" difference by {spread.deviation:.1f} points ({spread.shared:.0%} of the variance common"
+        f" to all tasks), {spread.disagreement:.0%} of rows one of two systems alone gets right"
+        for run, spread in ((run, spread_in(run)) for run in runs)
     ]
     return [
         *lines,
