@@ -9,7 +9,7 @@ import made_results
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.tracking.names import group_of, run_name
+from gpt1.tracking.names import colour_of, group_of, run_name
 from gpt1.tracking.results import finished_groups, finished_results, stage_params
 
 SEED = {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
@@ -122,6 +122,19 @@ def test_names_sort_as_the_paper_goes():
         None,
         None,
     ]
+
+
+def test_seeds_side_by_side_have_colours_of_their_own():
+    colours = [colour_of("finetune", f"rte/seed-{seed}")["mlflow.runColor"] for seed in range(7)]
+    assert len(set(colours)) == 7
+    assert colour_of("ablate", "lstm-rte/seed-10")["mlflow.runColor"] == colours[3]
+    for stage, name in (
+        ("pretrain", "lstm/seed-0"),  # stands beside other networks
+        ("transfer", "race/layers-2/seed-0"),  # beside other numbers of layers
+        ("finetune", "rte"),
+        ("report", "table2"),
+    ):
+        assert colour_of(stage, name) == {}
 
 
 def test_each_run_has_the_parameters_that_made_it():

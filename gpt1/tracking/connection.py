@@ -18,7 +18,7 @@ from gpt1.base.locks import locked
 from gpt1.params.schema import Params
 from gpt1.tracking.address import SQLITE, sqlite_file, tracking_uri
 from gpt1.tracking.log import Point, log_path, tags
-from gpt1.tracking.names import group_of, marks_of, rerun, run_name
+from gpt1.tracking.names import colour_of, group_of, marks_of, rerun, run_name
 from gpt1.tracking.results import dotted, stage_params
 
 LOCK_SECONDS = 60.0
@@ -132,6 +132,7 @@ class Connection:
             identity
             | {PARENT: above}
             | marks_of(stage, name)
+            | colour_of(stage, name)
             | known
             | _source(rerun(stage, name)),
             began,

@@ -20,6 +20,15 @@ SUBJECTS = {  # stage -> what its runs are of
     "report": "report",
 }
 GROUPED = ("finetune", "ablate", "transfer")  # a run for each seed, under one for the task
+COLOURS = (  # Okabe and Ito 2008, as in the report's pictures: told apart with any colour vision
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#f0e442",
+)
 
 
 def run_name(stage: str, name: str) -> str:
@@ -66,6 +75,16 @@ def marks_of(stage: str, name: str) -> dict[str, str]:
     else:
         words = {SUBJECTS[stage]: what}
     return {"stage": stage} | words | dict(part.split("-", 1) for part in parts)
+
+
+def colour_of(stage: str, name: str) -> dict[str, str]:
+    """The tag by which MLflow draws the run of a seed in the seed's own colour, not one by chance;
+    none where the runs to compare differ by more than their seed.
+    """
+    _, *parts = name.split("/")
+    if stage not in GROUPED or len(parts) != 1:
+        return {}
+    return {"mlflow.runColor": COLOURS[int(parts[0].removeprefix("seed-")) % len(COLOURS)]}
 
 
 def rerun(stage: str, name: str) -> str:
