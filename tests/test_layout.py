@@ -117,7 +117,7 @@ HOMES = {  # library -> the only places that may import it
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],
     "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/", "gpt1/results/records.py"],
-    "pandas": ["gpt1/results/records.py"],
+    "pandas": ["gpt1/results/records.py", "gpt1/results/spreads.py"],
     "ruamel": ["gpt1/params/yaml.py"],
     "yaml": [],
     "dvc": [
