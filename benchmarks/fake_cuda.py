@@ -250,7 +250,26 @@ def counting() -> Iterator[Count]:
                 self.synchronize = lambda: count.waits.update(["event"])
                 self.query = lambda: True
 
+        class CUDAGraph:
+            """What is done in a recording, counted at each replay with one launch for all."""
+
+            def replay(self) -> None:
+                first, *others = self.kernels
+                count.kernels.append(first._replace(launches=1))
+                count.kernels += [kernel._replace(launches=0) for kernel in others]
+
+        @contextmanager
+        def recording(graph: CUDAGraph, **_: object) -> Iterator[None]:
+            before = len(count.kernels)
+            yield
+            graph.kernels = count.kernels[before:]
+            del count.kernels[before:]
+
         for name, value in {
+            "CUDAGraph": CUDAGraph,
+            "graph": recording,
+            "graph_pool_handle": lambda: None,
+            "manual_seed": lambda _: None,
             "Event": Event,
             "Stream": Event,
             "stream": lambda _: nullcontext(),

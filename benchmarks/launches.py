@@ -4,14 +4,15 @@ and other waits that block the host, operators that mix the CPU's tensors with t
     python benchmarks/launches.py [--size 117m] [--names] [--json FILE]
 
 In the root of the checkout. The real trainers take two updates as on one GPU, not compiled, in the
-recipe's precision, and the second is counted; fine-tuning on 32 rows of 48 tokens. --names: which
-operators they were.
+recipe's precision, and the second is counted; fine-tuning on 32 rows of 48 tokens, also by graphs,
+of which the third is counted: the second records them. --names: which operators they were.
 """
 
 import argparse
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,18 +47,19 @@ def trainer(
     row_tokens: int,
     draw: loop.Draw,
     select: loop.Select,
+    machine: Machine = ONE_GPU,
 ) -> loop.Trainer:
     """A training of a thousand updates on the GPU that is not there."""
     return loop.Trainer(
         "counted",
         placed(objective),
         recipe,
-        ONE_GPU,
+        machine,
         seed=0,
         updates=1000,
         warmup=0.002,
         row_tokens=row_tokens,
-        choices=speed_up(network, recipe, ONE_GPU, 0),
+        choices=speed_up(network, recipe, machine, 0),
         draw=draw,
         select=select,
         curve=folder / "curve.jsonl",
@@ -65,11 +67,11 @@ def trainer(
     )
 
 
-def second(count: Count, take: Callable[[int], object]) -> dict[str, Any]:
-    """The counts of the second of two updates, or of two evaluations."""
-    take(1)
-    count.clear()
-    take(2)
+def last(count: Count, take: Callable[[int], object], updates: int = 2) -> dict[str, Any]:
+    """The counts of the last of two updates, or of so many, or of two evaluations."""
+    for update in range(1, updates + 1):
+        count.clear()
+        take(update)
     return count.figures()
 
 
@@ -99,35 +101,44 @@ def of_pretraining(
         lambda _: rows,
         lambda rows: from_numpy(windows_bt[rows]),
     )
-    yield "pre-training, update", second(count, made.take_update)
+    yield "pre-training, update", last(count, made.take_update)
     corpus = pretraining.Corpus(lambda _: rows, windows_bt.__getitem__, windows_bt[:64], 1.0)
     yield (
         "pre-training, held-out loss",
-        second(count, lambda _: pretraining.heldout_values(made.engine, corpus, 32, made.stop)),
+        last(count, lambda _: pretraining.heldout_values(made.engine, corpus, 32, made.stop)),
     )
 
 
 def of_finetuning(
     count: Count, params: Params, vocabulary: int, folder: Path
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    recipe, rows = params.finetune, np.arange(params.finetune.batch_size)
-    classifier = fresh_classifier(params, vocabulary, 2, 0)
-    objective = Finetuning(
-        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
-    )
-    network = classifier.decoder
     examples = Examples(
         np.zeros(64 * ROW_TOKENS, np.uint16),
         np.arange(65) * ROW_TOKENS,
         np.zeros(64, np.int64),
         1,
     )
-    made = trainer(
-        objective, network, recipe, folder, ROW_TOKENS, lambda _: rows, partial(pad, examples)
+    made = finetuning_of(examples, params, vocabulary, folder, False)
+    yield "fine-tuning, update", last(count, made.take_update)
+    evaluate = partial(finetuning.logits_of, made.engine, made.engine.objective, examples)
+    yield "fine-tuning, logits", last(count, lambda _: evaluate(32 * ROW_TOKENS, made.stop))
+    made = finetuning_of(examples, params, vocabulary, folder, True)
+    yield "fine-tuning, update by graphs", last(count, made.take_update, 3)
+
+
+def finetuning_of(
+    examples: Examples, params: Params, vocabulary: int, folder: Path, graphs: bool
+) -> loop.Trainer:
+    """A fine-tuning on the first rows of these examples, the same ones at every update."""
+    recipe, rows = params.finetune, np.arange(params.finetune.batch_size)
+    classifier = fresh_classifier(params, vocabulary, 2, 0)
+    objective = Finetuning(
+        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision, graphs
     )
-    yield "fine-tuning, update", second(count, made.take_update)
-    evaluate = partial(finetuning.logits_of, made.engine, objective, examples)
-    yield "fine-tuning, logits", second(count, lambda _: evaluate(32 * ROW_TOKENS, made.stop))
+    network = classifier.decoder
+    select = partial(pad, examples, few_up_to=network.context if graphs else None)
+    machine = replace(ONE_GPU, graphs=graphs)
+    return trainer(objective, network, recipe, folder, ROW_TOKENS, lambda _: rows, select, machine)
 
 
 def main() -> None:

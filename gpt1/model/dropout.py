@@ -7,13 +7,15 @@ drawn before it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+
+from gpt1.model.device import to_device
 
 DECISIONS = 1 << 16  # values of the 16 random bits that decide on an element
 MATRIX, HEAD, BLOCKS = (
@@ -27,12 +29,13 @@ GAMMA = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: multiples of it lie ap
 
 class Dropout(NamedTuple):
     """Rate of dropout, key of (seed, update), and the number of each sequence or example in the
-    global batch, [b].
+    global batch, [b]; `ready`: keys that lie on the device already, by the first of their places.
     """
 
     rate: float
     key: int
     rows_b: npt.NDArray[np.int64]
+    ready: Mapping[int, Tensor] | None = None
 
     def keys(self, places: Sequence[int]) -> Tensor:
         """Two 32-bit keys [places, 1 + b, 2] at each of these places of the network: for all rows
@@ -45,6 +48,16 @@ class Dropout(NamedTuple):
             _mixed(np.asarray(place_keys, np.uint64))[:, None] + np.uint64(GAMMA) * numbers_b
         )
         return torch.from_numpy(keys_pb.view(np.int32).reshape(*keys_pb.shape, 2))
+
+    def keys_on(self, device: torch.device, places: Sequence[int]) -> Tensor:
+        """The same on a device, in one copy, or those that are `ready`."""
+        if self.ready is not None:
+            return self.ready[places[0]]
+        return to_device(self.keys(places), device)
+
+    def seed(self) -> int:
+        """For a generator of torch's, where a kernel draws by one."""
+        return int(self.keys([BLOCKS])[0, 1, 0])
 
 
 NO_DROPOUT = Dropout(0.0, 0, np.zeros(0, np.int64))

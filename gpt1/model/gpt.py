@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.block import Block, KeyValueCache, Masks
-from gpt1.model.device import to_device
 from gpt1.model.dropout import (
     BLOCKS,
     MATRIX,
@@ -102,21 +101,26 @@ class Decoder(nn.Module):
         self.fused_attention, self.compiled, self.keep, self.cut = False, "no", keep, cut
         self._draw(sizes, generator)
 
-    def speed_up(self, compiled: str, fused_attention: bool) -> None:
+    def speed_up(self, compiled: str, fused_attention: bool, dynamic: bool | None = None) -> None:
         """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
-        fused attention with its own dropout.
+        fused attention with its own dropout. `dynamic`: for all shapes at once.
         """
         self.fused_attention, self.compiled = fused_attention, compiled
         if compiled != "no":
-            self.keep, self.cut = torch.compile(keep), torch.compile(cut)
+            self.keep, self.cut = (torch.compile(one, dynamic=dynamic) for one in (keep, cut))
         if compiled == "blocks and masks":
             for block in self.blocks:
-                block.compile()
+                block.compile(dynamic=dynamic)
 
     @property
     def context(self) -> int:
         """Positions of the longest sequence."""
         return self.positions.shape[0]
+
+    @property
+    def places_of_dropout(self) -> list[int]:
+        """The network's places whose dropout has keys of its own."""
+        return [MATRIX, *range(BLOCKS, BLOCKS + PLACES_A_BLOCK * len(self.blocks))]
 
     @torch.no_grad()
     def _draw(self, sizes: Model, generator: torch.Generator) -> None:
@@ -148,12 +152,10 @@ class Decoder(nn.Module):
         """
         embeddings, keys_p12 = Embeddings(self.tokens, self.positions), None
         if dropout.rate:
-            of_blocks = range(BLOCKS, BLOCKS + PLACES_A_BLOCK * len(self.blocks))
-            of_host = dropout.keys([MATRIX, *of_blocks])
-            keys_p12 = to_device(of_host, self.tokens.device)  # the update's masks in one copy
+            keys_p12 = dropout.keys_on(self.tokens.device, self.places_of_dropout)
             embeddings = dropped(embeddings, dropout.rate, keys_p12[0, 0], self.keep, self.cut)
-            if self.fused_attention:
-                torch.manual_seed(int(of_host[1, 1, 0]))
+            if self.fused_attention and dropout.ready is None:
+                torch.manual_seed(dropout.seed())
         b, t = tokens_bt.shape
         layout = Layout(
             b,

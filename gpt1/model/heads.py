@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.device import to_device
 from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Embeddings
-from gpt1.model.layout import LENGTHS, real_places
+from gpt1.model.layout import LENGTHS, Places, places_of
 from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]
@@ -53,7 +52,7 @@ class Head(nn.Module):
         """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout.rate:  # one mask an example, shared by its sequences
-            keys_b2 = to_device(dropout.keys([HEAD])[0, 1:], states_bkd.device)
+            keys_b2 = dropout.keys_on(states_bkd.device, [HEAD])[0, 1:]
             width = states_bkd.shape[2]
             kept_bd = keep(
                 keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate)
@@ -87,6 +86,11 @@ class Classified(NamedTuple):
     embeddings: Embeddings
 
 
+def of_each_sequence(dropout: Dropout, k: int) -> Dropout:
+    """Dropout of examples as that of their k sequences each."""
+    return dropout._replace(rows_b=(dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1))
+
+
 class Classifier(nn.Module):
     """A network and a head on it. The last token row of the network is the extract symbol."""
 
@@ -96,32 +100,34 @@ class Classifier(nn.Module):
         self.head = head
         self.extract = decoder.tokens.shape[0] - 1
 
+    def padded_length(self, t: int) -> int:
+        """To what sequences of t tokens are padded: few lengths, as few numbers of real tokens, for
+        each would have products of its own.
+        """
+        return t + min(-t % LENGTHS, self.decoder.context - t)
+
     def forward(
         self,
         tokens_bkt: Tensor,
         dropout: Dropout,
         classifier_dropout: float,
-        lengths_n: Tensor | None = None,
+        places: Places | None = None,
     ) -> Classified:
         """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but
-        extract. `lengths_n`, on the host: of the b · k sequences up to that symbol, where known.
+        extract. `places`: of the b · k sequences, padded to `padded_length`, where known.
 
         `dropout` numbers the examples; their sequences have numbers of their own.
         """
         b, k, t = tokens_bkt.shape
-        tokens_nt = tokens_bkt.view(b * k, t)
-        if lengths_n is None:  # a GPU is waited for
-            lengths_n = first_extract(tokens_nt, self.extract).cpu() + 1
-        # few lengths, as few numbers of real tokens: each would have products of its own
-        t += min(-t % LENGTHS, self.decoder.context - t)
-        tokens_nt = F.pad(tokens_nt, (0, t - tokens_nt.shape[1]))
-        real, last_n = (
-            real_places(lengths_n, t, tokens_nt.device),
-            to_device(lengths_n - 1, tokens_nt.device),
-        )
-        rows_n = (dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout._replace(rows_b=rows_n), real)
-        states_bkd = hidden_ntd[torch.arange(b * k, device=last_n.device), last_n].view(b, k, -1)
+        longer = self.padded_length(t)
+        tokens_nt = F.pad(tokens_bkt.view(b * k, t), (0, longer - t))
+        if places is None:  # a GPU is waited for
+            lengths_n = first_extract(tokens_nt[:, :t], self.extract).cpu() + 1
+            places = places_of(lengths_n, longer, tokens_nt.device)
+        of_sequences = of_each_sequence(dropout, k)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, of_sequences, places.real)
+        sequences_n = torch.arange(b * k, device=tokens_nt.device)
+        states_bkd = hidden_ntd[sequences_n, places.last_n].view(b, k, -1)
         return Classified(
             self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings
         )

@@ -102,12 +102,12 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
     return groups
 
 
-def few(m: int) -> int:
-    """m or a little more, at most an eighth: one of eight numbers between a power of two and the
-    next. oneDNN makes a bfloat16 product of every new shape anew, which takes longer than a small
-    product itself.
+def few(m: int, numbers: int = 8) -> int:
+    """m or a little more, at most an eighth: one of eight `numbers` (or of another power of two)
+    between a power of two and the next. oneDNN makes a bfloat16 product of every new shape anew,
+    which takes longer than a small product itself.
     """
-    step = 1 << max(0, m.bit_length() - 4)
+    step = 1 << max(0, m.bit_length() - numbers.bit_length())
     return -(-m // step) * step
 
 
@@ -120,14 +120,29 @@ class Real(NamedTuple):
     groups: Sequence[AttentionGroup] = ()
 
 
-def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
+class Places(NamedTuple):
+    """Of right-padded sequences: the tokens to compute, and the place [n] of each one's last."""
+
+    real: Real
+    last_n: Tensor
+
+
+def places_of(lengths_n: Tensor, t: int, device: torch.device, m: int | None = None) -> Places:
+    """Those of sequences of such lengths, on the host, padded to t; for `m` see `real_places`."""
+    return Places(real_places(lengths_n, t, device, m), to_device(lengths_n - 1, device))
+
+
+def real_places(lengths_n: Tensor, t: int, device: torch.device, m: int | None = None) -> Real:
     """Those of the n · t places of right-padded sequences that are within their lengths, in
-    ascending order, and after them as much of the padding as makes m one of few numbers.
+    ascending order, and after them as much of the padding as makes m one of few numbers, or the one
+    that is given; then all attend together.
 
     Made on the host, where the lengths are, so that it does not wait for a GPU's count.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)
-    places_m = torch.cat([real_m, padding[: few(len(real_m)) - len(real_m)]])
+    places_m = torch.cat([real_m, padding[: (m or few(len(real_m))) - len(real_m)]])
+    if m:
+        return Real(to_device(places_m, device))
     groups = groups_of(lengths_n, t, WORTH_A_GROUP.get(device.type, math.inf))
     return Real(to_device(places_m, device), groups if len(groups) > 1 else ())

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from gpt1.model.device import to_device
 from gpt1.model.dropout import BLOCKS, MATRIX, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
 from gpt1.model.layout import Real
@@ -40,6 +39,7 @@ class Lstm(nn.Module):
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
         self.context, self.compiled = sizes.context, "no"
+        self.places_of_dropout = [MATRIX, BLOCKS]
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)
         self.projection = nn.Linear(units, sizes.width)
@@ -62,7 +62,7 @@ class Lstm(nn.Module):
         if not dropout.rate:
             outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
             return Hidden(self.projection(outputs_btu), embeddings)
-        of_matrix, of_outputs = to_device(dropout.keys([MATRIX, BLOCKS]), device)
+        of_matrix, of_outputs = dropout.keys_on(device, self.places_of_dropout)
         embeddings = dropped(embeddings, dropout.rate, of_matrix[0], keep, cut)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
         positions_t = torch.arange(tokens_bt.shape[1], dtype=torch.int32, device=device)

@@ -117,10 +117,12 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     in_epoch = updates_in_epoch(len(train), recipe.batch_size, task.name)
     updates = in_epoch * recipe.epochs
     row_tokens = int(train.lengths(np.arange(len(train))).max()) * train.sequences
-    objective = Finetuning(
-        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
-    )
     network, draw = classifier.decoder, partial(_batch, train, recipe.batch_size, seed)
+    choices = speed_up(network, recipe, run.machine, 0)
+    few_shapes = choices["graphs"] == "yes"
+    objective = Finetuning(
+        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision, few_shapes
+    )
     trainer = Trainer(
         run.what,
         objective,
@@ -130,9 +132,9 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         updates=updates,
         warmup=recipe.warmup_fraction,
         row_tokens=row_tokens,
-        choices=speed_up(network, recipe, run.machine, 0),
+        choices=choices,
         draw=draw,
-        select=partial(pad, train),
+        select=partial(pad, train, few_up_to=network.context if few_shapes else None),
         curve=run.curve,
         report=report,
     )

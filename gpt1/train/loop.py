@@ -25,8 +25,10 @@ from gpt1.train.ahead import Ahead
 from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
 from gpt1.train.engine import Engine, make_engine, on_any
+from gpt1.train.graphs import GraphEngine
 from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
 from gpt1.train.launch import Machine
+from gpt1.train.objectives import Finetuning
 from gpt1.train.optim import Rates
 from gpt1.train.outputs import Curve, ProgressBar
 from gpt1.train.speed import NOT_COMPILED
@@ -181,7 +183,10 @@ class Trainer:
         )
         shares(np.arange(recipe.batch_size), 0, machine.processes, 1)  # or refuse before any work
         # the engine, and in it the state to go on from
-        self.engine = make_engine(objective, recipe, machine)
+        if choices.get("graphs") == "yes" and isinstance(objective, Finetuning):
+            self.engine: Engine = GraphEngine(objective.to(machine.device), recipe)
+        else:
+            self.engine = make_engine(objective, recipe, machine)
         self.choices = {**choices, "zero_stage": str(self.engine.stage)}
         self.draw, self.select = draw, select
         self.ahead = Ahead(self._micro_batches, self.engine.device, updates)
@@ -197,7 +202,7 @@ class Trainer:
 
     def take_update(self, update: int) -> dict[str, float]:
         """The function above on this process's share of a global batch, taken again from its start
-        with half the rows where memory runs out: the same sums.
+        without CUDA graphs, and then with half the rows, where memory runs out: the same sums.
 
         Raises UserError where one row is too much already, or where other processes are in the
         midst of the same update.
@@ -217,8 +222,9 @@ class Trainer:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                self.ahead.drop()
-                self.micro_batch.halve(self.engine, update, error)
+                if not (isinstance(self.engine, GraphEngine) and self.engine.give_up(error)):
+                    self.ahead.drop()
+                    self.micro_batch.halve(self.engine, update, error)
             torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
 
     def _micro_batches(self, update: int) -> list[MicroBatch]:

@@ -47,30 +47,44 @@ class LanguageModelLoss(NamedTuple):
     losses_n: Tensor
 
 
+class Targets(NamedTuple):
+    """Places [m] of the targets to compute among the n · t of a batch, and the weight of each of
+    the n · t: 1 / (n · its sequence's number of targets), or 0 where it is padding.
+    """
+
+    places_m: Tensor
+    weights_nt: Tensor
+
+
+def real_targets(lengths_n: Tensor, t: int, device: torch.device, m: int | None = None) -> Targets:
+    """Those of sequences of so many targets, told on the host; for `m` see `real_places`."""
+    places_m = real_places(lengths_n, t, device, m).places_m
+    weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
+    return Targets(places_m, to_device(weights_nt, device))
+
+
 def language_model(
     hidden_ntd: Tensor,
     embeddings_vd: Tensor,
     targets_nt: Tensor,
-    lengths_n: Tensor | None = None,
+    real: Targets | None = None,
     compiled: bool = False,
 ) -> LanguageModelLoss:
-    """Equation 1 for each sequence: mean negative log-likelihood of its real targets.
+    """Equation 1 for each sequence: mean negative log-likelihood of its `real` targets (None: all).
 
-    The softmax is tied to the embeddings, over the rows given. `lengths_n`, on the host, says how
-    many targets of each sequence are real (None: all). `compiled`: by a kernel that torch makes of
-    it.
+    The softmax is tied to the embeddings, over the rows given. `compiled`: by a kernel that torch
+    makes of it.
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
-    if lengths_n is None:
+    if real is None:
         places_m = torch.arange(n * t, device=device)
         weights_m = torch.full((n * t,), 1.0 / t, device=device) / n
     else:
-        places_m = real_places(lengths_n, t, device).places_m
-        weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / n
+        places_m = real.places_m
         hidden_md, targets_m, weights_m = (
             every.index_select(0, places_m)
-            for every in (hidden_md, targets_m, to_device(weights_nt.flatten(), device))
+            for every in (hidden_md, targets_m, real.weights_nt.flatten())
         )
     mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled)
     return LanguageModelLoss(

@@ -36,15 +36,16 @@ def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
     """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes,
-    for which it is never compiled).
+    for which it is compiled where CUDA graphs make them few, and else never).
 
     Returns what was chosen: arithmetic (to which the first backward pass is held), compiled,
-    attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16, whose blocks
-    are not compiled: the compiler would leave its rounding out. What lacks is said on stderr.
+    graphs, attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16,
+    whose blocks are not compiled: the compiler would leave its rounding out. What lacks is said on
+    stderr.
     """
     device = torch.device(machine.device)
     here, first = arithmetic(device, recipe.precision), machine.rank == 0
-    chosen = {"arithmetic": here, "compiled": "no", "attention": "plain"}
+    chosen = {"arithmetic": here, "compiled": "no", "graphs": "no", "attention": "plain"}
     parameters = sum(parameter.numel() for parameter in network.parameters())
     work = FLOP_A_PARAMETER * parameters * tokens
     if here == EMULATED and work > WORTH_A_WARNING_FLOP and first:
@@ -67,17 +68,21 @@ def speed_up(
             print(NO_COMPILER, file=sys.stderr, flush=True)
     if wanted != "no":
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
-    network.speed_up(wanted, fused)
+    network.speed_up(wanted, fused, None if tokens else True)
+    graphs = machine.graphs and not tokens and machine.processes == 1 and not machine.deepspeed
     return chosen | {
         "compiled": NOT_COMPILED if lacks else wanted,
+        "graphs": "yes" if graphs else "no",
         "attention": FUSED if fused else "plain",
     }
 
 
 def worth_compiling(recipe: Optimization, machine: Machine, parameters: int, tokens: int) -> str:
-    """What of a decoder to compile for so many tokens (0: nothing): "no", "masks" or "blocks and
-    masks"; see `compiler` for whether that can be done.
+    """What of a decoder to compile for so many tokens (0: see `speed_up`): "no", "masks" or "blocks
+    and masks"; see `compiler` for whether that can be done.
     """
+    if machine.graphs and not tokens:
+        return "blocks and masks" if machine.device == "cuda" and machine.compiled else "no"
     flop = FLOP_A_PARAMETER * parameters * tokens
     if not flop or machine.compiled is False:
         return "no"
