@@ -13,6 +13,8 @@ from our_imports import ROOT
 
 from gpt1.base.errors import UserError
 from gpt1.params.profile import compose, write_params
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.stages import dev_scores
 
@@ -36,9 +38,14 @@ weights.mkdir(parents=True)
 """
 
 
-def finetuned(folder: str, seed: int, score: float) -> None:
-    path = Path("data/finetune", folder, f"seed-{seed}", "summary.json")
-    made_results.write_json(path, {"best_dev_score": score, "best_update": 20, "updates": 20})
+def finetuned(folder: str, seed: int, score: float, **other: float) -> None:
+    """A finished seed, by the recipe of params.yaml or by one with `other` values."""
+    made = Path("data/finetune", folder, f"seed-{seed}")
+    summary = {"best_dev_score": score, "best_update": 20, "updates": 20}
+    made_results.write_json(made / "summary.json", summary)
+    recipe = finetune_recipe(read_params(), folder.split("/")[1])
+    trained_by = recipe.model_dump(mode="json", exclude={"seeds"}) | other
+    made_results.write_json(made / "recipe.json", trained_by)
 
 
 def test_scores_on_dev_stand_beside_their_recipes(tmp_path, monkeypatch, capsys):
@@ -47,7 +54,7 @@ def test_scores_on_dev_stand_beside_their_recipes(tmp_path, monkeypatch, capsys)
     values = read_yaml(Path("params.yaml"))
     values["tasks"]["cola"]["finetune"] = {"learning_rate": 0.5}
     write_yaml(Path("params.yaml"), values, "")
-    with pytest.raises(UserError, match="no task is fine-tuned: gpt1 run finetune"):
+    with pytest.raises(UserError, match="no task is fine-tuned by the recipe of params"):
         dev_scores.main()
     for folder, seed, score in (
         ("glue_nli/rte", 0, 0.5),
@@ -68,6 +75,12 @@ def test_scores_on_dev_stand_beside_their_recipes(tmp_path, monkeypatch, capsys)
     }
     rates = {task: float(row["learning_rate"]) for (task, _), row in rows.items()}
     assert rates == {"rte": values["finetune"]["learning_rate"], "cola": 0.5}
+    finetuned("glue_nli/rte", 0, 0.5, learning_rate=0.25)
+    finetuned("glue/cola", 0, 0.25, dropout=0.25)
+    Path("data/finetune/glue/cola/seed-1").mkdir()
+    (Path("data/finetune/glue/cola/seed-1") / "summary.json").write_text('{"best_dev_score": 1}')
+    dev_scores.main()
+    assert json.loads((SCORES / "scores.json").read_text()) == {"rte": 62.5}
 
 
 @pytest.mark.slow

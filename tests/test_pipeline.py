@@ -181,6 +181,20 @@ def test_a_second_run_runs_nothing(checkout: Brought) -> None:
     assert checkout.repro() == set()
 
 
+def test_an_experiment_on_one_task_has_no_score_of_those_that_it_did_not_train(
+    checkout: Brought,
+) -> None:
+    scores = Path("data/report/dev_scores/scores.json")
+    assert json.loads((checkout.folder / scores).read_text()).keys() == TASKS
+    twin = checkout.twin("experiment")
+    twin.run("git", "add", "-A")
+    twin.run("git", "-c", "user.name=n", "-c", "user.email=a@b", "commit", "-qm", "a run")
+    rate = "finetune.learning_rate=0.002"
+    twin.run("dvc", "exp", "run", "-s", "-S", rate, "finetune@cola", "dev_scores")
+    assert json.loads((twin.folder / scores).read_text()).keys() == {"cola"}
+    assert "0.002" in twin.run("dvc", "exp", "diff")
+
+
 @pytest.mark.long
 def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
     checkout: Brought,

@@ -26,12 +26,15 @@ SWEPT = {  # of a recipe, what `dvc plots diff -x` may draw scores over
 
 def main() -> None:
     """Write both files and print the means over seeds. Raises UserError where nothing is
-    fine-tuned.
+    fine-tuned by the recipes of params.yaml.
     """
     params = read_params()
     rows = [row for stage in params.stages.finetune.values() for row in scored(params, stage)]
     if not rows:
-        raise UserError("no task is fine-tuned: gpt1 run finetune fine-tunes on all of them")
+        raise UserError(
+            "no task is fine-tuned by the recipe of params.yaml: gpt1 run finetune fine-tunes on"
+            " all of them"
+        )
     scores: dict[str, list[float]] = {}
     for row in rows:
         scores.setdefault(row["task"], []).append(row["score"])
@@ -47,11 +50,14 @@ def main() -> None:
 
 def scored(params: Params, stage: FinetuneStage) -> Iterator[dict[str, Any]]:
     """A row for each finished seed of a stage: task, seed, score x 100, and the numbers of its
-    recipe. `dvc exp run --single-item` may ask for some tasks alone, so others may not be there.
+    recipe. `dvc exp run --single-item` may train some tasks alone: seeds of the others may not be
+    there, or be of another recipe than params.yaml's, and have no row.
     """
-    numbers = stage_recipe(params, stage).model_dump(include=SWEPT)
+    recipe = stage_recipe(params, stage).model_dump(mode="json", exclude={"seeds"})
+    numbers = {name: value for name, value in recipe.items() if name in SWEPT}
     for seed in stage.seeds:
-        path = stage_folder("finetune", stage.folder, f"seed-{seed}", "summary.json")
-        if path.exists():
-            score = round(100 * float(read_json(path)["best_dev_score"]), 2)
+        folder = stage_folder("finetune", stage.folder, f"seed-{seed}")
+        trained_by = folder / "recipe.json"
+        if trained_by.exists() and read_json(trained_by) == recipe:
+            score = round(100 * float(read_json(folder / "summary.json")["best_dev_score"]), 2)
             yield {"task": stage.task, "seed": seed, "score": score} | numbers

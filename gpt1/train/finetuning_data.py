@@ -43,7 +43,7 @@ from gpt1.train.finished import finished_seed, note_finished, put_seeds
 from gpt1.train.loop import Report, seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
-WEIGHTS = "weights.safetensors"
+WEIGHTS, RECIPE = "weights.safetensors", "recipe.json"
 Tracked = Callable[[str, str, Params, str], AbstractContextManager[Report]]
 
 
@@ -113,16 +113,17 @@ def keep_seed(
     outcome: FinetunedSeed,
     classifier: Classifier,
     description: Description,
-    with_weights: bool,
+    recipe: Finetune | None,
     code: dict[str, str],
 ) -> None:
     """Keep a finished seed until the stage ends: its outputs, and state.json to know them whole
-    by.
+    by; with a `recipe` also its weights and recipe.json, what they were trained by.
     """
     with writing_folder(folder) as out:
-        if with_weights:
+        if recipe is not None:
             classifier.load_state_dict(outcome.best_weights)
             save_weights(out / WEIGHTS, classifier, description)
+            write_json(out / RECIPE, recipe.model_dump(mode="json", exclude={"seeds"}))
         with writing(out / "logits.npz", "wb") as file:
             np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
         checkpoint.link_or_copy(str(folder.with_suffix(".jsonl")), str(out / "curve.jsonl"))
@@ -200,7 +201,8 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
         speeds[name] = outcome.speed
         if machine.rank == 0:
             kind = replace(wanted, kind=f"{job.network} for {task_name}")
-            keep_seed(one.kept, outcome, classifier, kind, job.keep_weights, code)
+            recipe = one.recipe if job.keep_weights else None
+            keep_seed(one.kept, outcome, classifier, kind, recipe, code)
 
     # write
     if machine.rank == 0:
