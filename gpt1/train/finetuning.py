@@ -109,8 +109,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows, five updates in a row are not finite or one row takes more memory than there is,
-    OSError where there is no room for the curve in the end.
+    training rows, five updates in a row are not finite, one row takes more memory than there is or
+    another process has taken the folder, OSError where there is no room for the curve in the end.
     """
     classifier, recipe, task, seed = run.classifier, run.recipe, run.task, run.seed
     train, dev = task.splits["train"], task.splits[task.selection_split]

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gpt1.base.errors import INTERRUPTED_STATUS
+from gpt1.base.errors import UserError
 from gpt1.model.device import to_device
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
-from gpt1.train import checkpoint, optim
+from gpt1.train import checkpoint, optim, owner
 from gpt1.train.ahead import Ahead
 from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
@@ -105,7 +105,8 @@ class Interrupted(BaseException):
 
 class Stop:
     """Whether Ctrl-C or a termination has asked the run to end: by `signal` this process, `asked`
-    any process up to its last update.
+    any process up to its last update; or an `error` of this process, of which the others learn
+    alike.
 
     `due`: whether this process wants a checkpoint after the coming update, and then whether one
     does.
@@ -113,6 +114,11 @@ class Stop:
 
     def __init__(self) -> None:
         self.signal, self.asked, self.due = 0, False, False
+        self.error: UserError | None = None
+
+    def fail(self, error: UserError) -> None:
+        """End the run for an error, in all processes."""
+        self.error, self.signal = error, self.signal or signal.SIGTERM
 
     def ask(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler."""
@@ -132,12 +138,15 @@ class Stop:
             yield from islice(own, 1)
 
     def end(self, message: str) -> NoReturn:
-        """End the process: status 130 after Ctrl-C, 143 after a termination, with one line."""
-        if self.signal == signal.SIGTERM:
-            print(message, file=sys.stderr, flush=True)
-            sys.exit(128 + signal.SIGTERM)
-        assert INTERRUPTED_STATUS == 128 + signal.SIGINT
-        raise KeyboardInterrupt(message)
+        """End the process with one line: status 130 after Ctrl-C, 143 after a termination, 0 where
+        it is another process that was asked and has the status; or with this one's error.
+        """
+        if self.error:
+            raise self.error
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt(message)
+        print(message, file=sys.stderr, flush=True)
+        sys.exit(self.signal and 128 + signal.SIGTERM)
 
 
 @contextmanager
@@ -188,7 +197,7 @@ class Trainer:
         else:
             self.engine = make_engine(objective, recipe, machine)
         self.choices = {**choices, "zero_stage": str(self.engine.stage)}
-        self.draw, self.select = draw, select
+        self.draw, self.select, self.folder = draw, select, curve.parent
         self.ahead = Ahead(self._micro_batches, self.engine.device, updates)
         if state is not None:
             checkpoint.restore(state, self.engine)
@@ -249,10 +258,23 @@ class Trainer:
         return stepped
 
     def note(self, update: int, values: Mapping[str, float]) -> None:
-        """Put a point on the curve and into the report."""
+        """Put a point on the curve and into the report; the run ends where they are another's."""
+        if not self.owned():
+            return
         point = {"tokens": self.tokens, **values}
         self.curve.add({"update": update, **point})
         self.report(update, point)
+
+    def owned(self) -> bool:
+        """Whether the run's folder is still this run's, as the first process sees it; else all are
+        to end.
+        """
+        if self.main and not self.stop.error:
+            try:
+                owner.check(self.folder)
+            except owner.TakenOverError as error:
+                self.stop.fail(error)
+        return not self.stop.error
 
     def speed(self) -> dict[str, Any]:
         """How fast it went and what was chosen, for a log."""

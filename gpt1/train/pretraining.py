@@ -97,8 +97,9 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
     made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
     complete update. Raises UserError where five updates in a row, or a held-out loss, are not
-    finite, where one row takes more memory than there is, or where the checkpoint was made by other
-    code; OSError where there is no room for curve and snapshots in the end.
+    finite, where one row takes more memory than there is, where the checkpoint was made by other
+    code, or where another process has taken the folder; OSError where there is no room for curve
+    and snapshots in the end.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
@@ -150,7 +151,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                         path = run.folder / "not-finite.json"
                         raise trainer.guard.stop(path, saver.finish(done), corpus.starts)
                     # save
-                    if update in snapshots_at and trainer.main:
+                    if update in snapshots_at and trainer.main and trainer.owned():
                         snapshots.take(update, network)
                     if stepped:
                         done = Position(update, trainer.curve.lines, trainer.guard.skipped)
