@@ -12,14 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from prefect import flow, get_client, get_run_logger
 from prefect.client.schemas.filters import FlowFilter, WorkPoolFilter
-from prefect.client.schemas.objects import FlowRun, State, WorkQueueStatus
+from prefect.client.schemas.objects import State, WorkQueueStatus
 from prefect.deployments import run_deployment
-from prefect.exceptions import ObjectNotFound, TerminationSignal
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError, TerminationSignal
 from prefect.states import Cancelling, Completed, Failed
 
 from flows.engine import ROOT, end_with_worker, enter
@@ -38,6 +38,8 @@ from gpt1.pipeline.slots import find_slots
 
 FLOW = "run-stage"
 POLL_SECONDS, PATIENCE_SECONDS = 1.0, 120.0
+REFUSED = {400, 401, 403, 404, 409, 422}  # statuses that stay what they are
+Answer = TypeVar("Answer")
 
 
 @flow(
@@ -211,38 +213,55 @@ class Away:
         """Make a run of `run-stage`, and wait for its end; cancel it when this flow is to end.
         Returns its last state.
         """
-        deployment, queue = place_for(stage, self.pool)
-        run = run_deployment(
-            deployment,
-            parameters=dict(asked),
-            work_queue_name=queue,
-            timeout=0,
-            flow_run_name=stage.name,
-            job_variables={"name": job_name(stage)},
-            idempotency_key=uuid4().hex,
-        )
-        assert isinstance(run, FlowRun)
+        deployment, queue = answer(lambda: place_for(stage, self.pool), stage.name)
+        sent: dict[str, Any] = {
+            "name": deployment,
+            "parameters": dict(asked),
+            "work_queue_name": queue,
+            "timeout": 0,
+            "flow_run_name": stage.name,
+            "job_variables": {"name": job_name(stage)},
+            "idempotency_key": uuid4().hex,  # asked again, the server gives the run that it has
+        }
+        run: Any = answer(lambda: run_deployment(**sent), stage.name)
         get_run_logger().info("%s: sent to work queue %s of %s", stage.name, queue, self.pool)
-        heard, cancelled = time.monotonic(), False
-        while True:
+        cancelled = False
+
+        def look() -> State[Any]:
+            nonlocal cancelled
+            with get_client(sync_client=True) as client:
+                state = client.read_flow_run(run.id).state
+                assert state is not None
+                if ending() and not state.is_final() and not cancelled:
+                    why: State[Any] = Cancelling(message="the flow that sent it is to end")
+                    client.set_flow_run_state(run.id, why)
+                    cancelled = True
+            return state
+
+        while not (state := answer(look, stage.name)).is_final():
             time.sleep(POLL_SECONDS)
-            try:
-                with get_client(sync_client=True) as client:
-                    state = client.read_flow_run(run.id).state
-                    assert state is not None
-                    heard = time.monotonic()
-                    if state.is_final():
-                        return state
-                    if ending() and not cancelled:
-                        why: State[Any] = Cancelling(message="the flow that sent it is to end")
-                        client.set_flow_run_state(run.id, why)
-                        cancelled = True
-            except Exception as error:  # a server that is being started again
-                if time.monotonic() - heard > PATIENCE_SECONDS:
-                    raise UserError(
-                        f"nothing was heard of {stage.name} for {PATIENCE_SECONDS:.0f} s:"
-                        f" {shared.why(error)}"
-                    ) from error
+        return state
+
+
+def answer(ask: Callable[[], Answer], about: str) -> Answer:
+    """What Prefect's server answers; one that is busy, or being started again, is asked again for
+    PATIENCE_SECONDS. Raises UserError, at once for what the server refuses.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return ask()
+        except UserError:
+            raise
+        except Exception as error:  # of httpx, or Prefect's own for an API that it does not reach
+            status = error.response.status_code if isinstance(error, PrefectHTTPStatusError) else 0
+            refused = status in REFUSED or isinstance(error, ObjectNotFound)
+            if refused or time.monotonic() > deadline:
+                raise UserError(
+                    f"{about}: Prefect's server gave no answer ({shared.why(error)}), asked for up"
+                    f" to {PATIENCE_SECONDS:.0f} s; see that it runs, and start the flow again"
+                ) from error
+        time.sleep(POLL_SECONDS)
 
 
 def job_name(stage: Stage) -> str:

@@ -119,13 +119,24 @@ def test_a_stage_on_slurm_has_the_gpus_of_its_queue() -> None:
         assert run["working_dir"] == ".", "the clone in which the worker was started"
 
 
-@pytest.mark.parametrize("name", ["clean", "zero_shot@lstm_equal", "ablate@no_aux_lm-rte-seed-0"])
-def test_a_job_has_a_name_that_kubernetes_allows(name: str) -> None:
-    """RFC 1123; of a name that it is given Prefect's worker makes metadata.generateName as it is."""
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_stage_s_job_has_a_name_that_kubernetes_allows(profile: str) -> None:
+    """A label of RFC 1123 once Kubernetes has put five letters of its own behind; Prefect's worker
+    makes metadata.generateName of the name that it is given as it is.
+    """
     from flows.remote import job_name
-    from gpt1.pipeline.schedule import Stage
+    from gpt1.params.profile import compose
+    from gpt1.pipeline.graph import expand
 
-    assert re.fullmatch("[a-z0-9][a-z0-9-]*", job_name(Stage(name, frozenset())))
+    manifest = template("kubernetes")["job_configuration"]["job_manifest"]
+    pattern = manifest["metadata"]["generateName"]
+    names = {
+        name: pattern.replace("{{ name }}", job_name(stage)) + "abcde"
+        for name, stage in expand(compose(profile, ())).items()
+    }
+    assert names
+    for name, called in names.items():
+        assert re.fullmatch("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", called), f"{name}: {called}"
 
 
 def test_a_flow_offers_each_profile_of_conf_and_each_task() -> None:

@@ -12,15 +12,22 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.deployments import run_deployment
+from prefect.exceptions import ObjectNotFound
 from prefect.flows import flow
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, Completed, Failed, Pending, Running, Scheduled
 from prefect_server import prefect_server, until
 
+from flows import remote
 from flows.service.server import LOOKS, look, lost_runs
+from gpt1.base.errors import UserError
 from gpt1.pipeline.prefect_names import POOL
+from gpt1.train.launch import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.timeout(300)]
 
@@ -137,3 +144,42 @@ def test_a_run_whose_process_lives_or_is_being_started_is_not_lost(
             process.kill()
             process.wait()
     assert {before, running, starting} <= {run.id for run in lost_runs(client, ["ours"])}
+
+
+def test_what_a_server_was_asked_and_gave_no_answer_to_is_asked_again_and_done_once(
+    client: SyncPrefectClient,
+) -> None:
+    """As flows/remote.py sends a stage: the first answer is lost."""
+    deployment = client.create_deployment(
+        client.create_flow(nothing), "lost-answers", work_pool_name=POOL
+    )
+    lost = [httpx.RemoteProtocolError("the server was ended"), httpx.ReadTimeout("it is busy")]
+
+    def send() -> Any:
+        run: Any = run_deployment(deployment, timeout=0, idempotency_key="one", as_subflow=False)
+        if lost:
+            raise lost.pop()
+        return run
+
+    with temporary_settings({PREFECT_API_URL: str(client.api_url)}):
+        run = remote.answer(send, "finetune@rte")
+    assert not lost
+    assert [one.id for one in client.read_flow_runs() if one.deployment_id == deployment] == [
+        run.id
+    ]
+
+
+def test_a_refusal_is_told_at_once_and_silence_after_a_while(
+    client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = time.monotonic()
+    with pytest.raises(UserError, match=r"^finetune@rte: Prefect's server gave no answer") as told:
+        remote.answer(lambda: client.read_flow_run(UUID(int=0)), "finetune@rte")
+    assert isinstance(told.value.__cause__, ObjectNotFound)
+    assert time.monotonic() - began < remote.PATIENCE_SECONDS / 2
+    monkeypatch.setattr(remote, "PATIENCE_SECONDS", 2.0)
+    with (
+        SyncPrefectClient(f"http://127.0.0.1:{free_port()}/api") as nobody,
+        pytest.raises(UserError, match=r"ConnectError: .* asked for up to 2 s; see that it runs"),
+    ):
+        remote.answer(nobody.read_deployments, "finetune@rte")
