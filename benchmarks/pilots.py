@@ -7,7 +7,8 @@ such sizes at such a rate?
 In the root of a checkout whose params.yaml is a profile's and whose data/shard is made (`gpt1 run
 shard`); the parameters named change for this pilot alone, and nothing is kept of it but a line
 appended to the file: what was changed, sizes, tokens, held-out nats a token at the end and on the
-way (whose learning rate was not low yet), nats a word, by which vocabularies compare, seconds and
+way (whose learning rate was not low yet), nats a word, by which vocabularies compare, seconds, of
+the clock and of processor time, which other work on the machine lengthens less, the arithmetic and
 the processor. The same words again are not run again.
 """
 
@@ -21,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
+
 from gpt1.base.cores import cpu_name
 from gpt1.base.files import stage_folder
 from gpt1.corpus.shards import Shards
@@ -29,17 +32,24 @@ from gpt1.params.recipes import pretraining_params
 from gpt1.params.schema import PARAMS, NetworkName, Params, validate
 from gpt1.params.yaml import parse_yaml
 from gpt1.train import launch
+from gpt1.train.precision import arithmetic
 from gpt1.train.pretraining import pretrain
 from gpt1.train.pretraining_data import make_run, number_of_updates
 
-MEASURED = ("tokens", "nats_a_token", "nats_a_word", "on_the_way", "seconds", "tokens_a_second")
 COLUMNS = (
     "network",
     "changes",
     "parameters",
     "embeddings",
-    *MEASURED,
+    "tokens",
+    "nats_a_token",
+    "nats_a_word",
+    "on_the_way",
+    "seconds",
+    "processor_seconds",
+    "tokens_a_second",
     "threads",
+    "arithmetic",
     "processor",
     "date",
 )
@@ -77,6 +87,7 @@ def pilot(network: NetworkName, params: Params) -> dict[str, Any]:
         description = describe(network, params, *vocabulary)
         run = make_run(params, shards, description, seed, updates, machine, {})
         sizes, began = parameters_by_component(run.network), time.monotonic()
+        began_at_work = time.process_time()
         trained = pretrain(replace(run, folder=Path(folder)), note)
     seconds, nats = time.monotonic() - began, trained.heldout["heldout_loss"]
     return {
@@ -87,8 +98,10 @@ def pilot(network: NetworkName, params: Params) -> dict[str, Any]:
         "nats_a_word": round(nats / run.corpus.heldout_words_per_token, 4),
         "on_the_way": json.dumps(way),
         "seconds": round(seconds),
+        "processor_seconds": round(time.process_time() - began_at_work),
         "tokens_a_second": round(updates * per_update / seconds),
         "threads": machine.threads,
+        "arithmetic": arithmetic(torch.device(machine.device), params.pretrain.precision),
     }
 
 
