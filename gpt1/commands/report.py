@@ -20,6 +20,8 @@ Examples:
     gpt1 report --article                of a finished run, data/report/article/article.md and article.tex
 
     gpt1 report --run reference/demo     where the page of the run lies that ships with gpt1
+
+    gpt1 report --article --run reference/small     its article, into article-small
 """
 
 
@@ -28,7 +30,7 @@ def report(
         Path | None,
         option(
             "The file to write, or the article's folder. Default: data/report/index.html,"
-            " data/report/article.",
+            " data/report/article; article-NAME of another run.",
             "-o",
             "--out",
         ),
@@ -57,15 +59,17 @@ def report(
     claims, samples, cost, provenance.
 
     Runs nothing: an unfinished run gives a page that names what is missing. The article is of a
-    finished run. Of another run (--run) nothing is made: it says where its page lies.
+    finished run. Of another run (--run) no page is made: it says where its page lies.
     """
     import json
 
     from gpt1.results.page.page import INDEX, write_page
 
-    if run is not None:
-        if article or price is not None or out is not None:
-            raise typer.BadParameter("--run makes nothing: leave --article, --price, --out out")
+    if run is not None and price is not None:
+        raise typer.BadParameter("--price is of this machine: leave it or --run out")
+    if run is not None and not article:
+        if out is not None:
+            raise typer.BadParameter("--run makes no page: leave --out out, or add --article")
         from gpt1.results.pack import told_of
 
         other = told_of(run)
@@ -80,8 +84,12 @@ def report(
         return
     if article:
         from gpt1.results.article.article import FOLDER, write_article
+        from gpt1.results.runs import within
 
-        written = write_article(price, out or FOLDER)
+        elsewhere = Path(f"article-{Path(run).name}") if run else FOLDER
+        folder = (out or elsewhere).absolute() if run else out or FOLDER
+        with within(run):
+            written = write_article(price, folder)
         if as_json:
             print(json.dumps(written))
         else:

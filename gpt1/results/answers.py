@@ -14,7 +14,9 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, pretraining_seed, transfer_recipe
 from gpt1.params.schema import Finetune, Params
+from gpt1.results.runs import RUN
 from gpt1.tasks.clusters import CLUSTERS
+from gpt1.tasks.table import TASKS
 
 Array = npt.NDArray[Any]
 FULL = "full"
@@ -36,6 +38,7 @@ class Answers:
     system: str  # FULL, a variant of params.yaml, layers-<n> transferred, or a baseline
     pretraining_seeds: Mapping[int, int | None]  # by fine-tuning seed; None: not our pre-training
     by_seed: bool = False  # whether dvc has a stage for each seed
+    whole: bool = True  # whether answers by weights that do not count are there, too
 
     def _examples(self, split: str) -> int:
         if split not in self.description["splits"]:
@@ -181,7 +184,14 @@ def _answers(
     params: Params, task: str, finetuned: Path, recipe: Finetune, stage: str, system: str
 ) -> Answers:
     encoded = stage_folder("encode", params.tasks[task].group, task)
+    ours = params.pretrain.source == "train" and recipe.transfer != "none"
+    starts = {seed: pretraining_seed(params, seed) if ours else None for seed in recipe.seeds}
+    told = (encoded, finetuned, recipe.seeds, stage, system, starts, params.granularity == "seed")
     path = encoded / "task.json"
+    if Path(RUN).is_file():
+        from gpt1.results.packed import packed
+
+        return packed(Answers(task, {"target": TASKS[task].target}, *told))
     try:
         description = read_json(path)
         whole = (
@@ -203,12 +213,7 @@ def _answers(
             f"{path}: expected outputs, target and splits, found something else; run dvc repro -f"
             f" encode@{task}"
         )
-    ours = params.pretrain.source == "train" and recipe.transfer != "none"
-    starts = {seed: pretraining_seed(params, seed) if ours else None for seed in recipe.seeds}
-    by_seed = params.granularity == "seed"
-    return Answers(
-        task, description, encoded, finetuned, recipe.seeds, stage, system, starts, by_seed
-    )
+    return Answers(task, description, *told)
 
 
 def _arrays(path: Path, names: tuple[str, ...], again: str) -> dict[str, Array]:

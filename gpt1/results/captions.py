@@ -59,7 +59,7 @@ def caption_facts(params: Params, tasks: Sequence[str], measured: str) -> Facts:
         f" {parameters} parameters (the paper: {MODEL_SIZE})",
         "Pre-training": f"{trained}; held-out perplexity {perplexity} (the paper: {PRETRAINING})",
         "Fine-tuning": f"{' to '.join(map(str, seeds))} seed{'s' if seeds != [1] else ''} a task;"
-        f" {_rows_used(params, tasks)}",
+        f" {rows_used(params, tasks)}",
     }
     if invented := made_up(params, tasks):
         facts["Tasks"] = (
@@ -115,7 +115,7 @@ def _corpus(updates: int) -> str:
         return f"{' and '.join(held)}, {words} words, {tokens} tokens {use}"
 
 
-def _rows_used(params: Params, tasks: Sequence[str]) -> str:
+def rows_used(params: Params, tasks: Sequence[str]) -> str:
     """Which of these tasks are tried on a part of their rows."""
     parts = []
     for name in tasks:

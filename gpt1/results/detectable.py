@@ -6,23 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, is_ablated, pretraining_seeds_behind
 from gpt1.params.schema import Params
 from gpt1.pipeline.plan.facts import task_size
 from gpt1.results.ablations import columns_of
-from gpt1.results.answers import FULL
+from gpt1.results.answers import FULL, read_answers
 from gpt1.results.paper import TABLE5
 from gpt1.results.rules import Rules, Table5Rule
 from gpt1.results.spreads import REAL, TOWN, Spread, spread_in
 from gpt1.results.statistics.power import POWER, Design, smallest_effect
 from gpt1.sources.table import is_made_up
-from gpt1.tasks.clusters import CLUSTERS
 from gpt1.tasks.table import Column, Task, scored_split
 
 MOST_POINTS = 100.0  # that two systems can differ by
-
-
 REAL_ROWS = {"mnli": 3.0}  # of a cluster: MNLI has three hypotheses for each premise
 
 
@@ -100,13 +96,12 @@ def design(params: Params, task: Task, columns: Sequence[Column], fresh: Collect
     """
     spread = spread_of(params, task.name)
     if f"encode@{task.name}" in fresh:
-        folder = stage_folder("encode", params.tasks[task.name].group, task.name)
-        splits = read_json(folder / "task.json")["splits"]
+        answers = read_answers(params, task.name)
+        splits = answers.description["splits"]
         names = [scored_split(column, splits) for column in columns]
-        clusters = read_arrays(folder / CLUSTERS, names)
         return Design(
             sum(splits[name]["examples"] for name in names),
-            sum(len(np.unique(clusters[name])) for name in names),
+            sum(len(np.unique(answers.clusters(name))) for name in names),
             spread.disagreement,
         )
     size = task_size(task.name, params, fresh)

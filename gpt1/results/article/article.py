@@ -31,6 +31,7 @@ from gpt1.results.document import (
     facts_list,
     markdown,
 )
+from gpt1.results.packed import is_packed, told_of_packed
 from gpt1.results.page.page import gathered
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import read_records
@@ -59,14 +60,15 @@ AUTHORS = "for the authors of the article to write; the run's files do not tell"
 
 def write_article(price: float | None = None, folder: Path = FOLDER) -> dict[str, Any]:
     """Write article.md, article.tex and their pictures, and say where; `price` is of an hour of
-    this machine.
+    this machine. Of a packed run what it holds is told.
 
     Raises UserError where params.yaml or a result is missing or cannot be read.
     """
     params = read_params()
     require(REPORTS)
     try:
-        document = article(params, gathered(params, price))
+        told = told_of_packed(params) if is_packed() else gathered(params, price)
+        document = article(params, told)
     except UserError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

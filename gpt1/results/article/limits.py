@@ -68,7 +68,7 @@ def limit_lines(params: Params, told: Mapping[str, Any]) -> Iterator[str]:
     if params.model.layers < PAPER_LAYERS:
         model = dict(told["facts"]).get("Model", "")
         yield f"The network is smaller: {model}. What holds at one size need not at another."
-    if networks(params)[1:]:
+    if any(not getattr(params, network).learning_rate for network in networks(params)[1:]):
         yield (
             "Every LSTM is pre-trained and fine-tuned by the Transformer's settings. Its distance"
             " from the Transformer includes what settings of its own would have won."

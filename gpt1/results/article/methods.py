@@ -4,7 +4,6 @@ computation spent; from params.yaml and what the stages wrote down.
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import Params
 from gpt1.params.yaml import read_yaml
 from gpt1.pipeline.plan.table import duration
+from gpt1.pipeline.template import files
 from gpt1.results.answers import Answers, read_answers
 from gpt1.results.document import NONE, Block, Bullets, Grid, Heading, Paragraph, counted
 from gpt1.results.notes import QQP_NOTE, RELEASES
@@ -23,7 +23,7 @@ from gpt1.results.training import networks
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS, scored_split
 
-PAPER = Path("conf", "paper.yaml")
+ON_THE_PAGE = "On the run's own page (gpt1 report --run)"
 RECIPE = ("model", "lstm", "lstm_equal", "pretrain", "finetune")  # sections of params.yaml
 NOT_OF_THE_RECIPE = (  # what decides no weights
     "log_updates",
@@ -75,7 +75,7 @@ def data_blocks(params: Params, corpus: str, sources: Sequence[AcquiredSource]) 
         Paragraph(
             "Every source as it was acquired; sha256 is that of all its files together:"
             if files
-            else "Where the files came from was not written down here."
+            else f"{ON_THE_PAGE}: where the files came from, and their licences."
         ),
         *([Grid(SOURCE_HEADER, files)] if files else []),
     ]
@@ -107,7 +107,7 @@ def _task_row(params: Params, answers: Answers) -> tuple[str, ...]:
 
 def recipe_blocks(params: Params) -> list[Block]:
     """Every hyperparameter beside the paper's, and what rows of params.yaml change of them."""
-    paper = read_yaml(PAPER) if PAPER.is_file() else {}
+    paper = read_yaml(files()["conf/paper.yaml"])
     values = params.model_dump()
     rows = tuple(
         _recipe_row(f"{section}.{key}", value, paper.get(section, {}).get(key))
@@ -225,10 +225,12 @@ def difference_lines(params: Params) -> Iterator[str]:
         yield QQP_NOTE
 
 
-def computation_blocks(params: Params, time: Sheet, totals: Sequence[str]) -> list[Block]:
+def computation_blocks(params: Params, time: Sheet | None, totals: Sequence[str]) -> list[Block]:
     """What the run took: its trainings by kind with seconds, machine and precision, then every
-    stage. `time` and `totals` as the page has them.
+    stage. `time` and `totals` as the page has them; None of a packed run.
     """
+    if time is None:
+        return [Heading(3, "Computation"), Bullets((*totals, f"{ON_THE_PAGE}: each stage's time."))]
     rows = tuple(filter(None, (_training_row(params, verb) for verb in TRAININGS)))
     by_stage = tuple(tuple(cell.text for cell in row) for row in time.rows)
     header = ("trainings", "number", "seeds", "their own time", "arithmetic", "tokens/s", "machine")

@@ -20,6 +20,7 @@ from gpt1.results.document import (
     counted,
     read_document,
 )
+from gpt1.results.packed import is_packed, reported_claims
 from gpt1.results.records import Record, read_records
 from gpt1.results.rules import ClaimRule, Rules, read_rules
 from gpt1.results.verdict import Claim, judged
@@ -166,7 +167,7 @@ def judgements(params: Params, rules: Rules) -> list[Judgement]:
     UserError where a result is missing or broken.
     """
     table = ablation(params)
-    zero_shot = zero_shot_claims(rules, params)
+    zero_shot = reported_claims(rules) if is_packed() else zero_shot_claims(rules, params)
 
     def claims(by: Rules) -> list[Claim]:
         return [

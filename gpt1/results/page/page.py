@@ -27,6 +27,7 @@ from gpt1.results.page.html import figure, html
 from gpt1.results.page.sheets import Sheet, SheetCell, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
+from gpt1.results.runs import RUN
 from gpt1.results.table5_baselines import average_sentences
 from gpt1.results.training import first_of_several
 from gpt1.sources.table import is_made_up
@@ -141,7 +142,8 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     records = {name: read_records(name) for name in (*TABLES, TABLE5.name, "claims")}
     invented, columns = made_up(params, list(params.tasks)), invented_titles(params)
     values = read_yaml(provenance.PARAMS)
-    stages = expand(values)
+    reports_alone = Path(RUN).is_file() and not Path("dvc.yaml").is_file()  # a packed run
+    stages = {} if reports_alone else expand(values)
     taken = provenance.stages_taken(stages)
     missing = [one.name for one in taken if not one.there]
     plan, code = provenance.last_plan(params.profile), provenance.code_facts()
@@ -200,7 +202,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         ),
         "stages_missing": missing,
         "stages": len(taken),
-        "time": provenance.by_stage(taken, plan, "Time by stage"),
+        "time": provenance.by_stage(taken, plan, "Time by stage") if taken else None,
         "totals": provenance.totals(taken, plan, price),
         "sources": provenance.sources(),
         "code": code,
