@@ -4,6 +4,7 @@ another.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -189,9 +190,9 @@ def _answers(
     told = (encoded, finetuned, recipe.seeds, stage, system, starts, params.granularity == "seed")
     path = encoded / "task.json"
     if Path(RUN).is_file():
-        from gpt1.results.packed import packed
-
-        return packed(Answers(task, {"target": TASKS[task].target}, *told))
+        packed = import_module("gpt1.results.packed").packed  # by name: no stage comes here
+        found: Answers = packed(Answers(task, {"target": TASKS[task].target}, *told))
+        return found
     try:
         description = read_json(path)
         whole = (
