@@ -102,7 +102,8 @@ def test_rows_and_clusters_are_counted_where_a_task_is_encoded() -> None:
         "dev": {"examples": 4, "labelled": True},
         "dev_mismatched": {"examples": 3, "labelled": True},
     }
-    (folder / "task.json").write_text(json.dumps({"splits": splits}), encoding="utf-8")
+    description = {"outputs": 3, "target": "class", "splits": splits}
+    (folder / "task.json").write_text(json.dumps(description), encoding="utf-8")
     np.savez(
         folder / "clusters.npz",
         train=np.zeros(9),

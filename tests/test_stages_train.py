@@ -315,6 +315,7 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     assert sorted(path.name for path in (out / "seed-5").iterdir()) == [
         "curve.jsonl",
         "logits.npz",
+        "recipe.json",
         "summary.json",
         "weights.safetensors",
     ]
