@@ -11,6 +11,7 @@ from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
+from pilot_curves import crossings_table, curves_table, more_text_table
 from scores_by_task import finding
 from tables_of_downloads import downloads
 from tables_of_licences import licences
@@ -32,6 +33,9 @@ MADE: dict[str, Callable[[], str]] = {
     "finding": finding,
     "pilots": diary,
     "pilot_finetunings": finetuning_diary,
+    "loss_curves": curves_table,
+    "crossings": crossings_table,
+    "more_text": more_text_table,
 }
 PLACE = re.compile(
     r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name)"
