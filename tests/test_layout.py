@@ -113,6 +113,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/exchange/",
         "gpt1/pipeline/doctor/machine.py",
     ],
+    "triton": ["gpt1/model/kernels/"],
     "requests": ["gpt1/sources/transfer.py"],
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.dropout import only, scale
+from gpt1.model.kernels.switch import Kernels
 from gpt1.model.layout import Layout
 from gpt1.params.schema import Model
 
@@ -19,15 +20,28 @@ from gpt1.params.schema import Model
 KeyValueCache = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
+class Undrawn(NamedTuple):
+    """A mask [m, d] that a kernel draws where it needs it: from the keys [b, 2] of a place, and the
+    number of the sequence and the position of each token [m].
+    """
+
+    keys_b2: Tensor
+    sequences_m: Tensor
+    positions_m: Tensor
+
+
 class Masks(NamedTuple):
     """What a block keeps: attention probabilities [b, h, t, t] of each layout (None: fused
     attention draws its own), and its sublayers' outputs [m, d].
     """
 
     attention: Sequence[Tensor | None]
-    attended_md: Tensor
-    fed_md: Tensor
+    attended_md: Tensor | Undrawn
+    fed_md: Tensor | Undrawn
     rate: float
+
+
+NOT_DROPPED = None, None, 0.0
 
 
 class Block(nn.Module):
@@ -38,6 +52,7 @@ class Block(nn.Module):
     def __init__(self, sizes: Model) -> None:
         super().__init__()
         self.heads = sizes.heads
+        self.kernels: Kernels | None = None
         self.qkv = nn.Linear(sizes.width, 3 * sizes.width)
         self.projection = nn.Linear(sizes.width, sizes.width)
         self.attention_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
@@ -71,16 +86,32 @@ class Block(nn.Module):
             ]
             mixed_md = torch.cat([*mixed, mixed[0].new_zeros(more, x_md.shape[1])])
         attended_md = self.projection(mixed_md)
-        n_md = self.attention_norm(
-            x_md + attended_md
-            if masks is None
-            else _with_dropout(x_md, attended_md, masks.attended_md, masks.rate)
+        attended, fed, rate = (
+            (masks.attended_md, masks.fed_md, masks.rate) if masks else NOT_DROPPED
         )
+        n_md = self._normed(self.attention_norm, x_md, attended_md, attended, rate)
         fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
-        normed_md: Tensor = self.feed_forward_norm(
-            n_md + fed_md
-            if masks is None
-            else _with_dropout(n_md, fed_md, masks.fed_md, masks.rate)
+        return self._normed(self.feed_forward_norm, n_md, fed_md, fed, rate)
+
+    def _normed(
+        self,
+        norm: nn.LayerNorm,
+        x_md: Tensor,
+        change_md: Tensor,
+        kept_md: Tensor | Undrawn | None,
+        rate: float,
+    ) -> Tensor:
+        """LN(x + dropout(change))."""
+        if isinstance(kept_md, Undrawn):
+            assert self.kernels is not None
+            affine = norm.weight, norm.bias
+            return self.kernels.dropout_residual_norm(
+                x_md, change_md, *kept_md, *affine, rate, norm.eps
+            )
+        normed_md: Tensor = norm(
+            x_md + change_md
+            if kept_md is None
+            else torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))
         )
         return normed_md
 
@@ -112,8 +143,3 @@ class Block(nn.Module):
                 assert kept_bhtt is not None
                 mixed_bhtd = only(probabilities_bhtt, kept_bhtt) @ value_bhtd * scale(rate)
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
-
-
-def _with_dropout(x_md: Tensor, change_md: Tensor, kept_md: Tensor, rate: float) -> Tensor:
-    """x + dropout(change)."""
-    return torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))

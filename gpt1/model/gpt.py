@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import Block, KeyValueCache, Masks
+from gpt1.model.block import Block, KeyValueCache, Masks, Undrawn
 from gpt1.model.dropout import (
     BLOCKS,
     MATRIX,
@@ -23,6 +23,7 @@ from gpt1.model.dropout import (
     keep,
     threshold,
 )
+from gpt1.model.kernels.switch import Kernels
 from gpt1.model.layout import Layout, Real
 from gpt1.params.schema import Model
 
@@ -99,13 +100,24 @@ class Decoder(nn.Module):
         self.blocks.load_state_dict(empty, assign=True)
         self.heads = sizes.heads
         self.fused_attention, self.compiled, self.keep, self.cut = False, "no", keep, cut
+        self.kernels: Kernels | None = None
         self._draw(sizes, generator)
 
-    def speed_up(self, compiled: str, fused_attention: bool, dynamic: bool | None = None) -> None:
+    def speed_up(
+        self,
+        compiled: str,
+        fused_attention: bool,
+        dynamic: bool | None = None,
+        kernels: Kernels | None = None,
+    ) -> None:
         """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
-        fused attention with its own dropout. `dynamic`: for all shapes at once.
+        fused attention with its own dropout. `dynamic`: for all shapes at once. `kernels`: ours, in
+        training.
         """
-        self.fused_attention, self.compiled = fused_attention, compiled
+        self.fused_attention, self.compiled, self.kernels = fused_attention, compiled, kernels
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            block.kernels = kernels
         if compiled != "no":
             self.keep, self.cut = (torch.compile(one, dynamic=dynamic) for one in (keep, cut))
         if compiled == "blocks and masks":
@@ -165,7 +177,8 @@ class Decoder(nn.Module):
             torch.arange(t, dtype=torch.int32, device=tokens_bt.device),
         )
         layouts = [layout.of(group) for group in real.groups] if real else []
-        layouts, places = layouts or [layout], layout.sequences_and_positions()
+        layouts = layouts or [layout]
+        places = layout.sequences_and_positions(self.kernels is not None and keys_p12 is not None)
         positions_td = (
             F.embedding(tree.positions_bt, embeddings.positions_pd)
             if tree
@@ -209,7 +222,10 @@ class Decoder(nn.Module):
         dropped_values, width = threshold(rate), self.tokens.shape[1]
         attention_b2, attended_b2, fed_b2 = keys_pb2[:PLACES_A_BLOCK]
 
-        def rows(keys_b2: Tensor) -> Tensor:
+        def rows(keys_b2: Tensor) -> Tensor | Undrawn:
+            if self.kernels is not None:
+                assert places is not None
+                return Undrawn(keys_b2, *places)
             if places is None:
                 kept_btd = self.keep(
                     keys_b2[:, None], layouts[0].positions_t, width, width, dropped_values

@@ -61,12 +61,15 @@ class Layout(NamedTuple):
             group.start,
         )
 
-    def sequences_and_positions(self) -> tuple[Tensor, Tensor] | None:
-        """Number of the sequence [m] of each real token, and its position [m]; None: every position
-        of every sequence.
+    def sequences_and_positions(self, everywhere: bool) -> tuple[Tensor, Tensor] | None:
+        """Number of the sequence [m] of each real token, and its position [m]. Where all b · t are
+        real, None, unless those are asked for too.
         """
         if self.real_m is None:
-            return None
+            if not everywhere:
+                return None
+            tokens_m = torch.arange(self.b * self.t, device=self.positions_t.device)
+            return tokens_m // self.t, self.positions_t.repeat(self.b)
         return self.real_m // self.t, self.positions_t[self.real_m % self.t]
 
     def real(self, x_btd: Tensor) -> Tensor:

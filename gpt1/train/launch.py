@@ -73,6 +73,7 @@ class Machine:
     deterministic: bool = False
     backend: str = "gloo"
     graphs: bool = False
+    kernels: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
         """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make
@@ -131,7 +132,8 @@ def decide(
     (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows),
     GPT1_ZERO_STAGE 0 or 1, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0, 1 or
     graphs, GPT1_ATTENTION fused or reference (on a GPU), GPT1_DEEPSPEED=1 (for one process too),
-    GPT1_DETERMINISTIC=1 (on a GPU), GPT1_BACKEND nccl (default on GPUs) or gloo.
+    GPT1_DETERMINISTIC=1 (on a GPU), GPT1_KERNELS=1 (on a GPU), GPT1_BACKEND nccl (default on GPUs)
+    or gloo.
     What a launcher says of processes holds. Raises UserError for values that make no sense.
     """
     if device not in MICRO_BATCH_TOKENS:
@@ -191,6 +193,7 @@ def decide(
         bool(_choice(settings, "GPT1_DETERMINISTIC", {"0": False, "1": True})),
         backend,
         settings.get("GPT1_COMPILE") == "graphs",
+        bool(_choice(settings, "GPT1_KERNELS", {"0": False, "1": True})),
     )
 
 

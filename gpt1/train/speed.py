@@ -9,7 +9,9 @@ from pathlib import Path
 
 import torch
 
+from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
+from gpt1.model.kernels import switch
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train.launch import Machine
@@ -39,13 +41,14 @@ def speed_up(
     for which it is compiled where CUDA graphs make them few, and else never).
 
     Returns what was chosen: arithmetic (to which the first backward pass is held), compiled,
-    graphs, attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16,
-    whose blocks are not compiled: the compiler would leave its rounding out. What lacks is said on
-    stderr.
+    graphs, attention, kernels. GPT1_COMPILE, GPT1_ATTENTION and GPT1_KERNELS choose otherwise, but
+    for emulated bf16, whose blocks are not compiled: the compiler would leave its rounding out.
+    What lacks is said on stderr; UserError where it is what GPT1_KERNELS asks for.
     """
     device = torch.device(machine.device)
     here, first = arithmetic(device, recipe.precision), machine.rank == 0
     chosen = {"arithmetic": here, "compiled": "no", "graphs": "no", "attention": "plain"}
+    chosen["kernels"] = "torch's"
     parameters = sum(parameter.numel() for parameter in network.parameters())
     work = FLOP_A_PARAMETER * parameters * tokens
     if here == EMULATED and work > WORTH_A_WARNING_FLOP and first:
@@ -68,12 +71,16 @@ def speed_up(
             print(NO_COMPILER, file=sys.stderr, flush=True)
     if wanted != "no":
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
-    network.speed_up(wanted, fused, None if tokens else True)
+    if machine.kernels and (lacking := switch.lacks(machine.device)):
+        raise UserError(f"GPT1_KERNELS: our kernels need {lacking}, found none; unset it")
+    kernels = switch.kernels() if machine.kernels else None
+    network.speed_up(wanted, fused, None if tokens else True, kernels)
     graphs = machine.graphs and not tokens and machine.processes == 1 and not machine.deepspeed
     return chosen | {
         "compiled": NOT_COMPILED if lacks else wanted,
         "graphs": "yes" if graphs else "no",
         "attention": FUSED if fused else "plain",
+        "kernels": "ours" if machine.kernels else "torch's",
     }
 
 

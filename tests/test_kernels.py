@@ -1,0 +1,191 @@
+"""Our kernels for a GPU (gpt1/model/kernels) against their plain twins in float64: by Triton's
+interpreter, which runs them on a CPU, or on the GPU where there is one.
+"""
+
+import os
+import shutil
+from dataclasses import replace
+from importlib import import_module
+
+import many_processes
+import numpy as np
+import pytest
+import torch
+
+from gpt1.base.errors import UserError
+from gpt1.model.dropout import BLOCKS, Dropout, keep, threshold
+from gpt1.model.gpt import Decoder
+from gpt1.model.kernels import switch
+from gpt1.model.layout import places_of
+from gpt1.params.schema import Model
+from gpt1.train import speed
+from gpt1.train.launch import Machine, decide
+from gpt1.train.losses import language_model
+from gpt1.train.precision import in_precision
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is first imported
+pytest.importorskip("triton", reason="triton is not installed: pip install --no-deps triton==3.7.1")
+norm = import_module("gpt1.model.kernels.dropout_residual_norm")
+
+SIZES = Model(
+    context=12,
+    width=20,
+    layers=2,
+    heads=2,
+    feed_forward=24,
+    embedding_deviation=0.3,
+    weight_deviation=0.3,
+    layer_norm_epsilon=1e-5,
+)
+VOCABULARY, RATE = 40, 0.1
+
+
+def drawn(*shape, seed=0, dtype=torch.float32):
+    made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return made.to(dtype).to(DEVICE).requires_grad_()
+
+
+def doubles(tensors):
+    return [one.detach().double().requires_grad_() for one in tensors]
+
+
+def assert_close(found, expected, share=2e-6):
+    """To a share of the greatest number."""
+    for one, other in zip(found, expected, strict=True):
+        off = (one.double() - other.double()).abs().max()
+        assert off <= share * other.double().abs().max()
+
+
+def keys_of(rows, place=BLOCKS, key=2**63 + 2018):
+    return Dropout(RATE, key, np.array(rows)).keys([place])[0, 1:].to(DEVICE)
+
+
+@pytest.mark.parametrize("width", [3, 37, 768])
+@pytest.mark.parametrize("rate", [0.1, 0.99])
+def test_dropout_residual_and_norm_are_those_of_float64_with_the_cpus_masks(
+    width, rate, monkeypatch
+):
+    """At more rows than a program of the backward pass takes, of sequences in any order."""
+    monkeypatch.setattr(norm, "ROWS_A_PROGRAM", 4)
+    rows = 11
+    sequences = torch.arange(rows, device=DEVICE) * 5 % 3
+    positions = (torch.arange(rows, device=DEVICE) * 7 % 512).int()
+    given = [drawn(rows, width), drawn(rows, width, seed=1), drawn(width, seed=2)]
+    given.append(drawn(width, seed=3))
+    masks = keys_of([5, 0, 63]), sequences, positions
+    found = norm.dropout_residual_norm(*given[:2], *masks, *given[2:], rate, 1e-5)
+    twins = doubles(given)
+    expected = norm.plain(*twins[:2], *masks, *twins[2:], rate, 1e-5)
+    towards = drawn(rows, width, seed=4).detach()
+    found.backward(towards)
+    expected.backward(towards.double())
+    assert_close([found], [expected])
+    assert_close([one.grad for one in given], [one.grad for one in twins])
+    keeps = keep(masks[0].cpu()[sequences.cpu()], positions.cpu(), width, width, threshold(rate))
+    assert torch.equal(given[1].grad.cpu() != 0, keeps)
+
+
+def test_a_sublayer_in_bfloat16_is_summed_in_float32():
+    masks = keys_of([1]), torch.zeros(4, dtype=torch.int64), torch.arange(4, dtype=torch.int32)
+    masks = tuple(one.to(DEVICE) for one in masks)
+    given = [drawn(4, 37), drawn(4, 37, seed=1, dtype=torch.bfloat16)]
+    given += [drawn(37, seed=2), drawn(37, seed=3)]
+    found = norm.dropout_residual_norm(*given[:2], *masks, *given[2:], RATE, 1e-5)
+    twins = doubles(given)
+    expected = norm.plain(*twins[:2], *masks, *twins[2:], RATE, 1e-5)
+    assert found.dtype == torch.float32
+    assert_close([found], [expected])
+    found.sum().backward()
+    assert given[1].grad.dtype == torch.bfloat16
+
+
+def recipe(precision):
+    return many_processes.recipe().model_copy(update={"precision": precision})
+
+
+def gradients(kernels, batches, precision="fp32", **machine):
+    """The loss and all gradients of a decoder on these batches of (numbers of sequences, token ids
+    [b, t], lengths of sequences [b] or None), which add up.
+    """
+    this = Machine(DEVICE, 1, 0, 0, 1, None, False, False, kernels=kernels, **machine)
+    network = Decoder(SIZES, VOCABULARY, torch.Generator().manual_seed(0)).to(DEVICE)
+    chosen = speed.speed_up(network, recipe(precision), this, 0)
+    assert chosen["kernels"] == ("ours" if kernels else "torch's")
+    total = 0.0
+    for rows, tokens, lengths in batches:
+        real = None
+        if lengths is not None:
+            real = places_of(torch.tensor(lengths), tokens.shape[1], torch.device(DEVICE)).real
+        dropout = Dropout(RATE, 2018, np.array(rows))
+        with in_precision(torch.device(DEVICE), precision):
+            hidden, embeddings = network(tokens.to(DEVICE), dropout, real)
+            targets = tokens.to(DEVICE).roll(-1, 1)
+            loss = language_model(hidden, embeddings.tokens_vd, targets).mean * len(rows)
+        loss.backward()
+        total += loss.item()
+    return [torch.tensor(total), *(parameter.grad for parameter in network.parameters())]
+
+
+TOKENS = torch.arange(27).view(3, 9) * 7 % VOCABULARY
+
+
+@pytest.mark.parametrize(("precision", "share"), [("fp32", 1e-5), ("bf16", 0.02)])
+def test_a_training_with_our_kernels_is_the_one_without(precision, share):
+    batch = ([4, 9, 2], TOKENS, None)
+    plain = gradients(False, [batch], precision, reference_attention=True)
+    assert_close(gradients(True, [batch], precision), plain, share)
+
+
+def test_no_mask_depends_on_micro_batches_or_padding():
+    """Two of the three sequences are shorter: alone they are not padded, or to another length."""
+    together = [([4, 9, 2], TOKENS, [9, 6, 4])]
+    apart = [([2], TOKENS[2:, :4], None), ([4, 9], TOKENS[:2], [9, 6])]
+    places = places_of(torch.tensor([9, 6, 4]), 9, torch.device("cpu")).real.places_m
+    assert len(places) < 27
+
+    def hidden(batches):
+        network = Decoder(SIZES, VOCABULARY, torch.Generator().manual_seed(0)).to(DEVICE)
+        network.speed_up("no", DEVICE == "cuda", kernels=switch.kernels())
+        found = {}
+        for rows, tokens, lengths in batches:
+            real = None
+            if lengths is not None:
+                real = places_of(torch.tensor(lengths), tokens.shape[1], torch.device(DEVICE)).real
+            states = network(tokens.to(DEVICE), Dropout(RATE, 5, np.array(rows)), real).hidden_btd
+            for row, state, length in zip(rows, states, lengths or [tokens.shape[1]], strict=True):
+                found[row] = state[:length]
+        return [found[row] for row in sorted(found)]
+
+    assert_close(hidden(apart), hidden(together))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler here")
+def test_compiled_blocks_take_our_kernels():
+    torch.compiler.reset()
+    network = Decoder(SIZES, VOCABULARY, torch.Generator().manual_seed(0)).to(DEVICE)
+    states = []
+    for compiled in ("no", "blocks and masks"):
+        network.speed_up(compiled, DEVICE == "cuda", kernels=switch.kernels())
+        states.append(network(TOKENS.to(DEVICE), Dropout(RATE, 5, np.arange(3))).hidden_btd)
+        states[-1].sum().backward()
+    assert_close(states[1:], states[:1])
+
+
+def test_the_setting_asks_for_what_there_is(monkeypatch):
+    def asked(value):
+        return decide({"GPT1_KERNELS": value}, {}, "cpu", 1, 1).kernels
+
+    assert (asked(None), asked("0"), asked("1")) == (False, False, True)
+    with pytest.raises(UserError, match="GPT1_KERNELS: expected 0 or 1, found 'yes'"):
+        asked("yes")
+    network = Decoder(SIZES, VOCABULARY, torch.Generator())
+    machine = replace(Machine("cpu", 1, 0, 0, 1, None, False, False), kernels=True)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(UserError, match="GPT1_KERNELS: our kernels need an NVIDIA GPU, found none"):
+        speed.speed_up(network, recipe("fp32"), machine, 0)
+    monkeypatch.setattr(switch, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="GPT1_KERNELS: our kernels need the package triton"):
+        speed.speed_up(network, recipe("fp32"), machine, 0)
