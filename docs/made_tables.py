@@ -11,7 +11,7 @@ from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
-from pilot_curves import crossings_table, curves_table, more_text_table
+from pilot_curves import crossings_table, curves_table, foretold_table, more_text_table
 from scores_by_task import finding
 from tables_of_downloads import downloads
 from tables_of_licences import licences
@@ -35,6 +35,7 @@ MADE: dict[str, Callable[[], str]] = {
     "pilot_finetunings": finetuning_diary,
     "loss_curves": curves_table,
     "crossings": crossings_table,
+    "foretold": foretold_table,
     "more_text": more_text_table,
 }
 PLACE = re.compile(

@@ -99,7 +99,8 @@ def speeds() -> dict[str, float]:
     """Million tokens a minute of one core of PROCESSOR."""
     found = pilots()
     rows = found[found["recipe"] & (found["processor"] == PROCESSOR)].groupby("network")
-    return (rows["tokens"].sum() / 1e6 / (rows["processor_seconds"].sum() / 60)).to_dict()
+    speed = rows["tokens"].sum() / 1e6 / (rows["processor_seconds"].sum() / 60)
+    return {network: float(speed[network]) for network in RECIPE}
 
 
 def crossings(ahead: float, by_time: bool) -> dict[str, Array]:
@@ -134,6 +135,20 @@ def curves_table() -> str:
     return grid(("", *(f"{length:g} M" for length in lengths), "floor", "exponent"), rows)
 
 
+def foretold_table() -> str:
+    """What the curves through all shorter lengths say of the longest, beside what it came to."""
+    rows = []
+    for stream, network in enumerate(RECIPE):
+        tokens, nats, seeds = points(network)
+        longest = tokens.max()
+        less = tokens < longest
+        law = bootstrapped(tokens[less], nats[less], seeds[less], deviation(), stream)
+        came = np.average(nats[~less], weights=seeds[~less])
+        said = _text(law.at(longest)[:, 0], ".3f")
+        rows.append((NETWORK_TITLES[network], f"{longest:.1f}", said, f"{came:.3f}"))
+    return grid(("", "M tokens", "by the shorter ones", "came out"), rows)
+
+
 def crossings_table() -> str:
     """Where the Transformer meets the LSTMs, and where it is ahead."""
     tokens, minutes = crossings(0, by_time=False), crossings(0, by_time=True)
@@ -141,8 +156,8 @@ def crossings_table() -> str:
         (f"meets the {NETWORK_TITLES[other]}", _text(tokens[other]), _text(minutes[other]))
         for other in tokens
     ]
-    far = [np.maximum(*crossings(AHEAD, by_time=by_time).values()) for by_time in (False, True)]
-    rows.append((f"is {AHEAD:g} nats ahead of both", *map(_text, far)))
+    far, long = (np.maximum(*crossings(AHEAD, by_time).values()) for by_time in (False, True))
+    rows.append((f"is {AHEAD:g} nats ahead of both", _text(far), _text(long)))
     return grid(("the Transformer", "M tokens", "minutes of one core"), rows)
 
 

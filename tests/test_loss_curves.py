@@ -75,18 +75,30 @@ def test_crossings_in_tokens_and_minutes_are_a_root_finders() -> None:
     assert np.isinf(crossing(steep, flat, 0.8)).all()  # the floors are .7 apart
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_of_the_crossings_hold_the_truth_as_often_as_they_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import loss_curves
-    from loss_curves import bootstrapped, interval
+    import pilot_curves
+    from loss_curves import Law, bootstrapped, crossing, interval
 
+    truth = {name: Law(*(part[:1] for part in law)) for name, law in pilot_curves.laws().items()}
     monkeypatch.setattr(loss_curves, "REPLICATES", 200)
-    rng, true, held = np.random.default_rng(2), 3.9 + 1.3 * TOKENS**-0.6, 0
-    runs = 60
+    monkeypatch.setattr(loss_curves, "EXPONENTS", np.geomspace(0.02, 3, 300))
+    monkeypatch.setattr(loss_curves, "LENGTHS", np.geomspace(1, 1e6, 1500))
+    rng, deviation, runs = np.random.default_rng(0), pilot_curves.deviation(), 60
+    held = dict.fromkeys(("lstm", "lstm_equal"), 0)
     for run in range(runs):
-        nats = true + 0.01 * rng.standard_normal(len(TOKENS)) / np.sqrt(SEEDS)
-        _, low, high = interval(bootstrapped(TOKENS, nats, SEEDS, 0.01, run).at(30.0)[:, 0])
-        held += low <= 3.9 + 1.3 * 30**-0.6 <= high
-    assert held / runs >= 0.85  # 95 % expected, less the few points of so small a design
+        laws = {}
+        for network, law in truth.items():
+            tokens, _, seeds = pilot_curves.points(network)
+            noise = deviation * rng.standard_normal(len(tokens)) / np.sqrt(seeds)
+            drawn = law.at(tokens)[0] + noise
+            laws[network] = bootstrapped(tokens, drawn, seeds, deviation, 3 * run + len(laws))
+        for other in held:
+            _, low, high = interval(crossing(laws["transformer"], laws[other]))
+            held[other] += low <= crossing(truth["transformer"], truth[other])[0] <= high
+    assert min(held.values()) / runs >= 0.85  # 95 % expected; 95.5 and 95.0 of 200 runs
 
 
 def test_the_deviation_off_the_curves_is_that_of_a_seed() -> None:
