@@ -2,6 +2,7 @@
 interpreter, which runs them on a CPU, or on the GPU where there is one.
 """
 
+import math
 import os
 import shutil
 from dataclasses import replace
@@ -27,7 +28,9 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is first imported
 pytest.importorskip("triton", reason="triton is not installed: pip install --no-deps triton==3.7.1")
-norm = import_module("gpt1.model.kernels.dropout_residual_norm")
+norm, softmax = (
+    import_module(f"gpt1.model.kernels.{name}") for name in ("dropout_residual_norm", "softmax")
+)
 
 SIZES = Model(
     context=12,
@@ -101,6 +104,32 @@ def test_a_sublayer_in_bfloat16_is_summed_in_float32():
     assert given[1].grad.dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize(("columns", "width"), [(5, 5), (40, 48), (700, 768)])
+def test_the_softmaxs_losses_and_gradient_are_those_of_float64(columns, width, monkeypatch):
+    """Rows longer and shorter than what a program reads at a time, the columns beyond the real ones
+    full of what must not count; the first and the last column are targets.
+    """
+    monkeypatch.setattr(softmax, "BLOCK", 64)
+    logits = 3 * drawn(5, width).detach()
+    logits[0, 0], logits[1, 3] = 80.0, -200.0
+    logits[:, columns:] = 1e4
+    targets = torch.tensor([0, 3, columns - 1, 1, 0], device=DEVICE)
+    weights = drawn(5, seed=1).detach().abs()
+    twin = logits.double()
+    expected = softmax.plain(twin, targets, weights.double(), columns, True)
+    assert_close(
+        [softmax.softmax_losses(logits.clone(), targets, weights, columns, False)], [expected]
+    )
+    found = softmax.softmax_losses(logits, targets, weights, columns, True)
+    assert_close([found, logits], [expected, twin])
+    assert not logits[:, columns:].any()
+    tight = torch.tensor([0.0, 1e-3, 1e-6], device=DEVICE)[:, None] * drawn(3, columns, seed=2)
+    losses = softmax.softmax_losses(tight.detach(), targets[:3], weights[:3], columns, False)
+    torch.testing.assert_close(
+        losses, torch.full_like(losses, math.log(columns)), rtol=1e-3, atol=0
+    )
+
+
 def recipe(precision):
     return many_processes.recipe().model_copy(update={"precision": precision})
 
@@ -122,7 +151,9 @@ def gradients(kernels, batches, precision="fp32", **machine):
         with in_precision(torch.device(DEVICE), precision):
             hidden, embeddings = network(tokens.to(DEVICE), dropout, real)
             targets = tokens.to(DEVICE).roll(-1, 1)
-            loss = language_model(hidden, embeddings.tokens_vd, targets).mean * len(rows)
+            loss = language_model(
+                hidden, embeddings.tokens_vd, targets, kernels=network.kernels
+            ).mean * len(rows)
         loss.backward()
         total += loss.item()
     return [torch.tensor(total), *(parameter.grad for parameter in network.parameters())]

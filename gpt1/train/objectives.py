@@ -37,7 +37,11 @@ class Pretraining(nn.Module):
         with in_precision(windows_bt.device, self.precision):
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
             lm_loss = losses.language_model(
-                hidden_btd, embeddings.tokens_vd, targets_bt, compiled=compiled
+                hidden_btd,
+                embeddings.tokens_vd,
+                targets_bt,
+                compiled=compiled,
+                kernels=self.decoder.kernels,
             )
         return {"loss": lm_loss.mean}
 
@@ -136,7 +140,13 @@ class Finetuning(nn.Module):
         return Parts(
             logits_bo,
             task_losses_b,
-            losses.language_model(before_ntd, embeddings.all_rows_vd(), targets_nt, ready.targets),
+            losses.language_model(
+                before_ntd,
+                embeddings.all_rows_vd(),
+                targets_nt,
+                ready.targets,
+                kernels=self.classifier.decoder.kernels,
+            ),
         )
 
     def forward(self, batch: Batch, dropout: Dropout) -> dict[str, Tensor]:

@@ -11,9 +11,10 @@ from torch import Tensor
 
 
 class Kernels(NamedTuple):
-    """Each stands, with its arguments and shapes, in the file of its name."""
+    """Each one's file has its arguments and shapes: that of its name, or its name's beginning."""
 
     dropout_residual_norm: Callable[..., Tensor]
+    softmax_losses: Callable[..., Tensor]
 
 
 def lacks(device: str) -> str | None:
@@ -30,5 +31,6 @@ def lacks(device: str) -> str | None:
 def kernels() -> Kernels:
     """All of them."""
     from gpt1.model.kernels.dropout_residual_norm import dropout_residual_norm
+    from gpt1.model.kernels.softmax import softmax_losses
 
-    return Kernels(dropout_residual_norm)
+    return Kernels(dropout_residual_norm, softmax_losses)
