@@ -30,12 +30,25 @@ class Undrawn(NamedTuple):
     positions_m: Tensor
 
 
-class Masks(NamedTuple):
-    """What a block keeps: attention probabilities [b, h, t, t] of each layout (None: fused
-    attention draws its own), and its sublayers' outputs [m, d].
+class UndrawnProbabilities(NamedTuple):
+    """Likewise, of attention probabilities [b, h, t, t]: the keys [b, 2], and the network's
+    context.
     """
 
-    attention: Sequence[Tensor | None]
+    keys_b2: Tensor
+    context: int
+
+
+# attention probabilities [b, h, t, t] to keep; None: torch's fused attention draws its own
+KeptProbabilities = Tensor | UndrawnProbabilities | None
+
+
+class Masks(NamedTuple):
+    """What a block keeps: attention probabilities of each layout, and its sublayers' outputs
+    [m, d].
+    """
+
+    attention: Sequence[KeptProbabilities]
     attended_md: Tensor | Undrawn
     fed_md: Tensor | Undrawn
     rate: float
@@ -119,27 +132,32 @@ class Block(nn.Module):
         self,
         qkv_md: Tensor,
         layout: Layout,
-        dropout: tuple[Tensor | None, float] | None,
+        dropout: tuple[KeptProbabilities, float] | None,
         cache: KeyValueCache | None,
     ) -> Tensor:
         b, t, bias_tt = layout.b, layout.t, layout.bias_tt
-        query_bhtd, key_bhtd, value_bhtd = (
-            layout.padded(qkv_md).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        kept, rate = dropout or (None, 0.0)
+        qkv_btd = layout.padded(qkv_md)
+        if isinstance(kept, UndrawnProbabilities):
+            assert self.kernels is not None
+            mixed_md = self.kernels.attention(
+                qkv_btd.flatten(0, 1), kept.keys_b2, self.heads, t, kept.context, rate
+            )
+            return layout.real(mixed_md.view(b, t, -1))
+        query_bhtd, key_bhtd, value_bhtd = qkv_btd.view(b, t, 3, self.heads, -1).permute(
+            2, 0, 3, 1, 4
         )
         if cache is not None:
             key_bhtd, value_bhtd = cache(key_bhtd, value_bhtd)
         if bias_tt is None:
-            rate = 0.0 if dropout is None else dropout[1]
             mixed_bhtd = F.scaled_dot_product_attention(
                 query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True
             )
         else:
             scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
             probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
-            if dropout is None:
+            if kept is None:
                 mixed_bhtd = probabilities_bhtt @ value_bhtd
             else:
-                kept_bhtt, rate = dropout
-                assert kept_bhtt is not None
-                mixed_bhtd = only(probabilities_bhtt, kept_bhtt) @ value_bhtd * scale(rate)
+                mixed_bhtd = only(probabilities_bhtt, kept) @ value_bhtd * scale(rate)
         return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))

@@ -13,7 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import Block, KeyValueCache, Masks, Undrawn
+from gpt1.model.block import (
+    Block,
+    KeptProbabilities,
+    KeyValueCache,
+    Masks,
+    Undrawn,
+    UndrawnProbabilities,
+)
 from gpt1.model.dropout import (
     BLOCKS,
     MATRIX,
@@ -112,7 +119,7 @@ class Decoder(nn.Module):
     ) -> None:
         """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
         fused attention with its own dropout. `dynamic`: for all shapes at once. `kernels`: ours, in
-        training.
+        training, fused attention among them.
         """
         self.fused_attention, self.compiled, self.kernels = fused_attention, compiled, kernels
         for block in self.blocks:
@@ -234,15 +241,15 @@ class Decoder(nn.Module):
             sequences_m, positions_m = places
             return self.keep(keys_b2[sequences_m], positions_m, width, width, dropped_values)
 
-        def probabilities(layout: Layout) -> Tensor | None:
+        def probabilities(layout: Layout) -> KeptProbabilities:
+            keys_b2 = attention_b2[layout.start : layout.start + layout.b]
             if layout.bias_tt is None:
-                return None
+                return UndrawnProbabilities(keys_b2, self.context) if self.kernels else None
             places_ht = (
                 torch.arange(self.heads, dtype=torch.int32, device=self.tokens.device)[:, None]
                 * self.context
                 + layout.positions_t
             )
-            keys_b2 = attention_b2[layout.start : layout.start + layout.b]
             return self.keep(
                 keys_b2[:, None, None], places_ht, layout.t, self.context, dropped_values
             )

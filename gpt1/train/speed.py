@@ -31,6 +31,7 @@ NO_COMPILER = (
 )
 NOT_COMPILED = "not compiled, for want of a compiler"  # stands in every line of a log
 FUSED = "torch's fused, with its own dropout"
+OURS = "ours, with the CPU's dropout"
 COMPILED_FOLDER = Path("~/.cache/gpt1/compiled")
 
 
@@ -62,7 +63,7 @@ def speed_up(
         watch(network, "recurrent.weight_hh_l0", recipe.precision)
         return chosen
     watch(network, "blocks.0.qkv.weight", recipe.precision)
-    fused = machine.device == "cuda" and not machine.reference_attention
+    fused = (machine.device == "cuda" or machine.kernels) and not machine.reference_attention
     wanted = worth_compiling(recipe, machine, parameters, tokens)
     lacks = wanted != "no" and compiler() is None
     if lacks:
@@ -79,7 +80,7 @@ def speed_up(
     return chosen | {
         "compiled": NOT_COMPILED if lacks else wanted,
         "graphs": "yes" if graphs else "no",
-        "attention": FUSED if fused else "plain",
+        "attention": (OURS if machine.kernels else FUSED) if fused else "plain",
         "kernels": "ours" if machine.kernels else "torch's",
     }
 

@@ -14,6 +14,7 @@ class Kernels(NamedTuple):
     """Each one's file has its arguments and shapes: that of its name, or its name's beginning."""
 
     dropout_residual_norm: Callable[..., Tensor]
+    attention: Callable[..., Tensor]
     softmax_losses: Callable[..., Tensor]
 
 
@@ -30,7 +31,8 @@ def lacks(device: str) -> str | None:
 
 def kernels() -> Kernels:
     """All of them."""
+    from gpt1.model.kernels.attention import attention
     from gpt1.model.kernels.dropout_residual_norm import dropout_residual_norm
     from gpt1.model.kernels.softmax import softmax_losses
 
-    return Kernels(dropout_residual_norm, softmax_losses)
+    return Kernels(dropout_residual_norm, attention, softmax_losses)
