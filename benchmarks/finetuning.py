@@ -145,9 +145,11 @@ class Padding:
     def share(self) -> float:
         return 1.0 - self.tokens / self.places
 
-    def counted_pad(self, examples: Examples, rows: np.ndarray) -> Batch:
+    def counted_pad(
+        self, examples: Examples, rows: np.ndarray, few_up_to: int | None = None
+    ) -> Batch:
         """gpt1.train.batches.pad, counted."""
-        batch = pad(examples, rows)
+        batch = pad(examples, rows, few_up_to)
         self.note(batch.lengths_bk, batch.tokens_bkt.numel())
         return batch
 

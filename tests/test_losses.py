@@ -38,7 +38,8 @@ def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
 
 
 @pytest.mark.parametrize(
-    "blocks", [(2, 20, 1), (5, 7, 1), (8, 16, 4), losses.BLOCKS["cpu"], losses.OTHER_BLOCKS]
+    "blocks",
+    [(2, 0, 20, 1), (5, 0, 7, 1), (1, 40, 16, 4), losses.BLOCKS["cpu"], losses.OTHER_BLOCKS],
 )
 @pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]

@@ -13,7 +13,7 @@ from gpt1.model.device import to_device
 
 LENGTHS = 8  # sequences of a batch are padded to a multiple of it
 # scores that are worth one more group: on a GPU launches cost more
-WORTH_A_GROUP = {"cpu": 1 << 12}
+WORTH_A_GROUP = {"cpu": 1 << 14}
 
 
 class AttentionGroup(NamedTuple):

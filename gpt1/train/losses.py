@@ -23,20 +23,23 @@ One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 
 
 class SoftmaxBlocks(NamedTuple):
-    """How the softmax is cut up: `rows` whose logits stand in memory together, `elements` of them
-    that are normalised together, and the `multiple` of columns that they are made up to.
+    """How the softmax is cut up: `logits` that stand in memory together, but for the least `rows`;
+    `elements` of them that are normalised together; the `multiple` of columns that they are made
+    up to.
     """
 
     rows: int
+    logits: int
     elements: int
     multiple: int
 
 
-# On a CPU rows enough for matrix products at full speed, and elements whose float32 copies stay in
-# the cache. On others few launches, 1.3 GB at 8,192 rows, and rows that begin at whole lines of
-# memory, without which cuBLAS takes slower kernels.
-BLOCKS = {"cpu": SoftmaxBlocks(1024, 1 << 19, 1)}
-OTHER_BLOCKS = SoftmaxBlocks(8192, 1 << 40, 128)
+# On a CPU rows enough for matrix products at full speed (each block of rows adds to a gradient as
+# large as the embeddings), elements whose float32 copies stay in a core's own cache, and columns in
+# whole tiles of AMX. On others few launches, 1.3 GB at 8,192 rows, and rows that begin at whole
+# lines of memory, without which cuBLAS takes slower kernels.
+BLOCKS = {"cpu": SoftmaxBlocks(1024, 1 << 25, 1 << 17, 32)}
+OTHER_BLOCKS = SoftmaxBlocks(8192, 0, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):
@@ -165,8 +168,9 @@ class _TiedSoftmax(torch.autograd.Function):
             rows_vd = F.pad(rows_vd, (0, 0, 0, more))
         losses_m = torch.empty(len(hidden_md), device=hidden_md.device)
         hidden_gradient_md, rows_gradient_vd = torch.empty_like(hidden_md), None
-        for start in range(0, len(hidden_md), blocks.rows):
-            part = slice(start, start + blocks.rows)
+        together = max(blocks.rows, blocks.logits // len(rows_vd))
+        for start in range(0, len(hidden_md), together):
+            part = slice(start, start + together)
             states_md = hidden_md[part].to(dtype)
             logits_mv = F.linear(states_md, rows_vd)
             given = logits_mv, targets_m[part], weights_m[part]
@@ -216,10 +220,14 @@ def _normalise(
     )
     for block_mv, targets, weights in zip(*parts, strict=True):
         losses.append(one(block_mv, targets, weights, gradients))
-        if gradients:
-            of_targets = ((-losses[-1]).exp() - 1.0).mul_(weights)
-            block_mv.scatter_(1, targets, of_targets.to(block_mv.dtype))
-    return torch.cat(losses).squeeze(1)
+    losses_m = torch.cat(losses).squeeze(1)
+    if gradients:  # by places among all: scatter_ takes as long as there are columns
+        of_targets_m = ((-losses_m).exp() - 1.0).mul_(weights_m)
+        places_m = torch.arange(len(targets_m), device=targets_m.device) * logits_mv.shape[1]
+        logits_mv.view(-1).index_copy_(
+            0, places_m.add_(targets_m), of_targets_m.to(logits_mv.dtype)
+        )
+    return losses_m
 
 
 def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
@@ -228,8 +236,9 @@ def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool
 
     Of each logit one exponential: the sum of them all is one over the greatest probability.
     """
-    above = block_mv.amax(1, keepdim=True).float() - block_mv.gather(1, targets).float()
-    probabilities_mv = torch.softmax(block_mv, 1, dtype=torch.float32)
+    logits_mv = block_mv.float()
+    above = logits_mv.amax(1, keepdim=True) - logits_mv.gather(1, targets)
+    probabilities_mv = torch.softmax(logits_mv, 1)
     losses = above - probabilities_mv.amax(1, keepdim=True).log()
     if gradients:
         block_mv.copy_(probabilities_mv.mul_(weights))
