@@ -167,12 +167,14 @@ def kill(folder: Path, moment: Moment) -> str:
 
 
 def report_files(folder: Path) -> dict[str, bytes]:
-    """Every file of a report."""
+    """Every file of a report; not DVC's .gitignore, whose lines stand in the order in which stages
+    ended.
+    """
     place = folder / "data/report"
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(place.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != ".gitignore"
     }
 
 
