@@ -51,7 +51,7 @@ class Count(TorchDispatchMode):
     def clear(self) -> None:
         """Begin again."""
         self.kernels: list[Kernel] = []
-        self.kept: dict[int, Any] = {}
+        self.kept: dict[int, Any] = {}  # a graph keeps those of its recording, too
         self.copies, self.waits, self.mixes = Counter[str](), Counter[str](), Counter[str]()
 
     def figures(self) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def counting() -> Iterator[Count]:
         def recording(graph: CUDAGraph, **_: object) -> Iterator[None]:
             before = len(count.kernels)
             yield
-            graph.kernels = count.kernels[before:]
+            graph.kernels, graph.kept = count.kernels[before:], count.kept
             del count.kernels[before:]
 
         for name, value in {

@@ -170,9 +170,9 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def predicted() -> dict[str, dict[str, float]]:
-    """{class, "step" or "share of the peak, ...": {column: number}} of the committed budget."""
-    with BUDGET.open(newline="") as file:
+def predicted(budget: Path = BUDGET) -> dict[str, dict[str, float]]:
+    """{class, "step" or "share of the peak, ...": {column: number}} of a committed budget."""
+    with budget.open(newline="") as file:
         head, *lines = csv.reader(file)
     return {
         name: {column: float(cell) for column, cell in zip(head[1:], cells, strict=False)}

@@ -9,15 +9,8 @@ from typing import Any
 
 from torch.autograd import DeviceType
 
-CLASSES = (
-    "products of blocks",
-    "attention",
-    "products of the head",
-    "softmax",
-    "embeddings",
-    "masks, norms, GELU, casts",
-    "clipping and Adam",
-)
+from gpt1.pipeline.plan.kernels import CLASSES
+
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_addmm_activation")
 
 

@@ -12,6 +12,7 @@ import argparse
 import csv
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +40,12 @@ class Row(NamedTuple):
     milliseconds: float
 
 
-def fused(kernels: list[Kernel]) -> list[Kernel]:
+def is_light(kernel: Kernel) -> bool:
+    """Whether a compiler makes one kernel of it and its like."""
+    return not kernel.flops and not kernel.name.startswith(("_foreach", "_fused", "embedding"))
+
+
+def fused(kernels: list[Kernel], is_light: Callable[[Kernel], bool] = is_light) -> list[Kernel]:
     """The same work by an ideal compiler: neighbours without products as one kernel each class."""
     last_read = {memory: n for n, kernel in enumerate(kernels) for memory in kernel.read}
     found, n = list[Kernel](), 0
@@ -69,16 +75,12 @@ def as_one(group: list[Kernel], needed: set[int]) -> list[Kernel]:
                 written[memory] = max((bytes_, place), written.get(memory, (0, 0)))
     return [
         kernel._replace(
-            launches=int(place == 0),
+            launches=int(place == 0 and any(one.launches for one in group)),
             read={memory: bytes_ for memory, (bytes_, at) in read.items() if at == place},
             written={memory: bytes_ for memory, (bytes_, at) in written.items() if at == place},
         )
         for place, kernel in enumerate(group)
     ]
-
-
-def is_light(kernel: Kernel) -> bool:
-    return not kernel.flops and not kernel.name.startswith(("_foreach", "_fused", "embedding"))
 
 
 def rows_of(kernels: list[Kernel], vocabulary: int) -> dict[str, Row]:

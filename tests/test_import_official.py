@@ -15,7 +15,8 @@ from gpt1.model.weights import Description, load_weights, read_weights, save_wei
 from gpt1.params.profile import compose, without_absent
 from gpt1.params.schema import Model, validate
 from gpt1.pipeline.graph import expand
-from gpt1.pipeline.plan.estimate import NAMED, data_sheet_seconds
+from gpt1.pipeline.plan.estimate import data_sheet_seconds
+from gpt1.pipeline.plan.machines import NAMED
 from gpt1.pipeline.plan.work import work_of
 from gpt1.pipeline.schedule import shares
 from gpt1.stages import pretrain

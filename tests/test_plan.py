@@ -22,7 +22,7 @@ from gpt1.params.schema import Params, validate
 from gpt1.pipeline.forecast import PLAN, SECONDS, stage_facts
 from gpt1.pipeline.graph import expand
 from gpt1.pipeline.job import log_of
-from gpt1.pipeline.plan import benchmark, estimate, facts, formulas, measure, table
+from gpt1.pipeline.plan import benchmark, estimate, facts, formulas, machines, measure, table
 from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.plan.plan import pays_to_compile, read_prices
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate
@@ -292,12 +292,16 @@ def test_measured_shapes_are_real_or_scaled_down() -> None:
 
 def planned(work: StageWork, memory: float) -> StageEstimate:
     return StageEstimate(
-        work, 60.0, True, memory, False, dict.fromkeys((one.name for one in estimate.NAMED), 30.0)
+        work, 60.0, True, memory, False, dict.fromkeys((one.name for one in machines.NAMED), 30.0)
     )
 
 
 def plan_of(
-    profile: str, memory: float = 1e9, disk: float = 1e9, uncompiled: bool = False
+    profile: str,
+    memory: float = 1e9,
+    disk: float = 1e9,
+    uncompiled: bool = False,
+    few_rows: bool = False,
 ) -> CostEstimate:
     network = network_of("paper")
     work = StageWork(
@@ -315,7 +319,7 @@ def plan_of(
         tokens=1e9,
         disk_bytes=disk,
     )
-    walls = {"": 3600.0} | {one.name: 1800.0 for one in estimate.NAMED}
+    walls = {"": 3600.0} | {one.name: 1800.0 for one in machines.NAMED}
     return CostEstimate(
         profile,
         {work.stage: planned(work, memory)},
@@ -325,8 +329,8 @@ def plan_of(
         None,
         2,
         "a processor",
-        estimate.Room(8e9, 0.0, 1e11, 2),
-        1e9,
+        machines.Room(8e9, 0.0, 1e11, 2),
+        {"1 x RTX 4090": 16} if few_rows else {},
         uncompiled,
     )
 
@@ -350,7 +354,7 @@ def test_the_table_keeps_measured_and_estimated_apart() -> None:
     assert next(line for line in lines if line.startswith("cost")).split()[1:] == [
         "~2.50",
         "~2.00",
-        *["~1.25"] * (len(estimate.NAMED) - 1),
+        *["~1.25"] * (len(machines.NAMED) - 1),
     ]
     assert any("Energy here is unknown" in line for line in lines)
     assert not any("month on 8 GPUs" in line for line in lines)
@@ -367,6 +371,8 @@ def test_what_does_not_fit_is_said() -> None:
     assert "gpt1 run -j 1" in memory
     [disk] = table.problems(plan_of("small", disk=2e11))
     assert "writes 200 GB, 100 GB are free" in disk
+    [rows] = table.problems(plan_of("small", few_rows=True))
+    assert "1 x RTX 4090 has 24 GB on a device: planned with GPT1_MICRO_BATCH=16" in rows
 
 
 @pytest.mark.parametrize("wrong", ["much", "9 x H100=3", "1 x H100="])

@@ -6,14 +6,14 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import validate
 from gpt1.pipeline.forecast import wall_seconds
 from gpt1.pipeline.graph import expand
-from gpt1.pipeline.plan import estimate
+from gpt1.pipeline.plan import estimate, machines
 from gpt1.pipeline.plan.work import work_of
 from gpt1.pipeline.schedule import shares
 
 
 @pytest.mark.parametrize(("profile", "hardware"), [("paper", 0), ("demo", -1)])
 def test_every_stage_has_a_time_on_every_machine(profile: str, hardware: int) -> None:
-    values, named = compose(profile, ()), estimate.NAMED[hardware]
+    values, named = compose(profile, ()), machines.NAMED[hardware]
     stages, params = expand(values), validate(values)
     share = shares(stages, named.slots, named.cores)
     seconds = {
@@ -32,7 +32,7 @@ def test_more_machines_help_until_one_stage_is_all_that_lasts() -> None:
     """`paper` over 1, 8, 16 and 64 GPUs: no pre-training goes over two machines."""
     values, hours = compose("paper", ()), dict[str, float]()
     stages, params = expand(values), validate(values)
-    for named in (one for one in estimate.NAMED if "H100" in one.name):
+    for named in (one for one in machines.NAMED if "H100" in one.name):
         share = named.shares(stages)
         assert share["pretrain@lstm-seed-0"].devices == named.devices
         seconds = {

@@ -1,21 +1,22 @@
 """Seconds and bytes of a stage's work, at a pace that was measured here or that a machine's data
-sheet gives; and every assumed number behind them, each with where it came from.
+sheet gives; and the assumed numbers behind them, each with where it came from (those of a GPU's
+kernels: kernels.py; of machines: machines.py).
 """
 
+import math
 import re
-import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gpt1.base.cores import cores, nvidia_smi
 from gpt1.params.schema import Params
-from gpt1.pipeline.plan import formulas
+from gpt1.pipeline.plan import formulas, kernels
+from gpt1.pipeline.plan.machines import Hardware
 from gpt1.pipeline.plan.work import StageWork
-from gpt1.pipeline.schedule import Allocation, Slots, Stage, group, shares
-from gpt1.pipeline.slots import PROCESS_BYTES, memory_bytes
+from gpt1.pipeline.schedule import Allocation, group
+from gpt1.pipeline.slots import PROCESS_BYTES
 from gpt1.train.launch import MICRO_BATCH_TOKENS
+from gpt1.train.speed import COMPILING_PAYS_FLOP, FLOP_A_PARAMETER
 
 # Seconds from `gpt1 run` starting a stage to its work, and from its work to its end: DVC (1.0 s),
 # Python, imports, reading and writing.
@@ -77,15 +78,6 @@ REFERENCE_PYTHON_SECONDS = (
     0.06  # CPU seconds of python_seconds() on the machine of the figures above
 )
 
-# Share of the peak in bf16 that a network's products reach: predicted for a step of the paper's
-# pre-training on an H100, whose blocks are compiled, and for the same step not compiled, as
-# fine-tuning is (benchmarks/step_budget.csv). Well-tuned training of networks of this size is
-# reported to reach 0.37 to 0.41. The LSTM's, whose cell is cuDNN's: assumed to be the former.
-GPU_SHARE = {"compiled": 0.38, "not compiled": 0.22}
-GPU_LAUNCH_SECONDS = 6e-6  # of a kernel, from Python, while the GPU does what was launched before
-# forward and backward, not compiled; embeddings, softmax, clipping, Adam: as counted by
-# benchmarks/launches.py, 1,401 an update of the paper's pre-training, 1,510 of fine-tuning
-KERNELS_A_LAYER, KERNELS_AN_UPDATE = 110, 130
 # of gradients, between the GPUs of one machine; assumed of NCCL over NVLink, nothing of it hidden
 EXCHANGED_BYTES_A_SECOND = 200e9
 RECURRENT_SECONDS = 30e-6  # of one step in time of an LSTM, forward and backward (cuDNN)
@@ -95,90 +87,21 @@ GPU_TUNING_SECONDS = 20.0  # before the first update: CUDA, compilation
 # (README, small)
 CPU_SHARE = 0.45
 CPU_UPDATE_SECONDS = 0.02  # Python and small operations of an update
-# of the GPUs' own power: host, network, cooling fans (NVIDIA DGX data sheets: 10.2 kW for 8 x 700 W
-# is more)
-WATTS_BESIDE_GPUS = 0.25
-
 # of logits that are stored at once: the softmax goes in blocks (gpt1/train/losses.py)
 SOFTMAX_ROWS = {"cpu": 1024.0, "cuda": 8192.0}
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """A machine as its data sheet has it, or several of them. devices 0: a CPU; flops: dense bf16
-    operations a second of a device (or of the whole CPU); watts: of a device.
-    """
-
-    name: str
-    devices: int
-    cores: int
-    flops: float
-    memory_bytes: float
-    watts: float
-    machines: int = 1
-
-    @property
-    def slots(self) -> Slots:
-        """As gpt1/pipeline/slots.py would find them, of all machines."""
-        return Slots(
-            self.machines * self.cores, tuple(map(str, range(self.machines * self.devices)))
-        )
-
-    def shares(self, stages: Mapping[str, Stage]) -> dict[str, Allocation]:
-        """What each stage has: no more than one machine, for stages are what is spread."""
-        found = shares(stages, self.slots, self.machines * self.cores)
-        return {
-            name: replace(share, devices=min(share.devices, self.devices))
-            for name, share in found.items()
-        }
-
-    @property
-    def full_watts(self) -> float:
-        """Power at full load: of its devices and what stands beside them."""
-        return self.machines * (self.devices * self.watts * (1.0 + WATTS_BESIDE_GPUS) or self.watts)
-
-
-# NVIDIA's data sheets (H100 SXM, A100 80GB SXM, RTX 4090): bf16 dense, summed in fp32; memory,
-# power. Cores: what clouds put beside. Two cores: Zen 4 with AVX512-BF16, where a 4096^3 product
-# made 362-417 GFLOP/s. Several machines: stages are spread over them, one stage in one machine.
-NAMED = (
-    Hardware("1 x H100", 1, 16, 989e12, 80e9, 700.0),
-    Hardware("1 x A100", 1, 16, 312e12, 80e9, 400.0),
-    Hardware("1 x RTX 4090", 1, 16, 165e12, 24e9, 450.0),
-    Hardware("8 x H100", 8, 96, 989e12, 80e9, 700.0),
-    Hardware("2 x 8 x H100", 8, 96, 989e12, 80e9, 700.0, 2),
-    Hardware("8 x 8 x H100", 8, 96, 989e12, 80e9, 700.0, 8),
-    Hardware("8 x A100", 8, 96, 312e12, 80e9, 400.0),
-    Hardware("two cores", 0, 2, 0.4e12, 16e9, 30.0),
-)
-
-
-@dataclass(frozen=True)
-class Room:
-    """What this machine has: memory, memory of one GPU (0: none), free disk (bytes); cores."""
-
-    memory: float
-    device_memory: float
-    disk: float
-    cores: int
-
-
-def room_here() -> Room:
-    """The room here."""
-    device_mebibytes = next(iter(nvidia_smi("memory.total")), 0.0)
-    disk = float(shutil.disk_usage(".").free)
-    return Room(memory_bytes(), device_mebibytes * 2**20, disk, cores())
-
-
 class Pace(NamedTuple):
     """How fast a kind of training of one network goes: seconds an update and an operation on top;
-    and the seconds that the first update of a process takes more. `measured`: on this machine.
+    and the seconds that the first update of a process takes more. `measured`: on this machine;
+    `scored`: seconds of an operation of scoring (None: as one of an update).
     """
 
     update: float
     flop: float
     first: float
     measured: bool
+    scored: float | None = None
 
 
 def line(points: Mapping[float, float]) -> tuple[float, float]:
@@ -191,26 +114,55 @@ def line(points: Mapping[float, float]) -> tuple[float, float]:
     return fixed, (points[most] - fixed) / most
 
 
-def data_sheet_pace(work: StageWork, hardware: Hardware, share: Allocation) -> Pace:
-    """The pace of a stage with its share of a machine, from the data sheet and what is assumed
-    above; a stage with but some of a CPU's lanes has that part of its cores.
+def data_sheet_pace(
+    work: StageWork, hardware: Hardware, share: Allocation, micro_batch: int | None = None
+) -> Pace:
+    """The pace of a stage with its share of a machine, from the data sheet and what is assumed; a
+    stage with but some of a CPU's lanes has that part of its cores. `micro_batch`: rows, where they
+    are set.
     """
     network = work.network
     assert network is not None
     if not hardware.devices:
         part = hardware.cores / max(1, share.lanes)
         return Pace(CPU_UPDATE_SECONDS, part / (CPU_SHARE * hardware.flops), 0.0, False)
-    layers = 1 if network.units else network.sizes.layers
-    launches = GPU_LAUNCH_SECONDS * (KERNELS_A_LAYER * layers + KERNELS_AN_UPDATE)
-    recurrence = RECURRENT_SECONDS * work.length if network.units else 0.0
-    compiled = work.kind == "pretrain" or bool(network.units)
-    devices = max(1, share.devices)
-    part = GPU_SHARE["compiled" if compiled else "not compiled"]
-    flop = 1.0 / (part * devices * hardware.flops)
-    unhidden = max(0.0, launches - flop * work.flops / max(1, work.updates))
+    update, devices = 0.0, max(1, share.devices)
+    if work.updates:
+        step, micro_batches = step_of(work, devices, micro_batch)
+        update = kernels.seconds(kernels.of_update(step, micro_batches), hardware.gpu)
+        if network.units:
+            update += micro_batches * RECURRENT_SECONDS * work.length
     gradients = formulas.WEIGHT_BYTES * formulas.parameters(network)
     exchange = 2.0 * (devices - 1) / devices * gradients / EXCHANGED_BYTES_A_SECOND
-    return Pace(unhidden + recurrence + exchange, flop, GPU_TUNING_SECONDS, False)
+    return Pace(update + exchange, 0.0, GPU_TUNING_SECONDS, False, scoring_seconds(work, hardware))
+
+
+def step_of(work: StageWork, devices: int, micro_batch: int | None) -> tuple[kernels.Step, int]:
+    """A micro-batch of a stage's updates, each shared by so many devices, and how many there are of
+    an update.
+    """
+    assert work.network is not None
+    rows, row_tokens = work.rows / devices, work.sequences * work.length
+    at_once = micro_batch or max(1.0, MICRO_BATCH_TOKENS["cuda"] // row_tokens)
+    micro_batches = math.ceil(rows / at_once)
+    tokens = rows / micro_batches * row_tokens
+    parameters = formulas.parameters(work.network)
+    flop = FLOP_A_PARAMETER * parameters * work.tokens / work.networks
+    pays = flop > COMPILING_PAYS_FLOP["cuda"] * devices and not work.network.units
+    way = kernels.way_of(work.kind, pays)
+    softmax, dropout = work.with_softmax, work.with_dropout
+    return kernels.Step(work.network, tokens, work.length, softmax, dropout, way), micro_batches
+
+
+def scoring_seconds(work: StageWork, hardware: Hardware) -> float:
+    """Seconds of an operation of scoring on a GPU, in batches of many tokens."""
+    network, tuned = work.network, work.kind == "finetune"
+    assert network is not None
+    length, tokens = work.length or network.sizes.context / 2, float(MICRO_BATCH_TOKENS["cuda"])
+    step = kernels.Step(network, tokens, length, not tuned, False, "rows")
+    flops = formulas.hidden_flops(network, length)
+    flops += 0.0 if tuned else formulas.softmax_flops(network)
+    return kernels.seconds(kernels.of_scoring(step), hardware.gpu) / (tokens * flops)
 
 
 def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> float:
@@ -224,23 +176,28 @@ def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> 
         several = min(cores, work.bytes_read // TASK_BYTES) if divided else 1
         reading = work.bytes_read / (BYTES_A_SECOND.get(verb, 1e9) * max(1, several))
         return slowness * (start + reading)
-    trained = work.updates * pace.update + (work.flops + work.scored_flops) * pace.flop
+    scored = work.scored_flops * (pace.flop if pace.scored is None else pace.scored)
+    trained = work.updates * pace.update + work.flops * pace.flop + scored
     return slowness * start + pace.first + trained
 
 
 def data_sheet_seconds(
-    work: StageWork, hardware: Hardware, share: Allocation, slowness: float
+    work: StageWork,
+    hardware: Hardware,
+    share: Allocation,
+    slowness: float,
+    micro_batch: int | None = None,
 ) -> float:
     """How long a stage takes on a machine by name."""
-    pace = data_sheet_pace(work, hardware, share) if work.network else None
+    pace = data_sheet_pace(work, hardware, share, micro_batch) if work.network else None
     return seconds(work, pace, slowness, hardware.cores)
 
 
 def process_bytes(
-    work: StageWork, params: Params, device: str, micro_batch_tokens: int | None, processes: int
+    work: StageWork, params: Params, device: str, micro_batch: int | None, processes: int
 ) -> float:
     """Memory that one process of a stage takes at the most, on a GPU that of the GPU alone; 0 for a
-    stage without a network.
+    stage without a network. `micro_batch`: rows, where they are set.
     """
     if work.network is None:
         return 0.0
@@ -248,10 +205,29 @@ def process_bytes(
     if work.kind == "score":
         return base + formulas.WEIGHT_BYTES * formulas.parameters(work.network)
     recipe = params.pretrain if work.kind == "pretrain" else params.finetune
-    tokens = min(work.update_tokens / processes, micro_batch_tokens or MICRO_BATCH_TOKENS[device])
+    at_once = micro_batch and micro_batch * work.sequences * work.length
+    tokens = min(work.update_tokens / processes, at_once or MICRO_BATCH_TOKENS[device])
     return base + formulas.training_bytes(
         work.network, tokens, work.length, recipe.precision, min(tokens, SOFTMAX_ROWS[device])
     )
+
+
+def fitting_micro_batch(
+    works: Iterable[StageWork], params: Params, hardware: Hardware
+) -> int | None:
+    """Rows that go through the network at once where a device's memory is too small for as many as
+    go by default (None: it is not), so that each stage fits; a power of two.
+    """
+
+    def most(micro_batch: int | None) -> float:
+        return max(process_bytes(work, params, "cuda", micro_batch, 1) for work in works)
+
+    works = list(works)
+    if not hardware.devices or most(None) <= hardware.memory_bytes:
+        return None
+    rows = max(work.rows for work in works)
+    halved = (2**power for power in range(rows.bit_length() - 1, -1, -1))
+    return next((one for one in halved if most(one) <= hardware.memory_bytes), 1)
 
 
 def python_seconds() -> float:

@@ -17,8 +17,8 @@ from gpt1.pipeline.forecast import PLAN, wall_seconds
 from gpt1.pipeline.graph import expand, read_graph
 from gpt1.pipeline.plan import estimate, formulas
 from gpt1.pipeline.plan.benchmark import benchmark
-from gpt1.pipeline.plan.estimate import NAMED
 from gpt1.pipeline.plan.facts import unknown
+from gpt1.pipeline.plan.machines import NAMED, room_here
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate, as_json, brief_line, lines_of
 from gpt1.pipeline.plan.work import StageWork, work_of
 from gpt1.pipeline.schedule import Stage, concerned, shares
@@ -114,20 +114,22 @@ def estimate_costs(
     stages = expand(values)
     works = {name: work_of(stage, params, fresh) for name, stage in stages.items()}
     machine, (slots, threads) = launch.read_machine(), find_slots(None, True, params)
-    share, room, devices = shares(stages, slots, threads), estimate.room_here(), len(slots.devices)
+    share, room, devices = shares(stages, slots, threads), room_here(), len(slots.devices)
     lanes = [share[name].lanes for name, stage in stages.items() if stage.trains]
     beside = 1 if devices else slots.lanes // min(lanes, default=slots.lanes)
 
     def bytes_of(work: StageWork) -> float:
-        tokens = machine.micro_batch and machine.micro_batch * round(work.length * work.sequences)
         processes = max(1, devices) if work.kind == "pretrain" else 1
-        return estimate.process_bytes(work, params, machine.device, tokens, processes)
+        return estimate.process_bytes(work, params, machine.device, machine.micro_batch, processes)
 
     most = max(map(bytes_of, works.values()))
     fits = measure and most * beside <= (room.device_memory if devices else room.memory)
     seen = benchmark(list(works.values()), params, share, slots, fits, tell)
     slowness = estimate.python_seconds() / estimate.REFERENCE_PYTHON_SECONDS
     shares_there = {one.name: one.shares(stages) for one in NAMED}
+    micro_batches = {
+        one.name: estimate.fitting_micro_batch(works.values(), params, one) for one in NAMED
+    }
 
     def estimated(name: str, work: StageWork) -> StageEstimate:
         kind = "pretrain" if work.kind == "score" else work.kind
@@ -136,7 +138,9 @@ def estimate_costs(
             pace = pace._replace(flop=pace.flop / share[name].devices, measured=False)
         peak = seen.peaks.get((work.kind, work.name))
         there = {
-            one.name: estimate.data_sheet_seconds(work, one, shares_there[one.name][name], slowness)
+            one.name: estimate.data_sheet_seconds(
+                work, one, shares_there[one.name][name], slowness, micro_batches[one.name]
+            )
             for one in NAMED
         }
         return StageEstimate(
@@ -165,7 +169,7 @@ def estimate_costs(
         beside,
         f"{devices} x GPU" if devices else cpu_name(),
         room,
-        max(estimate.process_bytes(work, params, "cuda", None, 1) for work in works.values()),
+        {name: rows for name, rows in micro_batches.items() if rows},
         speed.compiler() is None
         and any(
             pays_to_compile(work, params, machine)

@@ -11,7 +11,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, write_json
 from gpt1.pipeline.forecast import PLAN, StageFacts, stage_facts
 from gpt1.pipeline.plan import formulas
-from gpt1.pipeline.plan.estimate import NAMED, Room
+from gpt1.pipeline.plan.machines import NAMED, Room
 from gpt1.pipeline.plan.work import StageWork
 from gpt1.pipeline.schedule import group
 
@@ -57,8 +57,9 @@ class StageEstimate:
 @dataclass(frozen=True)
 class CostEstimate:
     """A whole plan. wall_seconds: end to end by machine, "" this one; left_seconds: of what is out
-    of date; watts: None if unknown; beside: trainings side by side here; elsewhere_bytes: the most
-    memory that a device takes; uncompiled: pre-training would be compiled, were there a compiler.
+    of date; watts: None if unknown; beside: trainings side by side here; micro_batches: rows by
+    machine where its memory needs fewer than by default; uncompiled: pre-training would be
+    compiled, were there a compiler.
     """
 
     profile: str
@@ -70,7 +71,7 @@ class CostEstimate:
     beside: int
     device: str
     room: Room
-    elsewhere_bytes: float
+    micro_batches: dict[str, int]
     uncompiled: bool
 
 
@@ -199,10 +200,10 @@ def problems(plan: CostEstimate) -> list[str]:
 
         found.append(f"SPEED: {NO_COMPILER}")
     return found + [
-        f"MEMORY: {one.name} has {in_bytes(one.memory_bytes)} on a device, a stage needs"
-        f" {in_bytes(plan.elsewhere_bytes)}: set GPT1_MICRO_BATCH lower there"
+        f"MEMORY: {one.name} has {in_bytes(one.memory_bytes)} on a device: planned with"
+        f" GPT1_MICRO_BATCH={plan.micro_batches[one.name]} set there"
         for one in NAMED
-        if one.devices and plan.elsewhere_bytes > one.memory_bytes
+        if one.name in plan.micro_batches
     ]
 
 
@@ -222,8 +223,8 @@ def lines_of(plan: CostEstimate, prices: Mapping[str, float]) -> list[str]:
         "",
         "Times of a line are added up; end to end counts stages side by side. No mark: measured"
         " here just now, or counted.",
-        "~: estimated; for the machines by name from data sheets and an assumed share of the"
-        " peak (gpt1/pipeline/plan/estimate.py).",
+        "~: estimated; for GPUs from data sheets, counted kernels and assumed shares of the peak"
+        " (gpt1/pipeline/plan/kernels.py).",
     ]
     several = [one.work for one in plan.stages.values() if one.work.networks > 1]
     if several:

@@ -36,7 +36,8 @@ class UpdateShape(NamedTuple):
 @dataclass(frozen=True)
 class StageWork:
     """A stage's work. rows, sequences, length: of one update; networks: made one after another;
-    operations, tokens: of the whole stage.
+    operations, tokens: of the whole stage; with_softmax, with_dropout: whether its updates have a
+    language model, and dropout.
 
     bytes_read: of raw text; counted: whether its rows were counted in files, not known from tables.
     """
@@ -56,6 +57,8 @@ class StageWork:
     tokens: float = 0.0
     bytes_read: float = 0.0
     disk_bytes: float = 0.0
+    with_softmax: bool = True
+    with_dropout: bool = True
 
     @property
     def update_tokens(self) -> float:
@@ -121,6 +124,7 @@ def pretraining(
         scored_flops=seeds * evaluations * recipe.heldout_windows * context * forward,
         tokens=seeds * updates * update_tokens,
         disk_bytes=stored * formulas.parameters(network),
+        with_dropout=recipe.dropout > 0,
     )
 
 
@@ -170,6 +174,8 @@ def finetuning(
         scored_flops=scored,
         tokens=tokens,
         disk_bytes=weights if stage.startswith("finetune@") else 0.0,
+        with_softmax=recipe.lambda_lm > 0,
+        with_dropout=recipe.dropout > 0,
     )
 
 
