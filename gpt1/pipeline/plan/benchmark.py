@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from gpt1.base.errors import UserError
 from gpt1.params.recipes import pretraining_stage
 from gpt1.params.schema import Params
-from gpt1.pipeline.plan.estimate import CPU_SHARE, CPU_UPDATE_SECONDS, Pace, line
+from gpt1.pipeline.plan.estimate import CPU_SHARE, Pace, cpu_pace, line
 from gpt1.pipeline.plan.work import StageWork, UpdateShape
 from gpt1.pipeline.schedule import Allocation, Slots
 from gpt1.pipeline.slots import variables
@@ -61,8 +61,8 @@ def benchmark(
         limit = {"limit": params.pretrain.precision}
         transformers = share[pretraining_stage(params, "transformer")]
         [answer] = processes.answers(limit, 1, transformers)
-        flops = CPU_SHARE * answer["matmul_flops"]
-        paces = dict.fromkeys(trained, Pace(CPU_UPDATE_SECONDS, 1.0 / flops, 0.0, False))
+        paces = {key: cpu_pace(own[0], answer["matmul_flops"]) for key, own in trained.items()}
+        flops = CPU_SHARE["finetune"] * answer["matmul_flops"]
         ends = time.monotonic() + MEASURE_SECONDS
         for number, (key, own) in enumerate(trained.items() if fits else ()):
             seconds = max((ends - time.monotonic()) / (len(trained) - number), LEAST_SECONDS)

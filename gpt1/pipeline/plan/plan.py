@@ -139,7 +139,7 @@ def estimate_costs(
         peak = seen.peaks.get((work.kind, work.name))
         there = {
             one.name: estimate.data_sheet_seconds(
-                work, one, shares_there[one.name][name], slowness, micro_batches[one.name]
+                work, one, shares_there[one.name][name], 1.0, micro_batches[one.name]
             )
             for one in NAMED
         }
