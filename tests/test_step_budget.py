@@ -37,7 +37,7 @@ def network_of(rows: int) -> Network:
     return Network(validate(compose("paper", ())).model, 0, rows)
 
 
-def step_in_budget(way: str) -> tuple[dict[str, kernels.Kernels], dict[str, dict[str, float]]]:
+def step_in_budget(way: str) -> tuple[dict[str, kernels.KernelCounts], dict[str, dict[str, float]]]:
     """The formulas' update that a table of a budget counted, and the table."""
     if way in ("compiled", "not compiled"):
         name: kernels.WayName = "compiled" if way == "compiled" else "operators"

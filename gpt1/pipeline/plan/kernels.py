@@ -79,16 +79,16 @@ class Step(NamedTuple):
     way: WayName
 
 
-class Kernels(NamedTuple):
+class KernelCounts(NamedTuple):
     """Launches, operations of products, bytes read and written."""
 
     launches: float = 0.0
     flops: float = 0.0
     bytes_: float = 0.0
 
-    def times(self, factor: float) -> "Kernels":
+    def times(self, factor: float) -> "KernelCounts":
         """So many times as much."""
-        return Kernels(*(factor * one for one in self))
+        return KernelCounts(*(factor * one for one in self))
 
 
 class Gpu(NamedTuple):
@@ -105,18 +105,18 @@ def way_of(kind: str, compiled: bool) -> WayName:
     return "compiled" if compiled else "operators"
 
 
-def products(tokens: float, inputs: float, outputs: float) -> Kernels:
+def products(tokens: float, inputs: float, outputs: float) -> KernelCounts:
     """A linear layer's three products in bf16, each matrix of which is touched by all of them."""
     touched = tokens * (inputs + outputs) + inputs * outputs
-    return Kernels(0, 6.0 * tokens * inputs * outputs, 6.0 * touched)
+    return KernelCounts(0, 6.0 * tokens * inputs * outputs, 6.0 * touched)
 
 
-def added(ones: list[Kernels]) -> Kernels:
+def added(ones: list[KernelCounts]) -> KernelCounts:
     """All of them."""
-    return Kernels(*map(sum, zip(*ones, strict=True)))
+    return KernelCounts(*map(sum, zip(*ones, strict=True)))
 
 
-def of_blocks(step: Step) -> dict[str, Kernels]:
+def of_blocks(step: Step) -> dict[str, KernelCounts]:
     """The classes of the Transformer's blocks; of the LSTM, whose loop in time is not among them,
     as one kernel of cuDNN does it.
     """
@@ -125,7 +125,7 @@ def of_blocks(step: Step) -> dict[str, Kernels]:
     if units:
         layers = [(width + units, 4 * units), (units, width)]
         bytes_ = m * units * (40.0 + 95.0 * step.dropout)  # gates; masks of outputs
-        multiplied, attended = added([products(m, *one) for one in layers]), Kernels()
+        multiplied, attended = added([products(m, *one) for one in layers]), KernelCounts()
         weights, depth = sum(one * other for one, other in layers), 1
     else:
         layers = [(width, 3 * width), (width, width), (width, wide), (wide, width)]
@@ -133,17 +133,17 @@ def of_blocks(step: Step) -> dict[str, Kernels]:
         multiplied = added([products(m, *one) for one in layers]).times(depth)
         # causal: half of two products forward and five backward
         flops, touched = 7.0 * step.length * width, 16.0 * width + 8.0 * sizes.heads
-        attended = Kernels(0, flops, touched).times(m * depth)
+        attended = KernelCounts(0, flops, touched).times(m * depth)
         dropped = way.width_bytes_dropped * step.dropout
         bytes_ = m * depth * ((way.width_bytes + dropped) * width + 12.0 * wide)
     return {
         "products of blocks": multiplied,
         "attention": attended,
-        "masks, norms, GELU, casts": Kernels(0, 0, bytes_ + CAST_BYTES * weights * depth),
+        "masks, norms, GELU, casts": KernelCounts(0, 0, bytes_ + CAST_BYTES * weights * depth),
     }
 
 
-def of_step(step: Step) -> dict[str, Kernels]:
+def of_step(step: Step) -> dict[str, KernelCounts]:
     """Each class of a micro-batch, forward and backward; launches of all stand with the last but
     one class, for what launches them is Python and not a class.
     """
@@ -156,9 +156,9 @@ def of_step(step: Step) -> dict[str, Kernels]:
         of_matrix += way.tied_bytes + way.block_bytes * blocks
     head = 6.0 * (m * rows + blocks * rows * width + m * width) if blocks else 0.0
     found = of_blocks(step) | {
-        "products of the head": Kernels(0, 6.0 * m * rows * width * step.softmax, head),
-        "softmax": Kernels(0, 0, way.logit_bytes * m * rows * step.softmax),
-        "embeddings": Kernels(0, 0, of_matrix * rows * width + m * (8.0 * width + 16.0)),
+        "products of the head": KernelCounts(0, 6.0 * m * rows * width * step.softmax, head),
+        "softmax": KernelCounts(0, 0, way.logit_bytes * m * rows * step.softmax),
+        "embeddings": KernelCounts(0, 0, of_matrix * rows * width + m * (8.0 * width + 16.0)),
     }
     a_layer = way.layer_launches + way.layer_launches_dropped * step.dropout
     launches = (
@@ -171,16 +171,16 @@ def of_step(step: Step) -> dict[str, Kernels]:
     return found | {"masks, norms, GELU, casts": small._replace(launches=float(launches))}
 
 
-def of_update(step: Step, micro_batches: int = 1) -> dict[str, Kernels]:
+def of_update(step: Step, micro_batches: int = 1) -> dict[str, KernelCounts]:
     """Each class of an update of so many micro-batches like `step`."""
     parameters = formulas.parameters(step.network)
     bytes_ = ADAM_BYTES + ADDED_BYTES * (micro_batches - 1)
-    adam = Kernels(round(9 + parameters / 6.4e6), 0, bytes_ * parameters)
+    adam = KernelCounts(round(9 + parameters / 6.4e6), 0, bytes_ * parameters)
     found = {name: one.times(micro_batches) for name, one in of_step(step).items()}
     return {name: (found | {"clipping and Adam": adam})[name] for name in CLASSES}
 
 
-def of_scoring(step: Step) -> dict[str, Kernels]:
+def of_scoring(step: Step) -> dict[str, KernelCounts]:
     """Each class of a forward pass without gradients, dropout or compiled blocks."""
     whole = of_step(step._replace(dropout=False, way="rows"))
     sizes, m = step.network.sizes, step.tokens
@@ -192,12 +192,12 @@ def of_scoring(step: Step) -> dict[str, Kernels]:
         "attention": whole["attention"].times(2 / 7),
         "products of the head": whole["products of the head"].times(1 / 3),
         "softmax": whole["softmax"].times(18 / 46),
-        "embeddings": Kernels(0, 0, m * 8.0 * sizes.width),
-        "masks, norms, GELU, casts": Kernels(24.0 * layers + 12.0, 0, small + casts),
+        "embeddings": KernelCounts(0, 0, m * 8.0 * sizes.width),
+        "masks, norms, GELU, casts": KernelCounts(24.0 * layers + 12.0, 0, small + casts),
     }
 
 
-def seconds_by_class(found: Mapping[str, Kernels], gpu: Gpu) -> dict[str, float]:
+def seconds_by_class(found: Mapping[str, KernelCounts], gpu: Gpu) -> dict[str, float]:
     """How long each class keeps a GPU busy: by its operations, or its bytes where those take
     longer.
     """
@@ -210,7 +210,7 @@ def seconds_by_class(found: Mapping[str, Kernels], gpu: Gpu) -> dict[str, float]
     }
 
 
-def seconds(found: Mapping[str, Kernels], gpu: Gpu) -> float:
+def seconds(found: Mapping[str, KernelCounts], gpu: Gpu) -> float:
     """How long all of it takes: as long as the GPU is busy, or as Python launches it."""
     launched = LAUNCH_SECONDS * sum(one.launches for one in found.values())
     return max(sum(seconds_by_class(found, gpu).values()), launched)
