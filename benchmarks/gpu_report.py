@@ -196,7 +196,7 @@ def compared(found: Mapping[str, Any]) -> str:
 def classes_words(
     classes: Mapping[str, Mapping[str, float]], budget: Mapping[str, Mapping[str, float]]
 ) -> str:
-    """KernelCounts and milliseconds of the first way, by class."""
+    """Kernels and milliseconds of the first way, by class."""
     rows = []
     total = {
         name: sum(row[name] for row in classes.values()) for name in ("launches", "milliseconds")

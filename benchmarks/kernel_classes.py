@@ -24,7 +24,8 @@ def class_of(name: str, shape: Sequence[int], vocabulary: int, product: bool) ->
         return "products of the head" if max(shape) >= vocabulary else "products of blocks"
     if name.startswith(("_foreach", "_fused")):
         return "clipping and Adam"
-    if "softmax" in name or (len(shape) > 1 and shape[-1] >= vocabulary):
+    of_logits = "index_copy" in name and max(shape) >= vocabulary  # which lie there in one row
+    if "softmax" in name or of_logits or (len(shape) > 1 and shape[-1] >= vocabulary):
         return "softmax"
     of_matrix = "embedding" in name or max(shape, default=0) >= vocabulary
     return "embeddings" if of_matrix else "masks, norms, GELU, casts"
