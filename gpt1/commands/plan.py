@@ -16,6 +16,8 @@ Examples:
 
     gpt1 plan paper --price 2.5 --price "8 x H100=24"
 
+    gpt1 plan evening --hours 8 --price '1 x H100=2.5'
+
     gpt1 plan small finetune.epochs=2 --json plan.json
 """
 
@@ -33,6 +35,14 @@ def plan(
         list[str] | None,
         option(
             "What an hour of every machine costs, or of one: '8 x H100=24'.", metavar="PER_HOUR"
+        ),
+    ] = None,
+    hours: Annotated[
+        float | None,
+        option(
+            "Say for one H100, A100 and RTX 4090 whether the profile fits into so many hours, and"
+            " what to cut where it does not.",
+            metavar="N",
         ),
     ] = None,
     json: Annotated[Path | None, option("Write it as JSON too.", metavar="FILE")] = None,
@@ -60,7 +70,7 @@ def plan(
     if after:
         show_after(json)
         return
-    params, fresh = plan_and_show(name, overrides or [], price or [], json, measure, brief)
+    params, fresh = plan_and_show(name, overrides or [], price or [], json, measure, brief, hours)
     if not brief:
         rules = read_rules()
         found = detectable_effects(params, rules, fresh)

@@ -18,6 +18,7 @@ from gpt1.pipeline.graph import expand, read_graph
 from gpt1.pipeline.plan import estimate, formulas
 from gpt1.pipeline.plan.benchmark import benchmark
 from gpt1.pipeline.plan.facts import unknown
+from gpt1.pipeline.plan.fit import fit_lines
 from gpt1.pipeline.plan.machines import NAMED, room_here
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate, as_json, brief_line, lines_of
 from gpt1.pipeline.plan.work import StageWork, work_of
@@ -56,11 +57,17 @@ def plan_and_show(
     file: Path | None,
     measure: bool,
     brief: bool,
+    hours: float | None = None,
 ) -> tuple[Params, set[str]]:
     """Plan a profile, or (None) params.yaml, with overrides; that of params.yaml as it is is kept
-    for `--after`. `brief`: say in one line how long it takes here. Gives what was planned, and the
-    stages whose outputs are up to date with it. Raises UserError.
+    for `--after`. `brief`: say in one line how long it takes here; `hours`: whether it fits into so
+    many of one GPU, or what to cut. Gives what was planned, and the stages whose outputs are up to
+    date with it. Raises UserError.
     """
+    if hours is not None and (profile is None or hours <= 0):
+        raise UserError(
+            "--hours: expected a profile and a number above 0: gpt1 plan evening --hours 8"
+        )
     values, by_machine = requested(profile, overrides, None), read_prices(prices)
     present, absent = present_sources(), list[str]()
     if profile is not None and "books" in present:
@@ -96,6 +103,8 @@ def plan_and_show(
         missing.append(f"left out, for data/raw lacks them: {', '.join(absent)}")
     for line in [brief_line(plan)] if brief else [*lines_of(plan, by_machine), *missing]:
         print(line)
+    if hours is not None and profile is not None:
+        print("\n".join(fit_lines(profile, overrides, values, hours, by_machine)))
     for path in ([PLAN] if active else []) + ([file] if file else []):
         write_json(path, as_json(plan, by_machine, time.time()))
     return params, fresh
