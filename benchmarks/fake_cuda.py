@@ -178,7 +178,7 @@ class Count(TorchDispatchMode):
                 all(
                     max(one.stride()) * one.element_size() % 16 == 0
                     for one in on_gpu
-                    if one.dim() > 1
+                    if one.dim() > 1 and one.is_floating_point()
                 ),
             )
         )

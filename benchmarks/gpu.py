@@ -1,4 +1,4 @@
-"""What this GPU does, in one command of 35 minutes at most, or any part of it: first whether it is
+"""What this GPU does, in one command of 39 minutes at most, or any part of it: first whether it is
 right, then how fast; a report of it.
 
     python benchmarks/gpu.py [--out data/logs/gpu] [--shards data/shard]       in the root of the checkout, on a machine with a GPU
@@ -22,6 +22,7 @@ all PART.json in the folder again.
   processes    two processes that share the GPU by gloo, with ZeRO and without, against one
   resume       the stage `pretrain` undisturbed, and again killed by SIGKILL after a checkpoint and gone on: the bits
   step         pre-training at 64 x 512 in bf16 against a large product of the same type and the GPU's nominal peak, memory, slowest operators
+  kernels      GPT1_KERNELS=1: tests/test_kernels.py, 20 updates with dropout against the CPU's, the same step beside one without
   sweep        the same by windows an update
   finetune     numbers and lengths of RTE's, SST-2's and RACE's rows, made up, one epoch: rows/s, memory
   evaluate     held-out loss and a task's logits: tokens/s
@@ -45,7 +46,7 @@ from side_by_side import in_own_process, machine_facts
 
 from gpt1.base.files import write_json, writing
 
-# which must be right first, and seconds of each part: 35 minutes together
+# which must be right first, and seconds of each part: 39 minutes together
 CORRECT = ("tests", "agree", "processes", "resume")
 PART_SECONDS = {
     "tests": 240,
@@ -53,6 +54,7 @@ PART_SECONDS = {
     "processes": 120,
     "resume": 240,
     "step": 240,
+    "kernels": 240,
     "sweep": 180,
     "finetune": 210,
     "evaluate": 60,
@@ -66,6 +68,8 @@ def taken(part: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """What a part found, or what it said where it failed or was left out."""
     if part == "hugging_face" and not find_spec("transformers"):
         return {"said": "left out: transformers is not installed"}
+    if part == "kernels" and arguments.device == "cpu":
+        return {"said": "left out: on a CPU pytest tests/test_kernels.py has them interpreted"}
     seconds = arguments.limit * PART_SECONDS[part]
     print(f"{part}: at most {seconds:.0f} s", flush=True)
     script = str(Path(__file__).with_name("gpu_parts.py"))

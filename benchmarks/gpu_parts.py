@@ -23,7 +23,7 @@ import made_up_run
 import numpy as np
 import torch
 from gpu_made import BATCHES, precision_on, prepared, started, this_machine
-from gpu_right import agree, processes, resume, tests
+from gpu_right import agree, agreement, passed, processes, resume, tests
 from made_up_tasks import SHAPES, fresh_classifier, made_up_task, recipe_of
 from our_step import PROFILES, corpus_of, named_size, our_step, windows_of
 from side_by_side import output_of, peak_bytes
@@ -60,6 +60,13 @@ def gpu_bytes() -> int | None:
 def step(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
     """benchmarks/training_step.py: ours, compiled and not, with operators and memory."""
     return training_step(device, size, folder, ["ours", "ours-eager"], "--profile", "--memory")
+
+
+def kernels(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
+    """Our kernels: their tests; losses with dropout, whose masks are the CPU's; and their step."""
+    found = {**passed("tests/test_kernels.py"), "agree": agreement(device, size, 0.1, True)}
+    ways = ["ours-kernels", "ours"]
+    return found | {"step": training_step(device, size, folder, ways, "--profile", "--memory")}
 
 
 def hugging_face(device: str, size: str, folder: Path, _seconds: float, _shards: str) -> Any:
@@ -215,6 +222,7 @@ PARTS = {
         processes,
         resume,
         step,
+        kernels,
         sweep,
         finetune,
         evaluate,

@@ -77,8 +77,9 @@ def step_words(found: dict[str, Any]) -> str:
 
 def agree_words(found: dict[str, Any]) -> str:
     return "; ".join(
-        f"{precision}: the losses of {row['updates']} updates without dropout by {row['engine']},"
-        f" compiled: {row['compiled']}, and by the CPU's differ by {row['apart']:.0e} at most,"
+        f"{precision}: the losses of {row['updates']} updates by {row['engine']}, compiled:"
+        f" {row['compiled']}, kernels: {row['kernels']}, and by the CPU's differ by"
+        f" {row['apart']:.0e} at most,"
         " relative"
         for precision, row in found.items()
     )
@@ -122,6 +123,13 @@ def tests_words(found: dict[str, Any]) -> str:
     return f"tests/test_gpu.py: {found['passed']} passed, {found['skipped']} skipped"
 
 
+def kernels_words(found: dict[str, Any]) -> str:
+    return (
+        f"tests/test_kernels.py: {found['passed']} passed, {found['skipped']} skipped; with dropout"
+        f" {agree_words(found['agree'])}\n\n{step_words(found['step'])}"
+    )
+
+
 def finetune_words(found: dict[str, Any]) -> str:
     return table(
         [
@@ -161,6 +169,7 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "processes": processes_words,
     "resume": resume_words,
     "step": step_words,
+    "kernels": kernels_words,
     "sweep": sweep_words,
     "finetune": finetune_words,
     "evaluate": evaluate_words,
@@ -188,15 +197,19 @@ def compared(found: Mapping[str, Any]) -> str:
     if step := found.get("step"):
         parts.append(classes_words(step["classes"], budget))
         parts.append(ways_words(step, budget))
+    if ours := found.get("kernels"):
+        parts.append(classes_words(ours["step"]["classes"], budget, "our kernels"))
     if others := [found[part] for part in ("step", "plain_loop", "hugging_face") if part in found]:
         parts.append(others_words(others))
     return "\n\n".join(parts)
 
 
 def classes_words(
-    classes: Mapping[str, Mapping[str, float]], budget: Mapping[str, Mapping[str, float]]
+    classes: Mapping[str, Mapping[str, float]],
+    budget: Mapping[str, Mapping[str, float]],
+    way: str = "compiled",
 ) -> str:
-    """Kernels and milliseconds of the first way, by class."""
+    """Kernels and milliseconds of the first way, by class, beside those of a `way`."""
     rows = []
     total = {
         name: sum(row[name] for row in classes.values()) for name in ("launches", "milliseconds")
@@ -207,15 +220,15 @@ def classes_words(
         rows.append(
             [
                 name,
-                f"{expected['launches, compiled']:,.0f}",
+                f"{expected[f'launches, {way}']:,.0f}",
                 f"{row['launches']:,.0f}",
-                f"{expected['ms, compiled']:.1f}",
+                f"{expected[f'ms, {way}']:.1f}",
                 f"{ms:.1f}",
-                f"{ms / expected['ms, compiled']:.2f}",
+                f"{ms / expected[f'ms, {way}']:.2f}",
             ]
         )
     head = [
-        "class of kernel",
+        f"class of kernel, {way}",
         "launches: predicted",
         "measured",
         "ms: predicted",

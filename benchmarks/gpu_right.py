@@ -26,22 +26,32 @@ def tests(device: str, _size: str, _folder: Path, _seconds: float, _shards: str)
     """tests/test_gpu.py; without a GPU a rehearsal, in which nothing is compiled."""
     own = ["-k", "not compiled"] if device == "cpu" else []
     os.environ["GPT1_REHEARSE"] = str(int(device == "cpu"))
+    return passed(*own, "tests/test_gpu.py")
+
+
+def passed(*own: str) -> dict[str, int]:
+    """How many tests passed and how many were skipped."""
     command = ["-m", "pytest", "-x", "-q", "--noconftest", "--override-ini=addopts=", *own]
-    said = output_of([*command, "tests/test_gpu.py"], None)
+    said = output_of(command, None)
     counted = {what: int(n) for n, what in re.findall(r"(\d+) (passed|skipped)", said)}
     return {"passed": 0, "skipped": 0} | counted
 
 
 def agree(device: str, size: str, _folder: Path, _seconds: float, _shards: str) -> Any:
-    """Losses of the same updates by this device, not compiled and as a run has it, and by the CPU's
-    engine in float32 and bf16.
+    """Losses of the same updates by this device and the CPU's engine; without dropout, of which
+    fused attention draws its own.
     """
+    return agreement(device, size, 0.0, False)
+
+
+def agreement(device: str, size: str, dropout: float, kernels: bool) -> dict[str, Any]:
+    """The same in float32, not compiled, and in bf16 as a run has it, with our kernels or not."""
     named, found = "tiny" if size == "tiny" else "1m", dict[str, Any]()
     for precision, compiled in (("fp32", False), ("bf16", device == "cuda")):
-        chosen = named_size(named, 8, None, precision, 0.0)
-        machine = replace(this_machine(device), compiled=compiled)
+        chosen = named_size(named, 8, None, precision, dropout)
+        machine = replace(this_machine(device), compiled=compiled, kernels=kernels)
         ours = our_step(chosen, chosen.network(), machine, False)
-        here = replace(machine, device="cpu", compiled=False)
+        here = replace(machine, device="cpu", compiled=False, kernels=False)
         plain = our_step(chosen, chosen.network(), here, False)
         losses = [(ours.take()["loss"], plain.take()["loss"]) for _ in range(AGREE_UPDATES)]
         apart = max(abs(a - b) / b for a, b in losses)

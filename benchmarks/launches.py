@@ -5,7 +5,8 @@ and other waits that block the host, operators that mix the CPU's tensors with t
 
 In the root of the checkout. The real trainers take two updates as on one GPU, not compiled, in the
 recipe's precision, and the second is counted; fine-tuning on 32 rows of 48 tokens, also by graphs,
-of which the third is counted: the second records them. --names: which operators they were.
+of which the third is counted: the second records them; where triton is installed, pre-training by
+our kernels too. --names: which operators they were.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from gpt1.train.speed import speed_up
 ROW_TOKENS = 48
 COUNTS = ("launches", "blocking_copies", "waits", "mixes")
 ONE_GPU = Machine("cuda", 1, 0, 0, 1, None, False, False, compiled=False)
+OUR_KERNELS = replace(ONE_GPU, kernels=True)
 
 
 def trainer(
@@ -82,11 +85,14 @@ def counted(count: Count, size: str, folder: Path) -> Iterator[tuple[str, dict[s
     profile, overrides, vocabulary = PROFILES[size]
     params = validate(compose(profile, overrides))
     yield from of_pretraining(count, params, vocabulary, folder)
+    if find_spec("triton"):
+        for what, row in of_pretraining(count, params, vocabulary, folder, OUR_KERNELS):
+            yield f"{what}, our kernels", row
     yield from of_finetuning(count, params, vocabulary, folder)
 
 
 def of_pretraining(
-    count: Count, params: Params, vocabulary: int, folder: Path
+    count: Count, params: Params, vocabulary: int, folder: Path, machine: Machine = ONE_GPU
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     recipe, context = params.pretrain, params.model.context
     network = fresh_classifier(params, vocabulary - SPECIAL_SYMBOLS, 2, 0).decoder
@@ -100,6 +106,7 @@ def of_pretraining(
         context,
         lambda _: rows,
         lambda rows: from_numpy(windows_bt[rows]),
+        machine,
     )
     yield "pre-training, update", last(count, made.take_update)
     corpus = pretraining.Corpus(lambda _: rows, windows_bt.__getitem__, windows_bt[:64], 1.0)

@@ -30,8 +30,16 @@ class Kernel(NamedTuple):
     aligned: bool
 
 
+# products of half of a t x t matrix of scores that our attention's kernels make, and launches
+OUR_ATTENTION = {"gpt1.attention.default": (2, 1), "gpt1.attention_backward.default": (7, 2)}
+
+
 def flops_of(function: Any, arguments: Any, options: dict[str, Any], made: list[Tensor]) -> int:
     """Operations of a matrix product or of attention, causal ones half; 0 for all else."""
+    if (name := str(function)) in OUR_ATTENTION:
+        qkv_md, t = arguments[:2] if len(arguments) == 6 else arguments[1:3], arguments[-3]
+        rows, width = qkv_md[0].shape
+        return int(OUR_ATTENTION[name][0] * rows * t * width // 3)
     counted = flop_registry.get(function.overloadpacket)
     if not counted:
         return 0
@@ -52,7 +60,11 @@ def is_on_gpu(tensor: Tensor) -> bool:
 
 
 def launches_of(name: str, arguments: Any) -> int:
-    """How many kernels an operator launches: one, but for those over lists of tensors."""
+    """How many kernels an operator launches: one, but for those over lists of tensors, and one of
+    ours.
+    """
+    if name in OUR_ATTENTION:
+        return OUR_ATTENTION[name][1]
     lists = [one for one in arguments if isinstance(one, list | tuple) and len(one)]
     if not name.startswith(("_foreach", "_fused")) or not lists:
         return 1

@@ -5,7 +5,8 @@ operations that are counted without one (fake_cuda.py), and the share of the pea
 
 In the root of the checkout. "not compiled": each operator reads and writes for itself. "compiled":
 what stands between two products is one kernel, which reads what it is given once and writes only
-what is needed later; so an ideal compiler, of which torch's falls short by some kernels.
+what is needed later; so an ideal compiler, of which torch's falls short by some kernels. "our kernels":
+the same with GPT1_KERNELS=1, where they stand for themselves (needs triton).
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 from fake_cuda import counting
 from kernel_classes import CLASSES, class_of
-from launches import of_pretraining
+from launches import ONE_GPU, OUR_KERNELS, of_pretraining
 from operators import Kernel
 from our_step import PROFILES, named_size
 from side_by_side import table
@@ -42,7 +43,8 @@ class Row(NamedTuple):
 
 def is_light(kernel: Kernel) -> bool:
     """Whether a compiler makes one kernel of it and its like."""
-    return not kernel.flops and not kernel.name.startswith(("_foreach", "_fused", "embedding"))
+    heavy = ("_foreach", "_fused", "embedding", "gpt1")  # of ours
+    return not kernel.flops and not kernel.name.startswith(heavy)
 
 
 def fused(kernels: list[Kernel], is_light: Callable[[Kernel], bool] = is_light) -> list[Kernel]:
@@ -112,10 +114,14 @@ def main() -> None:
     arguments = options.parse_args()
     profile, overrides, vocabulary = PROFILES["117m"]
     params = validate(compose(profile, overrides))
+    counts = []
     with tempfile.TemporaryDirectory() as name, counting() as count:
-        next(of_pretraining(count, params, vocabulary, Path(name)))
-        kernels = count.kernels
-    ways = {"not compiled": kernels, "compiled": fused(kernels)}
+        for machine in (ONE_GPU, OUR_KERNELS):
+            next(of_pretraining(count, params, vocabulary, Path(name), machine))
+            counts.append(count.kernels)
+    plain, ours = counts
+    ways = {"not compiled": plain, "compiled": fused(plain)}
+    ways |= {"our kernels, not compiled": ours, "our kernels": fused(ours)}
     found = {way: rows_of(each, vocabulary) for way, each in ways.items()}
     head = ["class"] + [
         f"{what}, {way}" for way in ways for what in ("launches", "TFLOP", "GB", "ms")

@@ -8,6 +8,7 @@ windows, threads, dropout, clipping.
 (sizes lstm, lstm-1m: the LSTM beside a Transformer of 4 or 1 million, in the first three ways)
   ours           as the pipeline trains here: its engine, its micro-batches, forward, backward, clip, Adam
   ours-eager     the same without torch.compile
+  ours-kernels   the same by our kernels, GPT1_KERNELS=1 (on a GPU)
   ours-deepspeed the same through DeepSpeed where the plain engine would do
   plain-compiled a short script's GPT-1 in the same loop as hf: torch.compile, fused attention, torch's own dropout
   hf             autocast where bf16, torch's fused AdamW, the whole batch at once; that model offers one attention, its own
@@ -59,7 +60,15 @@ from gpt1.train.launch import Machine
 from gpt1.train.precision import arithmetic
 from gpt1.train.pretraining import PretrainingRun, pretrain
 
-WAYS = ("ours", "ours-eager", "ours-deepspeed", "plain-compiled", "hf", "hf-compiled")
+WAYS = (
+    "ours",
+    "ours-eager",
+    "ours-kernels",
+    "ours-deepspeed",
+    "plain-compiled",
+    "hf",
+    "hf-compiled",
+)
 BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8, "lstm": 32, "lstm-1m": 32}
 LIMIT, LIMIT_SECONDS = "matmul", 3.0
 GROWTH_EVERY = 100
@@ -87,6 +96,7 @@ def make(way: str, size: Size, machine: Machine) -> Step:
             {library: version(library), "compiled": str(compiled)},
         )
     machine = replace(machine, compiled=False) if way == "ours-eager" else machine
+    machine = replace(machine, kernels=True) if way == "ours-kernels" else machine
     return our_step(size, network, machine, way == "ours-deepspeed")
 
 

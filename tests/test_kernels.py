@@ -2,11 +2,15 @@
 interpreter, which runs them on a CPU, or on the GPU where there is one.
 """
 
+import csv
 import math
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import many_processes
 import numpy as np
@@ -281,6 +285,30 @@ def test_compiled_blocks_take_our_kernels():
         states.append(network(TOKENS.to(DEVICE), Dropout(RATE, 5, np.arange(3))).hidden_btd)
         states[-1].sum().backward()
     assert_close(states[1:], states[:1])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(DEVICE == "cuda", reason="its figures are those of Triton's interpreter")
+def test_no_register_spills_and_no_more_bytes_are_moved_than_there_were(tmp_path):
+    """As benchmarks/kernels.csv has it, but for the last decimals of the numbers themselves."""
+    root, made = Path(__file__).parents[1], tmp_path / "kernels.csv"
+    subprocess.run(
+        [sys.executable, "benchmarks/kernels.py", "--csv", str(made)],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=280,
+    )
+    committed, found = (
+        list(csv.DictReader(path.read_text().splitlines()))
+        for path in (root / "benchmarks/kernels.csv", made)
+    )
+    for row, other in zip(committed, found, strict=True):
+        assert float(other.pop("off float64")) < 2e-6
+        del row["off float64"]
+        assert other == row
+        assert {row[f"bytes spilled, sm_{capability}"] for capability in (80, 90)} == {"0"}
 
 
 def test_the_setting_asks_for_what_there_is(monkeypatch):
