@@ -43,7 +43,7 @@ VOCABULARY, RATE = 40_478, PARAMS.pretrain.dropout
 ROWS_OF_LOGITS = -(-VOCABULARY // OTHER_BLOCKS.multiple) * OTHER_BLOCKS.multiple
 HEAD = {"HEADS": SIZES.heads, "WIDTH": SIZES.width // SIZES.heads, "BLOCK": 64}
 NORMS = 2 * SIZES.layers
-ROW = {"WIDTH": SIZES.width, "BLOCK": 1024, "num_warps": dropout_residual_norm.WARPS}
+ROW = {"WIDTH": SIZES.width, "BLOCK": 1024, "ROUNDED": 1, "num_warps": dropout_residual_norm.WARPS}
 # launches a step, the kernel, its constants and options
 KERNELS: dict[str, tuple[int, Any, dict[str, int]]] = {
     "dropout, residual, norm: forward": (
@@ -80,15 +80,6 @@ WHOLE = {
     "keys_ptr": "*i32",
     "positions_ptr": "*i32",
 }
-# of these the sublayers, and all that attention reads and writes but its statistics
-BFLOAT16 = {
-    "change_ptr",
-    "change_gradient_ptr",
-    "qkv_ptr",
-    "qkv_gradient_ptr",
-    "mixed_ptr",
-    "logits_ptr",
-}
 WAYS = ("read", "written")
 INTERPRETED_ROWS, INTERPRETED_LOGITS, INTERPRETED_HEADS = 64, 2, 2
 
@@ -103,7 +94,8 @@ def compiled(kernel: Any, constants: dict[str, int], capability: int) -> dict[st
             return "constexpr"
         if not name.endswith("_ptr"):
             return "fp32" if name in FLOATS else "i32"
-        low = name in BFLOAT16 or (of_attention and name == "gradient_ptr")
+        low = name.startswith(("change", "rounded", "logits"))
+        low |= of_attention and name not in ("logs_ptr", "along_ptr")
         return WHOLE.get(name, "*bf16" if low else "*fp32")
 
     signature = {name: type_of(name) for name in kernel.arg_names}
@@ -199,7 +191,7 @@ def interpreted() -> dict[str, dict[str, float]]:
     norm_off = off(
         lambda x, change, gain, bias: dropout_residual_norm.dropout_residual_norm(
             x, change, *masks, gain, bias, RATE, 1e-5
-        ),
+        )[0],
         lambda x, change, gain, bias: dropout_residual_norm.plain(
             x, change, *masks, gain, bias, RATE, 1e-5
         ),
@@ -213,25 +205,22 @@ def interpreted() -> dict[str, dict[str, float]]:
     )
     logits = drawn(INTERPRETED_LOGITS, ROWS_OF_LOGITS).detach()
     twin, targets = logits.double(), torch.arange(INTERPRETED_LOGITS) * 40_000
-    weights = torch.ones(INTERPRETED_LOGITS)
-    losses = softmax.softmax_losses(logits, targets, weights, VOCABULARY, True)
-    pairs = [
-        (losses, softmax.plain(twin, targets, weights.double(), VOCABULARY, True)),
-        (logits, twin),
-    ]
-    softmax_off = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
+    of_rows = targets, torch.ones(INTERPRETED_LOGITS), VOCABULARY, True
+    losses = softmax.softmax_losses(logits, *of_rows), softmax.plain(twin, *of_rows)
+    softmax_off = max(
+        float((a - b).abs().max() / b.abs().max()) for a, b in [losses, (logits, twin)]
+    )
     # the bytes anew, of the types that a step has
     counted.bytes.clear()
     counted.places.clear()
     low = torch.bfloat16
     given = drawn(rows, width), drawn(rows, width, dtype=low)
     affine = drawn(width), drawn(width)
-    dropout_residual_norm.dropout_residual_norm(
-        *given, *masks, *affine, RATE, 1e-5
-    ).sum().backward()
+    normed = dropout_residual_norm.dropout_residual_norm(*given, *masks, *affine, RATE, 1e-5)
+    (normed[0].sum() + normed[1].sum()).backward()
     qkv = drawn(context, 3 * heads * of_head, dtype=low)
     attention.attention(qkv, keys, heads, context, context, RATE).sum().backward()
-    softmax.softmax_losses(logits.to(low), targets, weights, VOCABULARY, True)
+    softmax.softmax_losses(logits.to(low), *of_rows)
     shares = {
         "dropout": (rows / TOKENS / NORMS, norm_off),
         "attention": (context * heads / TOKENS / SIZES.heads / SIZES.layers, attention_off),
@@ -248,7 +237,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")
-    options.add_argument("--interpreted", action="store_true", help="for itself: the bytes")
+    options.add_argument("--interpreted", action="store_true")
     arguments = options.parse_args()
     if arguments.interpreted:
         print(json.dumps(interpreted()))

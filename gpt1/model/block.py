@@ -79,11 +79,13 @@ class Block(nn.Module):
         layouts: Sequence[Layout],
         masks: Masks | None,
         cache: KeyValueCache | None = None,
-    ) -> Tensor:
+        rounded_md: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
         """Hidden states [m, d] of one block from those of the block below; each layout's sequences
-        attend to themselves.
+        attend to themselves. Of both also what matrix products take, where a kernel has `rounded`
+        them to the type of those.
         """
-        qkv_md = self.qkv(x_md)
+        qkv_md = self.qkv(x_md if rounded_md is None else rounded_md)
         dropouts = (
             [(kept, masks.rate) for kept in masks.attention] if masks else [None] * len(layouts)
         )
@@ -102,8 +104,9 @@ class Block(nn.Module):
         attended, fed, rate = (
             (masks.attended_md, masks.fed_md, masks.rate) if masks else NOT_DROPPED
         )
-        n_md = self._normed(self.attention_norm, x_md, attended_md, attended, rate)
-        fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
+        n_md, rounded_md = self._normed(self.attention_norm, x_md, attended_md, attended, rate)
+        expanded_md = self.expand(n_md if rounded_md is None else rounded_md)
+        fed_md = self.contract(F.gelu(expanded_md, approximate="tanh"))
         return self._normed(self.feed_forward_norm, n_md, fed_md, fed, rate)
 
     def _normed(
@@ -113,20 +116,21 @@ class Block(nn.Module):
         change_md: Tensor,
         kept_md: Tensor | Undrawn | None,
         rate: float,
-    ) -> Tensor:
-        """LN(x + dropout(change))."""
+    ) -> tuple[Tensor, Tensor | None]:
+        """LN(x + dropout(change)), and the same rounded where a kernel has done so."""
         if isinstance(kept_md, Undrawn):
             assert self.kernels is not None
             affine = norm.weight, norm.bias
-            return self.kernels.dropout_residual_norm(
+            normed_md, rounded_md = self.kernels.dropout_residual_norm(
                 x_md, change_md, *kept_md, *affine, rate, norm.eps
             )
-        normed_md: Tensor = norm(
+            return normed_md, rounded_md if len(rounded_md) else None
+        normed_md = norm(
             x_md + change_md
             if kept_md is None
             else torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))
         )
-        return normed_md
+        return normed_md, None
 
     def _attention(
         self,

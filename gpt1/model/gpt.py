@@ -192,8 +192,9 @@ class Decoder(nn.Module):
             else embeddings.positions_pd[:t]
         )
         x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
+        rounded_md = None
         for number, block in enumerate(self.blocks):
-            x_md = block(
+            x_md, rounded_md = block(
                 x_md,
                 layouts,
                 None
@@ -202,6 +203,7 @@ class Decoder(nn.Module):
                     dropout.rate, layouts, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
                 ),
                 None if caches is None else caches[number],
+                rounded_md,
             )
         return Hidden(layout.padded(x_md), embeddings)
 

@@ -1,5 +1,7 @@
 """LN(x + dropout(change)) as one kernel, and its backward pass as one: no mask, sum or statistic of
-a row is kept between the two, each is made again from x and change.
+a row is kept between the two, each is made again from x and change. What follows is a residual sum
+and a matrix product: where the product's numbers are of another type, it has them rounded already,
+and the two gradients are added where they are read.
 
 Shape letters: m rows (tokens), d width, b sequences, p programs of the backward pass.
 """
@@ -64,8 +66,9 @@ def _normal(sums, inside, epsilon, WIDTH: tl.constexpr):
 
 @triton.jit
 def forward_kernel(
-    x_ptr, change_ptr, keys_ptr, sequences_ptr, positions_ptr, gain_ptr, bias_ptr, normed_ptr,
-    limit, scale, epsilon, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr, change_ptr, keys_ptr, sequences_ptr, positions_ptr, gain_ptr, bias_ptr,
+    normed_ptr, rounded_ptr,
+    limit, scale, epsilon, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROUNDED: tl.constexpr,
 ):  # fmt: skip
     """A program a row."""
     sums, _, places, inside = _sums(
@@ -76,14 +79,19 @@ def forward_kernel(
     columns = tl.arange(0, BLOCK)
     gain = tl.load(gain_ptr + columns, mask=inside, other=0.0)
     bias = tl.load(bias_ptr + columns, mask=inside, other=0.0)
-    tl.store(normed_ptr + places, normal * gain + bias, mask=inside)
+    normed = normal * gain + bias
+    tl.store(normed_ptr + places, normed, mask=inside)
+    if ROUNDED:
+        tl.store(rounded_ptr + places, normed, mask=inside)
 
 
 @triton.jit
 def backward_kernel(
-    x_ptr, change_ptr, keys_ptr, sequences_ptr, positions_ptr, gain_ptr, gradient_ptr,
+    x_ptr, change_ptr, keys_ptr, sequences_ptr, positions_ptr, gain_ptr,
+    gradient_ptr, rounded_gradient_ptr,
     x_gradient_ptr, change_gradient_ptr, gain_gradients_ptr, bias_gradients_ptr,
-    rows, limit, scale, epsilon, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    rows, limit, scale, epsilon,
+    WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROUNDED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """A program for ROWS rows; of the gain and the bias it gives the gradients of these."""
     program, columns = tl.program_id(0), tl.arange(0, BLOCK)
@@ -97,6 +105,8 @@ def backward_kernel(
         )  # fmt: skip
         normal, factor = _normal(sums, inside, epsilon, WIDTH)
         gradient = tl.load(gradient_ptr + places, mask=inside, other=0.0).to(tl.float32)
+        if ROUNDED:
+            gradient += tl.load(rounded_gradient_ptr + places, mask=inside, other=0.0)
         of_gain += gradient * normal
         of_bias += gradient
         of_normal = gradient * gain
@@ -121,22 +131,34 @@ def dropout_residual_norm(
     bias_d: Tensor,
     rate: float,
     epsilon: float,
-) -> Tensor:
+) -> tuple[Tensor, Tensor]:
     """LN(x + dropout(change)) in the type of x, each row with the mask of its sequence (a number
-    below b) and position.
+    below b) and position; and the same in the type of change, where that is another ([0]: it is
+    not).
     """
-    normed_md, width = torch.empty_like(x_md), x_md.shape[1]
+    made: tuple[Tensor, Tensor] = _normed_like(x_md, change_md)
+    width = x_md.shape[1]
     forward_kernel[(len(x_md),)](
-        x_md, change_md, keys_b2, sequences_m, positions_m, gain_d, bias_d, normed_md,
-        hashing.limit(rate), scale(rate), epsilon,
-        WIDTH=width, BLOCK=triton.next_power_of_2(width), num_warps=WARPS,
+        x_md, change_md, keys_b2, sequences_m, positions_m, gain_d, bias_d, *made,
+        hashing.limit(rate), scale(rate), epsilon, WIDTH=width,
+        BLOCK=triton.next_power_of_2(width), ROUNDED=len(made[1]) > 0, num_warps=WARPS,
     )  # fmt: skip
-    return normed_md
+    return made
+
+
+@dropout_residual_norm.register_fake
+def _normed_like(x_md: Tensor, change_md: Tensor, *_: object) -> tuple[Tensor, Tensor]:
+    rounded = change_md.dtype != x_md.dtype
+    return (
+        torch.empty_like(x_md),
+        torch.empty_like(change_md) if rounded else change_md.new_empty(0),
+    )
 
 
 @torch.library.custom_op("gpt1::dropout_residual_norm_backward", mutates_args=())
 def _backward(
     gradient_md: Tensor,
+    rounded_gradient_md: Tensor,
     x_md: Tensor,
     change_md: Tensor,
     keys_b2: Tensor,
@@ -148,18 +170,22 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of x and change [m, d], and of gain and bias [p, d], to be summed."""
     rows, width = x_md.shape
-    made: tuple[Tensor, Tensor, Tensor, Tensor] = _like(gradient_md, x_md, change_md)
+    made: tuple[Tensor, Tensor, Tensor, Tensor] = _like(
+        gradient_md, rounded_gradient_md, x_md, change_md
+    )
     backward_kernel[(len(made[2]),)](
-        x_md, change_md, keys_b2, sequences_m, positions_m, gain_d, gradient_md, *made,
+        x_md, change_md, keys_b2, sequences_m, positions_m, gain_d,
+        gradient_md, rounded_gradient_md, *made,
         rows, hashing.limit(rate), scale(rate), epsilon,
-        WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=ROWS_A_PROGRAM, num_warps=WARPS,
+        WIDTH=width, BLOCK=triton.next_power_of_2(width), ROUNDED=len(rounded_gradient_md) > 0,
+        ROWS=ROWS_A_PROGRAM, num_warps=WARPS,
     )  # fmt: skip
     return made
 
 
 @_backward.register_fake
 def _like(
-    gradient_md: Tensor, x_md: Tensor, change_md: Tensor, *_: object
+    gradient_md: Tensor, rounded_gradient_md: Tensor, x_md: Tensor, change_md: Tensor, *_: object
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     sums_pd = x_md.new_empty(
         -(-x_md.shape[0] // ROWS_A_PROGRAM), x_md.shape[1], dtype=torch.float32
@@ -172,18 +198,18 @@ def _like(
     )
 
 
-dropout_residual_norm.register_fake(lambda x_md, *_: torch.empty_like(x_md))
-
-
 def _save(ctx, inputs, output):
     *tensors, _, rate, epsilon = inputs
     ctx.save_for_backward(*tensors)
     ctx.numbers = rate, epsilon
 
 
-def _gradients(ctx, gradient_md):
+def _gradients(ctx, gradient_md, rounded_gradient_md):
     of_x_md, of_change_md, of_gain_pd, of_bias_pd = _backward(
-        gradient_md.contiguous(), *ctx.saved_tensors, *ctx.numbers
+        gradient_md.contiguous(),
+        rounded_gradient_md.contiguous(),
+        *ctx.saved_tensors,
+        *ctx.numbers,
     )
     return of_x_md, of_change_md, None, None, None, of_gain_pd.sum(0), of_bias_pd.sum(0), None, None
 

@@ -13,7 +13,7 @@ from torch import Tensor
 class Kernels(NamedTuple):
     """Each one's file has its arguments and shapes: that of its name, or its name's beginning."""
 
-    dropout_residual_norm: Callable[..., Tensor]
+    dropout_residual_norm: Callable[..., tuple[Tensor, Tensor]]
     attention: Callable[..., Tensor]
     softmax_losses: Callable[..., Tensor]
 
