@@ -98,7 +98,7 @@ def test_intervals_of_the_crossings_hold_the_truth_as_often_as_they_say(
         for other in held:
             _, low, high = interval(crossing(laws["transformer"], laws[other]))
             held[other] += low <= crossing(truth["transformer"], truth[other])[0] <= high
-    assert min(held.values()) / runs >= 0.85  # 95 % expected; 95.5 and 95.0 of 200 runs
+    assert min(held.values()) / runs >= 0.85  # 95 % expected; 94.0 and 95.5 of 200 runs
 
 
 def test_the_deviation_off_the_curves_is_that_of_a_seed() -> None:
