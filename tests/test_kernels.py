@@ -182,13 +182,13 @@ def test_attention_drops_what_the_cpu_does(rate):
 
 
 def test_attention_in_tiles_as_on_a_gpu():
-    qkv, keys = drawn(200, 3 * 16), keys_of([7])
+    qkv, keys = drawn(200, 3 * 16, dtype=torch.bfloat16), keys_of([7])
     found = attention.attention(qkv, keys, 1, 200, 512, RATE)
     [twin] = doubles([qkv])
     expected = attention.plain(twin, keys, 1, 200, 512, RATE)
     found.sum().backward()
     expected.sum().backward()
-    assert_close([found, qkv.grad], [expected, twin.grad])
+    assert_close([found, qkv.grad], [expected, twin.grad], 2e-2)
 
 
 @pytest.mark.parametrize(("columns", "width"), [(5, 5), (40, 48), (700, 768)])

@@ -97,10 +97,9 @@ def _forward(
     of its scores, [b h t].
     """
     made: tuple[Tensor, Tensor] = _like(qkv_md, keys_b2, heads, t)
-    numbers, width = numbers_of(qkv_md, heads, context, rate)
-    b, own = len(keys_b2), FORWARD["OWN"]
-    forward_kernel[(triton.cdiv(t, own), b * heads)](
-        qkv_md, keys_b2, *made, t, context, *numbers[:-1], HEADS=heads, **width, **FORWARD
+    numbers, constants = numbers_of(qkv_md, heads, context, rate, FORWARD)
+    forward_kernel[(triton.cdiv(t, constants["OWN"]), len(keys_b2) * heads)](
+        qkv_md, keys_b2, *made, t, context, *numbers[:-1], **constants
     )
     return made
 

@@ -130,16 +130,14 @@ def attention_backward(
 ) -> Tensor:
     """The gradient of queries, keys and values, [m, 3 d]."""
     made, along = torch.empty_like(qkv_md), torch.empty_like(logs)
-    numbers, width = numbers_of(qkv_md, heads, context, rate)
-    b, own, keys_own = len(keys_b2), OF_QUERIES["OWN"], 2 * OF_KEYS["OWN"]
-    queries_kernel[(triton.cdiv(t, own), b * heads)](
-        qkv_md, keys_b2, mixed_md, logs, gradient_md, along, made,
-        t, context, *numbers, HEADS=heads, **width, **OF_QUERIES,
-    )  # fmt: skip
-    keys_kernel[(triton.cdiv(t, keys_own), b * heads)](
-        qkv_md, keys_b2, logs, gradient_md, along, made,
-        t, context, *numbers, HEADS=heads, **width, **OF_KEYS,
-    )  # fmt: skip
+    numbers, constants = numbers_of(qkv_md, heads, context, rate, OF_QUERIES)
+    queries_kernel[(triton.cdiv(t, constants["OWN"]), len(keys_b2) * heads)](
+        qkv_md, keys_b2, mixed_md, logs, gradient_md, along, made, t, context, *numbers, **constants
+    )
+    numbers, constants = numbers_of(qkv_md, heads, context, rate, OF_KEYS)
+    keys_kernel[(triton.cdiv(t, 2 * constants["OWN"]), len(keys_b2) * heads)](
+        qkv_md, keys_b2, logs, gradient_md, along, made, t, context, *numbers, **constants
+    )
     return made
 
 

@@ -10,17 +10,22 @@ from gpt1.model.dropout import scale
 from gpt1.model.kernels import hashing
 
 LOG2_E = math.log2(math.e)
+# for products of float32 numbers, which are made without tensor cores, and each in many registers
+OF_FLOAT32 = {"OWN": 32, "STEP": 16, "num_warps": 8, "num_stages": 1}
 
 
 def numbers_of(
-    qkv_md: Tensor, heads: int, context: int, rate: float
+    qkv_md: Tensor, heads: int, context: int, rate: float, tiles: dict[str, int]
 ) -> tuple[tuple[int, int, float, float, float], dict[str, int]]:
-    """Pairs, limit, scale, sharpness and root of the kernels; and a head's width."""
+    """Pairs, limit, scale, sharpness and root of the kernels; and their constants: those of a head,
+    and `tiles`, which are for 16-bit numbers.
+    """
     width = qkv_md.shape[1] // 3 // heads
     root = 1 / math.sqrt(width)
     return (
         (hashing.pairs(context), hashing.limit(rate), scale(rate), root * LOG2_E, root),
-        {"WIDTH": width, "BLOCK": max(16, triton.next_power_of_2(width))},
+        {"HEADS": heads, "WIDTH": width, "BLOCK": max(16, triton.next_power_of_2(width))}
+        | (tiles if qkv_md.element_size() == 2 else OF_FLOAT32),
     )
 
 
