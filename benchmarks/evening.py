@@ -58,13 +58,14 @@ SHORT = [
     "baselines.words=500",
     "baselines.dimensions=[10,30]",
 ]
-# group of stages, seconds after the sign: that the stage's log, or a checkpoint of it, is there
+# In the order in which stages begin, the longest first: a kill is for a stage that is still to come.
+# Group of stages, seconds after the sign: that the stage's log, or a checkpoint of it, is there
 KILLS = (
     ("clean", "data/logs/run/{}*.log", 1.0),
     ("pretrain", "data/checkpoints/{}-*/update-*", 0.1),
+    ("transfer", "data/logs/run/{}@*.log", 3.0),
     ("finetune", "data/logs/run/{}@*.log", 3.0),
     ("ablate", "data/logs/run/{}@*.log", 3.0),
-    ("transfer", "data/logs/run/{}@*.log", 3.0),
     ("table5", "data/logs/run/{}*.log", 1.0),
 )
 
