@@ -106,6 +106,7 @@ def write_checkpoint() -> None:
     from gpt1.train.checkpoint import write_checkpoint as write
 
     tensors = {"tokens": torch.arange(12.0).reshape(3, 4), "blocks.0.bias": torch.zeros(4)}
+    Path("state").mkdir()
     for update in (10, 20):
         write(
             Path("state"),
