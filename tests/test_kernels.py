@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 import many_processes
 import numpy as np
@@ -29,13 +30,22 @@ from gpt1.train.losses import language_model
 from gpt1.train.precision import in_precision
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is first imported
-pytest.importorskip("triton", reason="triton is not installed: pip install --no-deps triton==3.7.1")
-attention, backward, norm, softmax = (
-    import_module(f"gpt1.model.kernels.{name}")
-    for name in ("attention", "attention_backward", "dropout_residual_norm", "softmax")
-)
+INTERPRETED = {"TRITON_INTERPRET": "1"} if DEVICE == "cpu" else {}
+WANTED = "triton is not installed: pip install --no-deps triton==3.7.1"
+with patch.dict(os.environ, INTERPRETED):  # how a kernel runs is settled where it is defined
+    pytest.importorskip("triton", reason=WANTED)
+    attention, backward, norm, softmax = (
+        import_module(f"gpt1.model.kernels.{name}")
+        for name in ("attention", "attention_backward", "dropout_residual_norm", "softmax")
+    )
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton and our switch look again; other tests of this process are not to."""
+    for name, value in INTERPRETED.items():
+        monkeypatch.setenv(name, value)
+
 
 SIZES = Model(
     context=12,
