@@ -306,10 +306,10 @@ def test_compiled_blocks_take_our_kernels():
 @pytest.mark.slow
 @pytest.mark.skipif(DEVICE == "cuda", reason="its figures are those of Triton's interpreter")
 def test_no_register_spills_and_no_more_bytes_are_moved_than_there_were(tmp_path):
-    """As benchmarks/kernels.csv has it, but for the last decimals of the numbers themselves."""
+    """As benchmarks/our_kernels.csv has it, but for the last decimals of the numbers themselves."""
     root, made = Path(__file__).parents[1], tmp_path / "kernels.csv"
     subprocess.run(
-        [sys.executable, "benchmarks/kernels.py", "--csv", str(made)],
+        [sys.executable, "benchmarks/our_kernels.py", "--csv", str(made)],
         cwd=root,
         env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
         check=True,
@@ -318,7 +318,7 @@ def test_no_register_spills_and_no_more_bytes_are_moved_than_there_were(tmp_path
     )
     committed, found = (
         list(csv.DictReader(path.read_text().splitlines()))
-        for path in (root / "benchmarks/kernels.csv", made)
+        for path in (root / "benchmarks/our_kernels.csv", made)
     )
     for row, other in zip(committed, found, strict=True):
         assert float(other.pop("off float64")) < 2e-6
