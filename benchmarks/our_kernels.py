@@ -4,7 +4,7 @@ Triton's own ptxas; bytes read and written, counted by Triton's interpreter, aga
 possible, each number of their inputs once and each of their outputs once; and how far their numbers
 are from those of float64.
 
-    python benchmarks/kernels.py [--csv benchmarks/kernels.csv]
+    python benchmarks/our_kernels.py [--csv benchmarks/our_kernels.csv]
 
 In the root of the checkout; needs triton (pip install --no-deps triton==3.7.1). What is read again
 comes from a GPU's caches where they are large enough; whether they are only a GPU can tell.
