@@ -25,7 +25,7 @@ from typing import NamedTuple
 import psutil
 
 from gpt1.base.cores import cpu_name
-from gpt1.params.yaml import read_yaml
+from gpt1.params.yaml import parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 GPT1 = [sys.executable, "-m", "gpt1.cli"]
@@ -118,7 +118,8 @@ def finish(folder: Path) -> float:
 def locked(folder: Path) -> dict[str, dict[str, str]]:
     """What dvc.lock says of every output: md5 by path, by stage."""
     path = folder / "dvc.lock"
-    stages = read_yaml(path)["stages"] if path.is_file() else {}
+    # read_yaml refuses one as large as that of all stages of evening
+    stages = parse_yaml(path.read_text("utf-8"), str(path))["stages"] if path.is_file() else {}
     return {
         name: {out["path"]: out["md5"] for out in stage.get("outs", [])}
         for name, stage in stages.items()
