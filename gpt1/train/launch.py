@@ -29,6 +29,13 @@ MICRO_BATCH_TOKENS = {
     "cpu": 4096,
     "cuda": 65536,
 }  # tokens that go through the network at once where GPT1_MICRO_BATCH is not set
+# From how much work on compiling pays: blocks take half a minute the first time, and save a quarter
+# of the time where a processor has a unit for matrices, so that most of a step is what lies between
+# products. Where vector instructions multiply bfloat16 numbers (AVX512), compiled blocks take 1.3
+# to 1.5 times as long as torch's operators, and masks as long. On others (AVX2) blocks take as
+# long, and masks less.
+COMPILING_PAYS_FLOP = {"cpu": 1e14, "cuda": 2e16}
+FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
 # after which a process that gives no sign of life counts as hung, where GPT1_SILENT_SECONDS is not
 # set
 SILENT_SECONDS = 120

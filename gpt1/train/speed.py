@@ -14,17 +14,10 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.kernels import switch
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
-from gpt1.train.launch import Machine
+from gpt1.train.launch import COMPILING_PAYS_FLOP, FLOP_A_PARAMETER, Machine
 from gpt1.train.precision import EMULATED, arithmetic, native_amx, watch
 
-# From how much work on compiling pays: blocks take half a minute the first time, and save a quarter
-# of the time where a processor has a unit for matrices, so that most of a step is what lies between
-# products. Where vector instructions multiply bfloat16 numbers (AVX512), compiled blocks take 1.3
-# to 1.5 times as long as torch's operators, and masks as long. On others (AVX2) blocks take as
-# long, and masks less.
-COMPILING_PAYS_FLOP = {"cpu": 1e14, "cuda": 2e16}
 WORTH_A_WARNING_FLOP = 1e13  # some minutes
-FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
 NO_COMPILER = (
     "no C++ compiler is there, and pre-training runs slower than compiled: install g++ (Debian,"
     " Ubuntu: apt install g++), or have CXX name another"

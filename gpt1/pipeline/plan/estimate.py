@@ -15,8 +15,7 @@ from gpt1.pipeline.plan.machines import Hardware
 from gpt1.pipeline.plan.work import StageWork
 from gpt1.pipeline.schedule import Allocation, group
 from gpt1.pipeline.slots import PROCESS_BYTES
-from gpt1.train.launch import MICRO_BATCH_TOKENS
-from gpt1.train.speed import COMPILING_PAYS_FLOP, FLOP_A_PARAMETER
+from gpt1.train.launch import COMPILING_PAYS_FLOP, FLOP_A_PARAMETER, MICRO_BATCH_TOKENS
 
 # Seconds from `gpt1 run` starting a stage to its work, and from its work to its end: DVC (1.0 s),
 # Python, imports, reading and writing.
@@ -92,8 +91,9 @@ GPU_TUNING_SECONDS = 20.0  # before the first update: CUDA, compilation
 # all fine-tunings, of few and short rows, and scoring.
 CPU_SHARE = {"transformer": 0.52, "lstm": 0.65, "finetune": 0.36}
 CPU_UPDATE_SECONDS = 0.02  # Python and small operations of an update
-# of logits that are stored at once: the softmax goes in blocks (gpt1/train/losses.py)
-SOFTMAX_ROWS = {"cpu": 1024.0, "cuda": 8192.0}
+# What of the softmax's logits is stored at once: at least so many rows, and as many as make so many
+# logits (gpt1/train/losses.py)
+SOFTMAX_BLOCKS = {"cpu": (1024, 1 << 25), "cuda": (8192, 0)}
 
 
 class Pace(NamedTuple):
@@ -220,8 +220,10 @@ def process_bytes(
     recipe = params.pretrain if work.kind == "pretrain" else params.finetune
     at_once = micro_batch and micro_batch * work.sequences * work.length
     tokens = min(work.update_tokens / processes, at_once or MICRO_BATCH_TOKENS[device])
+    least, logits = SOFTMAX_BLOCKS[device]
+    together = min(tokens, float(max(least, logits // work.network.rows)))
     return base + formulas.training_bytes(
-        work.network, tokens, work.length, recipe.precision, min(tokens, SOFTMAX_ROWS[device])
+        work.network, tokens, work.length, recipe.precision, together
     )
 
 
