@@ -135,7 +135,7 @@ def fit_lines(
         if not fit.cuts:
             told += f"{money}: {'fits' if fit.uncut <= hours else 'does not fit'}"
         else:
-            short = "" if fit.hours <= hours else ", which no cut of updates and rows makes fit"
+            short = "" if fit.hours <= hours else ", still too long,"
             told += f" as it is; {fit.hours:.1f} h{money}{short} by"
         lines.append(told)
         if fit.cuts:
