@@ -17,7 +17,7 @@ from gpt1.base.errors import UserError, perhaps, run_stage
 from gpt1.base.extras import EXTRAS, there
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
-    "Run the paper": ("init", "profile", "plan", "run", "status", "doctor"),
+    "Run the paper": ("init", "profile", "plan", "run", "status"),
     "Look at what came out": ("table", "report", "pack", "sync", "worktrees", "submission"),
     "Use a model": ("generate", "predict", "evaluate"),
     "Models in and out": ("import", "export", "register"),
@@ -31,7 +31,7 @@ ENDING = """
 \b
 Exit status:
     0    all is well
-    1    doctor found something to do, or an error that nobody foresaw
+    1    an error that nobody foresaw
     2    a mistake that one line names, with what to do
     75   a fault of a network or a disk that may be over soon
     130  ended by Ctrl-C

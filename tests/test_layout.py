@@ -123,7 +123,6 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/pipeline/plan/measure.py",
         "gpt1/inference/",
         "gpt1/exchange/",
-        "gpt1/pipeline/doctor/machine.py",
     ],
     "triton": ["gpt1/model/kernels/"],
     "requests": ["gpt1/sources/transfer.py"],

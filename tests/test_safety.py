@@ -307,7 +307,6 @@ def test_tokens_are_written_nowhere(tmp_path: Path) -> None:
     for command in (
         ["gpt1.cli", "profile", "demo"],
         ["gpt1.stages", "acquire", "rte"],
-        ["gpt1.cli", "doctor", "--json"],
     ):
         done = subprocess.run(
             [sys.executable, "-m", *command],

@@ -45,9 +45,6 @@ def status(
 
         show_differences(lock_of(against), against, stages or [], json)
         return
-    from gpt1.pipeline.doctor.doctor import in_the_way
     from gpt1.pipeline.status_report import status_and_show
 
-    status_and_show(
-        stages or [], json, [(finding.found, finding.what_to_do) for finding in in_the_way()]
-    )
+    status_and_show(stages or [], json)

@@ -63,8 +63,7 @@ def repository(*, lock: bool = True, wait: bool = False) -> Iterator[Any]:
         raise BrokenClaimsError(str(error)) from None
     except DvcException as error:
         raise UserError(
-            f"DVC cannot tell what is out of date: {error}; gpt1 doctor says what is wrong with its"
-            " files"
+            f"DVC cannot tell what is out of date: {error}; dvc doctor and dvc status say more"
         ) from error
 
 

@@ -25,11 +25,3 @@ OTHERS = (
     "GPT1_TEXT_EXECUTOR",
     "GPT1_TEXT_TASKS",
 )
-KNOWN = (*DECIDE_BITS, *DEVICES, *OTHERS)
-INTERNAL = (
-    "GPT1_FLOW_RUN_URL",
-    "GPT1_HEARTBEAT",
-    "GPT1_MARK",
-    "GPT1_MLFLOW_URL",
-    "GPT1_SERVICE",
-)  # from one process of ours to another

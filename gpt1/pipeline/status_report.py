@@ -25,27 +25,18 @@ from gpt1.pipeline.status import EndedStage, Running, Status, as_json, read_stat
 MOST_REASONS = 4  # of a line; a person who wants all asks for JSON
 
 
-def status_and_show(
-    targets: Collection[str], json: bool, in_the_way: Sequence[tuple[str, str]]
-) -> None:
-    """Say where this checkout stands, as text or as JSON; `in_the_way`: what any run would trip
-    over, and the way out. Raises UserError.
-    """
+def status_and_show(targets: Collection[str], json: bool) -> None:
+    """Say where this checkout stands, as text or as JSON. Raises UserError."""
     status, profile = read_status(targets), profile_of_params()
     if json:
-        print_json(
-            as_json(status, profile)
-            | {"in_the_way": [{"found": found, "what_to_do": cure} for found, cure in in_the_way]}
-        )
+        print_json(as_json(status, profile))
         return
     screen = console()
     print_head(screen, status, profile)
-    for found, cure in in_the_way:
-        screen.print(Text("in the way: ", style="bold red") + Text(plain(f"{found} → {cure}")))
     print_running(screen, status)
     print_ended(screen, status)
     print_would_run(screen, status)
-    screen.print(Text("next: ", style="bold") + Text(next_step(status, targets, bool(in_the_way))))
+    screen.print(Text("next: ", style="bold") + Text(next_step(status, targets)))
 
 
 def profile_of_params() -> str:
@@ -206,7 +197,7 @@ def name_of(name: str) -> str:
     return name.partition("@")[2] or name
 
 
-def next_step(status: Status, targets: Collection[str], in_the_way: bool) -> str:
+def next_step(status: Status, targets: Collection[str]) -> str:
     """The one command that goes on from here."""
     run = " ".join(["gpt1 run", *targets])
     absent = [
@@ -214,15 +205,13 @@ def next_step(status: Status, targets: Collection[str], in_the_way: bool) -> str
     ]
     if absent and not status.running:
         return (
-            f"gpt1 doctor says how to get what is missing in {RAW}; gpt1 profile leaves out tasks"
+            f"docs/tasks.md says how to get what is missing in {RAW}; gpt1 profile leaves out tasks"
             " without data"
         )
     if status.running or status.at_work:
         return "wait, or Ctrl-C where it was started; gpt1 status again"
-    if in_the_way:
-        return f"mend what is in the way{f', then {run}' if status.would_run else ''}"
     if any(one.how == "failed" for one in status.ended.values()):
-        return f"mend what failed (gpt1 doctor looks for the usual causes), then {run}"
+        return f"mend what failed, then {run}"
     return (
         f"{run}; gpt1 plan says how long that takes"
         if status.would_run

@@ -78,7 +78,7 @@ def watch(network: nn.Module, name: str, precision: str) -> None:
             raise UserError(
                 f"precision: expected matrix products in {precision}, found {found} in the gradient"
                 f" of {name}; nothing was trained: set precision to {found} in params.yaml, or"
-                " report this with the output of gpt1 doctor"
+                " report this with the output of python -m torch.utils.collect_env"
             )
 
     handle = network.get_parameter(name).register_hook(look)  # type: ignore[no-untyped-call]
