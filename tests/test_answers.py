@@ -4,6 +4,8 @@ its seed.
 
 import json
 import math
+import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -326,6 +328,53 @@ def test_official_files_are_known_by_what_they_hold(tmp_path):
             UserError, match=f"found {there}; such files lie in data/acquire/tasks/rte/"
         ):
             read_official(path, TASKS["rte"])
+
+
+HANS = ["entailment", "non-entailment"] * 150
+PAIRS = "index\tsentence1\tsentence2\tlabel\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "head", "row", "labels", "outcome"),
+    [  # outcome: the first label that is none, or (labelled, examples)
+        ("mnli", "gold_label\tsentence1\tsentence2\n", "{}\ta\tb\n", HANS, "'non-entailment'"),
+        (
+            "mnli",
+            "gold_label\tsentence1\tsentence2\n",
+            "{}\ta\tb\n",
+            ["entailment", "neutral", "-"] * 3,
+            (True, 6),
+        ),
+        ("sst2", "\tsentence\tlabel\n", "0\ta\t{}\n", ["0.0", "1.0"], "'0.0'"),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["True", "False"], "'True'"),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["Entailment", "-"], "'Entailment'"),
+        ("stsb", PAIRS.replace("label", "score"), "0\ta\tb\t{}\n", ["0,2", "1.5"], "'0,2'"),
+        ("cola", "", "x\t{}\t\ta b\n", ["yes", "no"], "'yes'"),
+        ("snli", "", '{{"premise": "a", "hypothesis": "b", "label": "{}"}}\n', ["N"], "'N'"),
+        ("snli", "", '{{"sentence1": "a", "sentence2": "b", "gold_label": "{}"}}\n', ["N"], "'N'"),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", [""] * 3, (False, 3)),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-"] * 300, (False, 300)),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-1", "-", ""], (False, 3)),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-"] * 300 + ["entailment"], (True, 1)),
+    ],
+)
+def test_labels_are_absent_or_told_of(tmp_path, task, head, row, labels, outcome):
+    file = tmp_path / "some.jsonl" if "{{" in row else tmp_path / "some.tsv"
+    file.write_text(head + "".join(map(row.format, labels)))
+    if isinstance(outcome, str):
+        with pytest.raises(UserError, match=rf"unknown label \({outcome} instead of "):
+            read_official(file, TASKS[task])
+    else:
+        found = read_official(file, TASKS[task])
+        assert (found.labelled, len(found.examples)) == outcome
+
+
+def test_evaluate_ends_with_2_where_labels_are_spelled_otherwise(here, tmp_path):
+    (tmp_path / "dev.tsv").write_text(PAIRS + "0\ta\tb\tentailment\n0\ta\tb\tnon-entailment\n")
+    command = [sys.executable, "-m", "gpt1.cli", "evaluate", "rte", str(tmp_path / "dev.tsv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "1 of 2 rows have another label than the task; the first is row 3" in done.stderr
 
 
 def test_a_served_model_carries_all_of_our_code_that_it_imports():

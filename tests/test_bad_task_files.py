@@ -113,8 +113,8 @@ BAD_TSV = {  # name: (task, content of train.tsv, line after the file's name)
         "cola",
         COLA + "gj04\t2\t\tA cat.\ngj04\t\t\tA cat.\n",
         (
-            f": 2 of 3 rows cannot be read (unknown label 2), {LIMIT} 2: unknown label ('2' instead"
-            f" of 0, 1); {MEND}"
+            f": 2 of 3 rows cannot be read (unknown label 1, no label 1), {LIMIT} 2: unknown label"
+            f" ('2' instead of 0, 1); {MEND}"
         ),
     ),
     "no rows": (

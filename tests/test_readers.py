@@ -4,6 +4,7 @@ real files where they are at hand.
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ STORY_HEADER = (
     "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"
     "RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding\r\n"
 )
+SNLI_ROW = '{{"sentence1": "A.", "sentence2": "B.", "gold_label": "{}"}}\n'
 VAL, TEST = TASKS["story_cloze"].source.layouts[0].required
 
 
@@ -76,6 +78,28 @@ def test_glue_tsv_with_and_without_labels(tmp_path: Path) -> None:
         "train",
         "dev",
     ], "part of an unlabelled split is of no use"
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "head", "row"),
+    [
+        ("mnli", "train.tsv", "gold_label\tsentence1\tsentence2\n", "{}\tA.\tB b.\n"),
+        ("rte", "train.tsv", "index\tsentence1\tsentence2\tlabel\n", "0\tA.\tB.\t{}\n"),
+        ("scitail", "scitail_1.0_train.tsv", "", "A a.\tB b.\t{}\n"),
+        ("snli", "snli_1.0_train.jsonl", "", SNLI_ROW),
+        ("story_cloze", VAL, STORY_HEADER, "i,A.,B.,C.,D.,E.,F.,{}\n"),
+    ],
+)
+def test_a_dash_is_no_gold_label_in_every_form(
+    tmp_path: Path, task: str, name: str, head: str, row: str
+) -> None:
+    label = (TASKS[task].values or TASKS[task].labels)[1]
+    (tmp_path / name).write_text(head + row.format("-") + row.format(label) * 2)
+    splits = [split for layout in TASKS[task].layouts for split in layout]
+    split = next(replace(split, share=None) for split in splits if name in split.files)
+    found = read_split(TASKS[task], split, tmp_path, rows_wanted(), 0.0)
+    assert (found.left_out, found.unreadable, found.rows_read) == ({"no gold label": 1}, {}, 3)
+    assert {example.label for example in found.examples} == {1}
 
 
 def test_cola_in_both_layouts(tmp_path: Path) -> None:

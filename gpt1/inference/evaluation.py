@@ -19,10 +19,11 @@ from gpt1.inference.saved import Answer, TaskModel
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.layouts import Format, Jsonl, Tsv
 from gpt1.tasks.metrics import majority_score, score, standard_error
-from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
+from gpt1.tasks.rows import NO_LABEL, UNKNOWN_LABEL, UNLABELLED, Example, Unreadable
 from gpt1.tasks.table import Task
 
 LOOKED_AT = 200  # rows by which the format is known
+MOST_UNKNOWN = 0.25  # of a file's labels; with more a score of the rest says nothing of the file
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def formats_of(task: Task, file_name: str) -> list[Format]:
 def read_official(path: Path, task: Task) -> OfficialFile:
     """Read a file by the first format that most of its first rows have, labels if there are any.
 
-    Raises UserError where the file is not there, has no rows, or is in none of the task's formats.
+    Raises UserError where the file is not there, has no rows, is in none of the task's formats, or
+    spells its labels otherwise.
     """
     if not path.is_file():
         raise UserError(
@@ -67,37 +69,58 @@ def read_official(path: Path, task: Task) -> OfficialFile:
             f" data/acquire/tasks/{task.name}/"
         )
     complaints: list[str] = []
+    misspelt: UserError | None = None
     for form in formats_of(task, path.name):
+        if misspelt and form.label is None:
+            break
         try:
             counted, bad = _counts(islice(read_rows(path, form, task), LOOKED_AT))
+            if counted > len(bad) and (found := _read(path, form, task)):
+                return found
+        except MisspeltError as error:
+            misspelt = misspelt or error
+            continue
         except UserError as error:
             complaints.append(str(error))
             continue
-        if counted > len(bad):
-            return _read(path, form, task)
         complaints += [f"row {row.row}: {row.detail}" for row in bad[:1]]
-    raise UserError(
+    raise misspelt or UserError(
         f"{path}: expected a file in an official format of {task.name}, found none of them: "
-        f"{complaints[0] if complaints else 'it has no rows'}; see {task.origin}"
+        f"{complaints[0] if complaints else 'it has no rows with a label'}; see {task.origin}"
     )
 
 
+class MisspeltError(UserError):
+    """A file has labels, but too many are none of the task's."""
+
+
 def _counts(rows: Iterable[Example | Unreadable]) -> tuple[int, list[Unreadable]]:
-    """How many rows are examples, or rightly none; and the rows that cannot be read."""
+    """How many rows are in a format, whatever their labels; and those that are not."""
     items = list(rows)
-    bad = [item for item in items if isinstance(item, Unreadable) and not item.expected]
+    bad = [
+        item
+        for item in items
+        if isinstance(item, Unreadable)
+        and not item.expected
+        and item.reason not in (UNKNOWN_LABEL, NO_LABEL)
+    ]
     return len(items) - len(bad), bad
 
 
-def _read(path: Path, form: Format, task: Task) -> OfficialFile:
+def _read(path: Path, form: Format, task: Task) -> OfficialFile | None:
+    """None where the file has a column of labels, and no label in it."""
     items = list(read_rows(path, form, task))
     examples = [item for item in items if isinstance(item, Example)]
-    if not examples:
-        raise UserError(
-            f"{path}: expected rows with a label, found none; give a file with some, or one without"
-            " that column"
-        )
     left = [item for item in items if isinstance(item, Unreadable)]
+    unknown = [item for item in left if item.reason == UNKNOWN_LABEL]
+    if len(unknown) > MOST_UNKNOWN * (len(examples) + len(unknown)):
+        raise MisspeltError(
+            f"{path}: {len(unknown)} of {len(items)} rows have another label than the task; the"
+            f" first is row {unknown[0].row}: {unknown[0].detail}; spell them so, or leave their"
+            " column out for predictions alone"
+        )
+    if not examples:
+        return None
     unreadable, left_out = (
         Counter(item.reason for item in left if item.expected is expected)
         for expected in (False, True)

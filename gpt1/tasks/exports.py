@@ -14,6 +14,9 @@ from gpt1.base.errors import UserError
 from gpt1.sources.exports import DESCRIPTION
 from gpt1.tasks.layouts import Export, Names
 from gpt1.tasks.rows import (
+    BLANK_LABELS,
+    NO_GOLD_LABEL,
+    UNKNOWN_LABEL,
     UNLABELLED,
     BadRowError,
     Example,
@@ -39,8 +42,6 @@ UNPACKED_FREELY = (
     100_000_000  # characters, before it is asked how many times the file's size they are
 )
 MOST_RATIO = 250
-NO_GOLD_LABELS = (None, "-", "-1", "")
-NO_LABEL = -1
 MAX_SCORE = 100.0  # beyond it no score is meant
 
 Records = Iterator[tuple[int, Mapping[str, Any] | bytes]]
@@ -136,7 +137,7 @@ def _label_reader(path: Path, task: Task, features: Mapping[str, Any], column: s
     classes = class_reader(task)
 
     def label_of(value: object) -> float:
-        if value in NO_GOLD_LABELS or value == NO_LABEL:
+        if value in (*BLANK_LABELS, NO_GOLD_LABEL):
             return UNLABELLED
         if task.target == "score":
             return score_of(_shortest(value))
@@ -147,7 +148,7 @@ def _label_reader(path: Path, task: Task, features: Mapping[str, Any], column: s
         if isinstance(value, int) and not isinstance(value, bool):
             if value not in numbering:
                 raise BadRowError(
-                    "unknown label",
+                    UNKNOWN_LABEL,
                     f"{quoted(str(value))} instead of"
                     f" {_numbering(numbering) or ', '.join(task.labels)}",
                 )

@@ -14,6 +14,9 @@ from gpt1.tasks.table import SCORE_CLASSES, Task
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN_CHARACTERS = 40
 UNLABELLED = -1
+NO_GOLD_LABEL = "-"  # annotators did not agree: the field leaves the row out
+BLANK_LABELS = (None, "", "-1", UNLABELLED)
+UNKNOWN_LABEL, NO_LABEL = "unknown label", "no label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,16 @@ def label_reader(task: Task) -> Callable[[object], float]:
     """The function from what a file has for a label to the class's number, or to the score. It
     raises BadRowError for anything else.
     """
-    return score_of if task.target == "score" else class_reader(task)
+    of_known = score_of if task.target == "score" else class_reader(task)
+
+    def label_of(value: object) -> float:
+        if value == NO_GOLD_LABEL:
+            raise BadRowError("no gold label", expected=True)
+        if value in BLANK_LABELS:
+            raise BadRowError(NO_LABEL)
+        return of_known(value)
+
+    return label_of
 
 
 def class_reader(task: Task) -> Callable[[object], float]:
@@ -156,9 +168,7 @@ def class_reader(task: Task) -> Callable[[object], float]:
 
     def class_number(value: object) -> float:
         if not isinstance(value, str) or value not in numbers:
-            raise BadRowError(
-                "unknown label", f"{quoted(str(value))} instead of {', '.join(values)}"
-            )
+            raise BadRowError(UNKNOWN_LABEL, f"{quoted(str(value))} instead of {', '.join(values)}")
         return numbers[value]
 
     return class_number
@@ -172,7 +182,7 @@ def score_of(value: object) -> float:
         number = float("nan")
     if not 0 <= number <= SCORE_CLASSES - 1:
         raise BadRowError(
-            "unknown label",
+            UNKNOWN_LABEL,
             f"{quoted(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}",
         )
     return number
