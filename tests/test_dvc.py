@@ -54,6 +54,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "LOGS",
         "RAW",
         "fingerprint",
+        "is_hidden",
         "looks",
         "parse_json",
         "read_array",

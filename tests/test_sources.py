@@ -165,6 +165,7 @@ def test_race_becomes_one_file_a_split_and_level(checkout: Path, packed: bool) -
         for level in ("middle", "high"):
             put(f"race/RACE/{split}/{level}/2.txt", json.dumps(PASSAGE))
     put("race/RACE/test/high/10.txt", "{'article'")
+    put("race/RACE/test/high/._10.txt", "as a Mac leaves it")
     if packed:
         with tarfile.open("data/raw/race/RACE.tar.gz", "w:gz") as archive:
             archive.add("data/raw/race/RACE", "RACE")
@@ -188,12 +189,32 @@ def test_books_are_taken_at_any_depth_with_their_names(checkout: Path) -> None:
     (checkout / "mine/austen/emma.txt").write_text("Emma\n")
     (checkout / "mine/one.txt").write_text("One\n")
     (checkout / "mine/cover.jpg").touch()
+    hidden = (
+        ".ipynb_checkpoints/one.txt",
+        ".Trash-1000/a/b.txt",
+        "__MACOSX/._one.txt",
+        "~$one.txt",
+    )
+    for name in hidden:
+        (checkout / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / "mine" / name).write_text("One\n")
     (checkout / "data/raw").mkdir(parents=True)
     (checkout / "data/raw/books").symlink_to(checkout / "mine")
-    assert acquire("books").returncode == 0
+    done = acquire("books")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        0,
+        "books: 4 hidden files left out, the first .Trash-1000/a/b.txt",
+    )
     folder = checkout / "data/acquire/corpus/books"
     assert list(read_json(folder / "manifest.json")["files"]) == ["austen/emma.txt", "one.txt"]
     assert (folder / "austen/emma.txt").read_text() == "Emma\n"
+    shutil.make_archive("mine/all", "zip", "mine")
+    Path("data/raw/books").unlink()
+    put("books/all.zip", Path("mine/all.zip").read_bytes())
+    done = acquire("books")
+    assert "books: 4 hidden files left out" in done.stderr, done.stderr
+    found = list(read_json(folder / "manifest.json")["files"])
+    assert found == ["all.zip/austen/emma.txt", "all.zip/one.txt"]
 
 
 def test_two_runs_write_the_same_bytes(checkout: Path) -> None:

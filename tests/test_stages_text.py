@@ -2,6 +2,7 @@
 refuse.
 """
 
+import gzip
 import json
 import os
 import random
@@ -207,6 +208,24 @@ def test_a_book_of_one_long_line(tmp_path: Path, megabytes: int, seconds: float)
 
 
 CLEAN = "gpt1.stages.clean"
+
+
+def test_books_of_equal_text_are_one_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    books = write_books(tmp_path, 3)
+    one, two, three = sorted(books.iterdir())
+    (books / "copy.txt").write_bytes(one.read_bytes())
+    (books / "zipped.txt.gz").write_bytes(gzip.compress(two.read_bytes()))
+    (books / "wide.txt").write_text(three.read_text(), encoding="utf-16")
+    write_params(tmp_path)
+    run_here("clean", tmp_path, monkeypatch)
+    counts = read_json(tmp_path / "data/clean/counts.json")
+    assert len(counts["books"]) == counts["totals"]["books"] == counts["totals"]["equal"] == 3
+    pairs = [{one.name, "copy.txt"}, {three.name, "wide.txt"}, {two.name, "zipped.txt"}]
+    assert sorted(map(sorted, counts["equal"].items())) == sorted(map(sorted, pairs))
+    assert len(list((tmp_path / "data/clean/books").iterdir())) == 3
+    assert "3 books have the text of another and are left out" in capsys.readouterr().err
 
 
 def test_no_corpus(tmp_path: Path) -> None:

@@ -339,7 +339,9 @@ def test_pieces_of_a_book_are_whole_lines_and_the_whole_book(
 
 def test_books_are_sorted_found_below_and_others_left(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    for name in ("b/z.txt", "c.TXT", "a.txt", "manifest.json"):
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    hidden = (".ipynb_checkpoints/a.txt", "._a.txt", "~$a.txt")
+    for name in ("b/z.txt", "c.TXT", "a.txt", "manifest.json", *hidden):
         (tmp_path / name).write_text("x")
     assert [book.name for book in list_corpus(tmp_path)] == ["a.txt", "b/z.txt", "c.TXT"]
 

@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 from uuid import uuid4
 
@@ -192,6 +192,13 @@ def files_under(paths: Iterable[str]) -> Iterator[Path]:
             for file in [path, *sorted(path.rglob("*"))]
             if file.is_file() and "__pycache__" not in file.parts
         )
+
+
+def is_hidden(relative: PurePath) -> bool:
+    """Whether a file is one that systems and editors keep for themselves, by any part of its path:
+    .ipynb_checkpoints/a.txt, .Trash-1000/a.txt, __MACOSX/a.txt, ._a.txt, ~$a.txt.
+    """
+    return any(part.startswith((".", "~$")) or part == "__MACOSX" for part in relative.parts)
 
 
 def looks(paths: Sequence[str]) -> str:

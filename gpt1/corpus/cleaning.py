@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from filecmp import cmp
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -83,13 +84,21 @@ def clean_files(
     ]
     cleaned = mapped("cleaning", Cleaner, clean_part, items, [item.bytes_ for item in items], kept)
     results = zip(items, cleaned, strict=True)
+    by_words: dict[int, list[str]] = {}  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
     for file, found, whole in zip(files, inspected, parts, strict=True):
         results_of_it = list(islice(results, len(whole)))
         if not isinstance(found, Inspection):
             rows = join_documents(file, field, results_of_it, folder / DOCUMENTS / file.name)
             counts.setdefault("documents", {})[file.name] = rows
-        elif words := join_book(results_of_it, folder / BOOKS / file.name):
+        elif words := join_book(results_of_it, book := folder / BOOKS / file.name):
+            others = by_words.setdefault(words, [])
+            same = (one for one in others if cmp(folder / BOOKS / one, book, shallow=False))
+            if (first := next(same, None)) is not None:
+                book.unlink()
+                counts.setdefault("equal", {})[file.name] = first
+                continue
+            others.append(file.name)
             counts["books"][file.name] = {
                 "bytes": found.bytes_,
                 "words": words,
@@ -239,6 +248,7 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
         "bytes": sum(row["bytes"] for row in rows),
         "words": sum(row["words"] for row in rows),
         "empty": len(counts["empty"]) + sum(row["empty"] for row in files.values()),
+        **({"equal": len(counts["equal"])} if "equal" in counts else {}),
         "encodings": dict(Counter(str(book["encoding"]) for book in books.values())),
         **+every,
     }
@@ -251,6 +261,13 @@ def tell_left_out(counts: dict[str, Any]) -> None:
         print(
             f"clean: Project Gutenberg's licence stripped from {sums.get('licensed', 0):,} books"
             f" ({sums['stripped']:,} bytes)",
+            file=sys.stderr,
+        )
+    if "equal" in sums:
+        name, other = next(iter(counts["equal"].items()))
+        print(
+            f"clean: {sums['equal']:,} books have the text of another and are left out, the first"
+            f" {name}, which is {other}; counts.json names all",
             file=sys.stderr,
         )
     if "unreadable" in sums:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import is_hidden
 
 FORMS = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
 PACKED = (".gz", ".zst")
@@ -71,7 +72,11 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
             f" {'a file' if folder.exists() else 'none'}; {WHAT_TO_DO}"
         )
     try:
-        paths = [path for path in folder.rglob("*") if form_of(path) and not path.is_dir()]
+        paths = [
+            path
+            for path in folder.rglob("*")
+            if form_of(path) and not is_hidden(path.relative_to(folder)) and not path.is_dir()
+        ]
     except OSError as error:
         raise UserError(
             f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}"

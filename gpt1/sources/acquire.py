@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.sources.archives import is_archive, unpack
-from gpt1.sources.find import find_files, place_of
+from gpt1.sources.find import find_files, place_of, small_files
 from gpt1.sources.table import Source
 
 SHOWN_ENTRIES = 8
@@ -55,10 +55,12 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
         raise unreadable(raw, error) from None
     if files := find_files(source, raw):
         return files
-    for archive in filter(is_archive, entries if not source.every else []):
+    for archive in filter(is_archive, entries):
         unpack(archive, spare / archive.name, max_bytes)
-        if files := find_files(source, spare / archive.name):
+        if not source.every and (files := find_files(source, spare / archive.name)):
             return beside(source, raw, files) | files
+    if source.every and spare.is_dir() and (files := find_files(source, spare)):
+        return files
     names = [entry.name for entry in entries]
     found = ", ".join(names[:SHOWN_ENTRIES]) + (
         f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else ""
@@ -109,7 +111,7 @@ def combine_files(origin: Path, target: Path) -> None:
     none is lost in silence.
     """
     with target.open("w", encoding="utf-8", newline="\n") as writer:
-        for path in sorted(origin.glob("*.txt")):
+        for path in small_files(origin):
             try:
                 passage = json.loads(path.read_bytes())
             except (ValueError, RecursionError):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import is_hidden
 from gpt1.sources.table import SourceLayout
 
 SUFFIXES = (
@@ -86,6 +87,7 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
         if (
             match
             and path.name not in NOT_ROWS
+            and not is_hidden(Path(path.name))
             and (stem is None or (match["stem"] == stem and match["number"]))
             and path.is_file()
         ):

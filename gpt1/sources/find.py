@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import is_hidden
 from gpt1.sources.exports import find_export
 from gpt1.sources.table import Source, SourceLayout
 
@@ -62,9 +63,25 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
 def place_of(source: Source, name: str, base: Path) -> Path | None:
     """Where a file, or the folder that it is combined of, lies in a folder, by any of its names."""
     if name in source.combined:
-        return place if any((place := base / source.combined[name]).glob("*.txt")) else None
+        return place if any(small_files(place := base / source.combined[name])) else None
     others = (base / other for other in (name, *source.also.get(name, ())))
     return next((place for place in others if place.is_file()), None)
+
+
+def small_files(folder: Path) -> list[Path]:
+    """The sorted files of a folder that are combined into one."""
+    return sorted(path for path in folder.glob("*.txt") if not is_hidden(Path(path.name)))
+
+
+def passed_over(source: Source, folder: Path) -> list[str]:
+    """Of a source that takes all files of some patterns those under `folder` that are hidden."""
+    return sorted(
+        name
+        for path in (folder.rglob("*") if source.every else ())
+        if any(map(path.match, source.every))
+        and is_hidden(relative := path.relative_to(folder))
+        and (name := relative.as_posix())
+    )
 
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
@@ -82,7 +99,7 @@ def _entries(folder: Path) -> list[Path]:
     read.
     """
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        return sorted(path for path in folder.iterdir() if not is_hidden(Path(path.name)))
     except OSError as error:
         raise UserError(
             f"{folder} cannot be read ({error.strerror}); make it readable to you"
@@ -96,31 +113,29 @@ def _folders(folder: Path) -> Iterator[Path]:
     level = [folder]
     for _ in range(DEPTH + 1):
         yield from level
-        level = [
-            entry
-            for parent in level
-            for entry in _entries(parent)
-            if entry.is_dir() and entry.name != "__MACOSX"
-        ]
+        level = [entry for parent in level for entry in _entries(parent) if entry.is_dir()]
 
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
     """All files of some patterns, at any depth, by their names relative to `folder`."""
     found: dict[str, Path] = {}
     for parent, folders, names in os.walk(folder, onerror=_unreadable):
-        for name in sorted(folders):
+        folders[:] = sorted(name for name in folders if not is_hidden(Path(name)))
+        for name in folders:
             if Path(parent, name).is_symlink():
                 raise UserError(
                     f"{Path(parent, name)} is a link to a folder; put that folder itself there, so"
                     " that none counts twice"
                 )
         for name in names:
+            if is_hidden(Path(name)):
+                continue
             path = Path(parent, name)
             if any(map(path.match, patterns)) and path.is_symlink() and not path.exists():
                 raise UserError(
                     f"{path} is a link to nothing; put the file itself there, or take the link away"
                 )
-            if any(map(path.match, patterns)) and not name.startswith(".") and path.is_file():
+            if any(map(path.match, patterns)) and path.is_file():
                 found[path.relative_to(folder).as_posix()] = path
     for name in found:
         if not name.isprintable():
