@@ -150,6 +150,22 @@ BAD_TSV = {  # name: (task, content of train.tsv, line after the file's name)
         GOOD_RTE.encode("utf-16"),
         ": expected a header with the columns sentence1, sentence2, label; found the row",
     ),
+    "a CSV writer's quotes": (
+        "rte",
+        RTE + '0\t"He said ""no""."\tA dog.\tentailment\n' + "1\tA cat.\tA dog.\tentailment\n" * 9,
+        (
+            ': 1 texts are quoted by the rule of CSV writers ("What is ""it""?"); expected the'
+            " official file, or one in which quotes are text (Python's csv.QUOTE_NONE)"
+        ),
+    ),
+    "all texts in quotes": (
+        "cola",
+        'gj04\t1\t\t"The cat sat."\n' * 10,
+        (
+            ': 10 texts are quoted by the rule of CSV writers ("What is ""it""?"); expected the'
+            " official file, or one in which quotes are text (Python's csv.QUOTE_NONE)"
+        ),
+    ),
     "an empty sentence": (
         "cola",
         COLA + "gj04\t1\t\t \n",
@@ -211,6 +227,14 @@ def test_a_bad_table_is_one_line(
             (
                 f"sts-train.csv: 1 of 1 rows cannot be read (unknown label 1), {LIMIT} 1: "
                 f"unknown label ('5.5' instead of a score from 0 to 5); {MEND}"
+            ),
+        ),
+        (
+            "stsb",
+            {"sts-train.csv": "g\tf\t2012\t1\t0.8\tA cat.\tA dog.\n" * 100},
+            (
+                "sts-train.csv: expected scores from 0 to 5, found none above 1 in 100 rows; they"
+                " are scaled, take a file whose scores are not"
             ),
         ),
         (
@@ -316,6 +340,18 @@ def test_a_bad_file_of_another_format_is_one_line(
     )
     put(task, dict.fromkeys(layout.required, "") | files)
     assert refusal(task, monkeypatch) == f"data/acquire/tasks/{task}/{line}"
+
+
+def test_scores_too_few_to_tell_are_told(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "index\tsentence1\tsentence2\tscore\n" + "0\tA cat.\tA dog.\t0.8\n" * 99
+    bring("stsb", {"train.tsv": rows, "dev.tsv": rows.replace("0.8", "1.2")})
+    acquire.main("stsb")
+    assert "stsb: train.tsv has no score above 1, expected 0 to 5; 99 rows are too few to tell" in (
+        said := capsys.readouterr().err
+    )
+    assert "dev.tsv" not in said
 
 
 def test_a_missing_file_and_a_wrong_name_are_one_line(

@@ -57,7 +57,7 @@ def examples(
 def test_glue_tsv_with_and_without_labels(tmp_path: Path) -> None:
     labelled = (
         "index\tsentence1\tsentence2\tlabel\n0\tIt is \"so.\tIt's"
-        " so.\tentailment\n1\tNo.\tYes.\tnot_entailment\n"
+        ' so.\tentailment\n1\tNo.\tYes.\tnot_entailment\n2\t"A ""b""."\t"C."\tentailment\n'
     )
     found = read(
         "rte",
@@ -71,7 +71,8 @@ def test_glue_tsv_with_and_without_labels(tmp_path: Path) -> None:
     assert examples(found, "train") == [
         (('It is "so.', "It's so."), (), 0),
         (("No.", "Yes."), (), 1),
-    ], "a quote is text"
+        (('"A ""b""."', '"C."'), (), 0),
+    ], "a quote is text, as bare ones tell"
     assert examples(found, "test") == [(("A.", "B."), (), -1)]
     assert [found[name].labelled for name in ("train", "dev", "test")] == [True, True, False]
     assert list(read("rte", tmp_path, {}, rows_wanted(evaluation=1))) == [

@@ -3,6 +3,8 @@ RACE, Story Cloze, DPRD; and Hugging Face exports of them (gpt1/tasks/exports.py
 """
 
 import csv
+import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from gpt1.tasks.rows import (
 )
 from gpt1.tasks.table import Task
 
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
 STORY = ("InputSentence1", "InputSentence2", "InputSentence3", "InputSentence4")
 ENDINGS = ("RandomFifthSentenceQuiz1", "RandomFifthSentenceQuiz2")
 
@@ -67,6 +70,7 @@ def _tsv(path: Path, format_: Tsv, label_of: Callable[[object], float]) -> Rows:
         if row:
             _check_header(path, names, needed)
     place = {name: names.index(name) for name in needed if name in names}
+    quoting = Counter[str]()
     for index, (number, line) in enumerate(lines):
         try:
             cells = as_text(line).split("\t")
@@ -74,12 +78,30 @@ def _tsv(path: Path, format_: Tsv, label_of: Callable[[object], float]) -> Rows:
                 _check_no_header(path, cells, format_, label_of)
             if not len(names) <= len(cells) <= len(names) + format_.surplus:
                 raise _wrong_width(len(cells), len(names))
+            quoting.update(_quoting(cells[place[name]]) for name in format_.texts)
             yield Example(
                 tuple(filled(name, cells[place[name]]) for name in format_.texts),
                 label=label_of(cells[place[format_.label]] if format_.label else None),
             )
         except BadRowError as bad:
             yield bad.at(number)
+    if not quoting["bare"] and (quoting["doubled"] or quoting["whole"] == quoting.total() > 9):
+        raise UserError(
+            f"{path}: {quoting['doubled'] + quoting['whole']} texts are quoted by the rule of CSV"
+            ' writers ("What is ""it""?"); expected the official file, or one in which quotes are'
+            " text (Python's csv.QUOTE_NONE)"
+        )
+
+
+def _quoting(text: str) -> str:
+    """How a cell has quotes: as a CSV writer alone writes them (doubled), as it may (whole), as it
+    never does (bare), or not at all.
+    """
+    if '"' not in text:
+        return ""
+    if not QUOTED.fullmatch(text):
+        return "bare"
+    return "doubled" if '""' in text[1:-1] else "whole"
 
 
 def _wrong_width(found: int, expected: int) -> BadRowError:

@@ -3,6 +3,7 @@ and when there are too many bad ones.
 """
 
 import hashlib
+import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -210,12 +211,23 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raises UserError where rows are too few to share, or an export has no rows, no labels where
-    labels are needed, or scores from 0 to 1, as some have.
+    """Raises UserError where rows are too few to share, scores are from 0 to 1, as some have them,
+    or an export has no rows, or no labels where labels are needed.
     """
     if split.share and tally.examples < 2:
         raise UserError(
             f"{path} has {tally.examples} readable rows; expected at least 2, for train and dev"
+        )
+    if task.target == "score" and tally.labelled and tally.highest <= 1:
+        if tally.labelled >= SCALED_ROWS:
+            raise UserError(
+                f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
+                f" {tally.labelled} rows; they are scaled, take a file whose scores are not"
+            )
+        print(
+            f"{task.name}: {path.name} has no score above 1, expected 0 to {SCORE_CLASSES - 1};"
+            f" {tally.labelled} rows are too few to tell whether they are scaled",
+            file=sys.stderr,
         )
     if not isinstance(split.format, Export):
         return
@@ -228,11 +240,6 @@ def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
         raise UserError(
             f"{path}: expected labels, found none in {tally.examples} rows of {split.name}; put an"
             " export with labels there"
-        )
-    if task.target == "score" and tally.labelled >= SCALED_ROWS and tally.highest <= 1:
-        raise UserError(
-            f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
-            f" {tally.labelled} rows; this export has them scaled, take one that has not"
         )
 
 
