@@ -3,6 +3,7 @@ whole is refused in one line.
 """
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -381,6 +382,21 @@ BAD_FOLDERS = {
     "a head": (
         with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}),
         r"found 'score\.weight'",
+    ),
+    "a prefix": (
+        with_tensors(lambda tensors: {f"module.{name}": one for name, one in tensors.items()}),
+        r"found 'module\.transformer\.positions.*all names may begin with 'module\.transformer\.'",
+    ),
+    "other names of a norm": (
+        with_tensors(
+            lambda tensors: {
+                re.sub(r"(ln_\d\.[wb]).*", r"\1", name).replace(".w", ".g")
+                if ".ln_" in name
+                else name: one
+                for name, one in tensors.items()
+            }
+        ),
+        r"tensor h\.0\.ln_1\.weight .*found 'h\.0\.ln_1\.b', 'h\.0\.ln_1\.g' in its place",
     ),
     "not tied": (
         with_tensors(lambda tensors: tensors | {"lm_head.weight": tensors[TOKENS] + 1}),

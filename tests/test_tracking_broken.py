@@ -12,6 +12,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking import sync as tracking
+from gpt1.tracking.address import problem
 from gpt1.tracking.log import log_path, read_log
 
 pytestmark = pytest.mark.slow
@@ -73,6 +74,23 @@ def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkey
     assert time.monotonic() - began < 20
     assert "hunter2" not in said + str(caught.value)
     assert "someone" not in said + str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "said", "line"),
+    [
+        ("http://me:a@host", "No module named 'database'", "No module named 'database'"),
+        (
+            "http://me:p%40ss@host",
+            "me:p%40ss@host says p@ss is wrong",
+            "***@host says *** is wrong",
+        ),
+        ("http://me:word@host", "http://me:word@host/api: word", "http://***@host/api: ***"),
+    ],
+)
+def test_a_secret_is_blanked_and_nothing_else(address, said, line, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert problem(OSError(said)) == f"MLflow at http://***@host does not work ({line})"
 
 
 def test_a_server_that_never_answers_is_not_waited_for(silent_port, monkeypatch, capfd):

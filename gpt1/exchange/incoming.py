@@ -14,7 +14,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.exchange.layout import our_shapes
-from gpt1.model.weights import Description, save_state
+from gpt1.model.weights import Description, instead_of, save_state
 from gpt1.params.schema import Model
 from gpt1.params.strict import validated
 
@@ -87,8 +87,8 @@ def check_tensors(
     for name, shape in shapes.items():
         if name not in tensors:
             raise UserError(
-                f"{path}: expected tensor {name} of shape {list(shape)}, found none; bring the file"
-                " again, whole"
+                f"{path}: expected tensor {name} of shape {list(shape)}, found "
+                + (instead_of(name, tensors, shapes) or "none; bring the file again, whole")
             )
         found = tensors[name]
         if tuple(found.shape) != shape or not found.is_floating_point():

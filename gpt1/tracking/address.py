@@ -1,11 +1,12 @@
 """Where MLflow is, and what to say of it without giving away a password."""
 
 import os
+import re
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from gpt1.base.extras import how_to_get
 
@@ -86,14 +87,16 @@ def problem(error: Exception) -> str:
         reason = how_to_get(error) or reason
     uri = tracking_uri()
     parts = urlsplit(uri)
+    reason = reason.replace(uri, without_password(uri))
+    if "@" in parts.netloc:
+        reason = reason.replace(f"{parts.netloc.rpartition('@')[0]}@", "***@")
     for secret in (
-        uri,
         parts.password,
-        parts.username,
+        unquote(parts.password or ""),
         *(os.environ.get(f"MLFLOW_TRACKING_{key}") for key in ("PASSWORD", "TOKEN")),
     ):
-        if secret:
-            reason = reason.replace(secret, without_password(secret) if secret == uri else "***")
+        if secret:  # as a word: a short one stands in many others
+            reason = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", reason)
     return f"MLflow at {without_password(uri)} does not work ({reason[:200]})"
 
 
