@@ -4,6 +4,7 @@ its seed.
 
 import json
 import math
+import re
 import subprocess
 import sys
 from functools import lru_cache
@@ -233,6 +234,31 @@ def test_predict_answers_options_and_lines_alike(run):
         run(predict, "rte", "--first", "a")
     hostile = Answer(label="A", choice="a\x1b[2Jb\u202ec", score=None, probabilities={"A": 1.0})
     assert answer_line(hostile).startswith("A  a[2Jbc ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            b"A dog.\nA caf\xe9.\n",
+            "line 2: expected text in UTF-8, found not UTF-8 (byte 0xe9 at 5)",
+        ),
+        (
+            "A cat.\n".encode("utf-16"),
+            "line 1: expected text in UTF-8, found not UTF-8 (the mark of",
+        ),
+    ],
+)
+def test_lines_that_are_not_utf8_are_named(run, lines, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        run(predict, "cola", lines=lines)
+
+
+def test_a_mark_of_utf8_is_no_text(run):
+    plain, marked = (
+        run(predict, "cola", lines=mark + b"a b.\n") for mark in (b"", b"\xef\xbb\xbf")
+    )
+    assert plain.stdout == marked.stdout != ""
 
 
 def test_evaluate_scores_a_file_with_labels(run, tmp_path):

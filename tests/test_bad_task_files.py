@@ -148,7 +148,10 @@ BAD_TSV = {  # name: (task, content of train.tsv, line after the file's name)
     "UTF-16": (
         "rte",
         GOOD_RTE.encode("utf-16"),
-        ": expected a header with the columns sentence1, sentence2, label; found the row",
+        (
+            ": expected a header in UTF-8, found not UTF-8 (the mark of UTF-16); save the file as"
+            " UTF-8"
+        ),
     ),
     "a CSV writer's quotes": (
         "rte",
@@ -164,6 +167,23 @@ BAD_TSV = {  # name: (task, content of train.tsv, line after the file's name)
         (
             ': 10 texts are quoted by the rule of CSV writers ("What is ""it""?"); expected the'
             " official file, or one in which quotes are text (Python's csv.QUOTE_NONE)"
+        ),
+    ),
+    "UTF-16 without a header": (
+        "cola",
+        COLA.encode("utf-16"),
+        (
+            f": 2 of 2 rows cannot be read (not UTF-8 1, NUL character 1), {LIMIT} 1: not UTF-8"
+            f" (the mark of UTF-16); {MEND}"
+        ),
+    ),
+    "a whole file as its header": (
+        "rte",
+        (GOOD_RTE.replace("label", "x") * 99).replace("\n", "\t").encode(),
+        (
+            ": the header lacks label; found the columns"
+            f" {((GOOD_RTE.replace('label', 'x') * 99).replace(chr(10), chr(9)).replace(chr(9), ', '))[:300]}"
+            "; put the official file there"
         ),
     ),
     "an empty sentence": (
@@ -187,7 +207,7 @@ def test_a_bad_table_is_one_line(
     put(task, {"train.tsv": content, "dev.tsv": COLA if task == "cola" else GOOD_RTE})
     found = refusal(task, monkeypatch)
     whole = f"data/acquire/tasks/{task}/train.tsv{line}"
-    assert found.startswith(whole) if case == "UTF-16" else found == whole
+    assert found == whole
 
 
 @pytest.mark.parametrize(

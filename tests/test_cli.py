@@ -179,6 +179,19 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
         assert "Traceback" not in said.stderr
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_a_terminal_cannot_encode_is_escaped(encoding):
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *["table", "table5", "--run", "gpt1/reference/demo"]],
+        cwd=Path(errors.__file__).parents[2],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("±" if encoding == "latin-1" else r"\xb1") in done.stdout.decode(encoding)
+
+
 def test_the_version_is_that_of_the_installed_package():
     said = gpt1("--version")
     first, extras = said.stdout.splitlines()

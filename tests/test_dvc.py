@@ -46,7 +46,13 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "read_params",
     },
     "gpt1/base/cores.py": {"cores", "cpu_name", "nvidia_smi"},  # for the record
-    "gpt1/base/errors.py": {"INTERRUPTED_STATUS", "TemporaryError", "UserError", "printable"},
+    "gpt1/base/errors.py": {
+        "not_utf8",
+        "INTERRUPTED_STATUS",
+        "TemporaryError",
+        "UserError",
+        "printable",
+    },
     "gpt1/base/extras.py": set(),
     "gpt1/base/files.py": {
         "CHECKPOINTS",

@@ -1,7 +1,9 @@
 """The one exception that a person is meant to read, and the exit statuses that go with it."""
 
+import codecs
 import errno
 import gc
+import io
 import sys
 from collections.abc import Callable, Iterable
 
@@ -43,6 +45,13 @@ def perhaps(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """What of a text is no UTF-8, in words."""
+    if error.start == 0 and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "the mark of UTF-16"
+    return f"byte {error.object[error.start]:#04x} at {error.start}"
+
+
 class UserError(Exception):
     """A mistake that a person can mend: says what was expected, what was found and what to do, in
     one line that any terminal may show.
@@ -68,6 +77,8 @@ def run_stage(main: Callable[[], None]) -> None:
     """Run a stage's main; a UserError, a package of an extra that is not there, a full disk or
     Ctrl-C ends the process with one line and a status, no traceback.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         main()
     except UserError as error:

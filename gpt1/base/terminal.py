@@ -30,7 +30,8 @@ def print_json(value: Any) -> None:
     """One JSON value for a program, on standard output; what could steer a terminal stands as an
     escape.
     """
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    ascii_ = "utf" not in (sys.stdout.encoding or "utf").lower()
+    text = json.dumps(value, indent=1, ensure_ascii=ascii_, allow_nan=False)
     letters = (one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
     sys.stdout.write("".join(letters) + "\n")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, not_utf8
 from gpt1.commands.options import (
     OF_THE_FIRST,
     VOCABULARY,
@@ -157,11 +157,15 @@ def read_text(path: Path) -> str:
     """A file's text, or standard input's. Raises UserError where it cannot be read, or is no
     UTF-8.
     """
+    import io
     import sys
 
     try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return io.StringIO(data.decode("utf-8-sig"), newline=None).read()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: expected UTF-8, found {not_utf8(error)}; save it so") from None
+    except OSError as error:
         raise UserError(f"{path} cannot be read ({error}); expected a text file in UTF-8") from None
 
 

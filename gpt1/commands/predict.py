@@ -66,7 +66,7 @@ def predict(
     import json
     import sys
 
-    from gpt1.inference.fields import example_from_line, make_example
+    from gpt1.inference.fields import examples_from_lines, make_example
     from gpt1.inference.finished import chosen
     from gpt1.inference.saved import load_model
 
@@ -82,14 +82,7 @@ def predict(
     model = load_model(path, vocabulary)
     if model.task != kind:
         raise UserError(f"{path}: expected weights of {task}, found those of {model.task.name}")
-    lines = (
-        (f"line {number}", line.rstrip("\r\n")) for number, line in enumerate(sys.stdin, start=1)
-    )
-    examples = (
-        [example]
-        if example
-        else (example_from_line(kind, line, where) for where, line in lines if line.strip())
-    )
+    examples = [example] if example else examples_from_lines(kind, sys.stdin.buffer)
     for one in examples:
         found = model.answer(one)
         print(

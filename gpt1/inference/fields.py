@@ -3,12 +3,12 @@ the choices, and the choices.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.tasks.layouts import Jsonl, Passages, Tsv
-from gpt1.tasks.rows import BadRowError, Example, filled
+from gpt1.tasks.rows import BYTE_ORDER_MARK, BadRowError, Example, as_text, filled
 from gpt1.tasks.table import Task
 
 FIELDS = ("first", "second", "choices")
@@ -82,6 +82,22 @@ def example_from_record(task: Task, record: Any, where: str) -> Example:
             f"{where}: expected a list of texts as choices, found {type(choices).__name__}"
         )
     return make_example(task, record.get("first"), record.get("second"), choices or (), where)
+
+
+def examples_from_lines(task: Task, lines: Iterable[bytes]) -> Iterator[Example]:
+    """The examples in the lines of a file, but for those without a word. Raises UserError as
+    above, and for what is no UTF-8.
+    """
+    for number, line in enumerate(lines, start=1):
+        try:
+            text = as_text(line.removeprefix(BYTE_ORDER_MARK if number == 1 else b""))
+        except BadRowError as bad:
+            if not line.strip():
+                continue
+            raise UserError(
+                f"line {number}: expected text in UTF-8, found {bad.detail}; save the lines so"
+            ) from None
+        yield example_from_line(task, text.rstrip("\r\n"), f"line {number}")
 
 
 def example_from_line(task: Task, line: str, where: str) -> Example:

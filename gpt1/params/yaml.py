@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
-from gpt1.base.errors import ELSEWHERE, UserError
+from gpt1.base.errors import ELSEWHERE, UserError, not_utf8
 from gpt1.base.files import writing
 
 LARGEST_BYTES = 256 * 1024  # of a file of YAML; ours have some 10,000
@@ -34,7 +34,9 @@ def read_yaml(path: Path) -> Any:
         return parse_yaml(data.removeprefix(BOM_UTF8).decode("utf-8"), str(path))
     except FileNotFoundError:
         raise UserError(f"{path} is not there; compose it with gpt1 profile; {ELSEWHERE}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: expected UTF-8, found {not_utf8(error)}; save it so") from None
+    except OSError as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, not_utf8
 from gpt1.tasks.exports import read_export
 from gpt1.tasks.layouts import Blocks, Export, Format, Jsonl, Passages, Stories, Tsv
 from gpt1.tasks.pronouns import read_blocks
@@ -30,6 +30,7 @@ from gpt1.tasks.rows import (
 from gpt1.tasks.table import Task
 
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
+SHOWN_HEADER = 300  # characters
 STORY = ("InputSentence1", "InputSentence2", "InputSentence3", "InputSentence4")
 ENDINGS = ("RandomFifthSentenceQuiz1", "RandomFifthSentenceQuiz2")
 
@@ -66,7 +67,12 @@ def _tsv(path: Path, format_: Tsv, label_of: Callable[[object], float]) -> Rows:
     names = list(format_.columns)
     if not names:
         row, first = next(lines, (0, b""))
-        names = first.decode("utf-8", errors="replace").split("\t")
+        try:
+            names = as_text(first).split("\t") if row else []
+        except BadRowError as bad:
+            raise UserError(
+                f"{path}: expected a header in UTF-8, found {bad.detail}; save the file as UTF-8"
+            ) from None
         if row:
             _check_header(path, names, needed)
     place = {name: names.index(name) for name in needed if name in names}
@@ -121,8 +127,8 @@ def _check_header(path: Path, names: list[str], needed: list[str]) -> None:
         )
     if missing:
         raise UserError(
-            f"{path}: the header lacks {', '.join(missing)}; found the columns {', '.join(names)};"
-            " put the official file there"
+            f"{path}: the header lacks {', '.join(missing)}; found the columns"
+            f" {', '.join(names)[:SHOWN_HEADER]}; put the official file there"
         )
 
 
@@ -217,8 +223,7 @@ def _stories(path: Path, format_: Stories, label_of: Callable[[object], float]) 
         ) from None
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{path}: not UTF-8 after row {number} (byte {error.object[error.start]:#04x}); save it"
-            " as UTF-8"
+            f"{path}: not UTF-8 after row {number} ({not_utf8(error)}); save it as UTF-8"
         ) from None
     except OSError as error:
         raise UserError(

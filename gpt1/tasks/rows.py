@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, not_utf8
 from gpt1.tasks.table import SCORE_CLASSES, Task
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -110,12 +110,13 @@ def as_text(line: bytes) -> str:
     """A line as text. Raises BadRowError for what no text file holds."""
     if not line.strip():
         raise BadRowError("empty line")
-    if b"\0" in line:
-        raise BadRowError("NUL character")
     try:
-        return line.decode("utf-8")
+        text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadRowError("not UTF-8", f"byte {line[error.start]:#04x} at {error.start}") from None
+        raise BadRowError("not UTF-8", not_utf8(error)) from None
+    if "\0" in text:
+        raise BadRowError("NUL character")
+    return text
 
 
 def filled(name: str, text: object) -> str:
