@@ -380,7 +380,8 @@ def test_a_missing_file_and_a_wrong_name_are_one_line(
     put("rte", {"train.tsv": GOOD_RTE})
     assert (
         refusal("rte", monkeypatch)
-        == "data/acquire/tasks/rte does not hold train.tsv, dev.tsv or a Hugging Face export; "
+        == "data/acquire/tasks/rte does not hold train.tsv, dev.tsv or a Hugging Face export"
+        " (.parquet, .arrow or .jsonl); "
         "run python -m gpt1.stages acquire rte"
     )
     done = subprocess.run(

@@ -233,7 +233,8 @@ def test_missing_files_are_named(checkout: Path) -> None:
     assert (
         refused("cola")
         == "data/raw/cola: expected train.tsv, dev.tsv or in_domain_train.tsv, in_domain_dev.tsv,"
-        " out_of_domain_dev.tsv or a Hugging Face export; found train.tsv; put"
+        " out_of_domain_dev.tsv or a Hugging Face export (.parquet, .arrow or .jsonl); found"
+        " train.tsv; put"
         " https://nyu-mll.github.io/CoLA/cola_public_1.1.zip or"
         " https://dl.fbaipublicfiles.com/glue/data/CoLA.zip into data/raw/cola (the zip, or what"
         " it holds)"

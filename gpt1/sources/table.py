@@ -51,7 +51,9 @@ class Source:
             if not layout.exported
         ]
         names += (
-            ["a Hugging Face export"] if any(layout.exported for layout in self.layouts) else []
+            ["a Hugging Face export (.parquet, .arrow or .jsonl)"]
+            if any(layout.exported for layout in self.layouts)
+            else []
         )
         return " or ".join(names) or f"{self.every[0]} files"
 
