@@ -141,7 +141,7 @@ HOMES = {  # library -> the only places that may import it
     ],
     "prefect": ["flows/", "gpt1/pipeline/prefect_names.py"],
     "jinja2": ["gpt1/results/page/", "gpt1/exchange/"],
-    "markdown_it": ["gpt1/results/article/", "gpt1/results/page/"],
+    "markdown_it": ["gpt1/results/page/"],
     "datatrove": ["gpt1/corpus/steps.py"],
     "ray": ["gpt1/corpus/steps.py"],
     "pickle": [],

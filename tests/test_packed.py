@@ -1,57 +1,56 @@
-"""A run that was packed without data, weights and logs: what was answered in it scores as it did
-then, and its article is whole.
+"""A run that was packed without data, weights and logs: what was answered in it gives the verdicts
+that it reported.
 """
 
-import re
-from contextlib import chdir
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from gpt1.base.errors import UserError
-from gpt1.commands import report as command
 from gpt1.params.schema import read_params
-from gpt1.results.article.verdicts import judgements
-from gpt1.results.records import read_records
+from gpt1.results import answers
+from gpt1.results.ablations import ablation
+from gpt1.results.claims import ablation_claims, transfer_claims
+from gpt1.results.records import load, read_records
 from gpt1.results.rules import read_rules
 from gpt1.results.runs import SHIPPED, shipped
+from gpt1.results.verdict import judged
+from gpt1.tasks.table import TASKS
 
 
 @pytest.mark.parametrize("run", shipped())
-def test_the_verdicts_of_a_shipped_run_follow_from_its_answers(run):
-    with chdir(SHIPPED.parent / run):
-        as_fixed, *_ = judgements(read_params(), read_rules())
-        assert as_fixed.verdicts == {one["claim"]: one["verdict"] for one in read_records("claims")}
+def test_the_verdicts_of_a_shipped_run_follow_from_its_answers(run, monkeypatch):
+    monkeypatch.chdir(SHIPPED.parent / run)
+    groups = dict(iter(load(Path.cwd())[1].groupby(["task", "system", "split", "seed"])))
 
+    class PackedAnswers(answers.Answers):
+        def column(self, split: str, seed: int, name: str):
+            rows = groups[self.task, self.system, split, seed]
+            return np.stack(rows.sort_values("example")[name].to_numpy())
 
-@pytest.mark.parametrize("run", shipped())
-def test_a_shipped_run_has_an_article(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    command.report(run=run, article=True)
-    text = Path(f"article-{Path(run).name}", "article.md").read_text(encoding="utf-8")
-    with chdir(SHIPPED.parent / run):
-        records = read_records("claims")
-    for record in records:
-        assert f"| {record['statement']}" in text
-    for file in re.findall(r"\]\(([^)]+\.svg)\)", text):
-        for suffix in (".svg", ".png"):
-            assert Path(f"article-{Path(run).name}", file).with_suffix(suffix).is_file()
-    assert "Stages without results" not in text, "a packed run has none, and is not unfinished"
-    assert "Not there yet" not in text
-    assert re.search(r"Commit\*\*: \w{40}", text)
-    assert re.search(r"`gpt1 profile|`gpt1 run`", text)
+        def labels(self, split, subset):
+            assert subset is None
+            labels = self.column(split, self.seeds[0], "label")
+            kind = np.int64 if self.description["target"] == "class" else float
+            return labels.astype(kind), np.arange(len(labels))
 
+        def clusters(self, split):
+            return self.column(split, self.seeds[0], "cluster")
 
-def test_a_packed_run_without_the_answers_of_a_system_says_so(tmp_path, monkeypatch):
-    from shutil import copytree
+        def logits(self, seed, split, weights):
+            return self.column(split, seed, "logits")  # by the weights that count there
 
-    import pyarrow.compute as pc
-    from pyarrow import parquet
+    def packed(params, task, folder, recipe, stage, system):
+        splits = {split: {"labelled": True} for name, _, split, _ in groups if name == task}
+        told = {"target": TASKS[task].target, "splits": splits}
+        starts = {seed: answers.pretraining_seed(params, seed) for seed in recipe.seeds}
+        starts = starts if recipe.transfer != "none" else dict.fromkeys(starts)
+        return PackedAnswers(task, told, folder, folder, recipe.seeds, stage, system, starts)
 
-    copytree(SHIPPED / "small", tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    path = Path("data/report/predictions/predictions.parquet")
-    table = parquet.read_table(path)
-    parquet.write_table(table.filter(pc.field("system") != "lstm"), path)
-    with pytest.raises(UserError, match=r"expected answers of lstm on cola, found none; have whoe"):
-        judgements(read_params(), read_rules())
+    monkeypatch.setattr(answers, "_answers", packed)
+    params, rules = read_params(), read_rules()
+    of_table5 = ablation_claims(rules, params, ablation(params))
+    claims = judged(rules, [*of_table5, *transfer_claims(rules, params)])
+    reported = {one["claim"]: one["verdict"] for one in read_records("claims")}
+    assert len(claims) >= 10
+    assert {one.key: one.verdict for one in claims}.items() <= reported.items()

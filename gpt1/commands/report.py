@@ -1,4 +1,4 @@
-"""`gpt1 report`: every result of the run on one page, data/report/index.html; or as an article."""
+"""`gpt1 report`: every result of the run on one page, data/report/index.html."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,36 +17,19 @@ Examples:
 
     gpt1 report -o ~/gpt1.html --json    elsewhere; what is missing as JSON
 
-    gpt1 report --article                of a finished run, data/report/article/article.md and article.tex
-
     gpt1 report --run reference/demo     where the page of the run lies that ships with gpt1
-
-    gpt1 report --article --run reference/small     its article, into article-small
 """
 
 
 def report(
     out: Annotated[
         Path | None,
-        option(
-            "The file to write, or the article's folder. Default: data/report/index.html,"
-            " data/report/article; article-NAME of another run.",
-            "-o",
-            "--out",
-        ),
+        option("The file to write. Default: data/report/index.html.", "-o", "--out"),
     ] = None,
     price: Annotated[
         float | None,
         option("What an hour of this machine costs.", min=0.0, metavar="PER_HOUR"),
     ] = None,
-    article: Annotated[
-        bool,
-        typer.Option(
-            "--article",
-            help="Write the replication article instead, as Markdown and as LaTeX, with its"
-            " pictures.",
-        ),
-    ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -58,8 +41,8 @@ def report(
     """Put every result of the run on one page that needs nothing beside it: tables, figures,
     claims, samples, cost, provenance.
 
-    Runs nothing: an unfinished run gives a page that names what is missing. The article is of a
-    finished run. Of another run (--run) no page is made: it says where its page lies.
+    Runs nothing: an unfinished run gives a page that names what is missing. Of another run
+    (--run) no page is made: it says where its page lies.
     """
     import json
 
@@ -67,9 +50,9 @@ def report(
 
     if run is not None and price is not None:
         raise typer.BadParameter("--price is of this machine: leave it or --run out")
-    if run is not None and not article:
+    if run is not None:
         if out is not None:
-            raise typer.BadParameter("--run makes no page: leave --out out, or add --article")
+            raise typer.BadParameter("--run makes no page: leave --out out")
         from gpt1.results.pack import told_of
 
         other = told_of(run)
@@ -81,19 +64,6 @@ def report(
             print(f"{name}: {said}")
         if other["changed"]:
             print(f"changed since it was packed: {', '.join(other['changed'])}")
-        return
-    if article:
-        from gpt1.results.article.article import FOLDER, write_article
-        from gpt1.results.runs import within
-
-        elsewhere = Path(f"article-{Path(run).name}") if run else FOLDER
-        folder = (out or elsewhere).absolute() if run else out or FOLDER
-        with within(run):
-            written = write_article(price, folder)
-        if as_json:
-            print(json.dumps(written))
-        else:
-            print(f"{written['markdown']}, and {written['latex']} for pdflatex, to be run twice")
         return
     told = write_page(price, out or INDEX)
     if as_json:

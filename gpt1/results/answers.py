@@ -4,7 +4,6 @@ another.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import finetune_recipe, pretraining_seed, transfer_recipe
 from gpt1.params.schema import Finetune, Params
-from gpt1.results.runs import RUN
 from gpt1.tasks.clusters import CLUSTERS
-from gpt1.tasks.table import TASKS
 
 Array = npt.NDArray[Any]
 FULL = "full"
@@ -39,7 +36,6 @@ class Answers:
     system: str  # FULL, a variant of params.yaml, layers-<n> transferred, or a baseline
     pretraining_seeds: Mapping[int, int | None]  # by fine-tuning seed; None: not our pre-training
     by_seed: bool = False  # whether dvc has a stage for each seed
-    whole: bool = True  # whether answers by weights that do not count are there, too
 
     def _examples(self, split: str) -> int:
         if split not in self.description["splits"]:
@@ -189,10 +185,6 @@ def _answers(
     starts = {seed: pretraining_seed(params, seed) if ours else None for seed in recipe.seeds}
     told = (encoded, finetuned, recipe.seeds, stage, system, starts, params.granularity == "seed")
     path = encoded / "task.json"
-    if Path(RUN).is_file():
-        packed = import_module("gpt1.results.packed").packed  # by name: no stage comes here
-        found: Answers = packed(Answers(task, {"target": TASKS[task].target}, *told))
-        return found
     try:
         description = read_json(path)
         whole = (

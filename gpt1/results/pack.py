@@ -19,7 +19,6 @@ from gpt1.results.runs import RUN, within
 
 REPORT = stage_folder("report")
 TEXTS = (".csv", ".json", ".md", ".svg", ".tex")
-PRINTED = ("pretraining", "claims", "table5", "figure2-left", "figure2-right")  # in the article
 
 
 def pack(folder: Path) -> dict[str, Any]:
@@ -34,8 +33,7 @@ def pack(folder: Path) -> dict[str, Any]:
             raise UserError(f"{path} is not there: gpt1 run, in {PROJECT}, makes a run")
     with writing_folder(folder) as made:
         for path in sorted(REPORT.glob("*/*")):
-            printed = path.suffix == ".png" and path.stem in PRINTED
-            if path.is_file() and (path.suffix in TEXTS or path.name == SCORES or printed):
+            if path.is_file() and (path.suffix in TEXTS or path.name == SCORES):
                 copy(path, made / path)
         copy(LOCK, made / LOCK)
         copy(PARAMS, made / PARAMS)

@@ -268,7 +268,7 @@ def answered(answers: Answers, column: Column) -> Answered:
         labels,
         answers.clusters(split)[rows],
         read("best" if on_test else "last"),
-        {} if on_test or not answers.whole else read("best"),
+        {} if on_test else read("best"),
     )
 
 
