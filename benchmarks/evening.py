@@ -56,7 +56,6 @@ SHORT = [
     *(f"tasks.{task}.train_rows={TASK_ROWS}" for task in ("snli", "mnli", "qnli", "qqp")),
     "tasks.race.train_rows=20",
     "baselines.words=500",
-    "baselines.dimensions=[10,30]",
 ]
 # In the order in which stages begin, the longest first: a kill is for a stage that is still to come.
 # Group of stages, seconds after the sign: that the stage's log, or a checkpoint of it, is there

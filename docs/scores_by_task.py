@@ -1,4 +1,4 @@
-"""What words carry, what embeddings carry and what the layers add: a picture of each run that ships,
+"""What embeddings carry and what the layers add: a picture of each run that ships,
 and a table of the made-up town's. `python docs/scores_by_task.py` draws the pictures anew.
 """
 
@@ -20,7 +20,6 @@ PICTURES = {
 WORDS = {"sst2": "SST-2", "mnli": "MNLI", "qqp": "QQP", "stsb": "STS-B"}
 ORDER = {"qnli": "QNLI", "rte": "RTE", "mrpc": "MRPC", "cola": "CoLA"}
 SYSTEMS = {
-    "word_vectors": "word vectors of the same books",
     "embeddings_only": "the Transformer's embeddings alone",
     "no_pretraining": "no pre-training",
     "full": "all layers",

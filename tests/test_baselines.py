@@ -1,9 +1,8 @@
-"""What the networks are to beat: word vectors worked out by hand, a task that they can do and TF-IDF
-cannot, choices, scores, what is tuned on which rows, and the stages from books to logits.
+"""What the networks are to beat: choices, scores, what is tuned on which rows, and the stage from
+rows to logits.
 """
 
 import json
-import math
 import random
 import subprocess
 import sys
@@ -12,21 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, sha256_file
-from gpt1.corpus.books import HoldOut, cleaned_books
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.yaml import read_yaml
 from gpt1.results.answers import Answers
-from gpt1.stages import baselines, encode, word_vectors
-from gpt1.tasks.baselines import vectors as vectors_module
-from gpt1.tasks.baselines.features import bag_of_words, mean_vectors, vector_features
+from gpt1.stages import baselines, encode
 from gpt1.tasks.baselines.inputs import Rows, read_rows
-from gpt1.tasks.baselines.linear import Candidate, chosen, scores, scores_as_logits
+from gpt1.tasks.baselines.linear import Candidate, chosen, scores_as_logits
 from gpt1.tasks.baselines.systems import SettingsGrid, candidates
-from gpt1.tasks.baselines.vectors import learn_vectors, ppmi
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.table import TASKS
 
@@ -35,32 +28,10 @@ STORY_HEADER = (
     "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"
     "RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding\n"
 )
-ALL = HoldOut(0, 0.0)  # none is held out
-POLES = (
-    (("glad", "merry", "happy", "cheerful"), ("smiled", "sang", "laughed", "danced")),
-    (("sad", "gloomy", "unhappy", "sorrowful"), ("wept", "sighed", "cried", "mourned")),
-)
+POLES = (("glad", "merry", "happy", "cheerful"), ("sad", "gloomy", "unhappy", "sorrowful"))
 CLASSES = {"target": "class", "metric": "accuracy", "combine": "single", "outputs": 2}
 CHOICES = {"target": "class", "metric": "accuracy", "combine": "choose", "outputs": 2}
 SCORES = {"target": "score", "metric": "pearson", "combine": "sum", "outputs": 6}
-
-
-def write_books(folder: Path, texts: list[str]) -> None:
-    (folder / "books").mkdir(parents=True)
-    for number, text in enumerate(texts):
-        (folder / "books" / f"{number}.txt").write_text(text)
-
-
-def mood_books() -> list[str]:
-    """Books in which words of one pole stand beside the same deeds."""
-    chance, books = random.Random(0), []
-    for _ in range(4):
-        said = []
-        for _ in range(300):
-            words, deeds = chance.choice(POLES)
-            said.append(f"the {chance.choice(words)} one {chance.choice(deeds)} today .")
-        books.append(" \n ".join(said))
-    return books
 
 
 def mood_rows(side: int, kind: str, count: int = 80) -> Rows:
@@ -72,7 +43,7 @@ def mood_rows(side: int, kind: str, count: int = 80) -> Rows:
     for row in range(count):
         pole, same = chance.randrange(2), row % 2
         told, again, other = (
-            chance.choice(POLES[number][0][side::2]) for number in (pole, pole, 1 - pole)
+            chance.choice(POLES[number][side::2]) for number in (pole, pole, 1 - pole)
         )
         first.append(f"the one was {told}")
         if kind == "choices":
@@ -84,102 +55,7 @@ def mood_rows(side: int, kind: str, count: int = 80) -> Rows:
     return Rows((first, second), np.array(labels), np.arange(count))
 
 
-@pytest.fixture(scope="module")
-def moods(tmp_path_factory: pytest.TempPathFactory) -> SettingsGrid:
-    folder = tmp_path_factory.mktemp("moods")
-    write_books(folder, mood_books())
-    words, learned = learn_vectors(cleaned_books(folder), ALL, 100, [4], 8)
-    return SettingsGrid((1.0, 10.0), 100, words, learned, (4, 8))
-
-
-def test_information_of_three_sentences_by_hand(tmp_path: Path) -> None:
-    write_books(tmp_path, ["the cat sat", "the dog , sat", "a cat ran"])
-    found = {}
-
-    def keep(matrix: csr_matrix, dimensions: int) -> np.ndarray:
-        found["ppmi"] = matrix.toarray()
-        return np.zeros((matrix.shape[0], dimensions))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vectors_module, "decompose", keep)
-        words, _ = learn_vectors(cleaned_books(tmp_path), ALL, 10, [1], 2)
-    assert words == ["cat", "sat", "the", "a", "dog", "ran"]
-    # 12 neighbours; beside cat stand 4, sat and the 2 each, dog 2, a and ran 1 each
-    expected = {
-        ("the", "cat"): math.log(1 * 12 / (2 * 4)),
-        ("cat", "sat"): math.log(1 * 12 / (4 * 2)),
-        ("the", "dog"): math.log(1 * 12 / (2 * 2)),
-        ("dog", "sat"): math.log(1 * 12 / (2 * 2)),
-        ("a", "cat"): math.log(1 * 12 / (1 * 4)),
-        ("cat", "ran"): math.log(1 * 12 / (4 * 1)),
-    }
-    by_hand = np.zeros((6, 6))
-    for (one, other), value in expected.items():
-        by_hand[words.index(one), words.index(other)] = value
-    np.testing.assert_allclose(found["ppmi"], by_hand + by_hand.T, atol=1e-12)
-
-
-def test_what_stands_together_less_often_than_by_chance_has_no_information() -> None:
-    found = ppmi(csr_matrix(np.array([[8, 1], [1, 8]]))).toarray()
-    np.testing.assert_allclose(found, np.eye(2) * math.log(8 * 18 / 81))
-
-
-def test_vectors_give_back_the_information_that_they_were_made_of(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    half = generator.random((12, 3))
-    matrix = half @ half.T  # of rank 3, with no value below 0, so that both sides are equal
-    vectors = vectors_module.decompose(csr_matrix(matrix), 3)
-    np.testing.assert_allclose(vectors @ vectors.T, matrix, atol=1e-4)
-
-
-@pytest.mark.slow
-def test_held_out_books_teach_nothing_and_tasks_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_books(tmp_path, [*mood_books(), "secret words"])
-    books = cleaned_books(tmp_path)
-    hold_out = HoldOut(next(seed for seed in range(99) if HoldOut(seed, 0.2).holds("4.txt")), 0.2)
-    learned = []
-    monkeypatch.chdir(tmp_path)
-    for tasks in ("1", "3"):
-        monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
-        words, vectors = learn_vectors(books, hold_out, 100, [2, 4], 8)
-        learned.append((words, {window: one.tobytes() for window, one in vectors.items()}))
-    assert learned[0] == learned[1]
-    assert "secret" not in words
-    assert "glad" in words
-
-
-def test_no_word_to_learn_from_is_one_line(tmp_path: Path) -> None:
-    write_books(tmp_path, [". , ."])
-    with pytest.raises(UserError, match="expected words in the cleaned books"):
-        learn_vectors(cleaned_books(tmp_path), ALL, 10, [1], 2)
-
-
-def run(
-    about: dict[str, Any], kind: str, system: str, grid: SettingsGrid
-) -> tuple[Candidate, float]:
-    """The candidate taken, and its score on test rows."""
-    splits = {
-        "train": mood_rows(0, kind),
-        "dev": mood_rows(1, kind),
-        "test": mood_rows(1, kind, 100),
-    }
-    taken, logits = chosen(about, list(candidates(system, about, splits, grid)), splits)
-    assert logits["test/best"].shape == (100, about["outputs"])
-    return taken, scores(about, logits, splits)["test/best"]
-
-
-@pytest.mark.parametrize(
-    ("about", "kind"), [(CLASSES, "pairs"), (CHOICES, "choices"), (SCORES, "scores")]
-)
-def test_synonyms_are_known_by_their_neighbours_and_not_by_themselves(
-    about: dict[str, Any], kind: str, moods: SettingsGrid
-) -> None:
-    taken, found = run(about, kind, "word_vectors", moods)
-    assert found > 0.95
-    assert taken.settings.keys() == {"window", "dimensions", "penalty"}
-    assert abs(run(about, kind, "tfidf", moods)[1] - (0 if kind == "scores" else 0.5)) < 0.25
+GRID = SettingsGrid((1.0, 10.0), 100)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +67,10 @@ def test_synonyms_are_known_by_their_neighbours_and_not_by_themselves(
     ],
 )
 def test_a_constant_answer_is_the_commonest_class_the_mean_or_class_1_for_f1(
-    about: dict[str, Any], labels: list[int], answer: float, moods: SettingsGrid
+    about: dict[str, Any], labels: list[int], answer: float
 ) -> None:
     rows = Rows((["x"] * 5,), np.array(labels), np.arange(5))
-    [only] = candidates("majority", about, {"train": rows, "dev": rows}, moods)
+    [only] = candidates("majority", about, {"train": rows, "dev": rows}, GRID)
     found = predictions(only.logits["dev"], about["target"])
     np.testing.assert_allclose(found, np.full(5, answer), rtol=1e-5)
 
@@ -223,18 +99,8 @@ def test_no_half_of_dev_is_answered_by_what_it_selected() -> None:
     assert chosen(CLASSES, [less_sure, second], {"dev": dev})[0] is second
 
 
-def test_features_of_a_pair_by_hand() -> None:
-    bag, vectors = bag_of_words(["a", "b"]), np.array([[1.0, 0.0], [0.0, 2.0]], dtype=np.float32)
-    np.testing.assert_allclose(
-        mean_vectors(bag.transform(["a b unknown", "unknown"]), vectors), [[0.5, 1.0], [0.0, 0.0]]
-    )
-    found = vector_features(bag, vectors, (["a b"], ["b"]))  # means (.5, 1), (0, 2); alone: a, none
-    cosine = 2 / (math.sqrt(1.25) * 2)
-    np.testing.assert_allclose(found, [[0, 2, 0.5, 1, cosine, 0, 0, 1, 0, 0]], rtol=1e-6)
-
-
 def write_run(folder: Path) -> None:
-    """Books, a vocabulary, and the official files of three tasks."""
+    """A vocabulary, and the official files of three tasks."""
     values = read_yaml(ROOT / "conf" / "paper.yaml")
     values["tasks"] = {name: values["tasks"][name] for name in ("snli", "stsb", "story_cloze")}
     values |= {
@@ -242,10 +108,8 @@ def write_run(folder: Path) -> None:
         "zero_shot": {},
         "shard": {"heldout_fraction": 0.3, "heldout_seed": 3},
     }
-    values["baselines"] |= {"dimensions": [8], "windows": [4]}
     values["model"]["context"] = 128
     (folder / "params.yaml").write_text(json.dumps(values))
-    write_books(folder / "data/clean", mood_books())
     Vocabulary("abcdefghijklmnopqrstuvwxyz.,?0123456789", []).save(Path("data/bpe"), {})
     for name in ("snli", "stsb", "story_cloze"):
         (folder / "data/acquire/tasks" / name).mkdir(parents=True)
@@ -278,13 +142,12 @@ def write_run(folder: Path) -> None:
 def outputs(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): sha256_file(path)
-        for stage in ("word_vectors", "baselines")
-        for path in sorted((folder / "data" / stage).rglob("*"))
+        for path in sorted((folder / "data/baselines").rglob("*"))
         if path.is_file()
     }
 
 
-def test_from_books_and_tasks_to_logits_twice_the_same_bytes(
+def test_from_tasks_to_logits_twice_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -293,7 +156,6 @@ def test_from_books_and_tasks_to_logits_twice_the_same_bytes(
         encode.main(name)
     made = []
     for _ in range(2):
-        word_vectors.main()
         baselines.main()
         made.append(outputs(tmp_path))
     assert made[0] == made[1]
@@ -302,7 +164,7 @@ def test_from_books_and_tasks_to_logits_twice_the_same_bytes(
         about = read_json(encoded / "task.json")
         found = read_json(Path("data/baselines", name, "scores.json"))
         assert found["metric"] == about["metric"]
-        assert list(found["systems"]) == ["majority", "tfidf", "word_vectors"]
+        assert list(found["systems"]) == ["majority", "tfidf"]
         for system in found["systems"]:
             place = Path("data/baselines", name, system)
             answers = Answers(name, about, encoded, place, (0,), "baselines", system, None)
@@ -312,7 +174,6 @@ def test_from_books_and_tasks_to_logits_twice_the_same_bytes(
                     len(labels),
                     about["outputs"],
                 )
-        assert found["systems"]["word_vectors"]["test/best"] > 0.8, name
     with np.load("data/encode/nli/snli/clusters.npz") as clusters:
         premises = mood_rows(1, "pairs", 30).parts[0]
         assert len(set(clusters["dev"].tolist())) == len(set(premises))
@@ -340,19 +201,16 @@ def test_text_of_an_encoded_row_is_its_words_again(
 def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread() -> None:
     """What is loaded later would not be held to it, and threads change the rounding."""
     program = """
-import gpt1.stages.baselines, gpt1.stages.word_vectors
+import gpt1.stages.baselines
 from threadpoolctl import threadpool_info
 import numpy as np
-from scipy.sparse import csr_matrix
 from gpt1.tasks.baselines.inputs import Rows
 from gpt1.tasks.baselines.linear import fit
-from gpt1.tasks.baselines.vectors import decompose
 
 def libraries():
     return {one["filepath"] for one in threadpool_info()}
 
 limited, matrix = libraries(), np.eye(20)
-decompose(csr_matrix(matrix), 4)
 for target in ("score", "class"):
     about = {"target": target, "combine": "single"}
     fit(about, Rows(([],), np.arange(20) % 2, np.arange(20)), matrix, 1.0)

@@ -79,7 +79,6 @@ def test_from_raw_files_to_tables(checkout: Brought) -> None:
         "acquire@books",
         "clean",
         "contamination",
-        "word_vectors",
         "baselines",
         "bpe",
         "shard",

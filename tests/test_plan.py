@@ -26,7 +26,7 @@ from gpt1.pipeline.plan import benchmark, estimate, facts, formulas, machines, m
 from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.plan.plan import pays_to_compile, read_prices
 from gpt1.pipeline.plan.table import CostEstimate, StageEstimate
-from gpt1.pipeline.plan.work import StageWork, evaluations_of, fitted_share, work_of
+from gpt1.pipeline.plan.work import StageWork, evaluations_of, work_of
 from gpt1.pipeline.schedule import Allocation, Slots, Stage, choose
 from gpt1.tasks.table import TASKS
 from gpt1.train import launch
@@ -398,13 +398,6 @@ def test_plan_beside_fact() -> None:
         if line.startswith("pretrain@transformer")
     )
     assert row.split()[1:] == ["1", "60", "s", "75", "s", "1.25", "1", "GB", "2", "GB"]
-
-
-def test_baselines_cost_as_many_fits_as_they_take() -> None:
-    wanted = params_of("paper").baselines  # 4 penalties, 2 windows, 2 numbers of dimensions
-    assert fitted_share(wanted) == 1
-    for systems, share in ((("majority", "tfidf"), 4 / 20), (("word_vectors",), 16 / 20)):
-        assert fitted_share(wanted.model_copy(update={"systems": systems})) == share
 
 
 @pytest.mark.parametrize("kind", ["pretrain", "finetune"])

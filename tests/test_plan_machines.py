@@ -78,4 +78,3 @@ def test_a_plan_of_two_cores_is_what_the_packed_run_of_small_took(
     facts = json.loads((ROOT / "gpt1/reference/small/run.json").read_text())["facts"]
     [took] = re.findall(r"At work for ([\d.]+) min", facts["Time"])
     assert minutes == pytest.approx(float(took), rel=0.1)
-    assert seconds["word_vectors"] == pytest.approx(210, rel=0.1), "3.5 min on the run's page"

@@ -48,21 +48,18 @@ class Baselines(Section):
     on dev.
     """
 
-    systems: tuple[Literal["majority", "tfidf", "word_vectors"], ...]
+    systems: tuple[Literal["majority", "tfidf"], ...]
     words: int = Positive
-    windows: tuple[int, ...] = Field(min_length=1)
-    dimensions: tuple[int, ...] = Field(min_length=1)
     penalties: tuple[float, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def positive(self) -> Self:
-        for name in ("windows", "dimensions", "penalties"):
-            values = getattr(self, name)
-            if min(values) <= 0 or len(set(values)) < len(values):
-                raise ValueError(
-                    f"baselines.{name} must be above 0 and differ from one another, found"
-                    f" {list(values)}"
-                )
+        values = self.penalties
+        if min(values) <= 0 or len(set(values)) < len(values):
+            raise ValueError(
+                "baselines.penalties must be above 0 and differ from one another, found"
+                f" {list(values)}"
+            )
         return self
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # pandas and pyarrow take half a second each, which not every
 
 Record = dict[str, Any]
 SCORES, PREDICTIONS = "scores.parquet", "predictions.parquet"
+REMOVED = "word_vectors"  # a baseline of earlier versions, which packed runs have
 SCORE_TYPES = {  # a report's records leave out what does not apply to them
     "string": (
         "table row system variant network source value panel column task metric split weights"
@@ -72,7 +73,7 @@ def load(run: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFrame]"
 
     `predictions` has a row for each example and seed of what the tables score, test by the weights
     chosen on dev, dev by the last: `task`; `system` (full, a variant, layers-<n> transferred, or a
-    baseline: majority, tfidf, word_vectors, whose one fit is seed 0); `pretraining_seed` (NA
+    baseline: majority, tfidf, whose one fit is seed 0); `pretraining_seed` (NA
     without our pre-training); `seed` of the fine-tuning; `split`; `example`, from 0 in the split's
     order; `cluster`, equal for examples that belong together; `label`, a class or STS-B's score
     from 0 to 5; `logits` [classes], before the softmax.
@@ -189,6 +190,7 @@ def _schema(types: dict[str, str]) -> "pa.Schema":
 
 def _table(path: Path, types: dict[str, str]) -> "pa.Table":
     import pyarrow as pa
+    import pyarrow.compute as pc
     from pyarrow import parquet
 
     try:
@@ -196,6 +198,8 @@ def _table(path: Path, types: dict[str, str]) -> "pa.Table":
             if file.metadata.num_rows > MOST_ROWS:
                 raise pa.ArrowException(f"more than {MOST_ROWS:,} rows")
             expected = _schema(types).empty_table()  # with columns that an earlier version lacks
-            return pa.concat_tables([expected, file.read()], promote_options="default")
+            table = pa.concat_tables([expected, file.read()], promote_options="default")
+        gone = pc.equal(table["system"], REMOVED)
+        return table.filter(pc.invert(pc.fill_null(gone, False)))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise UserError(f"{path} cannot be read ({error}); {make_anew(path.parent.name)}") from None

@@ -25,7 +25,6 @@ VERBS = {
     "contamination": None,
     "bpe": None,
     "shard": None,
-    "word_vectors": None,
     "encode": "TASK",
     "prompt": "SET",
     "baselines": None,

@@ -16,20 +16,19 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import Params, read_params
 from gpt1.tasks.baselines.inputs import Rows, read_rows
 from gpt1.tasks.baselines.linear import chosen, scores
-from gpt1.tasks.baselines.systems import SettingsGrid, candidates, read_vectors
+from gpt1.tasks.baselines.systems import SettingsGrid, candidates
 
 Splits = Mapping[str, Rows]
 
 
 def main() -> None:
-    """Fit, tune and score every system on every task of params.yaml. One thread, as in
-    word_vectors; seconds go to the log.
+    """Fit, tune and score every system on every task of params.yaml. One thread: the
+    number of threads would change the rounding. Seconds go to the log.
     """
     params = read_params()
     vocabulary = Vocabulary.load(stage_folder("bpe"))
-    words, vectors = read_vectors(stage_folder("word_vectors"), params.baselines.windows)
     wanted = params.baselines
-    grid = SettingsGrid(wanted.penalties, wanted.words, words, vectors, wanted.dimensions)
+    grid = SettingsGrid(wanted.penalties, wanted.words)
     seconds: dict[str, dict[str, float]] = {}
     with threadpool_limits(1), writing_folder(stage_folder("baselines")) as folder:
         for name in tqdm(params.tasks, desc="baselines", unit="task", disable=None):

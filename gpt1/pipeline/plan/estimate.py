@@ -30,7 +30,6 @@ START_SECONDS = {
     "contamination": 6.0,
     "bpe": 2.6,
     "shard": 2.2,
-    "word_vectors": 3.0,
     "baselines": 3.0,
     "encode": 3.5,
     "prompt": 3.0,
@@ -49,7 +48,7 @@ NETWORK_SECONDS = (
     1.0  # of each network of a stage: drawing it, loading weights, writing logits and weights
 )
 # Bytes of raw text a second and core. Those of books are what the stages of reference/small took:
-# 70 MB on two cores in 44 s (clean), 26 (contamination), 7 (bpe), 6 (shard), 210 (word_vectors),
+# 70 MB on two cores in 44 s (clean), 26 (contamination), 7 (bpe), 6 (shard),
 # other work beside them.
 BYTES_A_SECOND = {
     "world": 0.8e6,
@@ -59,7 +58,6 @@ BYTES_A_SECOND = {
     "bpe": 8e6,
     "shard": 9e6,
     "encode": 0.8e6,
-    "word_vectors": 0.4e6,  # counting alone; see DECOMPOSED_SECONDS
     "baselines": 0.25e6,  # 4.6 MB of nine tasks in 21 s there
 }
 # of baselines of more text than there: 16 fits of MNLI's 393,000 rows
@@ -69,7 +67,6 @@ SEVERAL_PROCESSES = (
     "contamination",
     "bpe",
     "shard",
-    "word_vectors",
     "encode",
     "prompt",
 )  # stages that go through text on every core
@@ -188,7 +185,7 @@ def seconds(work: StageWork, pace: Pace | None, slowness: float, cores: int) -> 
         rate = BYTES_A_SECOND.get(verb, 1e9)
         if verb == "baselines" and work.bytes_read > MANY_BASELINE_BYTES:
             rate = MANY_BASELINE_BYTES_A_SECOND
-        return slowness * (start + work.alone_seconds + work.bytes_read / (rate * max(1, several)))
+        return slowness * (start + work.bytes_read / (rate * max(1, several)))
     scored = work.scored_flops * (pace.flop if pace.scored is None else pace.scored)
     trained = work.updates * pace.update + work.flops * pace.flop + scored
     return slowness * start + pace.first + trained

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from gpt1.params.recipes import stage_recipe
 from gpt1.params.schema import Finetune, NetworkName, Params
-from gpt1.params.sections import Baselines, FinetuneStage, PretrainStage, TransferStage
+from gpt1.params.sections import FinetuneStage, PretrainStage, TransferStage
 from gpt1.pipeline.plan import facts, formulas
 from gpt1.pipeline.plan.formulas import Network
 from gpt1.pipeline.schedule import Stage
@@ -19,9 +19,6 @@ from gpt1.train.schedules import snapshot_updates
 KEPT_CHECKPOINTS = 3  # gpt1/train/checkpoint.py: the last two, and one in the making
 OTHERS_EVALUATED = 1.7  # times: with the last weights, and with the best where these are not them
 TOKEN_BYTES = 2.0
-# of one core, for 300 vectors of 20,000 words of made-up text, one window: a singular value
-# decomposition
-DECOMPOSED_SECONDS = 60.0 / 20_000 / 300
 SPECIAL_SYMBOLS = 3
 
 Kind = Literal["pretrain", "finetune", "score", "text"]
@@ -42,7 +39,7 @@ class StageWork:
     operations, tokens: of the whole stage; with_softmax, with_dropout: whether its updates have a
     language model, and dropout.
 
-    bytes_read: of raw text; alone_seconds: of one core, of any amount of text; counted: whether its
+    bytes_read: of raw text; counted: whether its
     rows were counted in files, not known from tables.
     """
 
@@ -60,7 +57,6 @@ class StageWork:
     scored_flops: float = 0.0
     tokens: float = 0.0
     bytes_read: float = 0.0
-    alone_seconds: float = 0.0
     disk_bytes: float = 0.0
     with_softmax: bool = True
     with_dropout: bool = True
@@ -210,18 +206,11 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     verb, _, item = stage.partition("@")
     corpus = facts.corpus_size(params, fresh)
     work = StageWork(stage, "text", corpus.counted)
-    if verb in ("world", "clean", "contamination", "bpe", "shard", "word_vectors") or (
-        item == "books"
-    ):
-        small = dict.fromkeys(("bpe", "contamination", "word_vectors"), 0.0)
+    if verb in ("world", "clean", "contamination", "bpe", "shard") or (item == "books"):
+        small = dict.fromkeys(("bpe", "contamination"), 0.0)
         written = small | {"shard": TOKEN_BYTES * corpus.tokens}
         disk_bytes = written.get(verb, corpus.bytes_)
-        alone = 0.0
-        if verb == "word_vectors" and not is_made_up(params.sources["books"].folder):
-            wanted = params.baselines  # a town has too few words to count
-            sizes = len(wanted.windows) * max(wanted.dimensions)
-            alone = DECOMPOSED_SECONDS * wanted.words * sizes
-        return replace(work, bytes_read=corpus.bytes_, alone_seconds=alone, disk_bytes=disk_bytes)
+        return replace(work, bytes_read=corpus.bytes_, disk_bytes=disk_bytes)
     if verb == "acquire":
         known = facts.TASK_BYTES.get(item, facts.ASSUMED_BYTES)
         size = 0.0 if is_made_up(params.sources[item].folder) else known
@@ -229,7 +218,8 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     if verb == "baselines":
         tasks = [reading(f"encode@{task}", params, fresh) for task in params.tasks]
         counted = all(task.counted for task in tasks)
-        size = fitted_share(params.baselines) * sum(task.bytes_read for task in tasks)
+        fitted = "tfidf" in params.baselines.systems
+        size = fitted * sum(task.bytes_read for task in tasks)
         return replace(work, counted=counted, bytes_read=size)
     if verb == "encode":
         seen, folder = facts.task_size(item, params, fresh), params.sources[item].folder
@@ -242,16 +232,3 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
             disk_bytes=tokens * sequences * TOKEN_BYTES,
         )
     return work
-
-
-def fitted_share(baselines: Baselines) -> float:
-    """Of the fits that all baselines take together, those of the systems wanted: TF-IDF is fitted
-    by each penalty, word vectors by each window and number of dimensions besides.
-    """
-    each = len(baselines.penalties)
-    fits = {
-        "majority": 0,
-        "tfidf": each,
-        "word_vectors": each * len(baselines.windows) * len(baselines.dimensions),
-    }
-    return sum(fits[system] for system in baselines.systems) / sum(fits.values())
