@@ -280,45 +280,6 @@ def test_a_page_says_so_where_params_have_changed_since(here, capsys):
     assert changed_since("table2") == []
 
 
-@pytest.mark.slow
-def test_what_the_corpus_has_of_the_tasks_stands_on_the_page(here):
-    assert "gpt1 run contamination" in made()
-    counted = {"split": "test", "examples": 2000, "long_enough": 1000, "runs": 9, "runs_found": 1}
-    Path("data/contamination").mkdir()
-    Path("data/contamination/table.json").write_text(
-        json.dumps(
-            {
-                "ngram": 13,
-                "corpus": "<i>books</i>",
-                "corpus_words": 12345,
-                "rows": [
-                    counted | {"task": "RTE", "scored": True, "overlapping": 5, "share": 0.005}
-                ],
-                "worst": [
-                    {
-                        "task": "RTE",
-                        "split": "test",
-                        "example": 7,
-                        "runs": 8,
-                        "runs_found": 3,
-                        "words": "<script>a b",
-                        "book": "one.txt",
-                    }
-                ],
-            }
-        )
-    )
-    read = Read(text := made())
-    assert "Runs of 13 words" in read.text
-    assert "12,345 words" in read.text
-    assert "RTE test scored 2,000 1,000 5 0.50%" in read.text
-    assert "RTE test 7 3 of 8 <script>a b one.txt" in read.text
-    assert not re.search("<script|<i>", text)
-    Path("data/contamination/table.json").write_text('{"rows": 3}')
-    with pytest.raises(UserError, match="cannot be read"):
-        made()
-
-
 def test_time_and_cost_come_from_the_logs_of_the_run(here):
     logs = Path("data/logs/run")
     logs.mkdir(parents=True)

@@ -78,7 +78,6 @@ def test_from_raw_files_to_tables(checkout: Brought) -> None:
         "check",
         "acquire@books",
         "clean",
-        "contamination",
         "baselines",
         "bpe",
         "shard",
@@ -201,7 +200,6 @@ def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
     checkout.profile("tasks.story_cloze.finetune.epochs=2", "variants.lstm.finetune.epochs=2")
     assert checkout.repro() == {
         "check",
-        "contamination",
         "baselines",
         "finetune@story_cloze",
         "ablate@lstm-cola",
@@ -226,7 +224,6 @@ def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_b
     )
     expected = {
         "acquire@cola",
-        "contamination",
         "baselines",
         *encoded,
         "prompt@cola",

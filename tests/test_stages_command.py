@@ -29,7 +29,7 @@ def start(folder: Path, *words: str, **environment: str) -> "subprocess.Popen[st
 
 
 STAGES = (
-    "check, world, download, acquire, clean, contamination, bpe, shard, encode,"
+    "check, world, download, acquire, clean, bpe, shard, encode,"
     " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, dev_scores,"
     " report, scores"
 )

@@ -307,8 +307,8 @@ def test_what_others_keep_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """
     monkeypatch.chdir(tmp_path)
     with (
-        kept_tasks("contamination", []) as one,
-        kept_tasks("contamination-texts", []) as two,
+        kept_tasks("encode", []) as one,
+        kept_tasks("encode-texts", []) as two,
     ):
         assert one.exists()
         assert two.exists()

@@ -15,7 +15,6 @@ from gpt1.params.sections import (
     Baselines,
     Bpe,
     Clean,
-    Contamination,
     Download,
     Encode,
     Finetune,
@@ -70,7 +69,6 @@ class Params(Section):
     granularity: Literal["task", "seed"]
     acquire: Acquire
     clean: Clean
-    contamination: Contamination
     bpe: Bpe
     shard: Shard
     model: Model

@@ -37,12 +37,6 @@ class Bpe(Section):
     max_word_types: int = Positive
 
 
-class Contamination(Section):
-    """Which runs of words count as shared by the corpus and a task's text."""
-
-    ngram: int = Positive
-
-
 class Baselines(Section):
     """What the networks are to beat on every task: systems that know no order of words, each tuned
     on dev.

@@ -22,7 +22,6 @@ VERBS = {
     "download": "SOURCE",
     "acquire": "SOURCE",
     "clean": None,
-    "contamination": None,
     "bpe": None,
     "shard": None,
     "encode": "TASK",

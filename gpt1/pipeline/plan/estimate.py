@@ -27,7 +27,6 @@ START_SECONDS = {
     "download": 2.5,
     "acquire": 1.5,
     "clean": 4.5,
-    "contamination": 6.0,
     "bpe": 2.6,
     "shard": 2.2,
     "baselines": 3.0,
@@ -48,13 +47,12 @@ NETWORK_SECONDS = (
     1.0  # of each network of a stage: drawing it, loading weights, writing logits and weights
 )
 # Bytes of raw text a second and core. Those of books are what the stages of reference/small took:
-# 70 MB on two cores in 44 s (clean), 26 (contamination), 7 (bpe), 6 (shard),
+# 70 MB on two cores in 44 s (clean), 7 (bpe), 6 (shard),
 # other work beside them.
 BYTES_A_SECOND = {
     "world": 0.8e6,
     "acquire": 100e6,
     "clean": 0.9e6,
-    "contamination": 1.7e6,
     "bpe": 8e6,
     "shard": 9e6,
     "encode": 0.8e6,
@@ -64,7 +62,6 @@ BYTES_A_SECOND = {
 MANY_BASELINE_BYTES, MANY_BASELINE_BYTES_A_SECOND = 8e6, 0.04e6
 SEVERAL_PROCESSES = (
     "clean",
-    "contamination",
     "bpe",
     "shard",
     "encode",

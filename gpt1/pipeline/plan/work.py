@@ -206,8 +206,8 @@ def reading(stage: str, params: Params, fresh: Collection[str]) -> StageWork:
     verb, _, item = stage.partition("@")
     corpus = facts.corpus_size(params, fresh)
     work = StageWork(stage, "text", corpus.counted)
-    if verb in ("world", "clean", "contamination", "bpe", "shard") or (item == "books"):
-        small = dict.fromkeys(("bpe", "contamination"), 0.0)
+    if verb in ("world", "clean", "bpe", "shard") or (item == "books"):
+        small = {"bpe": 0.0}
         written = small | {"shard": TOKEN_BYTES * corpus.tokens}
         disk_bytes = written.get(verb, corpus.bytes_)
         return replace(work, bytes_read=corpus.bytes_, disk_bytes=disk_bytes)

@@ -34,7 +34,6 @@ from gpt1.sources.table import is_made_up
 
 INDEX = stage_folder("report", "index.html")
 SAMPLES = stage_folder("generate", "samples.json")
-CONTAMINATION = stage_folder("contamination", "table.json")
 PICTURES = {  # by file, what is seen
     "figure2-left.svg": (
         "Figure 2, left: score by the number of layers transferred, from embeddings alone to all;"
@@ -165,9 +164,7 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     first = f"seed-{pretraining_seed(params)}"
     summaries = stage_folder("pretrain").glob(f"*/{first}/summary.json")
     trained = {path.parents[1].name: read_json(path) for path in summaries}
-    samples, contamination = (
-        read_json(path) if path.is_file() else None for path in (SAMPLES, CONTAMINATION)
-    )
+    samples = read_json(SAMPLES) if SAMPLES.is_file() else None
     sentences = (
         findings.claims_sentence(records["claims"]),
         findings.training_sentence(trained, first_of_several(params)),
@@ -194,7 +191,6 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         "trained": trained,
         "samples": samples,
         "sample_titles": sample_titles(samples or {}),
-        "contamination": contamination,
         "left_out": findings.left_out(
             {part.label: part.left_out for part in (*tables, *others.values())},
             records["claims"],
