@@ -1,11 +1,10 @@
-"""More of made_surfaces.py: what other libraries wrote (parquet, arrow, packed text), leaderboard
-files, records of downloads.
+"""More of made_surfaces.py: what other libraries wrote (parquet, arrow, packed text), records of
+downloads.
 """
 
 import gzip
 import io
 import json
-import zipfile
 from pathlib import Path
 
 import made_exports
@@ -70,24 +69,6 @@ def read_corpus() -> None:
                     clean_documents(cleaner, texts)
 
 
-def write_submission() -> None:
-    with zipfile.ZipFile("submission.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, count in (("WNLI.tsv", 146), ("AX.tsv", 1104), ("CoLA.tsv", 1063)):
-            words = NLI if name == "AX.tsv" else ("0", "1")
-            archive.writestr(
-                name,
-                "index\tprediction\n"
-                + "".join(f"{row}\t{words[row % 2]}\n" for row in range(count)),
-            )
-
-
-def read_submission() -> None:
-    from gpt1.exchange.submission.check import wrong_with
-
-    for line in wrong_with(Path("submission.zip")):
-        assert line.isprintable(), line
-
-
 def write_ledger() -> None:
     put(
         "cache/ledger.json",
@@ -110,6 +91,5 @@ SURFACES_OF_CORPORA = (
         for form in ("parquet", "arrow", "jsonl")
     ),
     Surface("corpus", write_corpus, read_corpus),
-    Surface("submission", write_submission, read_submission),
     Surface("ledger", write_ledger, read_ledger),
 )
