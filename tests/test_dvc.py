@@ -47,6 +47,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     },
     "gpt1/base/cores.py": {"cores", "cpu_name", "nvidia_smi"},  # for the record
     "gpt1/base/errors.py": {
+        "DISK_FULL",
         "not_utf8",
         "INTERRUPTED_STATUS",
         "TemporaryError",

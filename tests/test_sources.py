@@ -5,6 +5,7 @@ refused in one line.
 import hashlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -215,6 +216,22 @@ def test_books_are_taken_at_any_depth_with_their_names(checkout: Path) -> None:
     assert "books: 4 hidden files left out" in done.stderr, done.stderr
     found = list(read_json(folder / "manifest.json")["files"])
     assert found == ["all.zip/austen/emma.txt", "all.zip/one.txt"]
+
+
+def test_a_disk_that_is_full_is_no_unreadable_file(checkout: Path) -> None:
+    for split in ("train", "dev"):
+        put(f"cola/{split}.tsv", "gj04\t1\t\tOne.\n" * 1000)
+    limit = (2000, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "gpt1.stages", "acquire", "cola"],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "cannot be written (File too large): make room on the disk" in done.stderr
 
 
 def test_two_runs_write_the_same_bytes(checkout: Path) -> None:

@@ -12,6 +12,7 @@ from gpt1.base.extras import how_to_get
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
 PROJECT = "a project folder (the root of a clone, or what gpt1 init made)"
 ELSEWHERE = f"run this in {PROJECT}"
@@ -90,7 +91,7 @@ def run_stage(main: Callable[[], None]) -> None:
         print(f"error: {line}", file=sys.stderr, flush=True)
         sys.exit(USER_ERROR_STATUS)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno not in DISK_FULL:
             raise
         print(
             f"error: {printable(str(error.filename or 'an output'))} cannot be written"

@@ -6,7 +6,6 @@ from a task without its mark. datatrove's log is off: what a person is to know i
 one line.
 """
 
-import errno
 import json
 import logging
 import multiprocessing
@@ -29,7 +28,7 @@ from datatrove.executor.base import PipelineExecutor
 from loguru import logger
 
 from gpt1.base.cores import cores
-from gpt1.base.errors import UserError
+from gpt1.base.errors import DISK_FULL, UserError
 from gpt1.base.files import parse_json, read_array, write_json, writing
 from gpt1.base.interrupts import interrupts_held
 from gpt1.base.settings import setting
@@ -81,7 +80,7 @@ class TextStep:
             self._work_through(rank)
         except Exception as error:
             number = error.errno if isinstance(error, OSError) else None
-            full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            full = number in DISK_FULL
             write_json(
                 self.folder / "errors" / f"{rank:05d}",
                 {

@@ -103,7 +103,7 @@ def read_training(params: Params, network: NetworkName) -> Trained:
             heldout_at,
             heldout_loss,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise UserError(
             f"{folder}: expected the curve and the summary of a pre-training, found {problem}; "

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpt1.base.errors import TemporaryError, UserError
+from gpt1.base.errors import DISK_FULL, TemporaryError, UserError
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files, place_of, small_files
 from gpt1.sources.table import Source
@@ -30,6 +30,8 @@ def unreadable(path: Path, error: OSError) -> UserError:
     """What to say of a file that cannot be read: a network disk may be back when the stage is tried
     again.
     """
+    if error.errno in DISK_FULL:  # of what is written, not of what is read
+        raise error
     kind, cure = (
         (TemporaryError, "try again")
         if error.errno in MAY_PASS
