@@ -166,6 +166,11 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
             2,
             "error: x cannot be written (No space left on device)",
         ),
+        (
+            "OSError(30, 'Read-only file system', 'x')",
+            2,
+            "error: x cannot be used (Read-only file system): make it readable and its folder",
+        ),
     ):
         code = (
             "import gpt1.cli as cli, gpt1.commands.sync as sync\ndef fail():\n    'Fails.'\n   "

@@ -12,6 +12,7 @@ from gpt1.base.extras import how_to_get
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
+FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
 PROJECT = "a project folder (the root of a clone, or what gpt1 init made)"
@@ -75,8 +76,8 @@ class TemporaryError(UserError):
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError, a package of an extra that is not there, a full disk or
-    Ctrl-C ends the process with one line and a status, no traceback.
+    """Run a stage's main; a UserError, a package of an extra that is not there, a full disk, a
+    file of another user's or Ctrl-C ends the process with one line and a status, no traceback.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -91,12 +92,17 @@ def run_stage(main: Callable[[], None]) -> None:
         print(f"error: {line}", file=sys.stderr, flush=True)
         sys.exit(USER_ERROR_STATUS)
     except OSError as error:
-        if error.errno not in DISK_FULL:
+        if error.errno not in (*DISK_FULL, *FORBIDDEN):
             raise
+        cannot, cure = (
+            ("written", "make room on the disk")
+            if error.errno in DISK_FULL
+            else ("used", "make it readable and its folder writable to you")
+        )
         print(
-            f"error: {printable(str(error.filename or 'an output'))} cannot be written"
-            f" ({error.strerror}): make room on the disk and run the same command again; nothing"
-            " finished was lost",
+            f"error: {printable(str(error.filename or 'an output'))} cannot be {cannot}"
+            f" ({error.strerror}): {cure} and run the same command again; nothing finished was"
+            " lost",
             file=sys.stderr,
             flush=True,
         )
