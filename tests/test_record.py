@@ -48,6 +48,15 @@ def test_a_log_holds_header_times_and_points():
     assert facts["checkout"]["git_commit"] == "unknown"  # this folder is no checkout
 
 
+def test_a_clock_that_jumps_makes_no_negative_seconds(monkeypatch):
+    tracker, now = begin(), time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    tracker.log(10, {"loss": 2.5})
+    tracker.close("finished")
+    assert 0 <= json.loads(CURVE.with_suffix(".run.json").read_text())["seconds"] < 60
+    assert len(read_log(CURVE)[1]) == 1
+
+
 def test_a_resumed_run_repeats_no_point_and_a_cut_line_is_dropped():
     tracker = begin()
     for update in (10, 20, 30):

@@ -85,7 +85,7 @@ class RunLog:
         """
         self.path = log_path(stage, name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.began = time.time()
+        self.began, self.started = time.time(), time.monotonic()
         header, points = read_log(self.path)
         before = _read_facts(self.path)
         if header.get("fingerprint") != fingerprint or before.get("status") == "finished":
@@ -124,7 +124,7 @@ class RunLog:
         self._write_facts(status)
 
     def _write_facts(self, status: str) -> None:
-        seconds = round(self.seconds_before + time.time() - self.began, 1)
+        seconds = round(self.seconds_before + time.monotonic() - self.started, 1)
         write_json(
             self.path.with_suffix(".run.json"), self.facts | {"status": status, "seconds": seconds}
         )
