@@ -145,11 +145,9 @@ class Padding:
     def share(self) -> float:
         return 1.0 - self.tokens / self.places
 
-    def counted_pad(
-        self, examples: Examples, rows: np.ndarray, few_up_to: int | None = None
-    ) -> Batch:
+    def counted_pad(self, examples: Examples, rows: np.ndarray) -> Batch:
         """gpt1.train.batches.pad, counted."""
-        batch = pad(examples, rows, few_up_to)
+        batch = pad(examples, rows)
         self.note(batch.lengths_bk, batch.tokens_bkt.numel())
         return batch
 

@@ -8,7 +8,6 @@ windows, threads, dropout, clipping.
 (sizes lstm, lstm-1m: the LSTM beside a Transformer of 4 or 1 million, in the first three ways)
   ours           as the pipeline trains here: its engine, its micro-batches, forward, backward, clip, Adam
   ours-eager     the same without torch.compile
-  ours-kernels   the same by our kernels, GPT1_KERNELS=1 (on a GPU)
   ours-deepspeed the same through DeepSpeed where the plain engine would do
   plain-compiled a short script's GPT-1 in the same loop as hf: torch.compile, fused attention, torch's own dropout
   hf             autocast where bf16, torch's fused AdamW, the whole batch at once; that model offers one attention, its own
@@ -33,7 +32,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from kernel_classes import measured
 from our_step import LSTMS, PROFILES, Size, Step, corpus_of, named_size, our_step
 from plain_loop import PlainGPT, check_equal, plain_step
 from side_by_side import (
@@ -63,7 +61,6 @@ from gpt1.train.pretraining import PretrainingRun, pretrain
 WAYS = (
     "ours",
     "ours-eager",
-    "ours-kernels",
     "ours-deepspeed",
     "plain-compiled",
     "hf",
@@ -96,7 +93,6 @@ def make(way: str, size: Size, machine: Machine) -> Step:
             {library: version(library), "compiled": str(compiled)},
         )
     machine = replace(machine, compiled=False) if way == "ours-eager" else machine
-    machine = replace(machine, kernels=True) if way == "ours-kernels" else machine
     return our_step(size, network, machine, way == "ours-deepspeed")
 
 
@@ -170,10 +166,8 @@ def show(found: Mapping[str, Any]) -> None:
         print(f"{way}: " + ", ".join(f"{name} {value}" for name, value in chosen.items()))
 
 
-def profile(step: Callable[[], object], sort: str, vocabulary: int) -> dict[str, Any]:
-    """Of one step, the 25 operators that take most time by themselves, and kernels and milliseconds
-    by class.
-    """
+def profile(step: Callable[[], object], sort: str) -> str:
+    """Of one step, the 25 operators that take most time by themselves."""
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as profiler
 
@@ -181,10 +175,10 @@ def profile(step: Callable[[], object], sort: str, vocabulary: int) -> dict[str,
         ProfilerActivity.CPU,
         *([ProfilerActivity.CUDA] if torch.cuda.is_available() else []),
     ]
-    with profiler(activities=activities, record_shapes=True) as taken:
+    with profiler(activities=activities) as taken:
         step()
     lines = taken.key_averages().table(sort_by=sort, row_limit=25, max_name_column_width=60)
-    return {"profile": str(lines), "classes": measured(taken.events() or (), vocabulary)}
+    return str(lines)
 
 
 def memory(way: str, size: Size, machine: Machine) -> dict[str, float]:
@@ -348,7 +342,7 @@ def main() -> None:
         for _ in range(arguments.warm_up):
             step.take()
         sort = "self_device_time_total" if machine.device == "cuda" else "self_cpu_time_total"
-        found |= profile(step.take, sort, size.vocabulary)
+        found["profile"] = profile(step.take, sort)
         print(f"\n{arguments.ways[0]}, one step:\n{found['profile']}")
     found |= children(arguments, arguments.ways)
     finish(

@@ -124,7 +124,6 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/inference/",
         "gpt1/exchange/",
     ],
-    "triton": ["gpt1/model/kernels/"],
     "requests": ["gpt1/sources/transfer.py"],
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],

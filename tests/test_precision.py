@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from gpt1.base.errors import UserError
-from gpt1.model.dropout import Dropout
+from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 from gpt1.params.schema import Model, validate
@@ -120,6 +120,24 @@ def test_emulation_ends_with_its_block(monkeypatch):
     assert (x @ torch.ones(1, 1)).item() > 1.0
 
 
+def test_norms_are_of_float32_sums_where_products_are_of_bfloat16():
+    network, seen = Decoder(SIZES, 40, seeded(0)), []
+    for block in network.blocks:
+        block.qkv.register_forward_hook(lambda _, given, made: seen.append(made.dtype))
+        for norm in (block.attention_norm, block.feed_forward_norm):
+            norm.register_forward_hook(lambda *call: seen.append(call))
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        network(torch.randint(0, 40, (4, 12), generator=seeded(2)), NO_DROPOUT)
+    assert len(seen) == 3 * SIZES.layers
+    assert set(seen[::3]) == {torch.bfloat16}
+    for norm, (sums_md,), normed_md in (*seen[1::3], *seen[2::3]):
+        assert sums_md.dtype == normed_md.dtype == torch.float32
+        torch.testing.assert_close(
+            normed_md.double(), norm.double()(sums_md.double()), rtol=1e-5, atol=1e-5
+        )
+        norm.float()
+
+
 @pytest.mark.parametrize(
     ("processor", "tokens", "setting", "dropout", "compiled"),
     [
@@ -209,7 +227,7 @@ from gpt1.train.objectives import Pretraining
 from gpt1.params.yaml import read_yaml
 from test_precision import SIZES, seeded
 import numpy as np
-from gpt1.model.dropout import Dropout
+from gpt1.model.dropout import NO_DROPOUT, Dropout
 
 class Torch:
     "torch whose is_autocast_enabled(), which asks of CUDA, asks of the device that is used here"

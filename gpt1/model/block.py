@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.dropout import only, scale
-from gpt1.model.kernels.switch import Kernels
 from gpt1.model.layout import Layout
 from gpt1.params.schema import Model
 
@@ -20,27 +19,8 @@ from gpt1.params.schema import Model
 KeyValueCache = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-class Undrawn(NamedTuple):
-    """A mask [m, d] that a kernel draws where it needs it: from the keys [b, 2] of a place, and the
-    number of the sequence and the position of each token [m].
-    """
-
-    keys_b2: Tensor
-    sequences_m: Tensor
-    positions_m: Tensor
-
-
-class UndrawnProbabilities(NamedTuple):
-    """Likewise, of attention probabilities [b, h, t, t]: the keys [b, 2], and the network's
-    context.
-    """
-
-    keys_b2: Tensor
-    context: int
-
-
 # attention probabilities [b, h, t, t] to keep; None: torch's fused attention draws its own
-KeptProbabilities = Tensor | UndrawnProbabilities | None
+KeptProbabilities = Tensor | None
 
 
 class Masks(NamedTuple):
@@ -49,8 +29,8 @@ class Masks(NamedTuple):
     """
 
     attention: Sequence[KeptProbabilities]
-    attended_md: Tensor | Undrawn
-    fed_md: Tensor | Undrawn
+    attended_md: Tensor
+    fed_md: Tensor
     rate: float
 
 
@@ -65,7 +45,6 @@ class Block(nn.Module):
     def __init__(self, sizes: Model) -> None:
         super().__init__()
         self.heads = sizes.heads
-        self.kernels: Kernels | None = None
         self.qkv = nn.Linear(sizes.width, 3 * sizes.width)
         self.projection = nn.Linear(sizes.width, sizes.width)
         self.attention_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
@@ -79,13 +58,11 @@ class Block(nn.Module):
         layouts: Sequence[Layout],
         masks: Masks | None,
         cache: KeyValueCache | None = None,
-        rounded_md: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> Tensor:
         """Hidden states [m, d] of one block from those of the block below; each layout's sequences
-        attend to themselves. Of both also what matrix products take, where a kernel has `rounded`
-        them to the type of those.
+        attend to themselves.
         """
-        qkv_md = self.qkv(x_md if rounded_md is None else rounded_md)
+        qkv_md = self.qkv(x_md)
         dropouts = (
             [(kept, masks.rate) for kept in masks.attention] if masks else [None] * len(layouts)
         )
@@ -104,9 +81,8 @@ class Block(nn.Module):
         attended, fed, rate = (
             (masks.attended_md, masks.fed_md, masks.rate) if masks else NOT_DROPPED
         )
-        n_md, rounded_md = self._normed(self.attention_norm, x_md, attended_md, attended, rate)
-        expanded_md = self.expand(n_md if rounded_md is None else rounded_md)
-        fed_md = self.contract(F.gelu(expanded_md, approximate="tanh"))
+        n_md = self._normed(self.attention_norm, x_md, attended_md, attended, rate)
+        fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
         return self._normed(self.feed_forward_norm, n_md, fed_md, fed, rate)
 
     def _normed(
@@ -114,23 +90,16 @@ class Block(nn.Module):
         norm: nn.LayerNorm,
         x_md: Tensor,
         change_md: Tensor,
-        kept_md: Tensor | Undrawn | None,
+        kept_md: Tensor | None,
         rate: float,
-    ) -> tuple[Tensor, Tensor | None]:
-        """LN(x + dropout(change)), and the same rounded where a kernel has done so."""
-        if isinstance(kept_md, Undrawn):
-            assert self.kernels is not None
-            affine = norm.weight, norm.bias
-            normed_md, rounded_md = self.kernels.dropout_residual_norm(
-                x_md, change_md, *kept_md, *affine, rate, norm.eps
-            )
-            return normed_md, rounded_md if len(rounded_md) else None
-        normed_md = norm(
+    ) -> Tensor:
+        """LN(x + dropout(change))."""
+        normed_md: Tensor = norm(
             x_md + change_md
             if kept_md is None
             else torch.add(x_md, only(change_md, kept_md), alpha=scale(rate))
         )
-        return normed_md, None
+        return normed_md
 
     def _attention(
         self,
@@ -142,12 +111,6 @@ class Block(nn.Module):
         b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         kept, rate = dropout or (None, 0.0)
         qkv_btd = layout.padded(qkv_md)
-        if isinstance(kept, UndrawnProbabilities):
-            assert self.kernels is not None
-            mixed_md = self.kernels.attention(
-                qkv_btd.flatten(0, 1), kept.keys_b2, self.heads, t, kept.context, rate
-            )
-            return layout.real(mixed_md.view(b, t, -1))
         query_bhtd, key_bhtd, value_bhtd = qkv_btd.view(b, t, 3, self.heads, -1).permute(
             2, 0, 3, 1, 4
         )

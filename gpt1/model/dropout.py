@@ -7,7 +7,7 @@ drawn before it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,13 +29,12 @@ GAMMA = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: multiples of it lie ap
 
 class Dropout(NamedTuple):
     """Rate of dropout, key of (seed, update), and the number of each sequence or example in the
-    global batch, [b]; `ready`: keys that lie on the device already, by the first of their places.
+    global batch, [b].
     """
 
     rate: float
     key: int
     rows_b: npt.NDArray[np.int64]
-    ready: Mapping[int, Tensor] | None = None
 
     def keys(self, places: Sequence[int]) -> Tensor:
         """Two 32-bit keys [places, 1 + b, 2] at each of these places of the network: for all rows
@@ -50,9 +49,7 @@ class Dropout(NamedTuple):
         return torch.from_numpy(keys_pb.view(np.int32).reshape(*keys_pb.shape, 2))
 
     def keys_on(self, device: torch.device, places: Sequence[int]) -> Tensor:
-        """The same on a device, in one copy, or those that are `ready`."""
-        if self.ready is not None:
-            return self.ready[places[0]]
+        """The same on a device, in one copy."""
         return to_device(self.keys(places), device)
 
     def seed(self) -> int:

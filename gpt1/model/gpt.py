@@ -13,14 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import (
-    Block,
-    KeptProbabilities,
-    KeyValueCache,
-    Masks,
-    Undrawn,
-    UndrawnProbabilities,
-)
+from gpt1.model.block import Block, KeptProbabilities, KeyValueCache, Masks
 from gpt1.model.dropout import (
     BLOCKS,
     MATRIX,
@@ -30,7 +23,6 @@ from gpt1.model.dropout import (
     keep,
     threshold,
 )
-from gpt1.model.kernels.switch import Kernels
 from gpt1.model.layout import Layout, Real
 from gpt1.params.schema import Model
 
@@ -107,29 +99,22 @@ class Decoder(nn.Module):
         self.blocks.load_state_dict(empty, assign=True)
         self.heads = sizes.heads
         self.fused_attention, self.compiled, self.keep, self.cut = False, "no", keep, cut
-        self.kernels: Kernels | None = None
         self._draw(sizes, generator)
 
     def speed_up(
         self,
         compiled: str,
         fused_attention: bool,
-        dynamic: bool | None = None,
-        kernels: Kernels | None = None,
     ) -> None:
         """Compile "masks" (which keep their bits), "blocks and masks" or "no", and have torch's
-        fused attention with its own dropout. `dynamic`: for all shapes at once. `kernels`: ours, in
-        training, fused attention among them.
+        fused attention with its own dropout.
         """
-        self.fused_attention, self.compiled, self.kernels = fused_attention, compiled, kernels
-        for block in self.blocks:
-            assert isinstance(block, Block)
-            block.kernels = kernels
+        self.fused_attention, self.compiled = fused_attention, compiled
         if compiled != "no":
-            self.keep, self.cut = (torch.compile(one, dynamic=dynamic) for one in (keep, cut))
+            self.keep, self.cut = (torch.compile(one) for one in (keep, cut))
         if compiled == "blocks and masks":
             for block in self.blocks:
-                block.compile(dynamic=dynamic)
+                block.compile()
 
     @property
     def context(self) -> int:
@@ -173,7 +158,7 @@ class Decoder(nn.Module):
         if dropout.rate:
             keys_p12 = dropout.keys_on(self.tokens.device, self.places_of_dropout)
             embeddings = dropped(embeddings, dropout.rate, keys_p12[0, 0], self.keep, self.cut)
-            if self.fused_attention and dropout.ready is None:
+            if self.fused_attention:
                 torch.manual_seed(dropout.seed())
         b, t = tokens_bt.shape
         layout = Layout(
@@ -185,16 +170,15 @@ class Decoder(nn.Module):
         )
         layouts = [layout.of(group) for group in real.groups] if real else []
         layouts = layouts or [layout]
-        places = layout.sequences_and_positions(self.kernels is not None and keys_p12 is not None)
+        places = layout.sequences_and_positions()
         positions_td = (
             F.embedding(tree.positions_bt, embeddings.positions_pd)
             if tree
             else embeddings.positions_pd[:t]
         )
         x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
-        rounded_md = None
         for number, block in enumerate(self.blocks):
-            x_md, rounded_md = block(
+            x_md = block(
                 x_md,
                 layouts,
                 None
@@ -203,7 +187,6 @@ class Decoder(nn.Module):
                     dropout.rate, layouts, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
                 ),
                 None if caches is None else caches[number],
-                rounded_md,
             )
         return Hidden(layout.padded(x_md), embeddings)
 
@@ -231,10 +214,7 @@ class Decoder(nn.Module):
         dropped_values, width = threshold(rate), self.tokens.shape[1]
         attention_b2, attended_b2, fed_b2 = keys_pb2[:PLACES_A_BLOCK]
 
-        def rows(keys_b2: Tensor) -> Tensor | Undrawn:
-            if self.kernels is not None:
-                assert places is not None
-                return Undrawn(keys_b2, *places)
+        def rows(keys_b2: Tensor) -> Tensor:
             if places is None:
                 kept_btd = self.keep(
                     keys_b2[:, None], layouts[0].positions_t, width, width, dropped_values
@@ -246,7 +226,7 @@ class Decoder(nn.Module):
         def probabilities(layout: Layout) -> KeptProbabilities:
             keys_b2 = attention_b2[layout.start : layout.start + layout.b]
             if layout.bias_tt is None:
-                return UndrawnProbabilities(keys_b2, self.context) if self.kernels else None
+                return None
             places_ht = (
                 torch.arange(self.heads, dtype=torch.int32, device=self.tokens.device)[:, None]
                 * self.context

@@ -61,15 +61,12 @@ class Layout(NamedTuple):
             group.start,
         )
 
-    def sequences_and_positions(self, everywhere: bool) -> tuple[Tensor, Tensor] | None:
-        """Number of the sequence [m] of each real token, and its position [m]. Where all b · t are
-        real, None, unless those are asked for too.
+    def sequences_and_positions(self) -> tuple[Tensor, Tensor] | None:
+        """Number of the sequence [m] of each real token, and its position [m]; None where all b · t
+        are real.
         """
         if self.real_m is None:
-            if not everywhere:
-                return None
-            tokens_m = torch.arange(self.b * self.t, device=self.positions_t.device)
-            return tokens_m // self.t, self.positions_t.repeat(self.b)
+            return None
         return self.real_m // self.t, self.positions_t[self.real_m % self.t]
 
     def real(self, x_btd: Tensor) -> Tensor:
@@ -105,12 +102,12 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
     return groups
 
 
-def few(m: int, numbers: int = 8) -> int:
-    """m or a little more, at most an eighth: one of eight `numbers` (or of another power of two)
+def few(m: int) -> int:
+    """m or a little more, at most an eighth: one of eight numbers
     between a power of two and the next. oneDNN makes a bfloat16 product of every new shape anew,
     which takes longer than a small product itself.
     """
-    step = 1 << max(0, m.bit_length() - numbers.bit_length())
+    step = 1 << max(0, m.bit_length() - 4)
     return -(-m // step) * step
 
 
@@ -130,22 +127,19 @@ class Places(NamedTuple):
     last_n: Tensor
 
 
-def places_of(lengths_n: Tensor, t: int, device: torch.device, m: int | None = None) -> Places:
-    """Those of sequences of such lengths, on the host, padded to t; for `m` see `real_places`."""
-    return Places(real_places(lengths_n, t, device, m), to_device(lengths_n - 1, device))
+def places_of(lengths_n: Tensor, t: int, device: torch.device) -> Places:
+    """Those of sequences of such lengths, on the host, padded to t."""
+    return Places(real_places(lengths_n, t, device), to_device(lengths_n - 1, device))
 
 
-def real_places(lengths_n: Tensor, t: int, device: torch.device, m: int | None = None) -> Real:
+def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
     """Those of the n · t places of right-padded sequences that are within their lengths, in
-    ascending order, and after them as much of the padding as makes m one of few numbers, or the one
-    that is given; then all attend together.
+    ascending order, and after them as much of the padding as makes m one of few numbers.
 
     Made on the host, where the lengths are, so that it does not wait for a GPU's count.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)
-    places_m = torch.cat([real_m, padding[: (m or few(len(real_m))) - len(real_m)]])
-    if m:
-        return Real(to_device(places_m, device))
+    places_m = torch.cat([real_m, padding[: few(len(real_m)) - len(real_m)]])
     groups = groups_of(lengths_n, t, WORTH_A_GROUP.get(device.type, math.inf))
     return Real(to_device(places_m, device), groups if len(groups) > 1 else ())

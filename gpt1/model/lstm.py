@@ -38,7 +38,7 @@ class Lstm(nn.Module):
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.context, self.compiled, self.kernels = sizes.context, "no", None
+        self.context, self.compiled = sizes.context, "no"
         self.places_of_dropout = [MATRIX, BLOCKS]
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)

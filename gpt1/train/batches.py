@@ -14,11 +14,9 @@ from torch import Tensor
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
 from gpt1.model.device import to_device
-from gpt1.model.layout import few
 
 # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 PADDING = 0
-SHORTEST = 32  # tokens of a sequence where there are to be few shapes
 
 Integers = npt.NDArray[np.int64]
 
@@ -144,21 +142,12 @@ def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[
     return np.array_split(own, -(-len(own) // micro_batch))
 
 
-def few_lengths(t: int, context: int) -> int:
-    """To what sequences of t tokens are padded where there are to be few shapes: powers of two, at
-    least SHORTEST, at most the context.
-    """
-    return min(max(SHORTEST, few(t, 1)), context)
-
-
-def pad(examples: Examples, rows: Integers, few_up_to: int | None = None) -> Batch:
-    """Rows of a split as tensors, padded to the longest sequence among them, or to one of few
-    lengths up to a context.
-    """
+def pad(examples: Examples, rows: Integers) -> Batch:
+    """Rows of a split as tensors, padded to the longest sequence among them."""
     lengths_bk = examples.lengths(rows)
     starts_bk = examples.offsets[:-1].reshape(-1, examples.sequences)[rows]
     t = int(lengths_bk.max())
-    columns_t = np.arange(t if few_up_to is None else few_lengths(t, few_up_to))
+    columns_t = np.arange(t)
     real_bkt = columns_t < lengths_bk[..., None]
     places_bkt = np.where(real_bkt, starts_bk[..., None] + columns_t, 0)
     tokens_bkt = np.where(real_bkt, examples.tokens[places_bkt].astype(np.int64), PADDING)

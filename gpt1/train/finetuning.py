@@ -119,9 +119,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     row_tokens = int(train.lengths(np.arange(len(train))).max()) * train.sequences
     network, draw = classifier.decoder, partial(_batch, train, recipe.batch_size, seed)
     choices = speed_up(network, recipe, run.machine, 0)
-    few_shapes = choices["graphs"] == "yes"
     objective = Finetuning(
-        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision, few_shapes
+        classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
     )
     trainer = Trainer(
         run.what,
@@ -134,7 +133,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         row_tokens=row_tokens,
         choices=choices,
         draw=draw,
-        select=partial(pad, train, few_up_to=network.context if few_shapes else None),
+        select=partial(pad, train),
         curve=run.curve,
         report=report,
     )

@@ -79,8 +79,6 @@ class Machine:
     deepspeed: bool = False
     deterministic: bool = False
     backend: str = "gloo"
-    graphs: bool = False
-    kernels: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
         """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make
@@ -137,10 +135,9 @@ def decide(
     GPT1_DEVICE cpu or cuda (default: cuda where torch sees one), GPT1_PROCESSES (default: one for
     each GPU, one on a CPU), GPT1_HOSTFILE instead for what may run `over_hosts`, GPT1_THREADS
     (default: the cores of this process, shared among processes), GPT1_MICRO_BATCH (rows),
-    GPT1_ZERO_STAGE 0 or 1, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0, 1 or
-    graphs, GPT1_ATTENTION fused or reference (on a GPU), GPT1_DEEPSPEED=1 (for one process too),
-    GPT1_DETERMINISTIC=1 (on a GPU), GPT1_KERNELS=1 (on a GPU), GPT1_BACKEND nccl (default on GPUs)
-    or gloo.
+    GPT1_ZERO_STAGE 0 or 1, GPT1_SILENT_SECONDS, GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1,
+    GPT1_ATTENTION fused or reference (on a GPU), GPT1_DEEPSPEED=1 (for one process too),
+    GPT1_DETERMINISTIC=1 (on a GPU), GPT1_BACKEND nccl (default on GPUs) or gloo.
     What a launcher says of processes holds. Raises UserError for values that make no sense.
     """
     if device not in MICRO_BATCH_TOKENS:
@@ -194,13 +191,11 @@ def decide(
         named_hosts,
         hosts,
         _whole_number(settings, "GPT1_SILENT_SECONDS") or SILENT_SECONDS,
-        _choice(settings, "GPT1_COMPILE", {"0": False, "1": True, "graphs": True}),
+        _choice(settings, "GPT1_COMPILE", {"0": False, "1": True}),
         bool(_choice(settings, "GPT1_ATTENTION", {"fused": False, "reference": True})),
         bool(_choice(settings, "GPT1_DEEPSPEED", {"0": False, "1": True})),
         bool(_choice(settings, "GPT1_DETERMINISTIC", {"0": False, "1": True})),
         backend,
-        settings.get("GPT1_COMPILE") == "graphs",
-        bool(_choice(settings, "GPT1_KERNELS", {"0": False, "1": True})),
     )
 
 

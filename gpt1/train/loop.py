@@ -25,10 +25,8 @@ from gpt1.train.ahead import Ahead
 from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
 from gpt1.train.engine import Engine, make_engine, on_any
-from gpt1.train.graphs import GraphEngine
 from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
 from gpt1.train.launch import Machine
-from gpt1.train.objectives import Finetuning
 from gpt1.train.optim import Rates
 from gpt1.train.outputs import Curve, ProgressBar
 from gpt1.train.speed import NOT_COMPILED
@@ -192,10 +190,7 @@ class Trainer:
         )
         shares(np.arange(recipe.batch_size), 0, machine.processes, 1)  # or refuse before any work
         # the engine, and in it the state to go on from
-        if choices.get("graphs") == "yes" and isinstance(objective, Finetuning):
-            self.engine: Engine = GraphEngine(objective.to(machine.device), recipe)
-        else:
-            self.engine = make_engine(objective, recipe, machine)
+        self.engine = make_engine(objective, recipe, machine)
         self.choices = {**choices, "zero_stage": str(self.engine.stage)}
         self.draw, self.select, self.folder = draw, select, curve.parent
         self.ahead = Ahead(self._micro_batches, self.engine.device, updates)
@@ -211,7 +206,7 @@ class Trainer:
 
     def take_update(self, update: int) -> dict[str, float]:
         """The function above on this process's share of a global batch, taken again from its start
-        without CUDA graphs, and then with half the rows, where memory runs out: the same sums.
+        with half the rows where memory runs out: the same sums.
 
         Raises UserError where one row is too much already, or where other processes are in the
         midst of the same update.
@@ -231,9 +226,8 @@ class Trainer:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                if not (isinstance(self.engine, GraphEngine) and self.engine.give_up(error)):
-                    self.ahead.drop()
-                    self.micro_batch.halve(self.engine, update, error)
+                self.ahead.drop()
+                self.micro_batch.halve(self.engine, update, error)
             torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
 
     def _micro_batches(self, update: int) -> list[MicroBatch]:

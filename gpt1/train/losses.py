@@ -16,7 +16,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpt1.model.device import to_device
-from gpt1.model.kernels.switch import Kernels
 from gpt1.model.layout import real_places
 
 One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
@@ -60,9 +59,9 @@ class Targets(NamedTuple):
     weights_nt: Tensor
 
 
-def real_targets(lengths_n: Tensor, t: int, device: torch.device, m: int | None = None) -> Targets:
-    """Those of sequences of so many targets, told on the host; for `m` see `real_places`."""
-    places_m = real_places(lengths_n, t, device, m).places_m
+def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
+    """Those of sequences of so many targets, told on the host."""
+    places_m = real_places(lengths_n, t, device).places_m
     weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
     return Targets(places_m, to_device(weights_nt, device))
 
@@ -73,12 +72,11 @@ def language_model(
     targets_nt: Tensor,
     real: Targets | None = None,
     compiled: bool = False,
-    kernels: Kernels | None = None,
 ) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its `real` targets (None: all).
 
-    The softmax is tied to the embeddings, over the rows given: by a kernel of ours where there are
-    `kernels`, else, where it is to be `compiled`, by one that torch makes of it.
+    The softmax is tied to the embeddings, over the rows given; where it is to be `compiled`, by a
+    kernel that torch makes of it.
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
@@ -91,7 +89,7 @@ def language_model(
             every.index_select(0, places_m)
             for every in (hidden_md, targets_m, real.weights_nt.flatten())
         )
-    mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled, kernels)
+    mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled)
     return LanguageModelLoss(
         mean, losses_m.new_zeros(n).index_add(0, places_m // t, losses_m * weights_m * n)
     )
@@ -128,7 +126,6 @@ def tied_softmax(
     targets_m: Tensor,
     weights_m: Tensor,
     compiled: bool = False,
-    kernels: Kernels | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Weighted sum of the negative log-likelihoods of the targets, which has gradients, and these
     [m] by themselves, which have none.
@@ -138,7 +135,7 @@ def tied_softmax(
     if not torch.is_grad_enabled():  # else gradients would be made that nobody wants
         hidden_md, embeddings_vd = hidden_md.detach(), embeddings_vd.detach()
     total, losses_m = _TiedSoftmax.apply(  # type: ignore[no-untyped-call]
-        hidden_md, embeddings_vd, targets_m, weights_m, compiled, kernels
+        hidden_md, embeddings_vd, targets_m, weights_m, compiled
     )
     return total, losses_m
 
@@ -152,7 +149,6 @@ class _TiedSoftmax(torch.autograd.Function):
         targets_m: Tensor,
         weights_m: Tensor,
         compiled: bool,
-        kernels: Kernels | None,
     ) -> tuple[Tensor, Tensor]:
         """Losses and, while the logits are there, gradients."""
         wanted = any(ctx.needs_input_grad)
@@ -174,11 +170,8 @@ class _TiedSoftmax(torch.autograd.Function):
             states_md = hidden_md[part].to(dtype)
             logits_mv = F.linear(states_md, rows_vd)
             given = logits_mv, targets_m[part], weights_m[part]
-            if kernels is not None:
-                losses_m[part] = kernels.softmax_losses(*given, v, wanted)
-            else:
-                logits_mv[:, v:] = -math.inf  # which changes no loss, and has no gradient
-                losses_m[part] = _normalise(*given, wanted, blocks.elements, one)
+            logits_mv[:, v:] = -math.inf  # which changes no loss, and has no gradient
+            losses_m[part] = _normalise(*given, wanted, blocks.elements, one)
             if wanted:
                 hidden_gradient_md[part] = logits_mv @ rows_vd
                 product_vd = (logits_mv.T @ states_md).to(embeddings_vd.dtype)
@@ -195,12 +188,12 @@ class _TiedSoftmax(torch.autograd.Function):
     @staticmethod
     def backward(
         ctx: Any, gradient: Tensor, _losses_gradient_m: Tensor
-    ) -> tuple[Tensor, Tensor, None, None, None, None]:
+    ) -> tuple[Tensor, Tensor, None, None, None]:
         """The gradients that were made with the losses, times that of their sum."""
         hidden_gradient_md, rows_gradient_vd = ctx.gradients
         ctx.gradients = None
         hidden_gradient_md.mul_(gradient)
-        return hidden_gradient_md, rows_gradient_vd.mul_(gradient), None, None, None, None
+        return hidden_gradient_md, rows_gradient_vd.mul_(gradient), None, None, None
 
 
 def _normalise(

@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from gpt1.model.dropout import HEAD, NO_DROPOUT, Dropout
-from gpt1.model.heads import Classifier, of_each_sequence
-from gpt1.model.layout import Places, few, places_of
+from gpt1.model.dropout import NO_DROPOUT, Dropout
+from gpt1.model.heads import Classifier
+from gpt1.model.layout import Places, places_of
 from gpt1.model.lstm import Network
 from gpt1.train import losses
 from gpt1.train.batches import Batch
 from gpt1.train.precision import in_precision
-
-SHAPES_AN_OCTAVE = 2  # numbers of tokens where there are to be few shapes: 1 and 1.5 times 2^k
 
 
 class Pretraining(nn.Module):
@@ -41,7 +39,6 @@ class Pretraining(nn.Module):
                 embeddings.tokens_vd,
                 targets_bt,
                 compiled=compiled,
-                kernels=self.decoder.kernels,
             )
         return {"loss": lm_loss.mean}
 
@@ -56,22 +53,9 @@ class Parts(NamedTuple):
     lm_loss: losses.LanguageModelLoss | None
 
 
-class Ready(NamedTuple):
-    """A batch with all that the host makes of it on the device: what is left to do is the device's
-    alone. Token ids [b, k, t], labels [b], where tokens and targets (None: there is no auxiliary
-    language model) stand, dropout with its keys.
-    """
-
-    tokens_bkt: Tensor
-    labels_b: Tensor
-    places: Places
-    targets: losses.Targets | None
-    dropout: Dropout
-
-
 class Finetuning(nn.Module):
     """A task and the auxiliary language model over every sequence; the softmax runs over all rows,
-    as the authors' does. `few_shapes`: more padding, so that batches of some lengths are alike.
+    as the authors' does.
     """
 
     def __init__(
@@ -80,12 +64,11 @@ class Finetuning(nn.Module):
         classifier_dropout: float,
         lambda_lm: float,
         precision: str,
-        few_shapes: bool = False,
     ) -> None:
         super().__init__()
         self.classifier, self.precision = classifier, precision
         self.classifier_dropout = classifier_dropout
-        self.lambda_lm, self.few_shapes = lambda_lm, few_shapes
+        self.lambda_lm = lambda_lm
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits [b, outputs] in float32, without dropout."""
@@ -95,47 +78,33 @@ class Finetuning(nn.Module):
             ).logits_bo
         return logits_bo.float()
 
-    def ready(self, batch: Batch, dropout: Dropout, with_keys: bool = False) -> Ready:
-        """A batch of a device, made ready on it; `with_keys`: those of dropout too."""
-        tokens_bkt, lengths_n = batch.tokens_bkt, batch.lengths_bk.flatten()
-        device, (k, t) = tokens_bkt.device, tokens_bkt.shape[1:]
-        m = few(int(lengths_n.sum()), SHAPES_AN_OCTAVE) if self.few_shapes else None
-        targets = losses.real_targets(lengths_n - 1, t - 1, device, m) if self.lambda_lm else None
-        if with_keys and dropout.rate:
-            places = self.classifier.decoder.places_of_dropout
-            of_sequences = of_each_sequence(dropout, k).keys_on(device, places)
-            ready = {places[0]: of_sequences, HEAD: dropout.keys_on(device, [HEAD])}
-            dropout = dropout._replace(ready=ready)
-        return Ready(tokens_bkt, batch.labels_b, self._places(batch, m), targets, dropout)
-
-    def _places(self, batch: Batch, m: int | None = None) -> Places:
+    def _places(self, batch: Batch) -> Places:
         lengths_n, tokens_bkt = batch.lengths_bk.flatten(), batch.tokens_bkt
         t = self.classifier.padded_length(tokens_bkt.shape[2])
-        return places_of(lengths_n, t, tokens_bkt.device, m)
+        return places_of(lengths_n, t, tokens_bkt.device)
 
     def parts(self, batch: Batch, dropout: Dropout) -> Parts:
         """Logits and losses of each example and sequence; labels are classes (int64) or scores of
         STS-B (floating).
         """
-        return self._parts(self.ready(batch, dropout))
+        with in_precision(batch.tokens_bkt.device, self.precision):
+            return self._parts_in_precision(batch, dropout)
 
-    def _parts(self, ready: Ready) -> Parts:
-        with in_precision(ready.tokens_bkt.device, self.precision):
-            return self._parts_in_precision(ready)
-
-    def _parts_in_precision(self, ready: Ready) -> Parts:
+    def _parts_in_precision(self, batch: Batch, dropout: Dropout) -> Parts:
+        tokens_bkt, lengths_n = batch.tokens_bkt, batch.lengths_bk.flatten()
         logits_bo, hidden_ntd, embeddings = self.classifier(
-            ready.tokens_bkt, ready.dropout, self.classifier_dropout, ready.places
+            tokens_bkt, dropout, self.classifier_dropout, self._places(batch)
         )
-        if ready.labels_b.is_floating_point():
+        if batch.labels_b.is_floating_point():
             task_losses_b = losses.soft_classification(
-                logits_bo, losses.score_distribution(ready.labels_b, logits_bo.shape[1])
+                logits_bo, losses.score_distribution(batch.labels_b, logits_bo.shape[1])
             )
         else:
-            task_losses_b = losses.classification(logits_bo, ready.labels_b)
-        if ready.targets is None:
+            task_losses_b = losses.classification(logits_bo, batch.labels_b)
+        if not self.lambda_lm:
             return Parts(logits_bo, task_losses_b, None)
-        targets_nt = ready.tokens_bkt.flatten(0, 1)[:, 1:]
+        targets_nt = tokens_bkt.flatten(0, 1)[:, 1:]
+        real = losses.real_targets(lengths_n - 1, targets_nt.shape[1], tokens_bkt.device)
         before_ntd = hidden_ntd[:, : targets_nt.shape[1]]
         return Parts(
             logits_bo,
@@ -144,18 +113,13 @@ class Finetuning(nn.Module):
                 before_ntd,
                 embeddings.all_rows_vd(),
                 targets_nt,
-                ready.targets,
-                kernels=self.classifier.decoder.kernels,
+                real,
             ),
         )
 
     def forward(self, batch: Batch, dropout: Dropout) -> dict[str, Tensor]:
         """Equation 5 (`loss`) and its two terms; without `lm_loss` where lambda is 0."""
-        return self.losses_of(self.ready(batch, dropout))
-
-    def losses_of(self, ready: Ready) -> dict[str, Tensor]:
-        """The same of what is ready."""
-        _, task_losses_b, lm_loss = self._parts(ready)
+        _, task_losses_b, lm_loss = self.parts(batch, dropout)
         if lm_loss is None:
             return {"loss": task_losses_b.mean(), "task_loss": task_losses_b.mean()}
         return {

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import torch
 
-from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
-from gpt1.model.kernels import switch
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train.launch import COMPILING_PAYS_FLOP, FLOP_A_PARAMETER, Machine
@@ -24,7 +22,6 @@ NO_COMPILER = (
 )
 NOT_COMPILED = "not compiled, for want of a compiler"  # stands in every line of a log
 FUSED = "torch's fused, with its own dropout"
-OURS = "ours, with the CPU's dropout"
 COMPILED_FOLDER = Path("~/.cache/gpt1/compiled")
 
 
@@ -32,17 +29,15 @@ def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
     """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes,
-    for which it is compiled where CUDA graphs make them few, and else never).
+    for which it is not compiled).
 
     Returns what was chosen: arithmetic (to which the first backward pass is held), compiled,
-    graphs, attention, kernels. GPT1_COMPILE, GPT1_ATTENTION and GPT1_KERNELS choose otherwise, but
-    for emulated bf16, whose blocks are not compiled: the compiler would leave its rounding out.
-    What lacks is said on stderr; UserError where it is what GPT1_KERNELS asks for.
+    attention. GPT1_COMPILE and GPT1_ATTENTION choose otherwise, but for emulated bf16, whose blocks
+    are not compiled: the compiler would leave its rounding out. What lacks is said on stderr.
     """
     device = torch.device(machine.device)
     here, first = arithmetic(device, recipe.precision), machine.rank == 0
-    chosen = {"arithmetic": here, "compiled": "no", "graphs": "no", "attention": "plain"}
-    chosen["kernels"] = "torch's"
+    chosen = {"arithmetic": here, "compiled": "no", "attention": "plain"}
     parameters = sum(parameter.numel() for parameter in network.parameters())
     work = FLOP_A_PARAMETER * parameters * tokens
     if here == EMULATED and work > WORTH_A_WARNING_FLOP and first:
@@ -56,7 +51,7 @@ def speed_up(
         watch(network, "recurrent.weight_hh_l0", recipe.precision)
         return chosen
     watch(network, "blocks.0.qkv.weight", recipe.precision)
-    fused = (machine.device == "cuda" or machine.kernels) and not machine.reference_attention
+    fused = machine.device == "cuda" and not machine.reference_attention
     wanted = worth_compiling(recipe, machine, parameters, tokens)
     lacks = wanted != "no" and compiler() is None
     if lacks:
@@ -65,16 +60,10 @@ def speed_up(
             print(NO_COMPILER, file=sys.stderr, flush=True)
     if wanted != "no":
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
-    if machine.kernels and (lacking := switch.lacks(machine.device)):
-        raise UserError(f"GPT1_KERNELS: our kernels need {lacking}, found none; unset it")
-    kernels = switch.kernels() if machine.kernels else None
-    network.speed_up(wanted, fused, None if tokens else True, kernels)
-    graphs = machine.graphs and not tokens and machine.processes == 1 and not machine.deepspeed
+    network.speed_up(wanted, fused)
     return chosen | {
         "compiled": NOT_COMPILED if lacks else wanted,
-        "graphs": "yes" if graphs else "no",
-        "attention": (OURS if machine.kernels else FUSED) if fused else "plain",
-        "kernels": "ours" if machine.kernels else "torch's",
+        "attention": FUSED if fused else "plain",
     }
 
 
@@ -82,8 +71,6 @@ def worth_compiling(recipe: Optimization, machine: Machine, parameters: int, tok
     """What of a decoder to compile for so many tokens (0: see `speed_up`): "no", "masks" or "blocks
     and masks"; see `compiler` for whether that can be done.
     """
-    if machine.graphs and not tokens:
-        return "blocks and masks" if machine.device == "cuda" and machine.compiled else "no"
     flop = FLOP_A_PARAMETER * parameters * tokens
     if not flop or machine.compiled is False:
         return "no"
