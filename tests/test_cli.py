@@ -167,6 +167,11 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
             "error: x cannot be written (No space left on device)",
         ),
         (
+            "__import__('shutil').Error([('a', 'b', '[Errno 28] No space left on device: b')])",
+            2,
+            "error: an output cannot be written (No space left on device): make room on the disk",
+        ),
+        (
             "OSError(30, 'Read-only file system', 'x')",
             2,
             "error: x cannot be used (Read-only file system): make it readable and its folder",

@@ -4,6 +4,8 @@ import codecs
 import errno
 import gc
 import io
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 
@@ -92,7 +94,11 @@ def run_stage(main: Callable[[], None]) -> None:
         print(f"error: {line}", file=sys.stderr, flush=True)
         sys.exit(USER_ERROR_STATUS)
     except OSError as error:
-        if error.errno not in (*DISK_FULL, *FORBIDDEN):
+        known = (*DISK_FULL, *FORBIDDEN)
+        if isinstance(error, shutil.Error):  # of copytree, which keeps the words of others alone
+            error.errno = next((one for one in known if os.strerror(one) in str(error)), None)
+            error.strerror = os.strerror(error.errno) if error.errno else ""
+        if error.errno not in known:
             raise
         cannot, cure = (
             ("written", "make room on the disk")
