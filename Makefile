@@ -8,7 +8,7 @@ export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce serve worker ui docs test test-all test-fast clean
+.PHONY: help setup reproduce serve ui docs test test-all test-fast clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -18,7 +18,7 @@ setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names
 
 reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
 	@python -m gpt1.stages check
-	@test -e data/logs/run/seconds.json || gpt1 plan --no-measure --brief
+	@test -e data/logs/run/seconds.json || gpt1 estimate
 	gpt1 run
 	gpt1 report
 	gpt1 sync
@@ -32,7 +32,7 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: some 90 minutes" \
 	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
 
-serve: setup  ## Prefect's server and worker, MLflow's pages, on this machine's own address, until Ctrl-C
+serve: setup  ## Prefect's server with the flows, MLflow's pages, on this machine's own address, until Ctrl-C
 	@exec python -m flows.serve
 
 ui: setup  ## MLflow's pages on this machine's own address, with all finished results, until Ctrl-C
@@ -42,9 +42,6 @@ ui: setup  ## MLflow's pages on this machine's own address, with all finished re
 
 docs: setup  ## the documentation, as the folder site/, readable from disk
 	mkdocs build --strict --quiet
-
-worker: setup  ## a worker more, on another machine or clone, for the server that .env names
-	@exec python -m flows.serve --worker
 
 test: setup  ## style, types, the tests
 	ruff check

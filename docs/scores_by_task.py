@@ -15,7 +15,7 @@ from gpt1.tasks import metrics
 
 PICTURES = {
     run: Path(__file__).with_name(name)
-    for run, name in (("demo", "made_up_town.svg"), ("small", "real_text.svg"))
+    for run, name in (("town", "made_up_town.svg"), ("small", "real_text.svg"))
 }
 WORDS = {"sst2": "SST-2", "mnli": "MNLI", "qqp": "QQP", "stsb": "STS-B"}
 ORDER = {"qnli": "QNLI", "rte": "RTE", "mrpc": "MRPC", "cola": "CoLA"}
@@ -50,7 +50,7 @@ def finding() -> str:
     """The made-up town: the mean of each system on the tasks that turn on words, and on those that
     turn on order.
     """
-    scores = measured("demo")["score"].groupby(level=["system", "task"]).mean()
+    scores = measured("town")["score"].groupby(level=["system", "task"]).mean()
     return grid(
         ("", *(", ".join(tasks.values()) for tasks in (WORDS, ORDER))),
         [
@@ -63,7 +63,7 @@ def finding() -> str:
 def picture(run: str) -> str:
     """A group of points a task of Table 5, seeds and their mean; of the town, tasks on words first."""
     scores = measured(run)["score"]
-    if run == "demo":
+    if run == "town":
         title, columns = "Made-up town", {task: f"{name}\nwords" for task, name in WORDS.items()}
         columns |= {task: f"{name}\norder" for task, name in ORDER.items()}
     else:

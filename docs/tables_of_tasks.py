@@ -1,6 +1,6 @@
 """The page of tasks and data: what gpt1/tasks/table.py and gpt1/sources/table.py know of each."""
 
-from gpt1.pipeline.plan.facts import OFFICIAL
+from gpt1.estimate import OFFICIAL
 from gpt1.sources.table import SOURCES, Source
 from gpt1.tasks.table import TASKS, Task
 
@@ -16,10 +16,7 @@ INPUTS = {
 
 def tasks() -> str:
     """A table of all tasks, then a section on each: its files and how to get them."""
-    head = (
-        "| task | input | metric | in Table | rows to train on | dev | labelled test"
-        " |\n|---|---|---|---|---:|---:|---:|"
-    )
+    head = "| task | input | metric | in Table | rows to train on |\n|---|---|---|---|---:|"
     return "\n".join([head, *map(_line, TASKS.values()), "", *map(_section, TASKS.values())])
 
 
@@ -29,16 +26,12 @@ def sources() -> str:
 
 
 def _line(task: Task) -> str:
-    rows = OFFICIAL.get(task.name)
+    rows, _ = OFFICIAL.get(task.name, (0, 0))
     metric = task.metric + (f" (and {task.second_metric})" if task.second_metric else "")
     table = ", ".join(dict.fromkeys(column.table.removeprefix("table") for column in task.columns))
-    sizes = [
-        f"{number:,}" if number else "-"
-        for number in ((rows.train, rows.dev, rows.labelled) if rows else (0, 0, 0))
-    ]
     return (
         f"| [{task.title}](#{anchor(task.title)}) | {task.kind.replace('_', ' ')} | {metric} |"
-        f" {table} | {' | '.join(sizes)} |"
+        f" {table} | {f'{rows:,}' if rows else '-'} |"
     )
 
 

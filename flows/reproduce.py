@@ -1,232 +1,227 @@
-"""reproduce-table2 … -table5, -figure2, -all: one builder, a row for each. DVC says what there is
-to do; a flow has it done, and shows it.
+"""reproduce-table2 … -table5, -figure2, -all: DVC's graph as Prefect tasks, side by side.
 
-`python -m flows.reproduce table2` runs a flow without a server of one's own.
+`gpt1 run` calls one in its own process; `make serve` offers them as deployments.
 """
 
+import base64
 import os
-import signal
+import queue
+import re
 import subprocess
 import sys
-from contextlib import suppress
-from dataclasses import replace
-from typing import Annotated, Any
-from uuid import UUID
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from graphlib import TopologicalSorter
+from typing import Any
 
-from prefect import Flow, flow, get_client, get_run_logger
-from prefect.client.schemas.objects import State
-from prefect.exceptions import TerminationSignal
-from prefect.runtime import flow_run
+from prefect import Flow, Task, flow, get_run_logger, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed, Failed
+from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.utilities.urls import url_for
-from pydantic import Field
 
-from flows.artifacts import ProgressArtifact, link_mlflow
-from flows.engine import ROOT, end_with_worker, enter
-from flows.graph import run_graph, task_runner
-from flows.remote import sender
+from flows.graph import Stage, longest_paths, read_graph
+from flows.lanes import Lanes
+from flows.processes import (
+    StageInterruptedError,
+    StageLostError,
+    alone_here,
+    log_of,
+    repro,
+    signals,
+    take_signals,
+)
+from flows.progress import Progress
 from gpt1.base.errors import UserError
-from gpt1.params.yaml import read_yaml
-from gpt1.pipeline.graph import LOCK_FILE
-from gpt1.pipeline.leases import alone_here
-from gpt1.pipeline.prefect_names import POOL
-from gpt1.pipeline.progress import News
-from gpt1.pipeline.run import make_plan
-from gpt1.pipeline.run_state import Plan
-from gpt1.pipeline.shared import can_travel, remote_name
-from gpt1.tracking.log import FLOW_RUN_URL, RUNS, checkout
+from gpt1.base.files import LOGS, read_json, stage_folder, write_json
+from gpt1.tracking.log import FLOW_RUN_URL
 
-MEND = "Mend it, then run the same again: what is finished is kept."
-PROFILES = sorted(path.stem for path in (ROOT / "conf").glob("*.yaml"))
-TASKS = sorted(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"])
-Profile = Annotated[str, Field(json_schema_extra={"enum": PROFILES})]  # Prefect holds values to it
-TaskName = Annotated[str, Field(json_schema_extra={"enum": TASKS})]
+SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
+PICTURE = re.compile(r"!\[([^]]*)\]\(([\w.-]+\.svg)\)")
+MOST_LINES = 200  # of a stage's log, on Prefect's page
 
 
-def run_name() -> str:
-    """A name that a person can tell: what, of which profile, at which commit."""
-    wanted, what = (
-        flow_run.parameters or {},
-        str(flow_run.flow_name or "").removeprefix("reproduce-"),
-    )
-    changed = [
-        f"{len(wanted[key])} {key}" for key in ("overrides", "seeds", "tasks") if wanted.get(key)
-    ]
-    return " ".join([what, wanted.get("profile") or "checkout", *changed, "at", commit()[:7]])
+def last_seconds() -> dict[str, float]:
+    """How long each stage took when it last ran."""
+    with suppress(OSError, ValueError, AttributeError, TypeError):
+        return {str(name): float(took) for name, took in read_json(SECONDS).items()}
+    return {}
 
 
-def commit() -> str:
-    """The checkout's commit, with a plus where files differ from it."""
-    facts = checkout(ROOT)
-    return facts["git_commit"] + ("+" if facts["dirty"] == "true" else "")
+def was_lost(_task: Task[Any, Any], _run: TaskRun, state: State[Any]) -> bool:
+    """Whether another try may go better: bad input and wrong parameters stay what they are."""
+    return isinstance(state.data, StageLostError) and not signals
 
 
-def tag_run(*tags: str) -> None:
-    """Add tags to this flow run."""
-    with suppress(Exception), get_client(sync_client=True) as client:  # a tag is not worth a run
-        client.update_flow_run(UUID(flow_run.get_id()), tags=sorted({*flow_run.tags, *tags}))
-
-
-def cancelled() -> bool:
-    """Whether a person has cancelled this flow run, rather than its worker being stopped."""
-    with suppress(Exception), get_client(sync_client=True) as client:
-        state = client.read_flow_run(UUID(flow_run.get_id())).state
-        return state is not None and state.is_cancelling()
-    return False
-
-
-def reproduction(name: str, targets: tuple[str, ...], what: str) -> Flow[..., Any]:
-    """The flow `reproduce-NAME`, which brings these stages of DVC's graph, and all that they need,
-    up to date (no targets: the graph).
+@task(
+    name="stage",
+    task_run_name="{name}",
+    cache_policy=NO_CACHE,
+    retries=2,
+    retry_delay_seconds=2,
+    retry_condition_fn=was_lost,
+)
+def run_stage(name: str, environment: dict[str, str]) -> float:
+    """Run a stage whose needs have completed; returns the seconds that it took, 0 where DVC found
+    it up to date or in its cache. Raises what flows.processes.repro raises.
     """
-
-    @flow(
-        name=f"reproduce-{name}",
-        flow_run_name=run_name,
-        description=what,
-        task_runner=task_runner(),
-    )
-    def reproduce(
-        profile: Annotated[
-            Profile | None,
-            Field(description="A profile of conf/, in a worktree of its own. None: the checkout."),
-        ] = None,
-        overrides: Annotated[
-            list[str], Field(description="What differs, key=value: finetune.epochs=2")
-        ] = [],  # noqa: B006 (a schema)
-        seeds: Annotated[
-            list[int] | None, Field(description="Seeds of fine-tuning in place of the profile's.")
-        ] = None,
-        tasks: Annotated[list[TaskName] | None, Field(description="Only these tasks.")] = None,
-        spread: Annotated[
-            bool, Field(description="Send stages to the workers of all machines, by work queue.")
-        ] = False,
-        pool: Annotated[
-            str, Field(description="The work pool that takes what spread sends: gpt1-slurm, …")
-        ] = POOL,
-    ) -> State[Any]:
-        os.chdir(ROOT)
-        end_with_worker()
-        logger, progress = get_run_logger(), ProgressArtifact("the run", 0.0)
-
-        def watch(news: News) -> None:
-            if news.line:
-                logger.info(news.line)
-            if news.total:
-                running = f"; at work: {', '.join(news.running)}" if news.running else ""
-                progress.show(
-                    news.done / news.total, f"{news.done} of {news.total} stages done{running}"
-                )
-
-        send = sender(profile, overrides, seeds, tasks, pool) if spread else lambda stage: None
-        try:
-            with alone_here(f"the flow run {flow_run.get_name()!r}", watch) as lock:
-                place = enter(profile, overrides, seeds, tasks)
-                if spread:
-                    remote_name()  # one that cannot be used is told before anything runs
-                tag_run(
-                    f"profile:{profile or 'checkout'}", f"commit:{commit()[:7]}", f"in:{place.name}"
-                )
-                os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
-                plan = make_plan(targets, None)
-                plan = without_slots(plan) if spread else plan
-                logger.info(
-                    "%d stages, of which %d may have to run; in %s",
-                    len(plan.chosen),
-                    len(plan.todo),
-                    place,
-                )
-                seconds = run_graph(plan, send, watch, lock)
-                if seconds:
-                    done("report")  # before MLflow is told, which has the page too
-                tell_mlflow(bool(seconds))
-        except UserError as error:
-            logger.error(str(error))
-            lines = [*getattr(error, "__notes__", []), str(error), MEND]
-            return Failed(message="\n\n".join(lines))
-        except KeyboardInterrupt as interrupt:
-            logger.warning(str(interrupt))
-            if cancelled():
-                return Cancelled(
-                    message="what is finished is kept; the next run goes on from there"
-                )
-            raise TerminationSignal(signal.SIGTERM) from None
-        return Completed(
-            message=f"stages run: {len(seconds)}" if seconds else "everything is up to date"
-        )
-
-    return reproduce
+    began = time.monotonic()
+    try:
+        repro(name, environment)
+    finally:
+        said = log_of(name).read_text(encoding="utf-8", errors="replace").splitlines()
+        get_run_logger().info("\n".join(said[-MOST_LINES:]))
+    show_table(name)
+    ran = any(line.startswith("Running stage '") for line in said)
+    return time.monotonic() - began if ran else 0.0
 
 
-def without_slots(plan: Plan) -> Plan:
-    """The plan with no slots here for stages that run elsewhere: the workers there take no more
-    than they bear.
-    """
-    away = {
-        name: replace(share, lanes=0, devices=0)
-        for name, share in plan.share.items()
-        if can_travel(plan.stages[name])
-    }
-    return replace(plan, share=plan.share | away)
-
-
-def tell_mlflow(news: bool) -> None:
-    """Send finished results to MLflow, in a process of its own, and show the way to them; MLflow
-    never fails a run.
-    """
-    if (
-        not news and RUNS.is_file() and RUNS.stat().st_mtime > LOCK_FILE.stat().st_mtime
-    ):  # it has everything
-        link_mlflow()
+def show_table(name: str) -> None:
+    """A table or figure as an artifact on Prefect's page, with its pictures in it."""
+    page = stage_folder("report", name, f"{name}.md")
+    if not page.is_file():
         return
-    if done("sync"):
-        link_mlflow()
+
+    def inlined(found: re.Match[str]) -> str:
+        data = base64.b64encode((page.parent / found[2]).read_bytes()).decode()
+        return f"![{found[1]}](data:image/svg+xml;base64,{data})"
+
+    text = PICTURE.sub(inlined, page.read_text(encoding="utf-8"))
+    create_markdown_artifact(key=name, markdown=text, description=str(page))
 
 
-def done(command: str) -> bool:
-    """Whether a command of ours, in a process of its own, ended well; what it said last is a
-    warning if not.
+def run_stages(stages: dict[str, Stage], lanes: Lanes, progress: Progress) -> list[str]:
+    """Have every stale stage run once its needs have completed, those with the longest path behind
+    them first. Returns the names of those that failed; what does not need these goes on.
     """
-    ended = subprocess.run(
-        [sys.executable, "-m", "gpt1.cli", command],
-        check=False,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
+    stale = {name: stage for name, stage in stages.items() if stage.stale}
+    seconds = last_seconds()
+    urgency = longest_paths(stale, seconds)
+    order = TopologicalSorter(
+        {name: [need for need in stage.needs if need in stale] for name, stage in stale.items()}
     )
-    if ended.returncode:
-        get_run_logger().warning(
-            (ended.stderr.strip().splitlines() or [f"gpt1 {command} ended without a word"])[-1]
-        )
-    return not ended.returncode
+    order.prepare()
+    ready, ended = list[str](), queue.Queue[str]()
+    futures, at_work, failed = dict[str, Any](), set[str](), list[str]()
+    progress.start(stale, seconds, lanes.count)
+    while True:
+        ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
+        for name in list(ready):
+            environment = None if signals else lanes.take(name, stale[name].runs_network)
+            if environment is not None:
+                ready.remove(name)
+                at_work.add(name)
+                progress.begin(name)
+                needs = [futures[need] for need in stale[name].needs if need in stale]
+                future = run_stage.submit(name, environment, wait_for=needs)  # type: ignore[call-overload]
+                futures[name] = future
+                future.add_done_callback(lambda _, name=name: ended.put(name))
+        if not at_work:
+            return failed
+        try:
+            name = ended.get(timeout=progress.tick())
+        except queue.Empty:
+            continue
+        at_work.remove(name)
+        lanes.give_back(name)
+        futures[name].wait()  # else its state is the server's, without the result
+        state = futures[name].state
+        took = state.result(raise_on_failure=False)
+        if state.is_completed() and isinstance(took, float):
+            order.done(name)
+            if took:
+                seconds[name] = round(took, 1)
+                write_json(SECONDS, seconds)
+            progress.end(name, took)
+        elif isinstance(took, StageInterruptedError):
+            progress.end(name, None)
+        else:
+            failed.append(name)
+            progress.fail(name, str(took))
 
 
-reproduce_table2 = reproduction(
-    "table2", ("table2",), "Table 2 of the paper: natural language inference, ours beside theirs."
-)
-reproduce_table3 = reproduction(
-    "table3", ("table3",), "Table 3 of the paper: question answering and commonsense reasoning."
-)
-reproduce_table4 = reproduction(
-    "table4", ("table4",), "Table 4 of the paper: similarity, classification, GLUE."
-)
-reproduce_table5 = reproduction("table5", ("table5",), "Table 5 of the paper: ablations.")
-reproduce_figure2 = reproduction(
-    "figure2",
-    ("figure2",),
-    "Figure 2 of the paper: layer transfer, and zero-shot scores over pre-training.",
-)
-reproduce_all = reproduction(
-    "all", (), "Every table, figure and curve, and a verdict on each claim of the paper."
-)
+@task(task_run_name="gpt1 {command}", cache_policy=NO_CACHE)
+def finish(command: str) -> State[Any]:
+    """The page, and MLflow: neither can fail a run."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gpt1.cli", command], capture_output=True, text=True, check=False
+    )
+    get_run_logger().info(done.stdout + done.stderr)
+    return Completed(message="" if not done.returncode else f"gpt1 {command} did not end well")
 
-if __name__ == "__main__":
-    by_name: dict[str, Any] = {
-        name.removeprefix("reproduce_"): found
-        for name, found in globals().items()
-        if isinstance(found, Flow)
-    }
-    if sys.argv[1:2] == [] or sys.argv[1] not in by_name:
-        expected = f"expected one of {', '.join(by_name)}"
-        sys.exit(f"error: {expected}; found {' '.join(sys.argv[1:]) or 'nothing'}")
-    sys.exit(0 if by_name[sys.argv[1]](return_state=True).is_completed() else 1)
+
+def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[Any]:
+    """What every flow does: have these stages (none: all), and all that they need, run where they
+    are out of date; `lanes` side by side, by default as many as the machine bears.
+    """
+    take_signals()  # within the flow: Prefect sets its own around it
+    os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
+    try:
+        with alone_here() if deployment.id else nullcontext(), Progress() as progress:
+            failed = run_stages(read_graph(targets), Lanes.of_machine(lanes), progress)
+    except UserError as error:
+        return Failed(message=str(error))
+    if signals:
+        return Cancelled(message="interrupted: what is finished is kept, the next run goes on")
+    if deployment.id:
+        for command in ("report", "sync"):
+            finish(command)
+    if failed:
+        return Failed(message=f"{len(failed)} failed: {', '.join(failed)}; the rest is done")
+    return Completed(message="everything is up to date")
+
+
+def reproduction(name: str) -> Callable[[Callable[..., State[Any]]], Flow[..., Any]]:
+    """The decorator of a flow `reproduce-NAME`."""
+    runner: Any = ThreadPoolTaskRunner()
+    return flow(name=f"reproduce-{name}", task_runner=runner, persist_result=False)
+
+
+@reproduction("table2")
+def reproduce_table2() -> State[Any]:
+    """Table 2 of the paper: natural language inference, ours beside theirs."""
+    return bring_up_to_date(["table2"])
+
+
+@reproduction("table3")
+def reproduce_table3() -> State[Any]:
+    """Table 3 of the paper: question answering and commonsense reasoning."""
+    return bring_up_to_date(["table3"])
+
+
+@reproduction("table4")
+def reproduce_table4() -> State[Any]:
+    """Table 4 of the paper: semantic similarity, classification, GLUE."""
+    return bring_up_to_date(["table4"])
+
+
+@reproduction("table5")
+def reproduce_table5() -> State[Any]:
+    """Table 5 of the paper: ablations."""
+    return bring_up_to_date(["table5"])
+
+
+@reproduction("figure2")
+def reproduce_figure2() -> State[Any]:
+    """Figure 2 of the paper: layers transferred, zero-shot scores over pre-training."""
+    return bring_up_to_date(["figure2"])
+
+
+@reproduction("all")
+def reproduce_all(only: list[str] | None = None, lanes: int | None = None) -> State[Any]:
+    """Every table, figure and curve, and the paper's claims; or `only` some stages or groups."""
+    return bring_up_to_date(only or [], lanes)
+
+
+FLOWS = (
+    reproduce_table2,
+    reproduce_table3,
+    reproduce_table4,
+    reproduce_table5,
+    reproduce_figure2,
+    reproduce_all,
+)

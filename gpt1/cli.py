@@ -17,8 +17,8 @@ from gpt1.base.errors import UserError, perhaps, run_stage
 from gpt1.base.extras import EXTRAS, there
 
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
-    "Run the paper": ("init", "profile", "plan", "run", "status"),
-    "Look at what came out": ("table", "report", "pack", "sync", "worktrees", "submission"),
+    "Run the paper": ("profile", "estimate", "run"),
+    "Look at what came out": ("table", "report", "sync", "submission"),
     "Use a model": ("generate", "predict", "evaluate"),
     "Models in and out": ("import", "export", "register"),
 }

@@ -14,7 +14,7 @@ from gpt1.params.yaml import parse_yaml
 from gpt1.train.launch import free_port
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("conf", "gpt1", "dvc.yaml", ".dvcignore", ".gitignore")
+COPIED = ("conf", "flows", "gpt1", "prefect.toml", "dvc.yaml", ".dvcignore", ".gitignore")
 
 
 class Checkout:
@@ -87,7 +87,7 @@ class Checkout:
         service = self.command(sys.executable, "-m", "flows.serve")
         assert service.stdout is not None
         said = [""]
-        while not said[-1].startswith("Ctrl-C here"):
+        while not said[-1].startswith("next, "):
             said.append(service.stdout.readline())
             assert said[-1], f"the service ended: {''.join(said)}"
         try:

@@ -226,35 +226,6 @@ def read_page() -> None:
     [source.sha256 for source in sources()], code_facts()
 
 
-def write_status() -> None:
-    put(
-        ".dvc/tmp/rwlock",
-        {"write": {str(Path.cwd() / "data/pretrain"): {"pid": 1, "cmd": "dvc repro"}}, "read": {}},
-    )
-    put("data/logs/stage_seconds.json", {"pretrain": 3.0})
-    put(
-        "data/logs/pretrain.log",
-        "Running stage 'pretrain':\npretrain transformer: update 3 of 9, 2.0 min left\nerror: no\n"
-        "ERROR: failed to reproduce\n",
-    )
-    put(
-        "data/logs/dvc/pretrain@transformer.log",
-        "Running stage 'pretrain@transformer':\n\x1b[31mpretrain transformer: update 3 of 9\n",
-    )
-    put("data/logs/pretrain/transformer.jsonl", json.dumps({"time": 2.0, "update": 1}) + "\n")
-
-
-def read_status() -> None:
-    from gpt1.pipeline.job import log_of
-    from gpt1.pipeline.status import ended_badly, last_of_curve, read_claims, tail
-
-    read_claims(), last_of_curve("pretrain@transformer", 0.0)
-    ended_badly("pretrain@transformer")
-    for path in Path("data/logs").rglob("*.log"):
-        tail(path)
-    log_of("pretrain")
-
-
 def write_finished() -> None:
     write_params()
     made_data.write_task("cola")
@@ -299,20 +270,19 @@ def read_served() -> None:
 def write_packed() -> None:
     from gpt1.results.runs import RUN, SHIPPED
 
-    lock = (SHIPPED / "demo" / "dvc.lock").read_text(encoding="utf-8").split("\n  ", 40)[:-1]
+    lock = (SHIPPED / "town" / "dvc.lock").read_text(encoding="utf-8").split("\n  ", 40)[:-1]
     put("run/dvc.lock", "\n  ".join(lock) + "\n")
-    shutil.copy(SHIPPED / "demo" / RUN, "run")
+    shutil.copy(SHIPPED / "town" / RUN, "run")
     report = "data/report"
     for name in ("table3", "claims"):
-        shutil.copytree(SHIPPED / "demo" / report / name, Path("run", report, name))
+        shutil.copytree(SHIPPED / "town" / report / name, Path("run", report, name))
     few = Path("run", report, "table3", "predictions.parquet")
-    scored = pd.read_parquet(SHIPPED / "demo" / report / "predictions/predictions.parquet")
+    scored = pd.read_parquet(SHIPPED / "town" / report / "predictions/predictions.parquet")
     scored.head(20).to_parquet(few)
 
 
 def read_packed() -> None:
     import gpt1.results
-    from gpt1.commands.status import status
     from gpt1.commands.table import table
 
     ends = [
@@ -320,7 +290,6 @@ def read_packed() -> None:
         lambda: table("claims", run="run", json=True),
         lambda: table(brief=True, run="run"),
         lambda: table("table3", run="run", against="run"),
-        lambda: status(against="run"),
         lambda: gpt1.results.load("run"),
     ]
     for end in ends:
@@ -338,7 +307,6 @@ SURFACES_OF_RUNS = (
     Surface("results", write_results, read_results),
     Surface("record", write_results, read_record, BROKEN),
     Surface("page", write_results, read_page, BROKEN),
-    Surface("status", write_status, read_status),
     Surface("finished", write_finished, read_finished),
     Surface("packed run", write_packed, read_packed),
     Surface("served rows", write_served, read_served, (ValueError,)),

@@ -11,8 +11,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("gpt1", "flows", "conf", ".dvc")
-FILES = ("*.toml", "*.yaml", "*.md", "LICENSE", "Makefile", "setup.py", ".dvcignore", ".gitignore")
+FILES = ("pyproject.toml", "README.md", "LICENSE")
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -21,15 +20,10 @@ class Installation:
 
     def __init__(self, folder: Path) -> None:
         self.source, self.venv, self.folder = folder / "source", folder / "venv", folder / "my run"
-        passing = shutil.ignore_patterns("__pycache__", "tmp", "cache", "config.local")
-        for name in COPIED:
-            shutil.copytree(ROOT / name, self.source / name, ignore=passing)
-        for path in (path for pattern in FILES for path in ROOT.glob(pattern)):
-            shutil.copy(path, self.source)
-        for path in (*(ROOT / "data").rglob(".gitkeep"), ROOT / "data/README.md"):
-            target = self.source / path.relative_to(ROOT)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+        passing = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "gpt1", self.source / "gpt1", ignore=passing)
+        for name in FILES:
+            shutil.copy(ROOT / name, self.source)
         venv.create(self.venv, with_pip=True)
         self.packages = next(self.venv.glob("lib/python*/site-packages"))
         borrowed = [path for path in sys.path if path.endswith("site-packages")]

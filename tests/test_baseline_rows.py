@@ -87,9 +87,9 @@ def test_baselines_stand_under_ours_in_every_form(capsys):
 
     tex = (folder / "table2.tex").read_text()
     assert "TF-IDF + logistic regression" in tex
-    show_table("table2", "terminal", None, ())
+    show_table("table2", "terminal", None)
     assert "90.0" in capsys.readouterr().out
-    show_table("table2", "json", None, ())
+    show_table("table2", "json", None)
     assert '"system": "tfidf"' in capsys.readouterr().out
 
 

@@ -116,9 +116,9 @@ def test_help_is_quick_for_it_imports_next_to_nothing():
 
 
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
-    said = gpt1("sttus")
+    said = gpt1("estmate")
     assert said.returncode == 2
-    assert re.fullmatch(r"error: .*'sttus'.*\bstatus\?.*gpt1 --help.*\n", said.stderr)
+    assert re.fullmatch(r"error: .*'estmate'.*\bestimate\?.*gpt1 --help.*\n", said.stderr)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(words, told, monke
 
 
 def test_a_shell_completes_commands_and_options():
-    commands = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 sta", COMP_CWORD="1")
+    commands = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 est", COMP_CWORD="1")
     options = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 table --ag", COMP_CWORD="2")
-    assert (commands.stdout.split(), options.stdout.split()) == (["status"], ["--against"])
+    assert (commands.stdout.split(), options.stdout.split()) == (["estimate"], ["--against"])
 
 
 def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
@@ -192,7 +192,7 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_a_terminal_cannot_encode_is_escaped(encoding):
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, *["table", "table5", "--run", "gpt1/reference/demo"]],
+        [sys.executable, "-c", MAIN, *["table", "table5", "--run", "gpt1/reference/town"]],
         cwd=Path(errors.__file__).parents[2],
         env=os.environ | {"PYTHONIOENCODING": encoding},
         capture_output=True,

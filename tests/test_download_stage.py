@@ -31,7 +31,6 @@ from gpt1.exchange import authors
 from gpt1.params.data import compose_profile
 from gpt1.params.profile import compose, with_downloads
 from gpt1.params.schema import read_params
-from gpt1.pipeline.schedule import Slots, Stage, shares, startable
 from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.sources.download import import_weights
@@ -97,7 +96,6 @@ def remote(server: Server, body: bytes = ARCHIVE, name: str = "RTE.zip") -> Remo
 SCRIPT = """
 import sys
 from gpt1.base.errors import run_stage
-from gpt1.pipeline.schedule import Slots, Stage, shares, startable
 from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Checksum, Remote
 from gpt1.stages import download
@@ -299,19 +297,6 @@ def test_every_download_is_of_a_source_and_addresses_are_whole() -> None:
                 or len(one.checksum.value)
                 == {"sha256": 64, "md5": 32, "git": 40}[one.checksum.kind]
             )
-
-
-def test_downloads_run_side_by_side_beside_whatever_else_runs() -> None:
-    graph = {
-        name: Stage(name, frozenset()) for name in ("download@snli", "download@rte", "acquire@cola")
-    }
-    share = shares(graph, Slots(1), 4)
-    ready = ["download@snli", "acquire@cola", "download@rte"]
-    assert [name for name, _ in startable(ready, share, Slots(1))] == ready
-    assert [name for name, _ in startable(ready, share, Slots(0))] == [
-        "download@snli",
-        "download@rte",
-    ]
 
 
 @pytest.mark.slow

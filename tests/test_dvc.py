@@ -77,8 +77,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     "gpt1/base/interrupts.py": {"interrupts_held"},  # when Ctrl-C is answered
     "gpt1/base/settings.py": {"setting"},  # which tasks divide a text, and where they run
     "gpt1/base/locks.py": {"locked"},  # who waits for whom decides no result
-    # which of two equal runs goes on (tests/test_owner.py)
-    "gpt1/train/owner.py": {"TakenOverError", "check", "take"},
     "gpt1/tracking/address.py": set(),
     "gpt1/tracking/live.py": {"tracked"},
     "gpt1/tracking/log.py": set(),

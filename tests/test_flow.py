@@ -1,249 +1,288 @@
-"""Flows over a graph of tiny stages, with a real Prefect server: what its API says of each task."""
+"""`gpt1 run` and the flows, over a real DVC graph of tiny stages: order, failures, ends of every kind."""
 
+import json
+import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import psutil
 import pytest
-from made_graph import ROOT, Repository
-from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import FlowRunFilter
-from prefect.states import Cancelling
-from prefect_server import prefect_server, until, without_prefect
 
-from gpt1.pipeline.job import Ended
-from gpt1.pipeline.run_state import Plan, RunState
-from gpt1.pipeline.schedule import Allocation, Slots, Stage
+from flows.graph import Stage, longest_paths, read_graph, seconds_left, stale_names
+from flows.lanes import Lanes
+from flows.server import free_port
+from gpt1.base.errors import UserError
 
-STAGES = ("first", "quiet", "pretrain", "finetune@cola", "finetune@rte", "table")
-FLOW = """
-import pathlib
-from flows import reproduce
-reproduce.ROOT = pathlib.Path.cwd()
-reproduce.reproduction("these", (), "a graph of tiny stages")(return_state=True)
+ROOT = Path(__file__).parents[1]
+DVC = [sys.executable, "-m", "dvc"]
+STAGE = """
+import ctypes, json, os, pathlib, signal, sys, time
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+name, out = sys.argv[1:]
+def save(number, _):
+    pathlib.Path(f"saved-{name}").touch()
+    sys.exit(128 + number)
+signal.signal(signal.SIGINT, save), signal.signal(signal.SIGTERM, save)
+part = pathlib.Path(f"part-{name}")
+part.write_text(str(os.getpid()))
+part.rename(f"pid-{name}")
+if pathlib.Path(f"fail-{name}").exists():
+    sys.exit("error: made to fail")
+if pathlib.Path(f"lose-{name}").exists():
+    pathlib.Path(f"lose-{name}").unlink()
+    os.kill(os.getpid(), signal.SIGKILL)
+while pathlib.Path(f"wait-{name}").exists():
+    time.sleep(0.05)
+pathlib.Path(out).parent.mkdir(exist_ok=True)
+pathlib.Path(out).write_text(name)
+with open("journal", "a") as journal:
+    journal.write(json.dumps([name, os.environ.get("GPT1_THREADS")]) + "\\n")
 """
-slow = [pytest.mark.slow, pytest.mark.server, pytest.mark.timeout(300)]
+GRAPH = """
+stages:
+  first: {cmd: python stage.py first out/first, deps: [stage.py], outs: [out/first]}
+  work:
+    foreach: [a, b]
+    do: {cmd: "python stage.py work-${item} out/${item}", deps: [out/first], outs: ["out/${item}"]}
+  table2: {cmd: python stage.py table2 out/table2, deps: [out/a], outs: [out/table2]}
+"""
+NAMES = ["first", "table2", "work-a", "work-b"]
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncPrefectClient]:
-    with prefect_server(tmp_path_factory.mktemp("server")) as made:
-        yield made
+class Graph:
+    """The folder, and `gpt1 run` in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "stage.py").write_text(STAGE)
+        (folder / "dvc.yaml").write_text(GRAPH)
+        for name in ("params.yaml", "prefect.toml"):
+            (folder / name).symlink_to(ROOT / name)
+        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+        subprocess.run([*DVC, "init", "-q"], cwd=folder, check=True)
+
+    def start(
+        self, *words: str, program: tuple[str, ...] = ("-m", "gpt1.cli", "run"), **variables: str
+    ):
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PREFECT", "GPT1"))
+        }
+        return subprocess.Popen(
+            [sys.executable, *program, *words],
+            cwd=self.folder,
+            env=kept | {"HOME": str(self.folder), "DVC_NO_ANALYTICS": "true", "PYTHONPATH": str(ROOT),
+                        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def run(self, *words: str, status: int = 0, **variables: str) -> str:
+        process = self.start(*words, **variables)
+        said = process.communicate(timeout=200)[0]
+        assert process.returncode == status, said
+        return said
+
+    def journal(self) -> list[str]:
+        lines = (self.folder / "journal").read_text().splitlines()
+        return [json.loads(line)[0] for line in lines]
+
+    def pid(self, name: str) -> int:
+        until(lambda: (self.folder / f"pid-{name}").exists())
+        return int((self.folder / f"pid-{name}").read_text())
+
+    @contextmanager
+    def waiting(self, *names: str) -> Iterator[None]:
+        for name in names:
+            (self.folder / f"wait-{name}").touch()
+        yield
+        for name in names:
+            (self.folder / f"wait-{name}").unlink()
+
+
+def until(done: Callable[[], object], seconds: float = 100) -> None:
+    limit = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < limit, f"not within {seconds} s"
+        time.sleep(0.1)
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path.resolve())
-    yield made
-    assert made.processes() == [], "processes were left behind"
+def graph(tmp_path: Path) -> Graph:
+    return Graph(tmp_path)
 
 
-def start(repository: Repository, client: SyncPrefectClient) -> "subprocess.Popen[str]":
-    """A flow over the whole graph, two stages side by side."""
-    environment = {
-        "PYTHONPATH": str(ROOT),
-        "GPT1_DEVICE": "cpu",
-        "GPT1_THREADS": "1",
-        "PREFECT_HOME": str(repository.folder / "prefect"),
-        "PREFECT_API_URL": str(client.api_url),
-    }
-    return subprocess.Popen(
-        [sys.executable, "-c", FLOW],
-        cwd=repository.folder,
-        env=without_prefect() | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph: Graph, monkeypatch) -> None:
+    monkeypatch.chdir(graph.folder)
+    stages = read_graph([])
+    assert stages["table2"].needs == ("work@a",)
+    assert list(stages).index("first") < list(stages).index("work@a") < list(stages).index("table2")
+    assert set(read_graph(["table2"])) == {"first", "work@a", "table2"}
+    assert set(read_graph(["work"])) == {"first", "work@a", "work@b"}
+    assert stale_names(stages) == list(stages)
+    with pytest.raises(UserError, match="tabel2"):
+        read_graph(["tabel2"])
+    subprocess.run([*DVC, "repro", "-q", "work@b"], check=True)
+    assert set(stale_names(read_graph([]))) == {"work@a", "table2"}
 
 
-def last_run(client: SyncPrefectClient) -> Any:
-    (run,) = client.read_flow_runs(sort="START_TIME_DESC", limit=1)  # type: ignore[arg-type]
-    return run
-
-
-def tasks(client: SyncPrefectClient) -> dict[str, Any]:
-    """The tasks of the last flow run, by name; the server writes down their states a little later."""
-    run = FlowRunFilter.model_validate({"id": {"any_": [last_run(client).id]}})
-    return {each.name: each for each in client.read_task_runs(flow_run_filter=run)}
-
-
-def states(client: SyncPrefectClient) -> dict[str, str]:
-    return {name: each.state_name for name, each in tasks(client).items()}
-
-
-def run(repository: Repository, client: SyncPrefectClient, *wanted: str) -> Any:
-    """Run the flow to its end; its tasks are to be in these states, in the order of STAGES."""
-    process = start(repository, client)
-    said, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, said
-    expected = dict(zip(STAGES, wanted, strict=True))
-    deadline = time.monotonic() + 20
-    while states(client) != expected and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert states(client) == expected, said
-    return last_run(client)
-
-
-@pytest.mark.usefixtures("repository")
-class TestFlow:
-    pytestmark = slow
-
-    def test_a_failed_stage_a_lost_one_and_then_the_rest(
-        self, repository: Repository, client: SyncPrefectClient
-    ) -> None:
-        (repository.folder / "fail-finetune@cola").touch()
-        (repository.folder / "lose-quiet").touch()
-        ended = run(repository, client, *["Completed"] * 3, "Failed", "Completed", "NotReady")
-        assert ended.state_name == "Failed"
-        assert "finetune@cola: made to fail" in ended.state.message
-        assert "1 stage failed; not run, because they need what failed: table" in (
-            ended.state.message
-        )
-        found = tasks(client)
-        assert {name: each.run_count for name, each in found.items()} == dict(
-            zip(STAGES, (1, 2, 1, 1, 1, 0), strict=True)
-        ), "what was lost is tried again, bad input is not"
-        assert {each.id for each in found["table"].task_inputs["wait_for"]} == {
-            found[f"finetune@{task}"].id for task in ("cola", "rte")
-        }, "Prefect does not know what depends on what"
-        assert set(repository.journal()) == {"first", "quiet", "pretrain", "finetune@rte"}
-
-        (repository.folder / "fail-finetune@cola").unlink()
-        ended = run(repository, client, *["Cached"] * 3, "Completed", "Cached", "Completed")
-        assert (ended.state_name, ended.state.message) == ("Completed", "stages run: 2")
-        ended = run(repository, client, *["Cached"] * 6)
-        assert ended.state.message == "everything is up to date"
-
-        repository.journal()
-        (repository.folder / "word").write_text("two")
-        run(repository, client, "Completed", "Completed", *["Cached"] * 4)
-        assert set(repository.journal()) == {"first", "quiet"}, "quiet wrote what it wrote before"
-
-    def test_cancelled_its_stages_end_with_a_checkpoint(
-        self, repository: Repository, client: SyncPrefectClient
-    ) -> None:
-        (repository.folder / "await-pretrain").write_text("never")
-        process = start(repository, client)
-        repository.wait_for("pid-pretrain")
-        client.set_flow_run_state(last_run(client).id, Cancelling(), force=True)
-        process.send_signal(signal.SIGTERM)  # as a worker does, which was asked to cancel
-        process.communicate(timeout=100)
-        assert (repository.folder / "checkpoint-pretrain").exists()
-        assert last_run(client).state_name == "Cancelled"
-        until(lambda: states(client).get("pretrain") == "Cancelled")
-        assert {states(client)[name] for name in STAGES[3:]} <= {"NotReady", "Pending"}
-
-    def test_killed_it_leaves_nothing_behind(
-        self, repository: Repository, client: SyncPrefectClient
-    ) -> None:
-        (repository.folder / "await-quiet").write_text("never")
-        process = start(repository, client)
-        repository.wait_for("pid-quiet")
-        process.kill()
-        process.communicate()
-        until(lambda: not repository.processes())
-        assert (repository.folder / "checkpoint-quiet").exists()
-
-
-def plan(needs: dict[str, str], slots: Slots, **shares: Allocation) -> Plan:
-    """A plan of stages that all are out of date; one lane each where nothing else is said."""
+def test_the_longest_path_and_the_time_left_by_hand() -> None:
     stages = {
-        name: Stage(name, frozenset(text.split()), stale=True) for name, text in needs.items()
+        "first": Stage((), True, False),
+        "short": Stage(("first",), True, False),
+        "long": Stage(("first",), True, True),
+        "last": Stage(("long",), True, False),
     }
-    share = {name: shares.get(name, Allocation(1, None)) for name in needs}
-    urgency = {name: float(len(needs) - place) for place, name in enumerate(needs)}
-    return Plan(stages, list(needs), set(needs), slots, share, urgency)
+    seconds = {"first": 1.0, "short": 2.0, "long": 30.0, "last": 4.0}
+    assert longest_paths(stages, seconds) == {"first": 35, "short": 2, "long": 34, "last": 4}
+    assert seconds_left({"long", "short"}, seconds, {"long": 10.0}, 2) == 20
+    assert seconds_left({"long", "short", "last"}, seconds, {}, 1) == 36
+    assert seconds_left({"other"}, seconds, {}, 1) is None
 
 
-def test_no_more_stages_hold_lanes_and_devices_than_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs() -> None:
+    lanes = Lanes(2, 3, [])
+    assert lanes.take("finetune@cola", True) == {"GPT1_THREADS": "3"}
+    assert lanes.take("clean", False) == {"GPT1_THREADS": "3"}
+    assert lanes.take("bpe", False) is None
+    lanes.give_back("clean")
+    assert lanes.take("bpe", False) is not None
+    lanes = Lanes(8, None, ["4", "5"])
+    assert lanes.take("finetune@cola", True) == {"CUDA_VISIBLE_DEVICES": "4", "GPT1_PROCESSES": "1"}
+    assert lanes.take("pretrain@transformer", True) is None, "it waits for every GPU"
+    assert lanes.take("clean", False) == {}
+    lanes.give_back("finetune@cola")
+    both = {"CUDA_VISIBLE_DEVICES": "5,4", "GPT1_PROCESSES": "2"}
+    assert lanes.take("pretrain@transformer", True) == both
+
+
+@pytest.mark.slow
+@pytest.mark.server
+def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(
+    graph: Graph,
 ) -> None:
-    """Forty threads, as Prefect's tasks are, two GPUs: no GPU is held twice, all come to their
-    turn.
-    """
-    monkeypatch.chdir(tmp_path)
-    names = [f"stage{number}" for number in range(40)]
-    shares = {name: Allocation(0, None, 1 + (number % 5 == 0)) for number, name in enumerate(names)}
-    state = RunState(plan(dict.fromkeys(names, ""), Slots(1, ("a", "b")), **shares))
-    held, seen = dict[str, str](), list[str]()
-
-    def work(name: str) -> None:
-        variables = state.turn(name)
-        assert variables is not None
-        devices = variables["CUDA_VISIBLE_DEVICES"].split(",")
-        for device in devices:
-            assert held.setdefault(device, name) == name, f"{device} is held twice"
-        time.sleep(0.002)
-        for device in devices:
-            del held[device]
-        seen.append(name)
-        state.end(name, Ended("unchanged"))
-
-    threads = [threading.Thread(target=work, args=[name]) for name in reversed(names)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert sorted(seen) == sorted(names)
-    assert sorted(state.free.devices) == ["a", "b"]
-    assert state.conclude() == {}
+    said = graph.run()
+    assert sorted(graph.journal()) == NAMES
+    assert graph.journal()[0] == "first"
+    assert graph.journal().index("work-a") < graph.journal().index("table2")
+    assert "4 stages, of which 4 may have to run" in said
+    assert "everything is up to date" in said
+    assert "Error" not in said
+    assert (graph.folder / "data/logs/run/work@a.log").read_text().startswith("Running stage")
+    (graph.folder / "data/logs/serve/prefect.log").unlink()
+    assert "everything is up to date (4 stages)" in graph.run()
+    assert not (graph.folder / "data/logs/serve/prefect.log").exists()
+    (graph.folder / "out/a").unlink()
+    graph.run()
+    assert len(graph.journal()) == 4, "it came from DVC's cache"
 
 
-def test_a_lane_is_kept_for_the_most_urgent_though_another_asks_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.slow
+@pytest.mark.server
+def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again(
+    graph: Graph,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    state = RunState(plan({"urgent": "", "other": ""}, Slots(1)))
-    order = list[str]()
-
-    def work(name: str) -> None:
-        state.turn(name)
-        order.append(name)
-        state.end(name, Ended("run"))
-
-    other = threading.Thread(target=work, args=["other"])
-    other.start()
-    time.sleep(0.1)
-    work("urgent")
-    other.join(30)
-    assert order == ["urgent", "other"]
+    (graph.folder / "fail-work-a").touch()
+    (graph.folder / "lose-work-b").touch()
+    said = graph.run(status=1)
+    assert sorted(graph.journal()) == ["first", "work-b"]
+    assert "error: work@a: made to fail (log: data/logs/run/work@a.log)" in said
+    assert "error: 1 failed: work@a; the rest is done" in said
+    (graph.folder / "fail-work-a").unlink()
+    graph.run("table2")
+    assert sorted(graph.journal()) == NAMES
 
 
+@pytest.mark.slow
+@pytest.mark.server
 @pytest.mark.parametrize(
-    ("of_machine", "not_run"), [(False, {"after"}), (True, {"after", "apart"})]
+    ("number", "whole_group"),
+    [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGKILL, False)],
 )
-def test_what_a_failure_means_for_those_that_wait(
-    of_machine: bool, not_run: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(
+    graph: Graph, number: int, whole_group: bool
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    state = RunState(plan({"first": "", "after": "first", "apart": ""}, Slots(1)))
-    assert state.turn("first") == {}
-    assert state.turn("first") == {}, "another attempt keeps its lane"
-    state.end("first", Ended("failed", "why", of_machine=of_machine))
-    assert state.not_run == not_run
-    assert state.turn("after") is None
-    assert (state.turn("apart") is None) == of_machine
+    with graph.waiting("work-a", "work-b"):
+        process = graph.start()
+        pids = [graph.pid("work-a"), graph.pid("work-b")]
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert {one.pid for one in family} >= set(pids)
+        (os.killpg if whole_group else os.kill)(process.pid, number)
+        said = process.communicate(timeout=60)[0]
+        until(lambda: not [one for one in family if one.is_running() and one.status() != "zombie"])
+    assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130), said
+    assert {path.name for path in graph.folder.glob("saved-*")} == {"saved-work-a", "saved-work-b"}
+    graph.run()
+    assert sorted(graph.journal()) == NAMES
 
 
-def test_whoever_waits_for_a_lane_ends_with_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    state = RunState(plan({"first": "", "second": ""}, Slots(1)))
-    state.turn("first")
-    given = list[object]()
-    thread = threading.Thread(target=lambda: given.append(state.turn("second")))
-    thread.start()
-    time.sleep(0.1)
-    assert not given
-    state.stop()
-    thread.join(10)
-    assert given == [None]
-    with pytest.raises(KeyboardInterrupt):
-        state.conclude()
+@pytest.mark.slow
+@pytest.mark.server
+def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph: Graph) -> None:
+    with graph.waiting("first"):
+        by_hand = subprocess.Popen(
+            [*DVC, "repro", "-q", "first"],
+            cwd=graph.folder,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        )
+        graph.pid("first")
+        run = graph.start("work@a")
+        lines = iter(run.stdout.readline, "")
+        assert any("waiting for DVC" in line and f"PID {by_hand.pid}" in line for line in lines)
+        assert "another run is at work here, process" in graph.run("work@b", status=2)
+    assert run.wait(100) == 0
+    assert by_hand.wait(100) == 0
+    assert sorted(graph.journal()) == ["first", "work-a"]
+
+
+@pytest.mark.slow
+def test_what_is_in_the_way_is_one_line(graph: Graph) -> None:
+    dead = graph.run(status=2, PREFECT_API_URL="http://127.0.0.1:9/api")
+    assert dead.splitlines()[-1].startswith(
+        "error: no Prefect server answers at http://127.0.0.1:9"
+    )
+    (graph.folder / "dvc.lock").write_text("schema: '2.0'\nstages:\n  first:\n    cmd: [")
+    torn = graph.run(status=2)
+    assert torn.startswith("error: dvc.lock cannot be read")
+    assert len(torn.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.timeout(400)
+def test_the_service_runs_and_cancels_what_the_command_line_asks_for(graph: Graph) -> None:
+    """`make serve`, then `prefect deployment run reproduce-table2`, by its bare name."""
+    run_it = ("-m", "prefect", "deployment", "run")
+    (graph.folder / ".env").write_text(f"PREFECT_API_URL=http://127.0.0.1:{free_port()}/api\n")
+    alone = graph.start("reproduce-table2", program=run_it)
+    assert "no Prefect server answers" in (said := alone.communicate()[0]), said
+    assert "make serve starts one" in said
+    script = f"import os, flows.serve as s; os.chdir({str(graph.folder)!r}); s.serve_flows()"
+    service = graph.start(program=("-c", script), GPT1_MLFLOW="off")
+    try:
+        lines = iter(service.stdout.readline, "")
+        assert any("next, in another terminal" in line for line in lines)
+        with graph.waiting("work-a"):
+            done = graph.start("reproduce-table2", program=run_it)
+            assert done.wait(100) == 0, done.stdout.read()
+            stage = graph.pid("work-a")
+            run = next(word for word in done.stdout.read().split() if len(word) == 36)
+            cancel = graph.start(run, program=("-m", "prefect", "flow-run", "cancel"))
+            assert cancel.wait(60) == 0
+            until(lambda: not psutil.pid_exists(stage))
+            assert (graph.folder / "saved-work-a").exists()
+        graph.start("reproduce-table2", "--watch", program=run_it).communicate(timeout=200)
+        assert sorted(graph.journal()) == ["first", "table2", "work-a"]
+    finally:
+        family = psutil.Process(service.pid).children(recursive=True)
+        os.killpg(service.pid, signal.SIGINT)
+        service.wait(60)
+        until(lambda: not [one for one in family if one.is_running() and one.status() != "zombie"])

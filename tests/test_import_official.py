@@ -14,11 +14,6 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, load_weights, read_weights, save_weights
 from gpt1.params.profile import compose, without_absent
 from gpt1.params.schema import Model, validate
-from gpt1.pipeline.graph import expand
-from gpt1.pipeline.plan.estimate import data_sheet_seconds
-from gpt1.pipeline.plan.machines import NAMED
-from gpt1.pipeline.plan.work import work_of
-from gpt1.pipeline.schedule import shares
 from gpt1.stages import pretrain
 
 SIZES = Model(
@@ -123,17 +118,6 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
     assert params.finetune.seeds == (0, 1, 2, 3, 4)
     assert {row.task for row in params.stages.finetune.values()} == TASKS
     assert all(len(row.seeds) == 1 for row in params.stages.finetune.values()), "a stage a seed"
-
-
-def test_no_stage_of_the_profile_takes_two_hours_on_one_gpu():
-    """So a run can be had in parts of two hours, of which each goes on where one before stopped."""
-    stages, params = expand(compose("official", [])), validate(compose("official", []))
-    for gpu in NAMED[:3]:
-        assert gpu.devices == 1
-        share = shares(stages, gpu.slots, gpu.cores)
-        for name, stage in stages.items():
-            work = work_of(stage, params, ())
-            assert data_sheet_seconds(work, gpu, share[name], 1.0) < 7200, (gpu.name, name)
 
 
 def test_the_profile_says_what_it_misses_and_others_do_not_take_it():

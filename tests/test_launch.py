@@ -15,10 +15,7 @@ import psutil
 import pytest
 import torch
 
-from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
-from gpt1.pipeline.settings import DECIDE_BITS, DEVICES
-from gpt1.pipeline.slots import find_slots
 from gpt1.train import launch
 from gpt1.train.engine import check_settings, settings_of, zero_stage
 from gpt1.train.finetuning_data import finetune_job
@@ -288,7 +285,6 @@ def test_only_pre_training_goes_over_hosts(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name, value in (("GPT1_DEVICE", "cuda"), ("GPT1_HOSTFILE", "hosts")):
         monkeypatch.setenv(name, value)
-    assert find_slots(None, trains=True)[0].devices == ("0", "1")
     monkeypatch.setenv("GPT1_PROCESSES", "1")
     finetuning = launch.read_machine()
     assert (finetuning.processes, finetuning.hosts, finetuning.hostfile) == (1, 1, None)
@@ -382,47 +378,6 @@ def test_deepspeed_takes_the_one_gpu_that_a_task_sees(request, task):
     )
     assert done.returncode == 0, done.stderr
     assert "GPU 0 0" in done.stdout
-
-
-def test_every_setting_of_a_training_is_known_to_decide_bits_or_not_to():
-    """A new one has to be put down in gpt1/pipeline/settings.py: DECIDE_BITS go with a stage to another
-    machine.
-    """
-
-    class Asked(dict):
-        def __init__(self):
-            self.names = set()
-
-        def get(self, name, default=None):
-            self.names.add(name)
-            return default
-
-    settings = Asked()
-    decide(settings, {}, "cuda", 1, 4, over_hosts=True)
-    assert settings.names | {"GPT1_DEVICE"} == {
-        *DECIDE_BITS,
-        *DEVICES,
-        "GPT1_ACCEPT_CHECKPOINT",
-        "GPT1_SILENT_SECONDS",
-    }
-
-
-@pytest.mark.slow
-def test_a_stage_takes_along_to_another_machine_what_decides_its_bits(tmp_path, monkeypatch):
-    from flows.remote import passed
-
-    monkeypatch.chdir(tmp_path)
-    for name in (*DECIDE_BITS, *DEVICES):
-        monkeypatch.delenv(name, raising=False)
-    assert passed({}) == {"GPT1_THREADS": str(cores())}
-    (tmp_path / ".env").write_text("GPT1_COMPILE=1\nGPT1_MICRO_BATCH=8\nGPT1_PROCESSES=4\n")
-    monkeypatch.setenv("GPT1_ATTENTION", "reference")
-    assert passed({"GPT1_MICRO_BATCH": "4", "GPT1_THREADS": "3"}) == {
-        "GPT1_ATTENTION": "reference",
-        "GPT1_COMPILE": "1",
-        "GPT1_MICRO_BATCH": "4",
-        "GPT1_THREADS": "3",
-    }
 
 
 PDSH = """#!/bin/sh

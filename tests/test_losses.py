@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from gpt1.pipeline.plan import estimate, kernels
 from gpt1.train import losses
 
 
@@ -63,15 +62,6 @@ def test_the_softmax_in_blocks_is_torchs_with_its_gradients(blocks, compiled, mo
     torch.testing.assert_close(
         gradients, torch.autograd.grad(3 * (expected * weights).sum(), (hidden, embeddings))
     )
-
-
-def test_gpt1_plan_counts_on_the_blocks_of_the_softmax():
-    assert {
-        "cpu": losses.BLOCKS["cpu"][:2],
-        "cuda": losses.OTHER_BLOCKS[:2],
-    } == estimate.SOFTMAX_BLOCKS
-    assert losses.OTHER_BLOCKS.rows == kernels.SOFTMAX_ROWS
-    assert losses.OTHER_BLOCKS.multiple == kernels.SOFTMAX_COLUMNS
 
 
 def test_classification_by_hand():

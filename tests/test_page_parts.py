@@ -379,9 +379,7 @@ def test_what_was_found_and_left_out_in_words():
     assert findings.left_out(
         {"Table 2": list(left_out([Bullets(("x", "Left out: SNLI."))]))},
         claims,
-        ["check", "encode@rte", "encode@cola"],
     ) == [
-        ("Stages without results", "check; encode (rte, cola)"),
         ("Table 2", "SNLI."),
         ("Claims not measured", "no row: It is not measured"),
     ]

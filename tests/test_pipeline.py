@@ -19,7 +19,6 @@ import pytest
 from copied_checkout import Checkout
 
 from gpt1.params.yaml import parse_yaml
-from gpt1.pipeline.run import NEXT
 
 TASKS = {"cola", "scitail", "story_cloze"}
 ABLATED = {"ablate@lstm-cola", "ablate@lstm_equal-cola"}
@@ -235,10 +234,9 @@ def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_b
         *ANALYSES,
     }
     assert checkout.repro() == expected
-    lines = twin.gpt1("run", "-j", "2").splitlines()
-    assert lines[-2].startswith(f"{len(expected)} stages run in "), lines
+    assert "everything is up to date\n" in twin.gpt1("run", "-j", "2")
     assert twin.hashes() == checkout.hashes()
-    assert twin.gpt1("run") == f"everything is up to date\n{NEXT}\n"
+    assert twin.gpt1("run").startswith("everything is up to date (")
 
 
 def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:

@@ -1,6 +1,4 @@
-"""Whose word counts for where Prefect's server is: the user's, by the real `prefect` command line
-with profiles of the test's own; else ours.
-"""
+"""Whose word counts for where Prefect's server is: the user's, by the real `prefect` command line."""
 
 import os
 import shutil
@@ -9,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from gpt1.pipeline.prefect_names import ADDRESS
 
 ROOT = Path(__file__).parents[1]
 THEIRS = "https://127.0.0.1:9/api"  # nothing answers, and we start no server there
@@ -40,32 +36,6 @@ def call(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedPr
         check=False,
         timeout=100,
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("where", "variables", "words", "address"),
-    [
-        (None, {}, (), ADDRESS),
-        ("home/profiles.toml", {}, (), THEIRS),
-        ("mine.toml", {"PREFECT_PROFILES_PATH": "mine.toml"}, (), THEIRS),
-        ("home/profiles.toml", {"PREFECT_PROFILE": "bare"}, (), ADDRESS),
-        ("home/profiles.toml", {}, ("--profile", "other"), "http://127.0.0.1:9/other/api"),
-        ("home/profiles.toml", {"PREFECT_API_URL": "http://there/api"}, (), "http://there/api"),
-    ],
-)
-def test_the_users_own_address_wins(
-    tmp_path: Path,
-    where: str | None,
-    variables: dict[str, str],
-    words: tuple[str, ...],
-    address: str,
-) -> None:
-    (tmp_path / "home").mkdir()
-    if where:
-        (tmp_path / where).write_text(PROFILES)
-    shown = call(tmp_path, "prefect", *words, "config", "view", **variables)
-    assert f"PREFECT_API_URL='{address}'" in shown.stdout, shown.stdout + shown.stderr
 
 
 @pytest.mark.slow

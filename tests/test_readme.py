@@ -7,7 +7,6 @@ import re
 import sqlite3
 import sys
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,22 +84,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         "params.yaml",
         "Makefile",
         "README.md",
-        "flows",
-        "prefect.toml",
-        "prefect.yaml",
     )
     (checkout.folder / ".venv").symlink_to(sys.prefix)
     checkout.gpt1("profile", "demo", "--tasks", ",".join(KEPT), *FRACTION)
     checkout.gpt1("run")
     return checkout
-
-
-@pytest.fixture(scope="module")
-def served(made: Checkout) -> Iterator[Checkout]:
-    """The same, and the service, which has looked through it by its flow `reproduce-all`."""
-    with made.serving():
-        made.run("prefect", "deployment", "run", "reproduce-all", "--watch")
-        yield made
 
 
 def asked(checkout: Checkout, what: str) -> list[dict[str, Any]]:
@@ -138,60 +126,23 @@ def test_the_demo_runs_end_to_end(made: Checkout) -> None:
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.timeout(600)
-def test_prefects_pages_show_the_run(served: Checkout) -> None:
-    made = served
-    (run,) = asked(made, "flow_runs")
-    assert run["state_type"] == "COMPLETED"
-    assert re.fullmatch(r"all checkout at \w+\+?", run["name"]), run["name"]
-    assert "profile:checkout" in run["tags"]
-    stages = {task["name"]: task["state_name"] for task in asked(made, "task_runs")}
-    assert stages == dict.fromkeys(made.hashes(), "Cached"), (
-        "a task for each stage of DVC's graph, and all of them are up to date"
-    )
-    shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
-    assert {"table2", "table3", "table4", "table5", "figure2", "claims", "curves", "mlflow"} <= set(
-        shown
-    )
-    assert "data:image/png;base64," in shown["figure2"]
-    assert f"[pretrain transformer/seed-0]({made.mlflow}/#/experiments/" in shown["mlflow"]
-    with sqlite3.connect(made.folder / "mlflow.db") as database:
-        pages = {
-            value for (value,) in database.execute("SELECT value FROM tags WHERE key = 'flow_run'")
+def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made: Checkout) -> None:
+    (made.folder / "data/report/table2/table2.md").unlink()
+    with made.serving():
+        made.run("prefect", "deployment", "run", "reproduce-table2", "--watch")
+        (run,) = asked(made, "flow_runs")
+        assert run["state_type"] == "COMPLETED"
+        assert {task["name"] for task in asked(made, "task_runs")} == {
+            "table2",
+            "gpt1 report",
+            "gpt1 sync",
         }
-    assert pages == {f"{made.prefect.removesuffix('/api')}/runs/flow-run/{run['id']}"}, (
-        "MLflow's runs lead back to the flow run"
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.server
-@pytest.mark.timeout(600)
-@pytest.mark.long
-def test_a_flow_with_parameters_leaves_the_checkout_alone_and_takes_what_is_known_from_the_cache(
-    served: Checkout,
-) -> None:
-    made = served
-    params = (made.folder / "params.yaml").read_bytes()
-    made.run(
-        "prefect",
-        "deployment",
-        "run",
-        "reproduce-table2",
-        "-p",
-        'tasks=["rte"]',
-        "-p",
-        "overrides=[]",
-        "--watch",
-    )
-    (tree,) = (made.folder / ".worktrees").iterdir()
-    text = (tree / "data/report/table2/table2.md").read_text()
-    assert "RTE" in text
-    assert "SciTail" in text.partition("Left out")[2], text
-    assert "Running stage" not in (tree / "data/logs/run/pretrain@transformer.log").read_text(), (
-        "DVC's cache has it"
-    )
-    assert (made.folder / "params.yaml").read_bytes() == params
-    made.gpt1("worktrees", "--remove", "all")
+        shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
+        assert "data:image/svg+xml;base64," in shown["table2"]
+        assert "Running stage" not in (made.folder / "data/logs/run/table2.log").read_text()
+    with sqlite3.connect(made.folder / "mlflow.db") as database:
+        names = {name for (name,) in database.execute("SELECT name FROM runs")}
+    assert "1 transformer seed 0" in names
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 from made_pretraining import BATCH, ROWS, TINY, UPDATES, Run, made_recipe
-from prefect_server import until
 from safetensors.numpy import load_file
+from test_flow import until
 
 from gpt1.base.errors import UserError, run_stage
 from gpt1.model.gpt import Decoder

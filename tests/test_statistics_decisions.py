@@ -3,8 +3,6 @@
 Numbers of statsmodels are those of its release 0.15.0, written down, for it is no dependency.
 """
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,7 +17,6 @@ from gpt1.results.statistics.decisions import (
 from gpt1.results.statistics.estimates import estimate
 from gpt1.results.statistics.jackknife import JackknifeScores
 from gpt1.results.statistics.order import rising
-from gpt1.results.statistics.power import Design, smallest_effect
 
 
 def of_seeds(*values):
@@ -113,58 +110,3 @@ def test_what_one_seed_does_at_a_point_is_no_fact_of_the_point():
     steady = np.array([[1.0, 1.1, 0.9], [2.0, 2.2, 1.9], [3.0, 3.1, 2.8], [4.0, 4.1, 3.9]])
     assert rising(steady) == pytest.approx((1, 1 / 24))
     assert rising(steady[:, :2]) == pytest.approx((1, 1))
-
-
-ENDLESS = Design(10**12, 10**12, 0.2)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "claims", "effect"),
-    [(3, 1, 3.264043552819638), (5, 1, 1.6819970833232674), (5, 3, 2.29164920221346)],
-)
-def test_the_smallest_effect_over_seeds_alone_is_statsmodels(seeds, claims, effect):
-    """TTestPower().solve_power(nobs=seeds, alpha=.05 / claims, power=.8), in deviations."""
-    found = smallest_effect([ENDLESS], seeds, 2.0, claims=claims)
-    assert found == pytest.approx(2 * effect, rel=0.01)
-
-
-def test_the_smallest_effect_over_examples_alone_is_the_normal_one():
-    """(1.96 + .842) standard errors; 10 examples of a cluster count as one."""
-    error = 100 * np.sqrt(0.2 / 1000)
-    assert smallest_effect([Design(1000, 1000, 0.2)], 3, 1e-6) == pytest.approx(
-        2.802 * error, rel=0.01
-    )
-    assert smallest_effect([Design(10_000, 1000, 0.2)], 3, 1e-6) == pytest.approx(
-        2.802 * error, rel=0.01
-    )
-    assert smallest_effect([Design(1000, 1000, 0.2)] * 4, 3, 1e-6) == pytest.approx(
-        1.401 * error, rel=0.01
-    )
-
-
-def test_two_seeds_confirm_nothing():
-    assert smallest_effect([ENDLESS], 2, 1.0) == np.inf
-    with pytest.raises(ValueError, match="found none"):
-        smallest_effect([], 3, 1.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("seeds", "design", "shared"),
-    [*itertools.product([3, 5], [(1, 0), (1, 7), (8, 0)], [0.0, 0.5])],
-)
-def test_the_smallest_effect_is_confirmed_as_often_as_said(seeds, design, shared):
-    runs, clusters, deviation = 2000, 200, 3.0
-    tasks, family = design[0], sum(design)
-    designs = [Design(600, clusters, 0.2)] * tasks
-    effect = smallest_effect(designs, seeds, deviation, others=design[1], shared=shared)
-    generator = np.random.default_rng(1)
-    common, own = (generator.normal(0, deviation, (many, runs, seeds)) for many in (1, family))
-    by_seed = effect + np.sqrt(shared) * common + np.sqrt(1 - shared) * own
-    drawn = 100 * np.sqrt(0.2) / clusters * generator.normal(size=(family, runs, clusters))
-    made = [
-            JackknifeScores(one + off.sum(axis=-1, keepdims=True), np.broadcast_to(off[:, None], (runs, seeds, clusters)))
-            for one, off in zip(by_seed, drawn, strict=True)
-        ]  # fmt: skip
-    found = estimate(made[:tasks], made[tasks:])
-    assert (p_value(found, direction=1) < 0.025).mean() == pytest.approx(0.8, abs=0.035)

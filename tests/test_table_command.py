@@ -16,7 +16,7 @@ from rich.console import Console
 
 from gpt1.base.errors import UserError
 from gpt1.base.terminal import plain
-from gpt1.results.against import Difference, cache_folder, compare, other_numbers
+from gpt1.results.against import Difference, compare, other_numbers
 from gpt1.results.document import (
     Bullets,
     Grid,
@@ -115,13 +115,12 @@ def test_a_wide_table_is_divided_and_no_number_is_cut(here, width, capsys):
 
 def test_formats_are_the_files_as_they_are(here, capsys):
     for format_, suffix in (("markdown", "md"), ("csv", "csv"), ("latex", "tex")):
-        show_table("table2", format_, None, [])
+        show_table("table2", format_, None)
         assert capsys.readouterr().out == Path(f"data/report/table2/table2.{suffix}").read_text()
-    show_table("table2", "json", None, [])
+    show_table("table2", "json", None)
     assert json.loads(capsys.readouterr().out) == {
         "table": "table2",
         "metrics": json.loads(numbers(70.0))["table2"],
-        "params_changed": [],
         "records": [
             {"table": "table2", "column": "RTE", "score": 70.0},
             {"table": "table2", "column": "SNLI", "reason": "left out"},
@@ -130,7 +129,7 @@ def test_formats_are_the_files_as_they_are(here, capsys):
 
 
 def test_parquet_is_the_file_with_every_number_typed(here, capsysbinary):
-    show_table("table2", "parquet", None, [])
+    show_table("table2", "parquet", None)
     Path("piped").mkdir()
     Path("piped", SCORES).write_bytes(capsysbinary.readouterr().out)
     (one,) = read_records("table2", Path("piped"))
@@ -140,21 +139,21 @@ def test_parquet_is_the_file_with_every_number_typed(here, capsysbinary):
 def test_what_is_not_there_says_how_to_make_it(here):
     with pytest.raises(
         UserError,
-        match="is no project folder, and holds no data/report/table3: run this in a project folder",
+        match="is no checkout, and holds no data/report/table3: run this in a project folder",
     ):
-        show_table("table3", "terminal", None, [])
+        show_table("table3", "terminal", None)
     Path("dvc.yaml").touch()
     with pytest.raises(
         UserError, match="data/report/table3 is not there: gpt1 run table3 makes it"
     ):
-        show_table("table3", "terminal", None, [])
+        show_table("table3", "terminal", None)
     Path("data/report/table2/table2.tex").unlink()
     with pytest.raises(
         UserError,
         match="table2 is not written as latex; expected one of csv, markdown, parquet, json",
     ):
-        show_table("table2", "latex", None, [])
-    with pytest.raises(UserError, match="neither a folder nor a worktree nor a revision"):
+        show_table("table2", "latex", None)
+    with pytest.raises(UserError, match="expected the folder of a run"):
         other_numbers("table2", "nowhere")
 
 
@@ -171,9 +170,8 @@ def test_two_runs_are_compared_number_by_number(here, capsys):
     ]
     make(Path("other/data/report/table2"), 68.5)
     shutil.copytree("other/data/report", "elsewhere")
-    shutil.copytree("other", ".worktrees/small")
-    for place in ("other", "elsewhere", "elsewhere/table2", "small"):
-        show_table("table2", "json", place, [])
+    for place in ("other", "elsewhere", "elsewhere/table2"):
+        show_table("table2", "json", place)
         told = {
             one["name"]: (one["here"], one["there"])
             for one in json.loads(capsys.readouterr().out)["differences"]
@@ -183,48 +181,13 @@ def test_two_runs_are_compared_number_by_number(here, capsys):
             "rte.best": (71.0, 71.0),
             "snli.mean": (80.0, 80.0),
         }
-    show_table("table2", "terminal", "other", [])
+    show_table("table2", "terminal", "other")
     said = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["rte.mean", "70", "68.5", "+1.5"] in said
     assert ["snli.mean", "80", "80", "="] in said
     shutil.copytree("elsewhere/table2", "elsewhere/table3")
     with pytest.raises(UserError, match="expected those of table3"):
         other_numbers("table3", "elsewhere")
-
-
-@pytest.fixture(scope="module")
-def two_revisions(tmp_path_factory) -> Path:
-    """A repository of git and DVC with two runs, of which the first was committed."""
-    folder = tmp_path_factory.mktemp("revisions")
-    (folder / ".dvc").mkdir()
-    (folder / ".dvc/config").write_text(CONFIG)
-    (folder / "dvc.yaml").write_text(GRAPH)
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git, "init", "-q"], cwd=folder, check=True)
-    for mean in (60.0, 70.0):
-        make(folder / "made", mean)
-        (folder / "data/report").mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "dvc", "repro", "-q"], cwd=folder, check=True)
-        if mean == 60.0:
-            subprocess.run([*git, "add", "dvc.lock", "dvc.yaml"], cwd=folder, check=True)
-            subprocess.run([*git, "commit", "-q", "-m", "first"], cwd=folder, check=True)
-    return folder
-
-
-def test_a_revision_is_found_by_its_dvc_lock_in_dvcs_cache(two_revisions, monkeypatch):
-    monkeypatch.chdir(two_revisions)
-    assert other_numbers("table2", "HEAD") == json.loads(numbers(60.0))["table2"]
-    with pytest.raises(UserError, match=r"dvc.lock of HEAD knows no table3"):
-        other_numbers("table3", "HEAD")
-    with pytest.raises(UserError, match="--against --output=x: expected a git revision"):
-        other_numbers("table2", "--output=x")
-    assert cache_folder() == Path(".dvc/cache")
-    Path(".dvc/config.local").write_text(
-        "['remote \"x\"']\n    url = /y\n[cache]\n    dir = ../../elsewhere\n"
-    )
-    assert cache_folder() == Path(".dvc/../../elsewhere")
-    with pytest.raises(UserError, match="DVC's cache no longer holds what HEAD gave"):
-        other_numbers("table2", "HEAD")
 
 
 def test_colours_on_a_terminal_only_and_never_under_no_color(here):

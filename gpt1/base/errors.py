@@ -17,7 +17,7 @@ TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a li
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
-PROJECT = "a project folder (the root of a clone, or what gpt1 init made)"
+PROJECT = "a project folder (the root of a clone)"
 ELSEWHERE = f"run this in {PROJECT}"
 LINE_START, LINE_END = (
     2500,

@@ -29,7 +29,7 @@ Seed = Annotated[
 Run = Annotated[
     str | None,
     option(
-        "Of another run: a project folder or one of gpt1 pack, a worktree, or reference/demo,"
+        "Of another run: a project folder or one of gpt1 pack, a worktree, or reference/town,"
         " which ships with gpt1.",
         "--run",
         metavar="RUN",
@@ -46,7 +46,7 @@ def refuse_elsewhere(command: str) -> None:
     if not (Path("dvc.yaml").is_file() or Path(DATA).is_dir()):
         raise UserError(
             f"{Path.cwd()} is no project folder, which has its models in {DATA}: call {command} in"
-            " one (the root of a clone, or what gpt1 init made), or name a model by --weights FILE"
+            " one (the root of a clone), or name a model by --weights FILE"
             " --vocabulary FOLDER"
         )
 

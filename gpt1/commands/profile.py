@@ -65,9 +65,12 @@ def profile(
     ] = False,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
+    from gpt1.estimate import lines
     from gpt1.params.data import compose_profile
+    from gpt1.params.schema import read_params
 
     def names(text: str | None) -> list[str] | None:
         return None if text is None else text.replace(",", " ").split()
 
     compose_profile(name, overrides or [], data, names(tasks), names(download), offline)
+    print(lines(read_params())[-1])

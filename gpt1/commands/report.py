@@ -7,17 +7,14 @@ import typer
 
 from gpt1.commands.options import Run, option
 
-SHOWN = 6  # stages by name
 EXAMPLES = """
 Examples:
 
     gpt1 report                          write data/report/index.html from what is there
 
-    gpt1 report --price 2.5              with the run's cost, at 2.5 an hour of this machine
-
     gpt1 report -o ~/gpt1.html --json    elsewhere; what is missing as JSON
 
-    gpt1 report --run reference/demo     where the page of the run lies that ships with gpt1
+    gpt1 report --run reference/town     where the page of the run lies that ships with gpt1
 """
 
 
@@ -25,10 +22,6 @@ def report(
     out: Annotated[
         Path | None,
         option("The file to write. Default: data/report/index.html.", "-o", "--out"),
-    ] = None,
-    price: Annotated[
-        float | None,
-        option("What an hour of this machine costs.", min=0.0, metavar="PER_HOUR"),
     ] = None,
     as_json: Annotated[
         bool,
@@ -48,14 +41,12 @@ def report(
 
     from gpt1.results.page.page import INDEX, write_page
 
-    if run is not None and price is not None:
-        raise typer.BadParameter("--price is of this machine: leave it or --run out")
     if run is not None:
         if out is not None:
             raise typer.BadParameter("--run makes no page: leave --out out")
-        from gpt1.results.pack import told_of
+        from gpt1.results.show import facts_of
 
-        other = told_of(run)
+        other = facts_of(run)
         if as_json:
             print(json.dumps(other))
             return
@@ -65,21 +56,11 @@ def report(
         if other["changed"]:
             print(f"changed since it was packed: {', '.join(other['changed'])}")
         return
-    told = write_page(price, out or INDEX)
+    told = write_page(out or INDEX)
     if as_json:
         print(json.dumps(told))
         return
     print(f"{told['path']}: {told['bytes'] / 1000:,.0f} kB, to open in any browser")
-    if told["stages_missing"]:
-        some = ", ".join(told["stages_missing"][:SHOWN])
-        more = len(told["stages_missing"]) - SHOWN
-        print(
-            f"without {some}{f' and {more} more stages' if more > 0 else ''}: gpt1 run makes them,"
-            " gpt1 report the page again"
-        )
-    if told["changed"]:
-        print(
-            "params.yaml has other values than these results were made with,"
-            f" {len(told['changed'])} of them; the page names them, and gpt1 run makes the results"
-            " anew"
-        )
+    if told["parts_missing"]:
+        some = ", ".join(told["parts_missing"])
+        print(f"without {some}: gpt1 run makes them, gpt1 report the page again")

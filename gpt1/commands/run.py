@@ -1,16 +1,14 @@
 """`gpt1 run`."""
 
-import gc
 import sys
 from typing import Annotated
 
-from gpt1.base.errors import INTERRUPTED_STATUS
 from gpt1.commands.options import argument, option
 
 EXAMPLES = """
 Examples:
 
-    gpt1 run                      all that is out of date, a stage a core
+    gpt1 run                      all that is out of date, side by side
 
     gpt1 run table2               what Table 2 needs, and no more
 
@@ -30,28 +28,18 @@ def run(
     lanes: Annotated[
         int | None,
         option(
-            "Stages side by side. Default: one a core; one where a GPU or "
-            "GPT1_PROCESSES is in play.",
+            "Stages side by side. Default: as many as cores and memory bear.",
             "-j",
             "--lanes",
             min=1,
         ),
     ] = None,
 ) -> None:
-    """Run what is out of date, several stages side by side; each stage's own output goes to
-    data/logs/run/.
+    """Run what is out of date of DVC's graph as a Prefect flow, several stages side by side; each
+    stage's own output goes to data/logs/run/.
 
-    Stages of one kind that train share the cores evenly, unless GPT1_THREADS says otherwise. Ctrl-C
-    drops the updates in progress and ends, with checkpoints; a second one ends at once. The same
-    command goes on.
+    Ctrl-C ends the run, with checkpoints; a second one ends it at once. The same command goes on.
     """
-    try:
-        from gpt1.pipeline.run import run_and_show
+    from flows.run import run_here
 
-        run_and_show(stages or [], lanes)
-    except KeyboardInterrupt as interrupt:
-        print(str(interrupt) or "interrupted: nothing was started", file=sys.stderr, flush=True)
-        # or else Python would look through all of DVC's objects and torch's, for seconds, before
-        # the prompt is back
-        gc.freeze()
-        sys.exit(INTERRUPTED_STATUS)
+    sys.exit(run_here(stages or [], lanes))

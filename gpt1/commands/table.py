@@ -15,15 +15,13 @@ Examples:
 
     gpt1 table table4 --format latex > table4.tex
 
-    gpt1 table table2 --against small     another run: a worktree or folder
-
-    gpt1 table table2 --against HEAD~1    the run whose dvc.lock that commit has
+    gpt1 table table2 --against ../other  another run, by its folder
 
     gpt1 table table5 --json | jq .metrics
 
     gpt1 table --brief                    every table's scores and every verdict
 
-    gpt1 table table5 --run reference/demo    of the run that ships with gpt1
+    gpt1 table table5 --run reference/town    of the run that ships with gpt1
 """
 
 
@@ -39,9 +37,8 @@ def table(
     against: Annotated[
         str | None,
         option(
-            "Show what differs from a git revision, or from the run in a "
-            "folder or worktree, or reference/demo, instead.",
-            metavar="REV|RUN",
+            "Show what differs from another run instead: its folder, or reference/town.",
+            metavar="RUN",
         ),
     ] = None,
     run: Run = None,
@@ -57,7 +54,6 @@ def table(
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
     """
-    from gpt1.pipeline.reasons import changed_since
     from gpt1.results.runs import find_run, within
     from gpt1.results.show import BRIEF, show_brief, show_table
 
@@ -71,10 +67,10 @@ def table(
         raise typer.BadParameter("Missing argument 'name': table2, table3, …, or --brief for all")
     if run is not None and against is not None:
         if not (other := find_run(against)):
-            raise typer.BadParameter("--against with --run takes a folder, not a git revision")
+            raise typer.BadParameter(f"--against {against}: no such folder")
         against = str(other.absolute())
     with within(run):
         if brief:
             show_brief([name] if name else BRIEF)
         elif name:
-            show_table(name, "json" if json else format_, against, changed_since(name))
+            show_table(name, "json" if json else format_, against)

@@ -14,8 +14,8 @@ from gpt1.base.errors import UserError
 from gpt1.exchange.incoming import IMPORTED
 from gpt1.exchange.metadata import metadata
 from gpt1.model.weights import Description
-from gpt1.pipeline.git import git
 from gpt1.sources.table import MADE_UP
+from gpt1.tracking.log import checkout as git_facts
 
 TEMPLATES = Path(__file__).parent / "templates"
 RESULT_TABLES = ("table2", "table3", "table4")
@@ -197,9 +197,6 @@ def composed_by(path: Path) -> str:
 
 def commit_of(checkout: Path) -> str:
     """The checkout's commit, with a word where files differ from it; empty where there is none."""
-    try:
-        commit = git("rev-parse", "HEAD", folder=checkout)
-        changed = git("status", "--porcelain", "--", ":(exclude)dvc.lock", folder=checkout)
-    except (UserError, OSError):
-        return ""
-    return commit + (" with uncommitted changes" if changed else "")
+    facts = git_facts(checkout)
+    commit = facts["git_commit"].replace("unknown", "")
+    return commit + (" with uncommitted changes" if commit and facts["dirty"] == "true" else "")

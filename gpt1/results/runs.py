@@ -1,6 +1,4 @@
-"""Which run is meant: a checkout, a worktree, a folder that `gpt1 pack` wrote, or one that ships
-with the program.
-"""
+"""Which run is meant: a checkout, a packed run, or one that ships with the program."""
 
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -9,21 +7,17 @@ from pathlib import Path
 from gpt1.base.errors import UserError
 
 SHIPPED = Path(__file__).parents[1] / "reference"
-WORKTREES = Path(".worktrees")
 RUN, LOCK = "run.json", "dvc.lock"
 
 
 def shipped() -> list[str]:
-    """Names of the runs that ship with the program: reference/demo."""
+    """Names of the runs that ship with the program: reference/town."""
     return sorted(f"{SHIPPED.name}/{path.parent.name}" for path in SHIPPED.glob(f"*/{RUN}"))
 
 
 def find_run(name: str | Path) -> Path | None:
-    """The folder of a run: as it is named, a worktree's, or the shipped one of that name; None
-    where there is none.
-    """
-    places = [Path(name), WORKTREES / name]
-    places += [SHIPPED.parent / name] if str(name) in shipped() else []
+    """The folder of a run: as it is named, or the shipped one of that name; None for none."""
+    places = [Path(name)] + ([SHIPPED.parent / name] if str(name) in shipped() else [])
     return next((place for place in places if place.is_dir()), None)
 
 
@@ -37,8 +31,8 @@ def within(run: str | None) -> Iterator[None]:
         return
     if not (found := find_run(run)):
         raise UserError(
-            f"--run {run}: no such folder; expected a project folder, a worktree,"
-            f" one that gpt1 pack wrote, or {' or '.join(shipped())}"
+            f"--run {run}: no such folder; expected a checkout, a packed run,"
+            f" or {' or '.join(shipped())}"
         )
     try:
         with chdir(found):
@@ -54,4 +48,4 @@ def make_anew(name: str) -> str:
     """What to do about a broken file of a report, in the folder where one stands."""
     if Path("dvc.yaml").is_file():
         return f"make it anew: dvc repro -f -s {name}"
-    return "have whoever packed this run do so again: gpt1 pack"
+    return "have whoever packed this run do so again"

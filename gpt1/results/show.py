@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gpt1.base.errors import ELSEWHERE, UserError
-from gpt1.base.files import parse_json, stage_folder
+from gpt1.base.files import parse_json, read_json, sha256_file, stage_folder
 from gpt1.base.terminal import console, plain, print_json
 from gpt1.results.against import compare, other_numbers, print_differences, read_numbers
 from gpt1.results.baselines import higher_sentences
@@ -26,34 +26,21 @@ from gpt1.results.document import (
 from gpt1.results.notes import LEGEND
 from gpt1.results.paper import TABLES
 from gpt1.results.records import SCORES, read_records
-from gpt1.results.runs import make_anew
+from gpt1.results.runs import RUN, make_anew, within
 from gpt1.results.terminal_page import print_page
 from gpt1.results.verdict import EXPLORATORY, MADE_UP
 
 Name = Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"]
 Format = Literal["terminal", "markdown", "csv", "latex", "json", "parquet"]
-CHANGED_SHOWN = 4  # a person who wants all asks for JSON
 SIGNS = tuple(LEGEND)
 BRIEF = ("table2", "table3", "table4", "table5", "claims")
 
 
-def show_table(name: str, format_: Format, against: str | None, changed: Sequence[str]) -> None:
+def show_table(name: str, format_: Format, against: str | None) -> None:
     """Print a page of the report. Raises UserError where it has not been made, not in that format,
     or cannot be compared.
-
-    changed: what params.yaml has other values for than the results were made with; said on the
-    error stream, or in the JSON.
     """
     folder = stage_folder("report", name)
-    if changed and format_ != "json":
-        more = f"; {len(changed) - CHANGED_SHOWN} more" if len(changed) > CHANGED_SHOWN else ""
-        print(
-            plain(
-                f"note: params.yaml has other values than {name} was made with:"
-                f" {'; '.join(changed[:CHANGED_SHOWN])}{more}; gpt1 run {name} makes it anew"
-            ),
-            file=sys.stderr,
-        )
     if against is not None:
         if format_ not in ("terminal", "json"):
             raise UserError(
@@ -67,14 +54,13 @@ def show_table(name: str, format_: Format, against: str | None, changed: Sequenc
                     "table": name,
                     "against": against,
                     "differences": [one._asdict() for one in differences],
-                    "params_changed": list(changed),
                 }
             )
         else:
             print_differences(console(), name, against, differences)
         return
     if format_ == "json":
-        print_json(as_json(name) | {"params_changed": list(changed)})
+        print_json(as_json(name))
         return
     if format_ == "terminal":
         print_page(console(), name, document_of(name))
@@ -176,12 +162,10 @@ def missing(name: str, format_: str) -> UserError:
         )
     if not Path("dvc.yaml").is_file():
         return UserError(
-            f"{Path.cwd()} is no project folder, and holds no {folder}: {ELSEWHERE}, or add --run"
-            " reference/demo, which ships with gpt1"
+            f"{Path.cwd()} is no checkout, and holds no {folder}: {ELSEWHERE}, or add --run"
+            " reference/town, which ships with gpt1"
         )
-    return UserError(
-        f"{folder} is not there: gpt1 run {name} makes it, gpt1 status {name} says what that needs"
-    )
+    return UserError(f"{folder} is not there: gpt1 run {name} makes it")
 
 
 def as_json(name: str) -> dict[str, Any]:
@@ -206,3 +190,24 @@ def as_json(name: str) -> dict[str, Any]:
         ],
         "metrics": read_numbers(stage_folder("report", name), name),
     }
+
+
+def facts_of(run: str) -> dict[str, Any]:
+    """Of another run: its page's path and size; where it was packed its facts, and which files are
+    not as they were then. Raises UserError where it has no page, or no such run is there.
+    """
+    with within(run):
+        page = stage_folder("report", "index.html").absolute()
+        if not page.is_file():
+            raise UserError(f"{page} is not there: gpt1 report, in the root of that run, makes it")
+        packed = read_json(Path(RUN)) if Path(RUN).is_file() else {"facts": {}, "files": {}}
+        return {
+            "path": page.as_posix(),
+            "bytes": page.stat().st_size,
+            "facts": {plain(name): plain(said) for name, said in packed["facts"].items()},
+            "changed": [
+                plain(name)
+                for name, digest in packed["files"].items()
+                if not Path(name).is_file() or sha256_file(Path(name)) != digest
+            ],
+        }

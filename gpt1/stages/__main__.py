@@ -54,11 +54,9 @@ def main() -> None:
         raise UserError(
             f"expected {verb}{f' {item}' if item else ' alone'}; found {' '.join([verb, *items])}"
         )
-    import_module("gpt1.pipeline.code").refuse_other_code(items[0] if verb == "report" else verb)
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     with alone_of_experiments() if verb in TRAINS else nullcontext():
         getattr(module, verb if verb in FUNCTIONS else "main")(*items)
-    import_module("gpt1.pipeline.completion").leave()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from gpt1.params.recipes import pretraining_params
 from gpt1.params.schema import PARAMS, read_params
 from gpt1.results.rules import RULES_RECORD, rules_hash
 from gpt1.tracking.live import tracked
-from gpt1.train import checkpoint, launch, owner
+from gpt1.train import checkpoint, launch
 from gpt1.train.finished import finished_seed, put_seeds
 from gpt1.train.pretraining import pretrain
 from gpt1.train.pretraining_data import (
@@ -55,8 +55,6 @@ def main(name: str) -> None:
     noted = {RULES_RECORD: rules_hash()}
 
     # train the seeds that are not finished
-    if machine.rank == 0:
-        owner.take(folders.values())
     accept = machine.accept_checkpoint
     todo = [seed for seed, place in kept.items() if finished_seed(place, code, accept) is None]
     if todo and launch.spread(machine, "gpt1.stages", "pretrain", name):
@@ -68,15 +66,12 @@ def main(name: str) -> None:
         with tracked("pretrain", called, params, digest) as report:
             trained = pretrain(run, report)
         if machine.rank == 0:
-            owner.check(run.folder)
             keep_seed(run, shards, trained, noted)
             log = LOGS / "pretrain" / f"{name}-speed.json"  # of the last seed trained
             write_json(log, launch.facts(machine) | trained.speed)
 
     # write
     if machine.rank == 0:
-        for folder in folders.values():
-            owner.check(folder)
         put_seeds({place: root / place.name for place in kept.values()}, out)
         for folder in folders.values():
             shutil.rmtree(folder)

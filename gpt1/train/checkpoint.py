@@ -35,7 +35,6 @@ from gpt1.base.files import (
     writing_folder,
 )
 from gpt1.model.weights import read_tensors
-from gpt1.train import owner
 from gpt1.train.engine import Engine, on_any
 from gpt1.train.outputs import Curve, Snapshots
 
@@ -52,7 +51,6 @@ CANNOT_CHANGE_A_RESULT = (
     "gpt1.tracking",
     "gpt1.params.strict",
     "gpt1.results.rules",  # noted beside the weights
-    "gpt1.train.owner",
 )
 
 
@@ -134,9 +132,8 @@ def write_checkpoint(
     but the last KEPT checkpoints.
 
     The curve in `folder` is synced first: its lines up to the position must be there as long as the
-    checkpoint is. Raises OSError, and TakenOverError where the folder is another process's now.
+    checkpoint is. Raises OSError.
     """
-    owner.check(folder)
     if (curve := folder / "curve.jsonl").is_file():
         sync_file(curve)
     name = f"update-{position.update:08d}"
@@ -271,7 +268,7 @@ class Saver:
                     if all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
                         self._write(position, weights, moments)()
                         self.saved, wrong = position.update, ""
-                except (OSError, owner.TakenOverError) as error:
+                except OSError as error:
                     wrong = _reason(error)
                 if wrong:
                     last = f"the last one is of update {self.saved}"
@@ -317,8 +314,6 @@ class Saver:
             future.result()
         except OSError as error:
             self._failed(position, error)
-        except owner.TakenOverError:
-            pass  # the folder is another's: the training ends with that at its next look
         else:
             self.saved, self.said = position.update, ""
 
@@ -336,7 +331,7 @@ class Saver:
             print(line, file=sys.stderr, flush=True)
 
 
-def _reason(error: OSError | owner.TakenOverError) -> str:
+def _reason(error: OSError) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 

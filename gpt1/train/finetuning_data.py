@@ -36,7 +36,7 @@ from gpt1.model.weights import (
 )
 from gpt1.params.schema import Finetune, FinetuneStage, NetworkName, Params
 from gpt1.tasks import metrics
-from gpt1.train import checkpoint, launch, owner
+from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
 from gpt1.train.finetuning import EncodedTask, FinetunedSeed, FinetuningRun, Logits, finetune_seed
 from gpt1.train.finished import finished_seed, note_finished, put_seeds
@@ -186,8 +186,6 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     seeds = seeds_of(job, task, wanted, code, machine.accept_checkpoint)
 
     # train the seeds that are not finished
-    if machine.rank == 0:
-        owner.take(one.run for one in seeds)
     todo = [one for one in seeds if not one.done]
     if todo and launch.spread(machine, "gpt1.stages", job.stage, job.name):
         return
@@ -202,15 +200,12 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
-            owner.check(one.run)
             kind = replace(wanted, kind=f"{job.network} for {task_name}")
             recipe = one.recipe if job.keep_weights else None
             keep_seed(one.kept, outcome, classifier, kind, recipe, code)
 
     # write
     if machine.rank == 0:
-        for one in seeds:
-            owner.check(one.run)
         put_seeds(
             {one.kept: stage_folder(job.stage, job.root) / one.name for one in seeds},
             stage_folder(job.stage, job.row.folder),

@@ -20,7 +20,7 @@ from gpt1.base.errors import UserError
 from gpt1.model.device import to_device
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
-from gpt1.train import checkpoint, optim, owner
+from gpt1.train import checkpoint, optim
 from gpt1.train.ahead import Ahead
 from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
@@ -252,23 +252,10 @@ class Trainer:
         return stepped
 
     def note(self, update: int, values: Mapping[str, float]) -> None:
-        """Put a point on the curve and into the report; the run ends where they are another's."""
-        if not self.owned():
-            return
+        """Put a point on the curve and into the report."""
         point = {"tokens": self.tokens, **values}
         self.curve.add({"update": update, **point})
         self.report(update, point)
-
-    def owned(self) -> bool:
-        """Whether the run's folder is still this run's, as the first process sees it; else all are
-        to end.
-        """
-        if self.main and not self.stop.error:
-            try:
-                owner.check(self.folder)
-            except owner.TakenOverError as error:
-                self.stop.fail(error)
-        return not self.stop.error
 
     def speed(self) -> dict[str, Any]:
         """How fast it went and what was chosen, for a log."""

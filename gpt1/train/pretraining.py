@@ -151,7 +151,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                         path = run.folder / "not-finite.json"
                         raise trainer.guard.stop(path, saver.finish(done), corpus.starts)
                     # save
-                    if update in snapshots_at and trainer.main and trainer.owned():
+                    if update in snapshots_at and trainer.main:
                         snapshots.take(update, network)
                     if stepped:
                         done = Position(update, trainer.curve.lines, trainer.guard.skipped)

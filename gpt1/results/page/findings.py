@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpt1.pipeline.schedule import group
 from gpt1.results.document import NONE, counted, minus, number
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.page.sheets import FULL, Sheet, SheetCell, Tone, interval, points
@@ -166,29 +165,11 @@ def claims_sentence(records: Sequence[Record]) -> str:
     return " ".join(told).removesuffix(";") + "."
 
 
-def left_out(
-    lacks: Mapping[str, Sequence[str]], claims: Sequence[Record], missing: Sequence[str]
-) -> list[tuple[str, str]]:
+def left_out(lacks: Mapping[str, Sequence[str]], claims: Sequence[Record]) -> list[tuple[str, str]]:
     """What is not on the page and why, as heading and words; `lacks` is what each report
-    leaves out, by title, `missing` unfinished stages.
+    leaves out, by title.
     """
-    groups: dict[str, list[str]] = {}
-    for name in missing:
-        groups.setdefault(group(name), []).append(name.partition("@")[2])
-    told = (
-        [
-            (
-                "Stages without results",
-                "; ".join(
-                    f"{stage} ({', '.join(names)})" if any(names) else stage
-                    for stage, names in groups.items()
-                ),
-            )
-        ]
-        if missing
-        else []
-    )
-    told += [(title, what) for title, those in lacks.items() for what in those]
+    told = [(title, what) for title, those in lacks.items() for what in those]
     reasons: dict[str, list[str]] = {}
     for one in claims:
         if one["verdict"] == NOT_MEASURED:

@@ -12,12 +12,9 @@ from markupsafe import Markup
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, writing
+from gpt1.base.units import number
 from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params, read_params
-from gpt1.params.yaml import read_yaml
-from gpt1.pipeline.graph import expand
-from gpt1.pipeline.plan.table import number
-from gpt1.pipeline.reasons import changed_parameters
 from gpt1.results.baselines import higher_sentences
 from gpt1.results.captions import caption_facts, made_up
 from gpt1.results.document import DOCUMENT, left_out, read_document
@@ -27,7 +24,6 @@ from gpt1.results.page.html import figure, html
 from gpt1.results.page.sheets import Sheet, SheetCell, ablation_sheet, comparison, invented_titles
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.records import Record, read_records
-from gpt1.results.runs import RUN
 from gpt1.results.table5_baselines import average_sentences
 from gpt1.results.training import first_of_several
 from gpt1.sources.table import is_made_up
@@ -92,15 +88,14 @@ class ReportSection:
         return f"Table {self.name[-1]}" if self.name.startswith("table") else self.title
 
 
-def write_page(price: float | None = None, path: Path = INDEX) -> dict[str, Any]:
-    """Write the page and say where, how large, and what is missing; `price` is of an hour of this
-    machine.
+def write_page(path: Path = INDEX) -> dict[str, Any]:
+    """Write the page and say where, how large, and what is missing.
 
     Raises UserError where params.yaml or a result cannot be read.
     """
     params = read_params()
     try:
-        told = gathered(params, price)
+        told = gathered(params)
         text = rendered(told)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, UndefinedError) as error:
         raise UserError(
@@ -112,8 +107,6 @@ def write_page(price: float | None = None, path: Path = INDEX) -> dict[str, Any]
     return {
         "path": path.as_posix(),
         "bytes": path.stat().st_size,
-        "stages_missing": told["stages_missing"],
-        "changed": told["changed"],
         "parts_missing": [
             part.name for part in (*told["tables"], *told["others"].values()) if part.missing
         ],
@@ -136,16 +129,11 @@ def rendered(told: Mapping[str, Any]) -> str:
     return environment.get_template("page.html.j2").render(told, style=style)
 
 
-def gathered(params: Params, price: float | None) -> dict[str, Any]:
+def gathered(params: Params) -> dict[str, Any]:
     """Everything on the page, from the files under data/."""
     records = {name: read_records(name) for name in (*TABLES, TABLE5.name, "claims")}
     invented, columns = made_up(params, list(params.tasks)), invented_titles(params)
-    values = read_yaml(provenance.PARAMS)
-    reports_alone = Path(RUN).is_file() and not Path("dvc.yaml").is_file()  # a packed run
-    stages = {} if reports_alone else expand(values)
-    taken = provenance.stages_taken(stages)
-    missing = [one.name for one in taken if not one.there]
-    plan, code = provenance.last_plan(params.profile), provenance.code_facts()
+    taken, code = provenance.stages_taken(), provenance.code_facts()
     tables = [
         part_of(
             name,
@@ -179,7 +167,6 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
     all_made_up = invented and len(invented) == len(params.tasks)
     return {
         "profile": params.profile,
-        "changed": list(map(str, changed_parameters(stages, values))),
         "made_up": bool(invented),
         "all_made_up": all_made_up and is_made_up(params.sources["books"].folder),
         "found": list(filter(None, sentences)),
@@ -194,12 +181,9 @@ def gathered(params: Params, price: float | None) -> dict[str, Any]:
         "left_out": findings.left_out(
             {part.label: part.left_out for part in (*tables, *others.values())},
             records["claims"],
-            missing,
         ),
-        "stages_missing": missing,
-        "stages": len(taken),
-        "time": provenance.by_stage(taken, plan, "Time by stage") if taken else None,
-        "totals": provenance.totals(taken, plan, price),
+        "time": provenance.by_stage(taken, "Time by stage") if taken else None,
+        "totals": provenance.totals(taken),
         "sources": provenance.sources(),
         "code": code,
         "commands": provenance.commands(dict(code)["Commit"]),

@@ -1,20 +1,18 @@
 """Where everything on the page comes from and what it took: data and licences, code, machine,
-commands; time, memory, arithmetic, energy and money by stage.
+commands; time and memory by stage.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import LOGS, read_json, sha256_file, stage_folder
-from gpt1.pipeline.code import LOCK as CODE
-from gpt1.pipeline.forecast import PLAN, last_seconds, memory_of
-from gpt1.pipeline.job import log_of
-from gpt1.pipeline.plan.table import amount, duration, line_of, number
-from gpt1.pipeline.schedule import Stage
+from gpt1.base.units import duration, number
+from gpt1.params.yaml import read_yaml
 from gpt1.results.document import NONE, counted
 from gpt1.results.page.sheets import Sheet, SheetCell
 from gpt1.tracking.log import checkout, machine
@@ -117,12 +115,10 @@ def code_facts() -> list[tuple[str, str]]:
 
 
 def commands(commit: str) -> list[str]:
-    """What to type, in a clone or a project folder, for the same results; `commit` as `code_facts`
+    """What to type, in a clone, for the same results; `commit` as `code_facts`
     says it.
     """
     install = "make setup && . .venv/bin/activate"
-    if CODE.is_file():
-        install = f"pip install 'gpt1[pipeline]=={metadata.version('gpt1')}'"
     lines = PARAMS.read_text(encoding="utf-8").splitlines()
     composed = [line.removeprefix(COMPOSED) for line in lines[:1] if line.startswith(COMPOSED)]
     name, _, dirty = commit.partition(",")
@@ -187,35 +183,38 @@ def _version(name: str) -> str:
 
 @dataclass(frozen=True)
 class StageCost:
-    """A stage: whether its results are there; as far as known its seconds, its end (seconds since
+    """A stage that dvc.lock has results of; as far as known its seconds, its end (seconds since
     1970), its peak memory in bytes.
     """
 
     name: str
-    there: bool
     seconds: float | None
     ended: float | None
     memory_bytes: float
 
 
-def stages_taken(stages: Mapping[str, Stage]) -> list[StageCost]:
-    """Every stage of the graph in its order."""
-    seconds = last_seconds()
+def stages_taken() -> list[StageCost]:
+    """Every stage with results, in their order."""
+    stages = (read_yaml(LOCK).get("stages") or {}) if LOCK.is_file() else {}
+    seconds: dict[str, float] = {}
+    with suppress(OSError, ValueError):
+        seconds = dict(read_json(LOGS / "run" / "seconds.json"))
     return [
-        StageCost(
-            name,
-            all(Path(out).exists() for out in stage.writes),
-            seconds.get(name),
-            _ended(name),
-            memory_of(name),
-        )
-        for name, stage in stages.items()
+        StageCost(name, seconds.get(name), _ended(name), _memory(name))
+        for name in {**stages, **seconds}
     ]
 
 
-def _ended(name: str) -> float | None:
+def _memory(stage: str) -> float:
+    verb, _, item = stage.partition("@")
+    with suppress(OSError, ValueError, KeyError):
+        return float(read_json(LOGS / verb / f"{item}-speed.json")["peak_memory_bytes"])
+    return 0.0
+
+
+def _ended(stage: str) -> float | None:
     """When a stage's own command last ran; None where its log tells only that nothing was to do."""
-    log = log_of(name)
+    log = LOGS / "run" / f"{stage}.log"
     ran = log.is_file() and "Running stage '" in log.read_text(encoding="utf-8", errors="replace")
     return log.stat().st_mtime if ran else None
 
@@ -240,75 +239,30 @@ def wall_seconds(taken: Iterable[StageCost]) -> float:
     )
 
 
-def last_plan(profile: str) -> dict[str, Any]:
-    """The last plan of this profile; {} where there is none."""
-    try:
-        plan: dict[str, Any] = read_json(PLAN)
-        return plan if plan["profile"] == profile else {}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
-def by_stage(taken: Iterable[StageCost], plan: Mapping[str, Any], caption: str) -> Sheet:
-    """A line for each kind of stage: finished, time, longest, peak memory, and the arithmetic and
-    time of the plan.
-    """
+def by_stage(taken: Iterable[StageCost], caption: str) -> Sheet:
+    """A line for each kind of stage: how many, time, longest, peak memory."""
     lines: dict[str, list[StageCost]] = {}
     for one in taken:
-        lines.setdefault(line_of(one.name), []).append(one)
-    planned: Mapping[str, Mapping[str, float]] = plan.get("stages", {})
-    header = (
-        "stages",
-        "finished",
-        "time",
-        "longest",
-        "peak memory",
-        *(("planned", "arithmetic") if planned else ()),
-    )
-    rows = [_row(line, ones, planned) for line, ones in lines.items()]
-    return Sheet(
-        caption,
-        header,
-        (*rows, _row("all", [one for ones in lines.values() for one in ones], planned)),
-    )
+        lines.setdefault(one.name.partition("@")[0], []).append(one)
+    rows = [_row(line, ones) for line, ones in lines.items()]
+    total = _row("all", [one for ones in lines.values() for one in ones])
+    return Sheet(caption, ("stages", "of", "time", "longest", "peak memory"), (*rows, total))
 
 
-def _row(
-    line: str, ones: list[StageCost], planned: Mapping[str, Mapping[str, float]]
-) -> tuple[SheetCell, ...]:
-    done, seconds, memory = (
-        sum(one.there for one in ones),
-        [one.seconds for one in ones if one.seconds],
-        max(o.memory_bytes for o in ones),
-    )
-    plans = [planned[one.name] for one in ones if one.name in planned]
-    flops = sum(one["flops"] + one["scored_flops"] for one in plans)
-    state = (
-        SheetCell(f"{done} of {len(ones)}", "", "", "✓", "complete")
-        if done == len(ones)
-        else SheetCell(f"{done} of {len(ones)}", "", "bad", "✗", "incomplete")
-    )
+def _row(line: str, ones: list[StageCost]) -> tuple[SheetCell, ...]:
+    seconds = [one.seconds for one in ones if one.seconds]
+    memory = max(one.memory_bytes for one in ones)
     return (
         SheetCell(line),
-        state,
+        SheetCell(str(len(ones))),
         SheetCell(duration(sum(seconds)) if seconds else NONE),
         SheetCell(duration(max(seconds)) if seconds else NONE),
         SheetCell(f"{number(memory)}B" if memory else NONE),
-        *(
-            (
-                SheetCell(duration(sum(one["seconds"] for one in plans)) if plans else NONE),
-                SheetCell(f"{number(flops)}FLOP" if flops else NONE),
-            )
-            if planned
-            else ()
-        ),
     )
 
 
-def totals(taken: list[StageCost], plan: Mapping[str, Any], price: float | None) -> list[str]:
-    """The whole run in sentences: wall time, stage time, arithmetic, energy and cost as far as they
-    are known.
-    """
+def totals(taken: list[StageCost]) -> list[str]:
+    """The whole run in sentences: wall time and stage time, as far as they are known."""
     wall, added = wall_seconds(taken), sum(one.seconds or 0.0 for one in taken)
     if not added:
         return [
@@ -320,16 +274,9 @@ def totals(taken: list[StageCost], plan: Mapping[str, Any], price: float | None)
         " ran side by side. Each is of a stage's last run, with the start of DVC and of Python; of"
         " a run that was killed and went on, the last part."
     ]
-    if untimed := sum(one.there and one.seconds is None for one in taken):
+    if untimed := sum(one.seconds is None for one in taken):
         told.append(
             f"{counted(untimed, 'finished stage')} without a time: pulled, from DVC's cache, or run"
             " by hand."
         )
-    if watts := plan.get("watts"):
-        told.append(
-            f"Energy: about {amount(watts * wall / 3.6e6)} kWh, at full load by the machine's own"
-            " counters."
-        )
-    if price is not None:
-        told.append(f"Cost: {amount(wall / 3600 * price)} at {price:g} an hour of this machine.")
     return told

@@ -1,0 +1,83 @@
+"""What stages share: lanes of the CPU, GPUs by number."""
+
+import os
+
+from gpt1.base.cores import cores, nvidia_smi
+from gpt1.base.settings import setting
+from gpt1.estimate import parameters
+from gpt1.params.schema import read_params
+
+PROCESS_BYTES = 2e9  # Python with torch, a micro-batch, an evaluation
+BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
+
+
+class Lanes:
+    """The places of a machine, `count` of them, and its GPUs; `threads` of one place."""
+
+    def __init__(self, count: int, threads: int | None, gpus: list[str]) -> None:
+        self.count, self.threads, self.gpus = count, threads, gpus
+        self.free = count
+        self.free_gpus = list(gpus)
+        self.taken: dict[str, list[str]] = {}
+
+    @classmethod
+    def of_machine(cls, wanted: int | None = None) -> "Lanes":
+        """As many as cores and memory bear, or as `wanted`; one where GPT1_PROCESSES or
+        GPT1_HOSTFILE gives a training all there is. No threads where GPT1_THREADS says them.
+        """
+        gpus = visible_gpus()
+        several = setting("GPT1_PROCESSES") not in (None, "1") or setting("GPT1_HOSTFILE")
+        bearable = int(memory_bytes() // training_bytes())
+        count = wanted or (1 if several and not gpus else max(1, min(cores(), bearable)))
+        threads = None if setting("GPT1_THREADS") else max(1, cores() // (len(gpus) or count))
+        return cls(count, threads, gpus)
+
+    def take(self, name: str, runs_network: bool) -> dict[str, str] | None:
+        """The environment that keeps a stage to its place; None where none is free. Pre-training
+        takes every GPU, other stages that run a network one.
+        """
+        wanted = 0
+        if runs_network and self.gpus:
+            wanted = len(self.gpus) if name.startswith("pretrain") else 1
+        if not self.free or len(self.free_gpus) < wanted:
+            return None
+        self.free -= 1
+        given, self.free_gpus = self.free_gpus[:wanted], self.free_gpus[wanted:]
+        self.taken[name] = given
+        threads = {"GPT1_THREADS": str(self.threads)} if self.threads else {}
+        devices = {"CUDA_VISIBLE_DEVICES": ",".join(given), "GPT1_PROCESSES": str(len(given))}
+        return threads | (devices if given else {})
+
+    def give_back(self, name: str) -> None:
+        """What a stage had is free again."""
+        self.free += 1
+        self.free_gpus += self.taken.pop(name)
+
+
+def visible_gpus() -> list[str]:
+    """GPUs by number, as CUDA_VISIBLE_DEVICES or else nvidia-smi has them; none with
+    GPT1_DEVICE=cpu.
+    """
+    if setting("GPT1_DEVICE") == "cpu":
+        return []
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [one for one in named.split(",") if one]
+    return [f"{number:.0f}" for number in nvidia_smi("index")]
+
+
+def training_bytes() -> float:
+    """Roughly what a training takes on a CPU."""
+    return PROCESS_BYTES + BYTES_A_PARAMETER * parameters(read_params(), "transformer")
+
+
+def memory_bytes() -> float:
+    """Memory of this machine or container; not what is free now, for threads follow from it, and
+    bits from threads.
+    """
+    import psutil
+
+    total = float(psutil.virtual_memory().total)
+    try:
+        return min(total, float(open("/sys/fs/cgroup/memory.max").read()))  # noqa
+    except (OSError, ValueError):  # no limit says max
+        return total

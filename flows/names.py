@@ -1,0 +1,30 @@
+"""Prefect's plug-in (prefect.toml switches it on): `prefect deployment run reproduce-table2` finds
+reproduce-table2/checkout, at the server of `make serve` where no other is set.
+"""
+
+import sys
+from typing import Any
+
+import httpx
+from prefect.plugins import HookContext, SetupResult, register_hook
+
+ADDRESS = "http://127.0.0.1:4200/api"
+
+
+@register_hook
+def setup_environment(*, ctx: HookContext) -> SetupResult | None:
+    """Called by every `prefect` in the checkout."""
+    if sys.argv[1:3] != ["deployment", "run"]:
+        return None
+    from prefect.client.orchestration import PrefectClient
+
+    read = PrefectClient.read_deployment_by_name
+
+    async def by_bare_name(client: PrefectClient, name: str) -> Any:
+        try:
+            return await read(client, name if "/" in name else f"{name}/checkout")
+        except httpx.ConnectError:
+            sys.exit(f"error: no Prefect server answers at {client.api_url}: make serve starts one")
+
+    PrefectClient.read_deployment_by_name = by_bare_name  # type: ignore[method-assign,assignment]
+    return None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": ADDRESS})

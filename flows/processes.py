@@ -1,0 +1,147 @@
+"""Stages as processes: each is a `dvc repro --single-item` with a process group and a log of its
+own, which ends when this process does, however that comes.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from flows.graph import BUSY, POLL_SECONDS
+from gpt1.base.errors import TEMPORARY_STATUS, UserError
+from gpt1.base.files import LOGS
+from gpt1.base.locks import locked
+
+LOCK = Path(".dvc/tmp/gpt1-run.lock")
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LIBC = ctypes.CDLL(None)  # before any fork
+EXITED = re.compile(r"exited with (-?\d+)$", re.MULTILINE)  # as DVC says of a command
+
+running: set["subprocess.Popen[bytes]"] = set()
+signals: list[int] = []  # that asked for an end
+
+
+class StageFailedError(Exception):
+    """A stage that failed, in one line with its log."""
+
+
+class StageLostError(StageFailedError):
+    """A stage whose process was killed, or that says a later try may go well."""
+
+
+class StageInterruptedError(Exception):
+    """A stage that was asked to end, or was not started because the run is to end."""
+
+
+def log_of(name: str) -> Path:
+    """Where the output of a stage goes."""
+    return LOGS / "run" / f"{name}.log"
+
+
+def end_with_parent() -> None:
+    """In a child between fork and exec: SIGTERM when its parent has ended. Linux only."""
+    if sys.platform == "linux":
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def take_signals() -> None:
+    """From now on Ctrl-C and SIGTERM are handed to the stages, which save and end."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _hand_on)
+
+
+def _hand_on(number: int, _: FrameType | None) -> None:
+    signals.append(number)
+    end = signal.SIGINT if len(signals) == 1 else signal.SIGKILL
+    for process in list(running):
+        with suppress(OSError):
+            os.killpg(process.pid, end)
+
+
+def repro(name: str, environment: Mapping[str, str]) -> None:
+    """Have DVC bring one stage up to date. Raises StageFailedError, StageLostError, or
+    StageInterruptedError.
+    """
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
+    waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+    log_of(name).parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        if signals:
+            raise StageInterruptedError(name)
+        with log_of(name).open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, "PATH": path, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+                preexec_fn=end_with_parent,
+            )
+        running.add(process)
+        try:
+            status = process.wait()
+        finally:
+            running.discard(process)
+        said = log_of(name).read_text(encoding="utf-8", errors="replace")
+        if not status:
+            return
+        if signals:
+            raise StageInterruptedError(name)
+        if not (busy := BUSY.search(said)):
+            raise failure(name, status, said)
+        if waiting != busy[1]:  # another DVC reads or writes what this stage would
+            waiting = busy[1]
+            print(f"{name} waits for {waiting}", file=sys.stderr, flush=True)
+        time.sleep(POLL_SECONDS)
+
+
+def failure(name: str, status: int, said: str) -> StageFailedError:
+    """What became of a stage, by the status of its DVC and what the two said."""
+    exited = [int(number) for number in EXITED.findall(said)][-1:] or [status]
+    lost = exited[0] in (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    lines = [line for line in said.splitlines() if line.strip()]
+    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
+    reason = (errors or own or lines or ["error: it ended without a word"])[-1]
+    if lost and not errors:
+        reason = "its process was killed (out of memory?)"
+    kind = StageLostError if lost else StageFailedError
+    return kind(f"{name}: {reason.removeprefix('error: ')} (log: {log_of(name)})")
+
+
+@contextmanager
+def alone_here() -> Iterator[None]:
+    """One run a folder. Raises UserError where another is at work, or where a DVC that was killed
+    has torn dvc.lock.
+    """
+    try:
+        with locked(LOCK, 0) as lock:
+            lock.truncate(0)
+            print(f"process {os.getpid()}", file=lock, flush=True)
+            _refuse_torn(Path("dvc.lock"))
+            yield
+    except TimeoutError:
+        whose = LOCK.read_text(encoding="utf-8").strip()
+        raise UserError(f"another run is at work here, {whose}: wait for it, or end it") from None
+
+
+def _refuse_torn(path: Path) -> None:
+    from dvc.utils.serialize import load_yaml
+
+    try:
+        if path.is_file():
+            load_yaml(str(path))
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise UserError(
+            f"{path} cannot be read ({reason}): move it away and run this again; every finished"
+            " stage comes back from DVC's cache of runs"
+        ) from None

@@ -1,0 +1,54 @@
+"""A flow in this process, for `gpt1 run`: what is out of date is asked first, and where nothing is
+no server starts.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from flows.graph import read_graph, stale_names
+from flows.processes import alone_here
+from gpt1.base.errors import INTERRUPTED_STATUS
+
+NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to MLflow)"
+
+
+def run_here(targets: Sequence[str], lanes: int | None) -> int:
+    """Bring targets (none: the whole graph) up to date; returns the exit status. Raises
+    UserError.
+    """
+    with alone_here():
+        return _run(targets, lanes)
+
+
+def _run(targets: Sequence[str], lanes: int | None) -> int:
+    stages = read_graph(targets)
+    if not (stale := stale_names(stages)):
+        print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
+        return 0
+    print(f"{len(stages)} stages, of which {len(stale)} may have to run", file=sys.stderr)
+    # Prefect's lines are for its pages; a person sees those of flows/progress.py
+    os.environ.update(
+        {
+            "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+            "PREFECT_CLIENT_METRICS_ENABLED": "false",
+        }
+    )
+    from flows.server import prefect_server
+
+    with prefect_server():
+        from flows.reproduce import reproduce_all
+
+        state: Any = reproduce_all(only=list(targets), lanes=lanes, return_state=True)
+        for handler in logging.getLogger("prefect.flow_runs").handlers:
+            handler.flush()  # while there is a server to take the lines
+    if state.is_cancelled():
+        print(state.message, file=sys.stderr)
+        return INTERRUPTED_STATUS
+    if not state.is_completed():
+        print(f"error: {state.message}", file=sys.stderr)
+        return 1
+    print(f"{state.message}\n{NEXT}")
+    return 0

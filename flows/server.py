@@ -1,0 +1,106 @@
+"""Prefect's server: the one that the user's settings name, else that of `make serve`, else one for
+this run alone, on the loopback address.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from flows.processes import end_with_parent
+from gpt1.base.errors import UserError
+
+ADDRESS = "http://127.0.0.1:4200/api"  # of make serve
+HOME = Path(".prefect").absolute()
+PATIENCE_SECONDS = 120.0
+ENVIRONMENT = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_HOME": str(HOME),
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+
+
+def answers(url: str) -> bool:
+    """Whether a page is there."""
+    with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=3) as response:
+        return bool(response.status == 200)
+    return False
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def program(name: str, words: Sequence[str], health: str) -> Iterator[None]:
+    """A server as a process of its own until the block ends; its log is data/logs/serve/NAME.log.
+    Raises UserError where it does not come up.
+    """
+    log = Path("data/logs/serve", f"{name}.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *words],
+            env={**os.environ, **ENVIRONMENT},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # the terminal's Ctrl-C is for the stages, which it outlives
+            preexec_fn=end_with_parent,
+        )
+    try:
+        began = time.monotonic()
+        while not answers(health):
+            if process.poll() is not None or time.monotonic() - began > PATIENCE_SECONDS:
+                raise UserError(f"{name} did not start; its log: {log}")
+            time.sleep(0.2)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def configured() -> str:
+    """The address of Prefect's API by the environment, .env or the user's profile; "" for none."""
+    from prefect.settings import get_current_settings
+
+    return (get_current_settings().api.url or "").rstrip("/")
+
+
+@contextmanager
+def prefect_server(lasting: bool = False) -> Iterator[str]:
+    """The address of an API that flows in the block run by: the configured one, that of make serve,
+    or one that is started here for the block, if it is `lasting` where the others would be looked
+    for. Raises UserError.
+    """
+    named = configured()
+    url = named or (ADDRESS if lasting or answers(f"{ADDRESS}/health") else "")
+    own = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/api", url) if lasting else None
+    with ExitStack() as server:
+        if not url or not answers(f"{url}/health"):
+            if url and not own:
+                raise UserError(
+                    f"no Prefect server answers at {url}, which PREFECT_API_URL or your Prefect"
+                    " profile names: start it, or unset that"
+                )
+            port = int(own[1]) if own else free_port()
+            url = f"http://127.0.0.1:{port}/api"
+            words = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+            server.enter_context(program("prefect", words, f"{url}/health"))
+        from prefect.settings import PREFECT_API_URL, temporary_settings
+
+        with temporary_settings({PREFECT_API_URL: url}):
+            yield url

@@ -1,1 +1,0 @@
-"""The parts of `make serve`: where they answer, how they are started and watched, how they end."""

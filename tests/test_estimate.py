@@ -1,0 +1,33 @@
+"""`gpt1 estimate`: updates, tokens and operations of a run, by hand."""
+
+import pytest
+
+from gpt1.estimate import corpus_tokens, lines, parameters, works
+from gpt1.params.profile import compose
+from gpt1.params.schema import validate
+
+
+def test_the_papers_network_and_its_pre_training_by_hand() -> None:
+    params = validate(compose("paper", ()))
+    block = 4 * 768**2 + 2 * 768 * 3072
+    rows = 40_000 + 2 * params.bpe.alphabet_size + 2
+    assert parameters(params, "transformer") == (rows + 512) * 768 + 12 * block
+    assert parameters(params, "transformer") == pytest.approx(116_534_784, rel=2e-3)
+    pretrain = works(params)[0]
+    assert pretrain.updates == pytest.approx(100 * 5.0e9 / 4.5 / (64 * 512), rel=1e-6)
+    assert pretrain.operations == 6 * parameters(params, "transformer") * pretrain.tokens
+
+
+def test_the_demos_trainings_by_hand() -> None:
+    params = validate(compose("demo", ()))
+    rows = {work.kind: work for work in works(params)}
+    assert (rows["pretrain lstm"].networks, rows["pretrain lstm"].updates) == (1, 3200)
+    assert rows["finetune"].networks == 12
+    assert rows["finetune"].updates == 12 * 4 * (600 // 8)
+    assert rows["ablate"].networks == 5 * 8
+    assert rows["transfer"].networks == 5 + 2
+    assert corpus_tokens(params) == pytest.approx(100 * 80 * 1911 / 4.5)
+    *_, whole, last = lines(params)
+    assert whole.split()[:2] == ["all", f"{1 + 1 + 1 + 12 + 40 + 7}"]
+    assert last.startswith("at least ")
+    assert max(map(len, lines(params)[:-1])) <= 80
