@@ -12,11 +12,28 @@ INPUTS = {
         "start, context and question, delimiter, choice, extract; one for each choice"
     ),
 }
+EVALUATED = {  # rows of dev and of a test set with labels, 0 for none, in the same releases
+    "snli": (9_842, 9_824),
+    "mnli": (9_815, 9_832),
+    "qnli": (5_463, 0),
+    "rte": (277, 0),
+    "scitail": (1_304, 2_126),
+    "race": (4_887, 4_934),
+    "story_cloze": (374, 1_871),
+    "mrpc": (408, 1_725),
+    "qqp": (40_430, 0),
+    "stsb": (1_500, 1_379),
+    "sst2": (872, 0),
+    "cola": (1_043, 0),
+}
 
 
 def tasks() -> str:
     """A table of all tasks, then a section on each: its files and how to get them."""
-    head = "| task | input | metric | in Table | rows to train on |\n|---|---|---|---|---:|"
+    head = (
+        "| task | input | metric | in Table | rows to train on | dev | labelled test"
+        " |\n|---|---|---|---|---:|---:|---:|"
+    )
     return "\n".join([head, *map(_line, TASKS.values()), "", *map(_section, TASKS.values())])
 
 
@@ -26,12 +43,13 @@ def sources() -> str:
 
 
 def _line(task: Task) -> str:
-    rows, _ = OFFICIAL.get(task.name, (0, 0))
+    rows = (OFFICIAL.get(task.name, (0,))[0], *EVALUATED.get(task.name, (0, 0)))
+    sizes = [f"{number:,}" if number else "-" for number in rows]
     metric = task.metric + (f" (and {task.second_metric})" if task.second_metric else "")
     table = ", ".join(dict.fromkeys(column.table.removeprefix("table") for column in task.columns))
     return (
         f"| [{task.title}](#{anchor(task.title)}) | {task.kind.replace('_', ' ')} | {metric} |"
-        f" {table} | {f'{rows:,}' if rows else '-'} |"
+        f" {table} | {' | '.join(sizes)} |"
     )
 
 
