@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 294_000,
-    "product, files": 346,
-    "tests, tokens": 270_000,
-    "tests, files": 164,
-    "benchmarks, tokens": 61_400,
-    "benchmarks, files": 52,
-    "pages, bytes": 386_000,
-    "scripts and templates, bytes": 48_000,
+    "product, tokens": 219_200,
+    "product, files": 267,
+    "tests, tokens": 216_800,
+    "tests, files": 136,
+    "benchmarks, tokens": 37_000,
+    "benchmarks, files": 33,
+    "pages, bytes": 317_000,
+    "scripts and templates, bytes": 42_100,
 }
 
 GROUND = {"base", "params.schema"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.base.locks import is_locked, locked
+from gpt1.base.locks import locked
 
 HOLD = """
 import sys, time
@@ -20,6 +20,14 @@ with locked(Path("a.lock")) as file:
     print("held", flush=True)
     time.sleep(float(sys.argv[1]))
 """
+
+
+def is_locked(path: Path) -> bool:
+    try:
+        with locked(path, 0):
+            return False
+    except TimeoutError:
+        return True
 
 
 def held_for(seconds: float) -> "subprocess.Popen[bytes]":

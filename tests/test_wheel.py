@@ -54,8 +54,8 @@ def test_each_module_that_is_not_of_the_core_is_named_with_its_extra() -> None:
     core = set(modules_of(PROJECT["dependencies"]))
     for extra, modules in EXTRAS.items():
         brought = set(modules_of(PROJECT["optional-dependencies"][extra]))
-        # of dvc, datatrove (twice), hydra-core, requests
-        of_others = {"dvc_objects", "loguru", "multiprocess", "omegaconf", "urllib3"}
+        # of datatrove (twice), hydra-core, requests
+        of_others = {"loguru", "multiprocess", "omegaconf", "urllib3"}
         assert set(modules) - of_others <= brought, extra
         assert not set(modules) & core, extra
     line = how_to_get(ModuleNotFoundError(name="dvc.repo"))

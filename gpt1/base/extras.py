@@ -10,7 +10,6 @@ EXTRAS = {  # extra -> what of its packages is imported, by the names of the mod
         "datatrove",
         "deepspeed",
         "dvc",
-        "dvc_objects",
         "hydra",
         "loguru",
         "matplotlib",

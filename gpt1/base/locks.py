@@ -35,18 +35,6 @@ def locked(
         yield file
 
 
-def is_locked(path: Path) -> bool:
-    """Whether another process holds a file's lock; asks without waiting. Raises OSError where the
-    file is not there.
-    """
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
 def _lock(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,11 +34,3 @@ def print_json(value: Any) -> None:
     text = json.dumps(value, indent=1, ensure_ascii=ascii_, allow_nan=False)
     letters = (one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
     sys.stdout.write("".join(letters) + "\n")
-
-
-def ago(seconds: float) -> str:
-    """How long ago something was, as a person says it."""
-    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.95 * size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{max(0.0, seconds):.0f} s ago"

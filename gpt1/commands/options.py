@@ -29,8 +29,8 @@ Seed = Annotated[
 Run = Annotated[
     str | None,
     option(
-        "Of another run: a project folder or one of gpt1 pack, a worktree, or reference/town,"
-        " which ships with gpt1.",
+        "Of another run: the folder of a checkout or of a packed run, or reference/town, which"
+        " ships with gpt1.",
         "--run",
         metavar="RUN",
     ),

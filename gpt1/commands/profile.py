@@ -34,7 +34,7 @@ def profile(
     name: Annotated[
         str | None,
         argument(
-            "A profile in conf/: demo, small, paper or official. None: params.yaml as it is, its "
+            "A profile in conf/: demo, town, small, evening, official or paper. None: params.yaml as it is, its "
             "rows of stages written anew after an edit."
         ),
     ] = None,

@@ -4,7 +4,6 @@ seeds, the pre-training that each starts from, the layers transferred.
 DVC watches this file for every stage that it can decide a result of.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +54,6 @@ def pretraining_stage(params: Params, network: NetworkName, seed: int | None = N
         if row.network == network and wanted in row.seeds:
             return f"pretrain@{name}"
     raise KeyError(f"{network}, seed {wanted}")
-
-
-def pretraining_seeds_behind(params: Params, seeds: Iterable[int]) -> tuple[int, ...]:
-    """The pre-trainings that fine-tunings with `seeds` start from, each once, in their order: how
-    many draws of the pre-training stand behind a score, which is what its interval may count.
-    """
-    return tuple(dict.fromkeys(pretraining_seed(params, seed) for seed in seeds))
 
 
 def start_of(stage: FinetuneStage, seed: int) -> Path:

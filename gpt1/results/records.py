@@ -46,8 +46,8 @@ MOST_ROWS = 50_000_000  # of a file; the paper's own tables rest on a tenth of t
 
 def load(run: str | Path = "data/report") -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Every score and every prediction of a run, as two tables of pandas: `scores, predictions`.
-    The run is the folder of a checkout, its data/report, a worktree, a folder that `gpt1 pack`
-    wrote, or the one that ships with gpt1, "reference/town".
+    The run is the folder of a checkout, its data/report, a packed run, or the one that ships with
+    gpt1, "reference/town".
 
     Missing values are `pandas.NA`, or NaN among fractions. The number behind a table's cell is in
     one row of `scores`, whose `table` (table2 to table5, figure2, claims), `row` (ours, baseline,

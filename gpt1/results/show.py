@@ -1,5 +1,5 @@
 """`gpt1 table`: one page of the report in the format that is asked for, or set beside that of
-another run or revision.
+another run.
 """
 
 import csv

@@ -41,8 +41,8 @@ def make(target: Path, data: Path, fill: bool) -> list[Made]:
         task for task in dict.fromkeys(file.task for file in FILES) if is_being_made(data, task)
     ]:
         raise UserError(
-            f"{', '.join(busy)}: being fine-tuned by a run at work (gpt1 status says how far it"
-            " is): make the submission when it has ended; --fill is for tasks that a run"
+            f"{', '.join(busy)}: being fine-tuned by a run at work:"
+            " make the submission when it has ended; --fill is for tasks that a run"
             " leaves out"
         )
     found = {file: predicted(file, data) for file in FILES}
