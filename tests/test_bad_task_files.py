@@ -153,19 +153,11 @@ BAD_TSV = {  # name: (task, content of train.tsv, line after the file's name)
             " UTF-8"
         ),
     ),
-    "a CSV writer's quotes": (
-        "rte",
-        RTE + '0\t"He said ""no""."\tA dog.\tentailment\n' + "1\tA cat.\tA dog.\tentailment\n" * 9,
-        (
-            ': 1 texts are quoted by the rule of CSV writers ("What is ""it""?"); expected the'
-            " official file, or one in which quotes are text (Python's csv.QUOTE_NONE)"
-        ),
-    ),
     "all texts in quotes": (
         "cola",
         'gj04\t1\t\t"The cat sat."\n' * 10,
         (
-            ': 10 texts are quoted by the rule of CSV writers ("What is ""it""?"); expected the'
+            ': all 10 texts are quoted by the rule of CSV writers ("What is ""it""?"); expected the'
             " official file, or one in which quotes are text (Python's csv.QUOTE_NONE)"
         ),
     ),
