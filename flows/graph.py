@@ -1,5 +1,6 @@
 """DVC's own graph: what each stage needs, which stages are out of date, which run a network."""
 
+import logging
 import re
 import sys
 import time
@@ -34,6 +35,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
 
     if not Path("dvc.yaml").is_file():
         raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
+    logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
     said = ""
     while True:
         try:

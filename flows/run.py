@@ -32,6 +32,7 @@ def _run(targets: Sequence[str], lanes: int | None) -> int:
     # Prefect's lines are for its pages; a person sees those of flows/progress.py
     os.environ.update(
         {
+            "DO_NOT_TRACK": "1",
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
             "PREFECT_CLIENT_METRICS_ENABLED": "false",
         }
