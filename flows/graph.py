@@ -72,11 +72,6 @@ def longest_paths(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> 
     return paths
 
 
-def stale_names(stages: Mapping[str, Stage]) -> list[str]:
-    """The stages that may have to run."""
-    return [name for name, stage in stages.items() if stage.stale]
-
-
 def seconds_left(
     unfinished: Iterable[str], seconds: Mapping[str, float], since: Mapping[str, float], lanes: int
 ) -> float | None:

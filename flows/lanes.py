@@ -1,6 +1,7 @@
 """What stages share: lanes of the CPU, GPUs by number."""
 
 import os
+from pathlib import Path
 
 from gpt1.base.cores import cores, nvidia_smi
 from gpt1.base.settings import setting
@@ -8,6 +9,7 @@ from gpt1.estimate import parameters
 from gpt1.params.schema import read_params
 
 PROCESS_BYTES = 2e9  # Python with torch, a micro-batch, an evaluation
+CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 
@@ -78,6 +80,6 @@ def memory_bytes() -> float:
 
     total = float(psutil.virtual_memory().total)
     try:
-        return min(total, float(open("/sys/fs/cgroup/memory.max").read()))  # noqa
+        return min(total, float(CONTROL_GROUP_LIMIT.read_text(encoding="ascii")))
     except (OSError, ValueError):  # no limit says max
         return total

@@ -2,7 +2,6 @@
 own, which ends when this process does, however that comes.
 """
 
-import ctypes
 import os
 import re
 import signal
@@ -17,11 +16,10 @@ from types import FrameType
 from flows.graph import BUSY, POLL_SECONDS
 from gpt1.base.errors import TEMPORARY_STATUS, UserError
 from gpt1.base.files import LOGS
+from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import locked
 
 LOCK = Path(".dvc/tmp/gpt1-run.lock")
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
-LIBC = ctypes.CDLL(None)  # before any fork
 EXITED = re.compile(r"exited with (-?\d+)$", re.MULTILINE)  # as DVC says of a command
 
 running: set["subprocess.Popen[bytes]"] = set()
@@ -43,12 +41,6 @@ class StageInterruptedError(Exception):
 def log_of(name: str) -> Path:
     """Where the output of a stage goes."""
     return LOGS / "run" / f"{name}.log"
-
-
-def end_with_parent() -> None:
-    """In a child between fork and exec: SIGTERM when its parent has ended. Linux only."""
-    if sys.platform == "linux":
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def take_signals() -> None:

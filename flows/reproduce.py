@@ -73,11 +73,17 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
     try:
         repro(name, environment)
     finally:
-        said = log_of(name).read_text(encoding="utf-8", errors="replace").splitlines()
-        get_run_logger().info("\n".join(said[-MOST_LINES:]))
-    show_table(name)
-    ran = any(line.startswith("Running stage '") for line in said)
+        get_run_logger().info("\n".join(log_lines(name)[-MOST_LINES:]))
+    with suppress(Exception):  # no server any more: the stage is done all the same
+        show_table(name)
+    ran = any(line.startswith("Running stage '") for line in log_lines(name))
     return time.monotonic() - began if ran else 0.0
+
+
+def log_lines(name: str) -> list[str]:
+    """What a stage said; nothing where it was not started."""
+    log = log_of(name)
+    return log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
 
 
 def show_table(name: str) -> None:

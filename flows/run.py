@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from flows.graph import read_graph, stale_names
+from flows.graph import read_graph
 from flows.processes import alone_here
 from gpt1.base.errors import INTERRUPTED_STATUS
 
@@ -25,7 +25,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
 
 def _run(targets: Sequence[str], lanes: int | None) -> int:
     stages = read_graph(targets)
-    if not (stale := stale_names(stages)):
+    if not (stale := [name for name, stage in stages.items() if stage.stale]):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
         return 0
     print(f"{len(stages)} stages, of which {len(stale)} may have to run", file=sys.stderr)

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from flows.processes import end_with_parent
 from gpt1.base.errors import UserError
+from gpt1.base.interrupts import end_with_parent
 
 ADDRESS = "http://127.0.0.1:4200/api"  # of make serve
 HOME = Path(".prefect").absolute()

@@ -28,7 +28,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 219_200,
+    "product, tokens": 219_300,
     "product, files": 267,
     "tests, tokens": 216_800,
     "tests, files": 136,

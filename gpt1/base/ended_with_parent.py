@@ -2,18 +2,12 @@
 parent ends, even by SIGKILL. On Linux; elsewhere nothing happens.
 """
 
-import ctypes
 import os
 import signal
-import sys
+from functools import partial
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+from gpt1.base.interrupts import end_with_parent
 
-
-def _ask_for_the_signal() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-_ask_for_the_signal()
-os.register_at_fork(after_in_child=_ask_for_the_signal)  # a fork does not inherit it
+_end = partial(end_with_parent, signal.SIGKILL)
+_end()
+os.register_at_fork(after_in_child=_end)  # a fork does not inherit it

@@ -1,9 +1,22 @@
-"""Ctrl-C held back where it must not come in the middle of something."""
+"""Ctrl-C held back where it must not come in the middle of something; an end that comes with the
+parent's.
+"""
 
+import ctypes
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LIBC = ctypes.CDLL(None)  # before any fork
+
+
+def end_with_parent(number: int = signal.SIGTERM) -> None:
+    """Have this process sent a signal when its parent has ended, however that came. Linux only."""
+    if sys.platform == "linux":
+        LIBC.prctl(PR_SET_PDEATHSIG, number)
 
 
 @contextmanager

@@ -30,7 +30,6 @@ from gpt1.results.runs import RUN, make_anew, within
 from gpt1.results.terminal_page import print_page
 from gpt1.results.verdict import EXPLORATORY, MADE_UP
 
-Name = Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"]
 Format = Literal["terminal", "markdown", "csv", "latex", "json", "parquet"]
 SIGNS = tuple(LEGEND)
 BRIEF = ("table2", "table3", "table4", "table5", "claims")

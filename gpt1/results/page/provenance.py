@@ -3,6 +3,7 @@ commands; time and memory by stage.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from typing import Any
 
 from gpt1.base.files import LOGS, read_json, sha256_file, stage_folder
 from gpt1.base.units import duration, number
-from gpt1.params.yaml import read_yaml
 from gpt1.results.document import NONE, counted
 from gpt1.results.page.sheets import Sheet, SheetCell
 from gpt1.tracking.log import checkout, machine
@@ -32,6 +32,7 @@ LIBRARIES = (
 )
 PARAMS, LOCK = Path("params.yaml"), Path("dvc.lock")
 COMPOSED = "# Composed by: "
+STAGE = re.compile(r"^  ([\w@.-]+):$", re.MULTILINE)  # of dvc.lock, which is long
 NO_GIT = "not under git"
 
 
@@ -195,7 +196,8 @@ class StageCost:
 
 def stages_taken() -> list[StageCost]:
     """Every stage with results, in their order."""
-    stages = (read_yaml(LOCK).get("stages") or {}) if LOCK.is_file() else {}
+    lock = LOCK.read_text(encoding="utf-8") if LOCK.is_file() else ""
+    stages = dict.fromkeys(STAGE.findall(lock))
     seconds: dict[str, float] = {}
     with suppress(OSError, ValueError):
         seconds = dict(read_json(LOGS / "run" / "seconds.json"))
