@@ -67,7 +67,7 @@ def test_a_task_that_is_being_fine_tuned_is_waited_for_not_filled(whole_run, tmp
         with pytest.raises(
             UserError,
             match=(
-                r"^cola: being fine-tuned by a run at work .* make the submission when it has"
+                r"^cola: being fine-tuned by a run at work: make the submission when it has"
                 r" ended; --fill"
             ),
         ):
