@@ -141,7 +141,8 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes, progress: Progress) -> li
             order.done(name)
             if took:
                 seconds[name] = round(took, 1)
-                write_json(SECONDS, seconds)
+                with suppress(OSError):  # a full disk must not end the run
+                    write_json(SECONDS, seconds)
             progress.end(name, took)
         elif isinstance(took, StageInterruptedError):
             progress.end(name, None)
