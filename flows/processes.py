@@ -4,6 +4,7 @@ own, which ends when this process does, however that comes.
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,9 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
     """
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+    # DVC's shell must become the stage, as bash does and dash does not: then the stage is DVC's own
+    # child, and ends with it
+    shell = shutil.which("bash") or os.environ.get("SHELL", "/bin/sh")
     log_of(name).parent.mkdir(parents=True, exist_ok=True)
     while True:
         if signals:
@@ -70,7 +74,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
         with log_of(name).open("wb") as log:
             process = subprocess.Popen(
                 command,
-                env={**os.environ, "PATH": path, **environment},
+                env={**os.environ, "PATH": path, "SHELL": shell, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
