@@ -58,8 +58,8 @@ test-fast: setup  ## the tests that take less than a minute together
 # What lies behind a link or on a disk mounted there may be another's.
 clean:  ## remove what runs made; keeps data/raw, links, mounted disks, the virtual environment and MLflow's database
 	@rm -rf .dvc/tmp .{pytest,mypy,ruff}_cache; shopt -s nullglob; mounts=$$(mount); failed=0; cd -P data && \
-	for path in {check,world,clean,bpe,shard,baselines,pretrain,generate,report,logs,checkpoints} {ablate,transfer,prompt,zero_shot}/* \
-	    acquire/*/* {encode,finetune}/*/*; do \
+	for path in {check,world,clean,bpe,shard,baselines,generate,report,logs,checkpoints} {ablate,transfer,prompt}/* \
+	    acquire/*/* {encode,finetune,pretrain,zero_shot}/*/*; do \
 	  if [[ -L $$path || $$(cd -P "$$(dirname "$$path")" 2>&1 && pwd) != "$$(dirname "$$PWD/$$path")" ]]; then \
 	    [[ ! -e $$path ]] || echo "data/$$path lies behind a link: left as it is; remove it yourself"; \
 	  elif [[ $$mounts == *" on $$PWD/$$path"[\ /]* ]]; then echo "data/$$path holds a mounted disk: left as it is; remove it yourself"; \

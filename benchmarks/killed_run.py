@@ -58,7 +58,7 @@ class Moment(NamedTuple):
 
 MOMENTS = (
     Moment("clean", "data/logs/run/clean.log", 4.0),
-    Moment("pretrain@transformer", "data/checkpoints/pretrain-transformer*/update-*", 1.0),
+    Moment("pretrain@transformer-0", "data/checkpoints/pretrain-transformer*/update-*", 1.0),
     Moment("finetune@sst2", "data/logs/run/finetune@sst2.log", 6.0),
 )
 

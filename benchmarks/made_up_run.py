@@ -21,9 +21,8 @@ from gpt1.corpus.shards import SPLITS, SplitWriter, token_type, write_index
 from gpt1.params.profile import compose
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMAND = [sys.executable, "-m", "gpt1.stages", "pretrain", "transformer"]
+COMMAND = [sys.executable, "-m", "gpt1.stages", "pretrain", "transformer", "0"]
 OUT = Path("data/pretrain/transformer/seed-0")
-ONE_SEED = ("granularity=task", "pretrain.seeds=[0]")  # so is COMMAND's row, in every profile
 BOOKS = 8
 
 
@@ -33,7 +32,7 @@ def prepare(folder: Path, size: str, tokens: int, overrides: Sequence[str]) -> N
     """
     profile, own, vocabulary = PROFILES[size]
     (folder / "data" / "shard").mkdir(parents=True)
-    values = compose(profile, [*own, *ONE_SEED, *overrides])
+    values = compose(profile, [*own, "pretrain.seeds=[0]", *overrides])
     (folder / "params.yaml").write_text(json.dumps(values))
     draw, splits = np.random.default_rng(0), {}
     for split, share in zip(SPLITS, (1.0, 0.05), strict=True):
@@ -79,7 +78,7 @@ def pretrain(folder: Path, settings: Mapping[str, str]) -> dict[str, Any]:
             f"pretrain ended with status {done.returncode}:\n"
             + "\n".join(done.stderr.splitlines()[-15:])
         )
-    speed = read_json(folder / "data/logs/pretrain/transformer-speed.json")
+    speed = read_json(folder / "data/logs/pretrain/transformer-0-speed.json")
     return {
         **speed,
         "stage_seconds": time.perf_counter() - started,

@@ -20,11 +20,10 @@ from pathlib import Path
 
 from gpt1.base.cores import cpu_name
 from gpt1.base.files import read_json, stage_folder
-from gpt1.params.recipes import stage_recipe
+from gpt1.params.recipes import finetune_recipe, pretraining_of
 from gpt1.params.schema import PARAMS, NetworkName, read_params
 from gpt1.params.strict import validated
 from gpt1.params.yaml import parse_yaml
-from gpt1.stages.finetune import starts_of
 from gpt1.train.finetuning_data import FinetuningJob, finetune_job
 
 COLUMNS = ("system", "task", "changes", "seed", "dev", "updates", "seconds", "processor", "date")
@@ -41,36 +40,33 @@ def main() -> None:
     options.add_argument("changes", nargs="*", metavar="NAME=VALUE")
     chosen = options.parse_args()
     params, network = read_params(), NETWORKS.get(chosen.system, "transformer")
-    row = params.stages.finetune[chosen.task]
-    row = row.model_copy(update={"reads": f"pretrain/{network}"})
     changes = {
         name: parse_yaml(value) for name, _, value in (c.partition("=") for c in chosen.changes)
     }
     if network == "transformer":
         changes["transfer"] = parse_yaml(chosen.system)
-    recipe = stage_recipe(params, row)
+    recipe = finetune_recipe(params, chosen.task)
     recipe = validated(type(recipe), recipe.model_dump() | changes, "finetune", PARAMS)
     label = f"pilot-{chosen.system}-{chosen.task}"
     root = f"{label}-{'-'.join(chosen.changes).replace('/', '_')}"
     job = FinetuningJob(
-        "ablate",
+        ("ablate", chosen.system, chosen.task),
         root,
-        root,
-        row.model_copy(update={"folder": root}),
+        chosen.task,
         network,
         {"": recipe},
-        starts_of(row),
+        {seed: pretraining_of(params, network, seed) for seed in recipe.seeds},
         root,
     )
     began = time.monotonic()
     finetune_job(params, job, lambda *_: nullcontext(lambda *_: None))
-    seconds = (time.monotonic() - began) / len(row.seeds)
+    seconds = (time.monotonic() - began) / len(recipe.seeds)
     fresh = not chosen.file.exists()
     with chosen.file.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         if fresh:
             writer.writeheader()
-        for seed in row.seeds:
+        for seed in recipe.seeds:
             found = read_json(stage_folder("ablate", root, f"seed-{seed}") / "summary.json")
             line = {
                 "system": chosen.system,

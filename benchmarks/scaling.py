@@ -194,7 +194,7 @@ def data(
                 split["tokens"]
                 for split in read_json(work / "data/shard/index.json")["splits"].values()
             )
-            speed = read_json(work / "data/logs/pretrain/transformer-speed.json")[
+            speed = read_json(work / "data/logs/pretrain/transformer-0-speed.json")[
                 "tokens_per_second"
             ]
             found[str(many)] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpt1.base.files import RAW
-from gpt1.params.recipes import finetune_recipe, is_ablated, transfer_recipe, transferred_layers
+from gpt1.params.recipes import finetune_recipe, is_ablated, transferred_layers
 from gpt1.params.schema import NetworkName, Params
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
@@ -94,8 +94,7 @@ def finetuning(
 
 def works(params: Params) -> list[Work]:
     """The work of a run, a row for each kind of training."""
-    networks: tuple[NetworkName, ...] = ("transformer", "lstm", "lstm_equal")
-    rows = [pretraining(params, network) for network in networks]
+    rows = [pretraining(params, network) for network in params.networks.pretrain]
     for task in params.tasks:
         seeds = len(finetune_recipe(params, task).seeds)
         rows.append(finetuning(params, "finetune", task, None, seeds, "transformer"))
@@ -104,7 +103,7 @@ def works(params: Params) -> list[Work]:
                 seeds = len(finetune_recipe(params, task, name).seeds)
                 rows.append(finetuning(params, "ablate", task, name, seeds, variant.network))
     for task in params.transfer:
-        count = len(transferred_layers(params, task)) * len(transfer_recipe(params, task).seeds)
+        count = len(transferred_layers(params, task)) * len(finetune_recipe(params, task).seeds)
         rows.append(finetuning(params, "transfer", task, None, count, "transformer"))
     kinds = dict.fromkeys(row.kind for row in rows)
     return [

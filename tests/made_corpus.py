@@ -17,6 +17,7 @@ OVERRIDES = [
     "model.feed_forward=32",
     "lstm.units=8",
     "lstm_equal.units=12",
+    "pretrain.seeds=[0]",
     "pretrain.updates=4",
     "pretrain.warmup_updates=1",
     "pretrain.batch_size=4",

@@ -21,7 +21,7 @@ TASKS = {
 }
 
 
-def write_params(folder, granularity="task", **changes):
+def write_params(folder, **changes):
     """The paper's parameters with tiny sizes and what `changes` says, by dotted names with __ for
     the dot; ablate__VARIANT-TASK names a row.
     """
@@ -50,7 +50,7 @@ def write_params(folder, granularity="task", **changes):
         section, key = name.split("__")
         if section != "ablate":
             values[section][key] = value
-    (folder / "params.yaml").write_text(json.dumps(with_rows(values, ablated, granularity)))
+    (folder / "params.yaml").write_text(json.dumps(with_rows(values, ablated)))
 
 
 def write_shards(folder, book_tokens=300):

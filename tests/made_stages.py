@@ -1,26 +1,20 @@
-"""Rows of params.yaml's section `stages` for values that a test makes up."""
+"""The ablations of values of params.yaml that a test makes up."""
 
 from collections.abc import Collection
 from typing import Any
 
-from gpt1.base.errors import UserError
-from gpt1.params.profile import with_stages
 
-
-def with_rows(
-    values: dict[str, Any], ablated: Collection[str] = (), granularity: str = "task"
-) -> dict[str, Any]:
-    """The values with the rows that they ask for, variants on tasks (VARIANT-TASK) only those
-    named; as they are where the settings are refused.
-    """
-    values = values | {"granularity": granularity}
-    try:
-        made = with_stages(values)
-    except UserError:
-        return values
-    made["stages"]["ablate"] = {
+def with_rows(values: dict[str, Any], ablated: Collection[str] = ()) -> dict[str, Any]:
+    """The values with the variants on those tasks alone that are named, as VARIANT-TASK."""
+    variants = {
         name: row
-        for name, row in made["stages"]["ablate"].items()
-        if f"{row['variant']}-{row['task']}" in ablated
+        | {
+            "tasks": {
+                task: about["group"]
+                for task, about in values["tasks"].items()
+                if f"{name}-{task}" in ablated
+            }
+        }
+        for name, row in values["variants"].items()
     }
-    return made
+    return values | {"variants": variants}

@@ -19,6 +19,7 @@ from unittest.mock import patch
 import made_data
 import made_models
 import numpy as np
+from ruamel.yaml import YAML
 
 from gpt1.base.errors import UserError
 
@@ -94,10 +95,9 @@ def encode(text: str) -> None:
 
 def write_params() -> None:
     made_data.write_params(Path())
-    Path("params.json").unlink(missing_ok=True)
-    from gpt1.params.yaml import read_yaml, write_yaml
-
-    write_yaml(Path("params.yaml"), read_yaml(Path("params.yaml")), "# made up\n")
+    values = json.loads(Path("params.yaml").read_text())
+    with Path("params.yaml").open("w") as file:
+        YAML(typ="safe").dump(values, file)
 
 
 def read_params() -> None:

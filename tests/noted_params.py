@@ -1,9 +1,10 @@
-"""Added to a copy of gpt1/params/schema.py: a stage leaves in reads/<its words>.json which keys of
+"""Added to a copy of gpt1/params/schema.py: a stage leaves in reads/<its name>.json which keys of
 params.yaml it read, but for what went to its log.
 """
 
 import atexit
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def noting(section_type: Any, read_params: Any) -> Any:
     def leave() -> None:
         if names:
             Path("reads").mkdir(exist_ok=True)
-            Path("reads", f"{'@'.join(sys.argv[1:])}.json").write_text(json.dumps(sorted(read)))
+            Path("reads", f"{os.environ['DVC_STAGE']}.json").write_text(json.dumps(sorted(read)))
 
     section_type.__getattribute__ = note
     atexit.register(leave)

@@ -41,9 +41,7 @@ SETS = {name: {"train_rows": None, "rows": None} for name in ("cola", "sst2", "r
 SEEDS = (0, 1, 2)
 SYSTEMS = ("full", "no_pretraining", "no_aux_lm", "lstm", "lstm_equal", "embeddings_only")
 SEVERAL: dict[str, Any] = {"pretrain": {"seeds": list(SEEDS)}}
-EMBEDDINGS = {
-    "embeddings_only": {"network": "transformer", "seeds": None, "finetune": {"transfer": 0}}
-}
+EMBEDDINGS = {"embeddings_only": {"network": "transformer", "finetune": {"transfer": 0}}}
 
 
 @pytest.fixture(autouse=True)
@@ -203,8 +201,8 @@ def transfer_of(
 ) -> dict[str, Claim]:
     """Claims of MNLI and RACE with so many of 300 right by the number of layers."""
     transfer = {
-        "mnli": {"group": "glue_nli", "layers": rows.get("layers"), "seeds": None},
-        "race": {"group": "qa", "layers": [0], "seeds": None},
+        "mnli": {"group": "glue_nli", "layers": rows.get("layers")},
+        "race": {"group": "qa", "layers": [0]},
     }
     made_curves.write_params(
         4,

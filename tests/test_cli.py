@@ -238,7 +238,7 @@ def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path
     (tmp_path / "dvc.yaml").touch()
     with pytest.raises(
         UserError,
-        match=r"gpt1 run pretrain@transformer",
+        match=r"gpt1 run pretrain",
     ):
         refuse_absent(first_weights(), VOCABULARY)
     refuse_absent(

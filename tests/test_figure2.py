@@ -21,12 +21,9 @@ from made_stages import with_rows
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.results import drawing
-from gpt1.results.ablations import by_layers, transferred
-from gpt1.results.document import markdown
+from gpt1.results.ablations import by_layers
 from gpt1.results.drawing import apart
-from gpt1.results.figure2 import figure2_document, figure2_report
-from gpt1.results.figure2_pictures import draw_transfer
+from gpt1.results.figure2 import figure2_report
 from gpt1.results.formats import write_report
 from gpt1.results.paper import ZERO_SHOT
 from gpt1.results.zero_shot import behaviours, normalised, normalised_error
@@ -223,24 +220,6 @@ def test_absent_rows_are_left_out_and_said():
     assert table(folder / "figure2.csv") == []
     assert table(folder / "left.csv") == [{"layers": "0", "mnli": "", "race": ""}]
     assert len(table(folder / "right.csv")) == 1
-
-
-def test_transfer_is_compared_on_its_own_seeds():
-    write_inputs(made_up=False)
-    change(transfer={"mnli": {"group": "glue_nli", "layers": [0], "seeds": 1}}, zero_shot={})
-    curve = transferred(read_params())[0]
-    assert {
-        layers: dict(zip(result.seeds, result.scores.by_seed, strict=True))
-        for layers, result in curve.points.items()
-    } == {
-        0: {0: 50.0},
-        2: {0: 70.0},
-    }
-    text = markdown(figure2_document(read_params(), [curve], []))
-    assert "MNLI-m: one seed, so that a dip or a peak" in text
-    assert "1 seed: no interval" in text
-    assert "95% interval" not in drawing.svg(lambda: draw_transfer([curve], 2), 8)
-    assert "[" not in next(line for line in text.splitlines() if line.startswith("| 0 "))
 
 
 @pytest.mark.parametrize("seeds", [3, 5])

@@ -159,11 +159,11 @@ def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs() -> 
     assert lanes.take("bpe", False) is not None
     lanes = Lanes(8, None, ["4", "5"])
     assert lanes.take("finetune@cola", True) == {"CUDA_VISIBLE_DEVICES": "4", "GPT1_PROCESSES": "1"}
-    assert lanes.take("pretrain@transformer", True) is None, "it waits for every GPU"
+    assert lanes.take("pretrain@transformer-0", True) is None, "it waits for every GPU"
     assert lanes.take("clean", False) == {}
     lanes.give_back("finetune@cola")
     both = {"CUDA_VISIBLE_DEVICES": "5,4", "GPT1_PROCESSES": "2"}
-    assert lanes.take("pretrain@transformer", True) == both
+    assert lanes.take("pretrain@transformer-0", True) == both
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def imported(tmp_path, monkeypatch):
 
 
 def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
-    pretrain.main("transformer")
+    pretrain.main("transformer", "0")
     out, source = (
         tmp_path / "data/pretrain/transformer/seed-0",
         tmp_path / "data/acquire/weights/official/weights.safetensors",
@@ -81,22 +81,13 @@ def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
     assert summary["heldout_word_perplexity"] == pytest.approx(math.exp(mean / WORDS), rel=1e-4)
 
 
-def test_of_the_lstm_there_are_no_weights(imported, tmp_path):
-    pretrain.main("lstm")
-    assert sorted(path.name for path in (tmp_path / "data/pretrain/lstm/seed-0").iterdir()) == [
-        "curve.jsonl",
-        "snapshots",
-        "summary.json",
-    ]
-
-
 def test_weights_of_other_sizes_are_refused(imported, tmp_path):
     write_params(tmp_path, pretrain__source="official", model__layers=3)
     with pytest.raises(
         UserError,
         match=r"expected model\.layers 3, found 2; set model in params\.yaml as the weights say",
     ):
-        pretrain.main("transformer")
+        pretrain.main("transformer", "0")
     assert not (tmp_path / "data/pretrain/transformer/seed-0").exists()
 
 
@@ -105,8 +96,8 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
     params = validate(values)
     assert params.pretrain.source == params.bpe.source == "official"
     assert (set(params.sources), set(params.tasks)) == ({"books", "official", *TASKS}, TASKS)
-    assert set(params.variants) == {"no_pretraining", "embeddings_only", "no_aux_lm"}
-    assert {row.variant for row in params.stages.ablate.values()} == {
+    assert (params.networks.pretrain, params.networks.zero_shot) == (("transformer",), ())
+    assert {name for name, row in params.variants.items() if row.tasks} == {
         "no_pretraining",
         "embeddings_only",
         "no_aux_lm",
@@ -116,8 +107,6 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
     assert params.model == paper.model
     assert params.finetune == paper.finetune
     assert params.finetune.seeds == (0, 1, 2, 3, 4)
-    assert {row.task for row in params.stages.finetune.values()} == TASKS
-    assert all(len(row.seeds) == 1 for row in params.stages.finetune.values()), "a stage a seed"
 
 
 def test_the_profile_says_what_it_misses_and_others_do_not_take_it():

@@ -306,7 +306,7 @@ def test_which_stage_asks_for_the_hosts(tmp_path, monkeypatch, stage):
     module = importlib.import_module(f"gpt1.stages.{stage}")
     monkeypatch.setattr(module, "read_params", lambda: None)
     with pytest.raises(KeyboardInterrupt):
-        finetune_job(None, None, None) if stage == "finetune" else module.main("transformer")
+        finetune_job(None, None, None) if stage == "finetune" else module.main("transformer", "0")
     assert asked == [stage == "pretrain"]
 
 

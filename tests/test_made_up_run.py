@@ -1,5 +1,5 @@
 """The folder in which benchmarks run the real stage `pretrain`, GPUs' among them: its command names a
-row that the params have, of one network.
+network and a seed that the params have.
 """
 
 import sys
@@ -20,10 +20,11 @@ from our_step import PROFILES
 @pytest.mark.parametrize("size", PROFILES)
 def test_the_command_trains_one_network_of_any_size(size: str, tmp_path: Path) -> None:
     made_up_run.prepare(tmp_path, size, 20_000, [])
-    row = validate(read_yaml(tmp_path / "params.yaml")).stages.pretrain[made_up_run.COMMAND[-1]]
-    assert Path("data/pretrain", row.folder, f"seed-{row.seeds[0]}") == made_up_run.OUT
-    assert row.network == "transformer"
-    assert len(row.seeds) == 1
+    params = validate(read_yaml(tmp_path / "params.yaml"))
+    *_, network, seed = made_up_run.COMMAND
+    assert Path("data/pretrain", network, f"seed-{seed}") == made_up_run.OUT
+    assert network in params.networks.pretrain
+    assert params.pretrain.seeds == (int(seed),)
     shards = Shards.open(tmp_path / "data/shard")
     assert shards.tokens("train") >= 20_000
     assert shards.index["vocabulary_size"] == PROFILES[size][2]

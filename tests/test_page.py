@@ -275,7 +275,7 @@ def test_time_and_cost_come_from_the_logs_of_the_run(here):
 )
 def test_a_reader_sees_whether_the_pre_training_was_compiled(here, compiled, words):
     told = {"arithmetic": "bf16", "compiled": compiled, "attention": "plain"}
-    log = Path("data/logs/pretrain/transformer-speed.json")
+    log = Path("data/logs/pretrain/transformer-0-speed.json")
     made_results.write_json(log, told | {"processes": 2, "threads": 1})
     about = Read(made()).text
     assert f"Its computation bf16; {words}; attention: plain; 2 processes, 1 thread each" in about

@@ -21,7 +21,7 @@ from copied_checkout import Checkout
 from gpt1.params.yaml import parse_yaml
 
 TASKS = {"cola", "scitail", "story_cloze"}
-ABLATED = {"ablate@lstm-cola", "ablate@lstm_equal-cola"}
+ABLATED = {"lstm@cola", "lstm_equal@cola"}
 TABLES, ANALYSES = {"table2", "table3", "table4"}, {"table5", "figure2", "claims", "scores"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -46,12 +46,12 @@ class Brought(Checkout):
             "small",
             "--data",
             str(self.brought),
-            "~variants.no_pretraining",
-            "~variants.no_aux_lm",
-            "~variants.embeddings_only",
+            "variants.no_pretraining.tasks={}",
+            "variants.no_aux_lm.tasks={}",
+            "variants.embeddings_only.tasks={}",
             "~transfer.mnli",
             "~transfer.race",
-            "+transfer.cola={group: glue, layers: [0], seeds: null}",
+            "+transfer.cola={group: glue, layers: [0]}",
             *made_corpus.OVERRIDES,
             *overrides,
         )
@@ -88,10 +88,10 @@ def test_from_raw_files_to_tables(checkout: Brought) -> None:
         "generate",
         *ABLATED,
         "transfer@cola",
-        "pretrain@lstm_equal",
+        "pretrain@lstm_equal-0",
     }
     expected |= {
-        f"{stage}@{network}"
+        f"{stage}@{network}-0"
         for stage in ("pretrain", "zero_shot")
         for network in ("transformer", "lstm")
     }
@@ -109,7 +109,7 @@ def test_from_raw_files_to_tables(checkout: Brought) -> None:
     assert "MLflow is up to date" in checkout.gpt1("sync")
     with sqlite3.connect(checkout.folder / "mlflow.db") as database:
         names = {name for (name,) in database.execute("SELECT name FROM runs")}
-    assert "1 transformer seed 0" in names, f"no pre-training among MLflow's runs {names}"
+    assert "1 pretrain transformer" in names, f"no pre-training among MLflow's runs {names}"
     assert all(any(task in name for name in names) for task in TASKS), (
         f"a task is missing among MLflow's runs {names}"
     )
@@ -119,12 +119,7 @@ def test_a_stage_reads_no_parameter_that_dvc_does_not_watch(checkout: Brought) -
     lock = parse_yaml((checkout.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
     unwatched = {}
     for name in lock.keys() - {"check"}:  # which is given the whole file
-        reads = checkout.folder / "reads"
-        (words,) = (
-            path
-            for form in (name, f"report@{name}", f"{name}@[0-9]")
-            for path in reads.glob(f"{form}.json")
-        )
+        words = checkout.folder / "reads" / f"{name}.json"
         watched = [f"{key}." for key in lock[name].get("params", {}).get("params.yaml", {})]
         unwatched[name] = [
             read
@@ -162,10 +157,10 @@ def test_two_processes_of_deepspeed_find_what_one_does(
     """`dvc repro` of a pre-training and of a fine-tuning again, in a copy of the checkout."""
     monkeypatch.setenv("GPT1_PROCESSES", "2")
     monkeypatch.setenv("GPT1_ZERO_STAGE", stage)
-    two, stages = checkout.twin(f"stage-{stage}"), ("pretrain@transformer", "finetune@cola")
+    two, stages = checkout.twin(f"stage-{stage}"), ("pretrain@transformer-0", "finetune@cola")
     ran = two.repro("--force", "--single-item", *stages)
     assert ran == set(stages)
-    log = json.loads((two.folder / "data/logs/pretrain/transformer-speed.json").read_text())
+    log = json.loads((two.folder / "data/logs/pretrain/transformer-0-speed.json").read_text())
     assert (log["processes"], log["zero_stage"]) == (2, stage)
     found, expected = trained(two), trained(checkout)
     assert found.keys() == expected.keys()
@@ -201,7 +196,7 @@ def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
         "check",
         "baselines",
         "finetune@story_cloze",
-        "ablate@lstm-cola",
+        "lstm@cola",
         *TABLES,
         "curves",
         *ANALYSES,
@@ -227,8 +222,8 @@ def test_a_file_changed_in_place_and_an_edited_reader_run_what_reads_them_side_b
         *encoded,
         "prompt@cola",
         *trained,
-        "zero_shot@transformer",
-        "zero_shot@lstm",
+        "zero_shot@transformer-0",
+        "zero_shot@lstm-0",
         "curves",
         *TABLES,
         *ANALYSES,
@@ -263,7 +258,7 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Br
         "pretrain.heldout_updates=600",
     )
     checkout.profile(*long)
-    process = checkout.command("dvc", "repro", "pretrain@transformer")
+    process = checkout.command("dvc", "repro", "pretrain@transformer-0")
     saved = checkout.folder / "data/checkpoints"
     deadline = time.monotonic() + 120
     while not list(saved.glob("pretrain-*/update-*/state.json")):
@@ -275,7 +270,7 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Br
     killed = {path.name for path in saved.glob("pretrain-*")}
 
     checkout.profile("pretrain.updates=6", "pretrain.learning_rate=1.0e-4")
-    assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
+    assert "pretrain@transformer-0" in checkout.repro("pretrain@transformer-0")
     assert (
         json.loads((checkout.folder / "data/pretrain/transformer/seed-0/summary.json").read_text())[
             "updates"
@@ -287,7 +282,7 @@ def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Br
     )
 
     checkout.profile(*long)
-    assert "pretrain@transformer" in checkout.repro("pretrain@transformer")
+    assert "pretrain@transformer-0" in checkout.repro("pretrain@transformer-0")
     assert not list(saved.glob("pretrain-*")), "a finished run drops its checkpoint"
     curve = [
         json.loads(line)

@@ -22,6 +22,7 @@ COLA = "gj04\t1\t\tThe cat sat.\ngj04\t0\t*\tSat cat the.\n"
 def checkout(tmp_path: Path) -> Path:
     """A folder with the profiles and a data folder `brought` that holds books and CoLA."""
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
     brought = tmp_path / "brought"
     (brought / "books").mkdir(parents=True)
     (brought / "books" / "one.txt").write_text("A book.\n")
@@ -69,46 +70,28 @@ def test_small_runs_on_what_is_there(checkout: Path) -> None:
 
 
 def test_ablations_and_curves_are_those_of_what_is_there(checkout: Path) -> None:
-    row = "+variants.mine={network: transformer, seeds: null, finetune: {dropout: 0.0}}"
-    done = gpt1(
-        checkout,
-        "profile",
-        "small",
-        "--data",
-        "brought",
-        row,
-        "variants.no_aux_lm.finetune.epochs=1",
-    )
+    changes = ("variants.no_aux_lm.finetune.epochs=1", "variants.lstm.tasks={}")
+    done = gpt1(checkout, "profile", "small", "--data", "brought", *changes)
     assert done.returncode == 0, done.stderr
     params = read_params(checkout / "params.yaml")
-    assert list(params.stages.ablate) == [
-        "no_pretraining-cola",
-        "embeddings_only-cola",
-        "no_aux_lm-cola",
-        "lstm-cola",
-        "lstm_equal-cola",
-        "mine-cola",
-    ]
-    assert [row.reads for row in params.stages.ablate.values()] == [
-        "bpe",
-        *(
-            f"pretrain/{network}"
-            for network in ("transformer", "transformer", "lstm", "lstm_equal", "transformer")
-        ),
-    ]
-    assert finetune_recipe(params, "cola", "mine").dropout == 0.0
+    assert {name: dict(row.tasks) for name, row in params.variants.items()} == {
+        "no_pretraining": {"cola": "glue"},
+        "embeddings_only": {"cola": "glue"},
+        "no_aux_lm": {"cola": "glue"},
+        "lstm": {},
+        "lstm_equal": {"cola": "glue"},
+    }
     assert finetune_recipe(params, "cola", "no_aux_lm").epochs == 1
     assert (list(params.transfer), list(params.zero_shot)) == ([], ["cola"])
     assert "DPRD" in done.stdout, "a zero-shot set that is not there is listed"
 
 
 def test_the_lstm_of_equal_size_is_in_table_5_and_not_in_figure_2() -> None:
-    stages = validate(compose("town", ())).stages
-    assert list(stages.pretrain) == ["transformer", "lstm", "lstm_equal"]
-    assert {row.network for row in stages.zero_shot.values()} == set(NETWORKS)
-    assert stages.ablate["lstm_equal-rte"].reads == "pretrain/lstm_equal"
-    kept = compose("official", ())["variants"]
-    assert {"lstm", "lstm_equal"}.isdisjoint(kept), "there are no weights of either"
+    networks = validate(compose("town", ())).networks
+    assert networks.pretrain == ("transformer", "lstm", "lstm_equal")
+    assert set(networks.zero_shot) == set(NETWORKS)
+    of_official = compose("official", ())["variants"]
+    assert {name for name, row in of_official.items() if not row["tasks"]} == {"lstm", "lstm_equal"}
 
 
 @pytest.mark.slow
@@ -124,6 +107,11 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
     gpt1(checkout, "profile", "small", "--data", "brought")
     check = [sys.executable, "-m", "gpt1.stages", "check"]
     assert subprocess.run(check, cwd=checkout, check=False).returncode == 0
+    row = "+variants.mine={network: transformer, finetune: {}, tasks: {}}"
+    gpt1(checkout, "profile", "small", row)
+    done = subprocess.run(check, cwd=checkout, capture_output=True, text=True, check=False)
+    assert "variants.mine: dvc.yaml has no stage mine" in done.stderr
+    gpt1(checkout, "profile", "small")
     shutil.rmtree(checkout / "brought" / "CoLA")
     done = subprocess.run(check, cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -141,19 +129,19 @@ def test_check_stage_passes_then_names_what_went_missing(checkout: Path) -> None
         (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
         (
             ["profile", "small", "finetune.epochs"],
-            "error: Error parsing override 'finetune.epochs'",
+            "error: finetune.epochs: expected key=value",
         ),
         (
             ["profile", "small", "finetune.epochs=two"],
             "error: params.yaml: finetune.epochs: found 'two', expected an integer",
         ),
         (
-            ["profile", "small", "+variants.x={network: gru, seeds: null, finetune: {}}"],
+            ["profile", "small", "+variants.x={network: gru, finetune: {}, tasks: {}}"],
             "error: params.yaml: variants.x.network: found 'gru', expected 'transformer', 'lstm' or 'lstm_equal'",
         ),
         (
             ["profile", "small", "+variants.x={network: lstm, finetune: {}}"],
-            "error: params.yaml: variants.x.seeds is missing",
+            "error: params.yaml: variants.x.tasks is missing",
         ),
         (
             ["profile", "small", "tasks.cola.train_rows=many"],
@@ -199,13 +187,7 @@ def test_only_some_tasks(checkout: Path) -> None:
         ["race"],
         ["race"],
     )
-    assert list(params.stages.ablate) == [
-        "no_pretraining-rte",
-        "embeddings_only-rte",
-        "no_aux_lm-rte",
-        "lstm-rte",
-        "lstm_equal-rte",
-    ]
+    assert {task for row in params.variants.values() for task in row.tasks} == {"rte"}
     assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
     assert (
         (checkout / "params.yaml")

@@ -13,7 +13,7 @@ from gpt1.tracking.names import colour_of, group_of, run_name
 from gpt1.tracking.results import finished_groups, finished_results, stage_params
 
 SEED = {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
-VARIANTS = {"lstm": {"network": "lstm", "seeds": None, "finetune": {"lambda_lm": 0.25}}}
+VARIANTS = {"lstm": {"network": "lstm", "finetune": {"lambda_lm": 0.25}}}
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def _folder(tmp_path, monkeypatch):
         [0, 1],
         variants=VARIANTS,
         ablate=made_results.ablate_rows(("lstm",), ("cola",)),
-        transfer={"cola": {"group": "glue", "layers": [0, 12], "seeds": 1}},
+        transfer={"cola": {"group": "glue", "layers": [0, 12]}},
         zero_shot={"cola": {"train_rows": None, "rows": None}},
     )
 
@@ -149,7 +149,7 @@ def test_each_run_has_the_parameters_that_made_it():
     assert (moved["network"], moved["finetune.transfer"], moved["finetune.seeds"]) == (
         "transformer",
         "0",
-        "[0]",
+        "[0, 1]",
     )
     assert stage_params(params, "finetune", "cola/seed-0")["finetune.transfer"] == "all"
 

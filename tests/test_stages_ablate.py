@@ -48,11 +48,10 @@ def write_all_params(folder, **changes):
                 "lstm__units": 20,
                 "variants__no_dropout": {
                     "network": "transformer",
-                    "seeds": None,
                     "finetune": {"dropout": 0.0},
                 },
                 "finetune__seeds": [0],
-                "transfer__cola": {"group": "glue", "layers": None, "seeds": None},
+                "transfer__cola": {"group": "glue", "layers": None},
                 **{f"ablate__{variant}-cola": row(variant) for variant in READS},
             }
             | changes
@@ -72,9 +71,9 @@ def run_here(monkeypatch, tmp_path):
         model = make_network(network, params, VOCABULARY, torch.Generator().manual_seed(7))
         save_weights(weights_of(network), model, describe(network, params, VOCABULARY, "f" * 16))
 
-    def run_verb(verb, name):
+    def run_verb(verb, *names):
         module = importlib.import_module("gpt1.stages.finetune")
-        run_stage(lambda: getattr(module, "main" if verb == "finetune" else verb)(name))
+        run_stage(lambda: getattr(module, "main" if verb == "finetune" else verb)(*names))
 
     return run_verb
 
@@ -97,7 +96,7 @@ def test_each_variant_writes_what_the_report_reads(run_here):
     run_here("finetune", "cola")
     full = arrays(Path("data/finetune/glue/cola"))
     for variant in READS:
-        run_here("ablate", f"{variant}-cola")
+        run_here("ablate", variant, "cola")
         out = Path("data/ablate", f"{variant}-cola")
         assert sorted(path.name for path in (out / "seed-0").iterdir()) == [
             "curve.jsonl",
@@ -121,7 +120,7 @@ def test_each_variant_writes_what_the_report_reads(run_here):
 def test_no_pretraining_reads_no_weights(run_here):
     write_task("cola")
     weights_of("transformer").unlink()
-    run_here("ablate", "no_pretraining-cola")
+    run_here("ablate", "no_pretraining", "cola")
     assert Path("data/ablate/no_pretraining-cola/seed-0/summary.json").exists()
 
 
@@ -222,25 +221,23 @@ def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
 
 
 def test_what_is_refused(run_here, capsys, tmp_path):
-    def refused(verb, name):
+    def refused(verb, *names):
         with pytest.raises(SystemExit):
-            run_here(verb, name)
+            run_here(verb, *names)
         error = capsys.readouterr().err
         assert error.startswith("error: "), error
         assert error.count("\n") == 1, error
         return error
 
     write_task("cola")
-    assert "one of the rows stages.ablate of params.yaml: no_pretraining-cola, " in refused(
-        "ablate", "lstm-mrpc"
-    )
+    assert "one of the rows tasks of params.yaml: " in refused("ablate", "lstm", "imdb")
     assert (
-        "expected one of the rows stages.transfer of params.yaml: mnli, race, cola; found sst2"
+        "expected one of the rows transfer of params.yaml: mnli, race, cola; found sst2"
         in refused("transfer", "sst2")
     )
     write_all_params(tmp_path, lstm__units=21)
-    assert "expected lstm.units 21, found 20" in refused("ablate", "lstm-cola")
+    assert "expected lstm.units 21, found 20" in refused("ablate", "lstm", "cola")
     weights_of("lstm").unlink()
     assert "data/pretrain/lstm/seed-0/weights.safetensors is not there" in refused(
-        "ablate", "lstm-cola"
+        "ablate", "lstm", "cola"
     )

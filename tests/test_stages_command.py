@@ -61,7 +61,7 @@ def test_one_training_of_an_experiment_at_a_time_with_all_its_ranks(
 ) -> None:
     of_experiment = {"DVC_EXP_NAME": "wild-cat", "TMPDIR": str(tmp_path), **rank}
     with locked(tmp_path / f"gpt1-experiments-{os.getuid()}.lock"):
-        process = start(tmp_path, "pretrain", "transformer", **of_experiment)
+        process = start(tmp_path, "pretrain", "transformer", "0", **of_experiment)
         assert process.stderr
         said = process.stderr.readline()
     assert ("waiting for another experiment" in said) == (not rank), said
@@ -86,7 +86,7 @@ def test_ctrl_c_while_a_stage_is_imported_is_one_line(tmp_path: Path, seconds: f
     """Importing torch takes a second or two; before numpy there may be Python's own start, which
     nothing of ours can make one line of.
     """
-    process = start(tmp_path, "pretrain", "transformer")
+    process = start(tmp_path, "pretrain", "transformer", "0")
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8"):
         assert process.poll() is None
         time.sleep(0.005)

@@ -5,7 +5,6 @@ before them.
 import importlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,10 +24,10 @@ pytestmark = pytest.mark.slow
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 
 
-def command(stage, name, **settings):
+def command(stage, *names, **settings):
     environment = os.environ | SETTINGS | {"PYTHONPATH": str(Path(__file__).parents[1])} | settings
     return subprocess.Popen(
-        [sys.executable, "-m", "gpt1.stages", stage, name],
+        [sys.executable, "-m", "gpt1.stages", stage, *names],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -36,9 +35,9 @@ def command(stage, name, **settings):
     )
 
 
-def run(stage, name, status=0, **settings):
+def run(stage, *names, status=0, **settings):
     """Run a stage to its end in the current directory; returns what it said on stderr."""
-    process = command(stage, name, **settings)
+    process = command(stage, *names, **settings)
     _, said = process.communicate(timeout=200)
     assert process.returncode == status, said
     return said
@@ -48,12 +47,12 @@ def run(stage, name, status=0, **settings):
 def run_here(monkeypatch):
     """Run a stage in this process: saves its imports."""
 
-    def run_main(stage, name):
+    def run_main(stage, *names):
         other = stage in ("ablate", "transfer")  # verbs of the module finetune
         module = importlib.import_module(f"gpt1.stages.{'finetune' if other else stage}")
         for key, value in SETTINGS.items():
             monkeypatch.setenv(key, value)
-        run_stage(lambda: getattr(module, stage if other else "main")(name))
+        run_stage(lambda: getattr(module, stage if other else "main")(*names))
 
     return run_main
 
@@ -62,9 +61,9 @@ def run_here(monkeypatch):
 def refused(run_here, capsys):
     """The one line with which a stage refuses bad input."""
 
-    def said(stage, name):
+    def said(stage, *names):
         with pytest.raises(SystemExit) as ended:
-            run_here(stage, name)
+            run_here(stage, *names)
         error = capsys.readouterr().err
         assert (ended.value.code, error.count("\n"), error.startswith("error: ")) == (
             2,
@@ -89,7 +88,7 @@ def pretrained(tmp_path_factory):
     try:
         write_params(folder)
         write_shards(Path("data/shard"))
-        run("pretrain", "transformer")
+        run("pretrain", "transformer", "0")
     finally:
         os.chdir(before)
     return folder
@@ -175,10 +174,10 @@ def interrupt(process, pattern, number=signal.SIGINT):
 def test_an_interrupted_pretraining_goes_on_as_if_undisturbed(workplace, run_here, number, status):
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__updates=150, pretrain__heldout_updates=40)
-    run_here("pretrain", "transformer")
+    run_here("pretrain", "transformer", "0")
     expected = outputs(Path("data/pretrain"))
     returned, said = interrupt(
-        command("pretrain", "transformer"),
+        command("pretrain", "transformer", "0"),
         "data/checkpoints/*/snapshots/00000010.safetensors",
         number,
     )
@@ -187,7 +186,7 @@ def test_an_interrupted_pretraining_goes_on_as_if_undisturbed(workplace, run_her
     assert "interrupted at update" in said
     assert "checkpoint saved; run the same command again to go on" in said
     assert list(Path().glob("data/checkpoints/pretrain-transformer-*/update-*"))
-    run_here("pretrain", "transformer")
+    run_here("pretrain", "transformer", "0")
     assert outputs(Path("data/pretrain")) == expected
 
 
@@ -197,12 +196,12 @@ def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_st
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__updates=150, pretrain__checkpoint_minutes=1e-4)
     returned, _ = interrupt(
-        command("pretrain", "transformer"), "data/checkpoints/*/update-*", signal.SIGKILL
+        command("pretrain", "transformer", "0"), "data/checkpoints/*/update-*", signal.SIGKILL
     )
     assert returned == -signal.SIGKILL
     assert not Path("data/pretrain/transformer").exists()
     write_params(workplace, pretrain__updates=3, pretrain__learning_rate=0.002)
-    run_here("pretrain", "transformer")
+    run_here("pretrain", "transformer", "0")
     assert [
         point["update"]
         for point in lines("data/pretrain/transformer/seed-0/curve.jsonl")
@@ -217,9 +216,9 @@ def test_a_killed_pretraining_leaves_no_half_written_output_and_a_changed_one_st
 def test_two_processes_pretrain_like_one(workplace, pretrained):
     write_shards(Path("data/shard"))
     write_params(workplace, pretrain__dropout=0.0, pretrain__precision="fp32")
-    run("pretrain", "transformer")
+    run("pretrain", "transformer", "0")
     alone = lines("data/pretrain/transformer/seed-0/curve.jsonl")
-    run("pretrain", "transformer", GPT1_PROCESSES="2")
+    run("pretrain", "transformer", "0", GPT1_PROCESSES="2")
     together = lines("data/pretrain/transformer/seed-0/curve.jsonl")
     for one, other in zip(alone, together, strict=True):
         assert one == pytest.approx(other, rel=1e-5)
@@ -243,7 +242,7 @@ def test_two_processes_finetune_like_one(with_weights):
 
 def test_an_error_of_one_process_ends_all_with_one_line(workplace):
     write_shards(Path("data/shard"))
-    said = run("pretrain", "transformer", status=2, GPT1_PROCESSES="3")
+    said = run("pretrain", "transformer", "0", status=2, GPT1_PROCESSES="3")
     assert (
         said == "error: expected a number of processes that divides the batch of 4, found 3; "
         "set GPT1_PROCESSES to a divisor of batch_size\n"
@@ -267,7 +266,7 @@ def test_an_error_of_one_process_ends_all_with_one_line(workplace):
 def test_pretraining_refuses(workplace, refused, change, line):
     write_shards(Path("data/shard"))
     write_params(workplace, **change)
-    assert line in refused("pretrain", "transformer")
+    assert line in refused("pretrain", "transformer", "0")
 
 
 def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
@@ -282,7 +281,7 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
         pretrain__heldout_updates=9,
     )
     with pytest.raises(SystemExit):
-        run_here("pretrain", "transformer")
+        run_here("pretrain", "transformer", "0")
     *skipped, last = capsys.readouterr().err.splitlines()
     assert sum("skipped, its loss is" in line for line in skipped) == 5
     assert (
@@ -299,8 +298,8 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
-    assert "stages.pretrain of params.yaml: transformer, lstm, lstm_equal; found rnn" in refused(
-        "pretrain", "rnn"
+    assert "expected one of transformer, lstm, lstm_equal and a seed, found rnn 0" in refused(
+        "pretrain", "rnn", "0"
     )
 
 
@@ -405,52 +404,8 @@ def test_an_interrupted_finetuning_repeats_only_the_seed_it_was_in(with_weights,
     assert outputs(Path("data/finetune")) == expected
 
 
-def test_a_row_a_seed_gives_the_bytes_of_a_row_a_task(workplace, pretrained, run_here):
-    write_shards(Path("data/shard"))
-    write_task("cola")
-    made = {}
-    for granularity, rows in (
-        ("task", {"pretrain": [""], "finetune": [""], "transfer": [""]}),
-        (
-            "seed",
-            {
-                "pretrain": ["-seed-0", "-seed-1"],
-                "finetune": ["-seed-1", "-seed-0"],
-                "transfer": ["-layers-1-seed-0", "-layers-0-seed-0"],
-            },
-        ),
-    ):
-        write_params(
-            workplace,
-            granularity,
-            pretrain__seeds=[0, 1],
-            finetune__epochs=1,
-            transfer__cola={"group": "glue", "layers": [0, 1], "seeds": 1},
-        )
-        for stage, parts in rows.items():
-            subject = "transformer" if stage == "pretrain" else "cola"
-            for part in parts:
-                run_here(stage, f"{subject}{part}")
-        made[granularity] = {
-            stage: outputs(Path("data", stage)) for stage in ("pretrain", "finetune", "transfer")
-        }
-        for stage in rows:
-            shutil.rmtree(Path("data", stage))
-    assert made["task"] == made["seed"]
-    assert {"cola/layers-0/seed-0/logits.npz", "cola/layers-1/seed-0/logits.npz"} <= made["seed"][
-        "transfer"
-    ].keys()
-    assert made["seed"]["finetune"].keys() >= {
-        f"glue/cola/seed-{seed}/{name}"
-        for seed in (0, 1)
-        for name in ("logits.npz", "summary.json", "weights.safetensors")
-    }
-
-
 def test_finetuning_refuses(with_weights, refused):
-    assert "expected one of the rows stages.finetune of params.yaml: snli, " in refused(
-        "finetune", "imdb"
-    )
+    assert "expected one of the rows tasks of params.yaml: snli, " in refused("finetune", "imdb")
     assert "data/encode/glue/mrpc/task.json is not there; run dvc repro" in refused(
         "finetune", "mrpc"
     )
@@ -487,7 +442,8 @@ def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own
     write_shards(Path("data/shard"))
     write_task("mrpc")
     write_params(workplace, pretrain__seeds=[0, 1], finetune__seeds=[1])
-    run_here("pretrain", "transformer")
+    for seed in ("0", "1"):
+        run_here("pretrain", "transformer", seed)
     assert outputs(Path("data/pretrain/transformer/seed-0")) == outputs(
         pretrained / "data/pretrain/transformer/seed-0"
     ), "seed 0 is what it is without another"
@@ -507,25 +463,3 @@ def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own
     alone.unlink()
     run_here("finetune", "mrpc")
     assert logits.read_bytes() != from_one, "from seed 0, the only one, other logits"
-
-
-def test_a_killed_stage_trains_only_the_pretraining_seed_that_it_was_in(workplace, run_here):
-    write_shards(Path("data/shard"))
-    long = {"pretrain__updates": 150, "pretrain__heldout_updates": 40}
-    write_params(workplace, pretrain__seeds=[0, 1], finetune__seeds=[0], **long)
-    run_here("pretrain", "transformer")
-    expected = outputs(Path("data/pretrain"))
-    log = Path("data/logs/pretrain/transformer/seed-1.jsonl")
-    log.unlink()
-    returned, _ = interrupt(command("pretrain", "transformer"), str(log), signal.SIGKILL)
-    assert returned == -signal.SIGKILL
-    [kept] = Path().glob("data/checkpoints/pretrain-transformer-*/seed-0/weights.safetensors")
-    made, file = kept.stat().st_mtime_ns, kept.stat().st_ino
-    assert outputs(Path("data/pretrain")) == expected, "the last whole outputs are still there"
-    write_params(workplace, pretrain__seeds=[0, 1, 2], finetune__seeds=[0], **long)
-    run_here("pretrain", "transformer")
-    found = Path("data/pretrain/transformer/seed-0/weights.safetensors").stat()
-    assert (found.st_mtime_ns, found.st_ino) == (made, file), "the finished seed is trained again"
-    after = outputs(Path("data/pretrain")).items()
-    assert {name: data for name, data in after if "seed-2" not in name} == expected
-    assert Path("data/pretrain/transformer/seed-2/weights.safetensors").is_file()

@@ -192,10 +192,10 @@ def test_items_come_until_the_flag_is_set(recipe):
 # The stages as commands
 
 
-def command(stage, name, **settings):
+def command(stage, *names, **settings):
     environment = os.environ | SETTINGS | {"PYTHONPATH": str(Path(__file__).parents[1])} | settings
     return subprocess.Popen(
-        [sys.executable, "-m", "gpt1.stages", stage, name],
+        [sys.executable, "-m", "gpt1.stages", stage, *names],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -203,8 +203,8 @@ def command(stage, name, **settings):
     )
 
 
-def run(stage, name, **settings):
-    process = command(stage, name, **settings)
+def run(stage, *names, **settings):
+    process = command(stage, *names, **settings)
     _, said = process.communicate(timeout=200)
     assert process.returncode == 0, said
 
@@ -268,7 +268,7 @@ def workplace(tmp_path, monkeypatch):
 def test_a_first_update_that_would_take_minutes_is_left_within_seconds(workplace):
     write_shards(Path("data/shard"), book_tokens=400_000)
     write_params(workplace, pretrain__batch_size=40_000)
-    status, said, seconds = ended(command("pretrain", "transformer"), glob(CURVE), 2.0)
+    status, said, seconds = ended(command("pretrain", "transformer", "0"), glob(CURVE), 2.0)
     assert (status, seconds < PROMPT_SECONDS) == (130, True), f"it took {seconds} s to end: {said}"
     assert set(said.splitlines()) == {
         "interrupted at update 0 of 4, what came after it is dropped: nothing to save yet; "
@@ -284,10 +284,10 @@ def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workpl
     write_params(
         workplace, pretrain__batch_size=100, pretrain__heldout_windows=401
     )  # an odd number: one process has more than the other
-    run("pretrain", "transformer", GPT1_PROCESSES="2")
+    run("pretrain", "transformer", "0", GPT1_PROCESSES="2")
     expected = outputs("data/pretrain")
     returned, said, seconds = ended(
-        command("pretrain", "transformer", GPT1_PROCESSES="2"),
+        command("pretrain", "transformer", "0", GPT1_PROCESSES="2"),
         on_curve(4, "loss"),
         0.05,
         signal.SIGTERM,
@@ -302,7 +302,7 @@ def test_two_processes_stopped_amid_an_evaluation_go_on_as_if_undisturbed(workpl
         "interrupted at update 4 of 4, what came after it is dropped: checkpoint saved; run the"
         " same command again to go on"
     }
-    run("pretrain", "transformer", GPT1_PROCESSES="2")
+    run("pretrain", "transformer", "0", GPT1_PROCESSES="2")
     assert outputs("data/pretrain") == expected
 
 
@@ -315,7 +315,7 @@ def test_a_finetuning_drops_the_seed_that_it_is_in_at_once(workplace):
     write_params(
         workplace, finetune__batch_size=100, finetune__evaluation_updates=[1], finetune__epochs=1
     )
-    run("pretrain", "transformer")
+    run("pretrain", "transformer", "0")
     run("finetune", "cola")
     expected = outputs("data/finetune")
     returned, said, seconds = ended(

@@ -227,7 +227,7 @@ def test_what_is_absent_is_said_in_its_cell_and_in_the_average():
     tasks = ("cola", "sst2", "rte")
     write(tasks, {"full": 2.0, "no_aux_lm": 1.8, "lstm": 1.0}, seeds=(0,), rows=80)
     values = json.loads(Path("params.yaml").read_text())
-    del values["stages"]["ablate"]["lstm-sst2"]
+    del values["variants"]["lstm"]["tasks"]["sst2"]
     Path("params.yaml").write_text(json.dumps(values))
     text, numbers, _ = report()
     for system in ("full", "no_aux_lm", "lstm"):
@@ -255,7 +255,7 @@ def test_what_is_absent_is_said_in_its_cell_and_in_the_average():
     note = next(line for line in text.splitlines() if line.startswith("- Avg: "))
     assert "2 of eight columns (CoLA, RTE)" in note
     assert "without SST-2, MRPC, STS-B, MNLI, QNLI, which not every row" in note
-    assert "SST-2 of LSTM w/ aux LM (ablate has no row lstm-sst2 in params.yaml)" in text
+    assert "SST-2 of LSTM w/ aux LM (sst2 is not in variants.lstm.tasks)" in text
     assert "MRPC (the task mrpc is not in params.yaml)" in text
     paper = [
         cell.strip()
@@ -281,9 +281,7 @@ def test_a_variant_that_the_paper_lacks_has_its_own_name_and_no_row_of_the_paper
         {"full": 2.0, "no_dropout": 1.9},
         seeds=(0,),
         rows=50,
-        variants={
-            "no_dropout": {"network": "transformer", "seeds": None, "finetune": {"dropout": 0.0}}
-        },
+        variants={"no_dropout": {"network": "transformer", "finetune": {"dropout": 0.0}}},
     )
     text, _, _ = report()
     assert "| no_dropout: this run" in text
@@ -333,7 +331,7 @@ def test_a_missing_or_broken_result_is_one_line(fault):
         main("table5")
     words = str(raised.value)
     assert message in words
-    assert "pretrain@lstm" in words or "dvc repro -f ablate@lstm-rte" in words
+    assert "pretrain@lstm" in words or "dvc repro -f lstm@rte" in words
     assert "\n" not in words
     assert not Path("data/report/table5").exists()
 
@@ -348,7 +346,7 @@ def test_no_common_seed_is_one_line():
     with pytest.raises(
         UserError,
         match=(
-            r"ablate@lstm-rte: expected a seed of the ordinary fine-tuning \(0\) among its seeds,"
+            r"lstm@rte: expected a seed of the ordinary fine-tuning \(0\) among its seeds,"
             r" found 4"
         ),
     ):

@@ -10,7 +10,6 @@ from pathlib import Path
 import made_results
 import numpy as np
 import pytest
-from made_stages import with_rows
 from sklearn.metrics import accuracy_score
 
 from gpt1.params.schema import read_params
@@ -73,8 +72,7 @@ def test_an_interval_takes_three_seeds_and_fewer_say_so_once(seeds):
     numbers_of = tuple(range(5))
     write(("rte", "cola"), {"full": 2.0, "lstm": 1.0}, seeds=numbers_of, rows=60)
     values = json.loads(Path("params.yaml").read_text())
-    values["variants"]["lstm"]["seeds"] = seeds
-    values = with_rows(values, values["stages"]["ablate"])
+    values["variants"]["lstm"]["finetune"]["seeds"] = list(range(seeds))
     Path("params.yaml").write_text(json.dumps(values))
     text, numbers, rows = report()
     losses = [one for one in rows if one["value"] == "full less variant"]
@@ -101,7 +99,7 @@ def test_an_interval_takes_three_seeds_and_fewer_say_so_once(seeds):
 
 
 def test_a_row_of_embeddings_alone_has_its_losses_and_no_row_of_the_paper():
-    variant = {"network": "transformer", "seeds": None, "finetune": {"transfer": 0}}
+    variant = {"network": "transformer", "finetune": {"transfer": 0}}
     write(
         ("rte", "cola"),
         {"full": 2.0, "embeddings_only": 1.0},

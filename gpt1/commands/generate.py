@@ -148,7 +148,7 @@ def refuse_absent(weights: Path, vocabulary: Path) -> None:
         refuse_elsewhere("gpt1 generate")
         raise UserError(
             f"no model has been trained here yet ({own[0]} is not there): gpt1 run"
-            " pretrain@transformer makes one; or name another by --weights FILE --vocabulary FOLDER"
+            " pretrain makes one; or name another by --weights FILE --vocabulary FOLDER"
         )
 
 

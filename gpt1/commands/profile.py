@@ -25,19 +25,14 @@ Examples:
     gpt1 profile official --download official,rte
 
     gpt1 profile paper                       the paper's sizes
-
-    gpt1 profile                             after an edit of params.yaml: its rows of stages anew
 """
 
 
 def profile(
     name: Annotated[
-        str | None,
-        argument(
-            "A profile in conf/: demo, town, small, evening, official or paper. None: params.yaml as it is, its "
-            "rows of stages written anew after an edit."
-        ),
-    ] = None,
+        str,
+        argument("A profile in conf/: demo, town, small, evening, official or paper."),
+    ],
     overrides: Annotated[
         list[str] | None,
         argument("What differs, as key=value with dotted keys."),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import DATA, read_json, stage_folder
+from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params, read_params
 from gpt1.tasks.table import TASKS, Task
 
@@ -47,8 +48,7 @@ def finished(params: Params, name: str) -> Finished:
             f" {name}{perhaps(name, params.tasks)}"
         )
     done = read_finished(stage_folder("finetune", params.tasks[name].group, name))
-    rows = (row for row in params.stages.finetune.values() if row.task == name)
-    asked = {seed for row in rows for seed in row.seeds}
+    asked = set(finetune_recipe(params, name).seeds)
     scores = {seed: score for seed, score in done.dev_scores.items() if seed in asked}
     return replace(done, dev_scores=scores or done.dev_scores)
 

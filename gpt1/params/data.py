@@ -20,23 +20,23 @@ from gpt1.tasks.table import TASKS, all_sources
 
 
 def compose_profile(
-    name: str | None,
+    name: str,
     overrides: Sequence[str],
     data: Path | None,
     tasks: Sequence[str] | None,
     downloads: Sequence[str] | None,
     from_cache: bool,
 ) -> None:
-    """Write params.yaml for a profile (None: for itself, its rows of `stages` anew), its overrides,
-    the tasks, and the data at hand or to be downloaded.
+    """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be
+    downloaded.
 
     from_cache: the cache has to have all that is to be downloaded. Raises UserError and leaves
     params.yaml as it was.
     """
     if data is not None:
-        requested(name, overrides, tasks, anew=True)  # so that a refused profile links nothing
+        requested(name, overrides, tasks)  # so that a refused profile links nothing
         link_sources(data.expanduser())
-    values, left_out = compose_run(name, overrides, tasks, downloads, anew=True)
+    values, left_out = compose_run(name, overrides, tasks, downloads)
     params = validate(values)
     if from_cache or offline():
         refuse_lacking(params.download)

@@ -2,6 +2,7 @@
 are not there.
 """
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -9,26 +10,46 @@ from typing import Any
 
 from gpt1.base.errors import ELSEWHERE, UserError, perhaps
 from gpt1.base.files import RAW
-from gpt1.params.rows import NO_STAGES, stage_rows, subject
-from gpt1.params.schema import (
-    PARAMS,
-    Params,
-    imported_sources,
-    read_params,
-    validate,
-)
+from gpt1.params.schema import Params, imported_sources, read_params, validate
 from gpt1.params.strict import nearest_key
-from gpt1.params.yaml import read_yaml, write_yaml
+from gpt1.params.yaml import parse_yaml, read_yaml, write_commented
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.offered import chosen
-from gpt1.tasks.table import ABLATED, all_sources
+from gpt1.tasks.table import all_sources
 
 CONF = Path("conf")
+HEAD = (
+    "Edit it, or compose it anew. PAPER and CODE say where the value of conf/paper.yaml comes from."
+)
+OVERRIDE = re.compile(r"(?P<sign>[+~]?)(?P<key>[\w.]+)(?:=(?P<value>.*))?", re.DOTALL)
+ANY_KEY = re.compile(
+    r"(tasks|variants)\.\w+\.finetune"
+)  # a row that may hold any key of `finetune`
 
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     """The plain values of a profile with overrides laid over it. Raises UserError for an unknown
     profile, key or grammar.
+    """
+    values: dict[str, Any] = {}
+    for path in files_of(name):
+        over = read_yaml(path)
+        if not isinstance(over, dict):
+            raise UserError(f"{path}: expected sections of keys and values, found {over!r:.40}")
+        values = laid_over(values, {key: part for key, part in over.items() if key != "defaults"})
+    values = overridden(values | {"profile": name}, overrides)
+    try:
+        return without_pretraining(values)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{CONF / name}.yaml: expected every section of conf/paper.yaml, with its rows; found"
+            f" none for {error}"
+        ) from None
+
+
+def files_of(name: str) -> list[Path]:
+    """The files of a profile, each to be laid over those before it: a profile's list `defaults`
+    names the ones that it starts from. Raises UserError for an unknown profile.
     """
     profiles = sorted(path.stem for path in CONF.glob("*.yaml"))
     if not profiles:
@@ -37,14 +58,43 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         raise UserError(
             f"no profile {name!r}; expected one of {', '.join(profiles)}{perhaps(name, profiles)}"
         )
-    values = overridden(CONF / f"{name}.yaml", overrides) | {"profile": name}
-    try:
-        return with_stages(without_pretraining(values))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{CONF / name}.yaml: expected every section of conf/paper.yaml, with its rows; found"
-            f" none for {error}"
-        ) from None
+    path = CONF / f"{name}.yaml"
+    before = (read_yaml(path) or {}).get("defaults", []) if name != "paper" else []
+    return [file for one in before if one != "_self_" for file in files_of(one)] + [path]
+
+
+def laid_over(base: Any, over: Any) -> Any:
+    """`over` laid over `base`, section by section; a list or a number takes another's place."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return base | {key: laid_over(base.get(key), part) for key, part in over.items()}
+
+
+def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """The values with overrides laid over them: key=value, +key=value for a new row, ~key to take
+    one out. Raises UserError for an unknown key or grammar.
+    """
+    values = json.loads(json.dumps(values))  # no part is another's too, as an alias of YAML is
+    for override in overrides:
+        match = OVERRIDE.fullmatch(override)
+        if not match or (match["value"] is None) != (match["sign"] == "~"):
+            raise UserError(
+                f"{override}: expected key=value, +key=value for a new row, or ~key to take one out"
+            )
+        above, _, last = match["key"].rpartition(".")
+        section: Any = values
+        for part in filter(None, above.split(".")):
+            section = section.get(part) if isinstance(section, dict) else None
+        free = match["sign"] == "+" or ANY_KEY.fullmatch(above)
+        if not isinstance(section, dict) or not (last in section or free):
+            near = nearest_key(match["key"], Params)
+            hint = f"; did you mean {near}?" if near not in ("", match["key"]) else ""
+            raise UserError(f"no key {match['key']}{hint} (expected one of {CONF / 'paper.yaml'})")
+        if match["sign"] == "~":
+            del section[last]
+        else:
+            section[last] = parse_yaml(match["value"], override)
+    return values
 
 
 def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
@@ -53,77 +103,12 @@ def without_pretraining(values: dict[str, Any]) -> dict[str, Any]:
     """
     if values["pretrain"]["source"] != "official":
         return values
-    return values | {
-        "variants": {
-            name: row for name, row in values["variants"].items() if row["network"] == "transformer"
-        },
-        "zero_shot": {},
+    variants = {
+        name: row if row["network"] == "transformer" else row | {"tasks": {}}
+        for name, row in values["variants"].items()
     }
-
-
-def compose_own(overrides: Sequence[str], taken_out: bool = True) -> dict[str, Any]:
-    """The plain values of params.yaml with overrides laid over it, and the rows of `stages` that
-    they make; networks, tasks and variants that a person took out of those stay out (taken_out), or
-    come again. Raises UserError.
-    """
-    composed = with_stages(overridden(PARAMS, overrides))
-    if not taken_out:
-        return composed
-    now = read_params()
-    whole, chosen = stage_rows(now, ABLATED), {}
-    for kind in composed["stages"]:
-        rows, there = getattr(whole, kind), getattr(now.stages, kind)
-        out = set(map(subject, rows.values())) - set(map(subject, there.values()))
-        new = getattr(validate(composed).stages, kind)
-        chosen[kind] = {
-            name: row
-            for name, row in composed["stages"][kind].items()
-            if subject(new[name]) not in out
-        }
-    return composed | {"stages": chosen}
-
-
-def overridden(base: Path, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain values of a YAML file with overrides in Hydra's grammar laid over it. Raises
-    UserError for an unknown key or grammar.
-    """
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-
-    for path in base.parent.glob("*.yaml") if base.parent == CONF else (base,):
-        read_yaml(path)  # Hydra's own reader knows no limits, and tells of a slip in many lines
-    any_key = re.compile(r"^(?=(tasks|variants)\.\w+\.finetune\.)")  # such a row may name any key
-    overrides = [any_key.sub("++", override) for override in overrides]
-    try:
-        with initialize_config_dir(str(base.parent.absolute()), version_base=None):
-            values = OmegaConf.to_container(hydra_compose(base.stem, overrides))
-    except HydraException as error:
-        keys = [re.split(r"[=@]", override.lstrip("+~"), maxsplit=1)[0] for override in overrides]
-        near = next(
-            (
-                f"; did you mean {found}?"
-                for key in keys
-                if key in str(error) and (found := nearest_key(key, Params)) not in ("", key)
-            ),
-            "",
-        )
-        raise UserError(
-            f"{str(error).splitlines()[0].rstrip('.')}{near} (expected key=value, keys as in"
-            f" {CONF / 'paper.yaml'})"
-        ) from None
-    except Exception as error:  # what PyYAML and OmegaConf raise
-        raise UserError(
-            f"{base}: {type(error).__name__}: {error}; expected sections of keys and values as in "
-            f"{CONF / 'paper.yaml'}"
-        ) from None
-    if not isinstance(values, dict):
-        raise UserError(
-            f"{base}: expected sections of keys and values as in {CONF / 'paper.yaml'}, found"
-            f" {type(values).__name__}"
-        )
-    return {str(key): value for key, value in values.items()}
+    networks = {"pretrain": ["transformer"], "zero_shot": []}
+    return values | {"networks": networks, "variants": variants, "zero_shot": {}}
 
 
 def link_folder(link: Path, folder: Path) -> None:
@@ -152,14 +137,12 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
         section: {name: row for name, row in values[section].items() if name in sources}
         for section in ("tasks", "transfer", "zero_shot")
     }
-    stages = {
-        kind: {
-            name: row for name, row in rows.items() if "task" not in row or row["task"] in sources
-        }
-        for kind, rows in values["stages"].items()
+    variants = {
+        name: row | {"tasks": {task: at for task, at in row["tasks"].items() if task in sources}}
+        for name, row in values["variants"].items()
     }
     download = {name: row for name, row in values["download"].items() if name in sources}
-    return values | {"sources": sources, "stages": stages, "download": download, **there}
+    return values | {"sources": sources, "variants": variants, "download": download, **there}
 
 
 def only_tasks(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -241,45 +224,37 @@ def refuse_absent(
             )
 
 
-def with_stages(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with every row of `stages` that they ask for, which DVC makes stages of. Raises
-    UserError.
-    """
-    params = validate(values | {"stages": NO_STAGES.model_dump()})
-    return values | {"stages": stage_rows(params, ABLATED).model_dump(mode="json")}
-
-
 def requested(
-    profile: str | None,
-    overrides: Sequence[str],
-    tasks: Sequence[str] | None,
-    anew: bool = False,
+    profile: str | None, overrides: Sequence[str], tasks: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The checked values of a profile, or (None) of params.yaml, with overrides, on `tasks` only
-    (None: all); `anew`: with every row of `stages`, also those that a person took out. Raises
-    UserError.
+    (None: all). Raises UserError.
     """
-    values = compose(profile, overrides) if profile else compose_own(overrides, not anew)
+    if profile is None:
+        values = overridden(read_params().model_dump(mode="json"), overrides)
+    else:
+        values = compose(profile, overrides)
+    if tasks is not None:
+        values = only_tasks(values, tasks)
     validate(values)
-    return values if tasks is None else only_tasks(values, tasks)
+    return values
 
 
 def compose_run(
-    profile: str | None,
+    profile: str,
     overrides: Sequence[str],
     tasks: Sequence[str] | None,
     downloads: Sequence[str] | None = None,
-    anew: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a run on the data at hand, and the names of tasks and zero-shot sets left out
-    for want of theirs; from params.yaml (no profile) nothing is left out. downloads: names of
-    sources to download. Raises UserError, also where data of one of `tasks` are absent.
+    for want of theirs. downloads: names of sources to download. Raises UserError, also where data
+    of one of `tasks` are absent.
     """
-    whole, present = requested(profile, overrides, tasks, anew), present_sources()
+    whole, present = requested(profile, overrides, tasks), present_sources()
     if downloads is not None:
         whole = with_downloads(whole, downloads, present)
     refuse_absent(whole, tasks or (), present, f"a run on {','.join(tasks or ())}")
-    values = whole if profile is None else without_absent(whole, present)
+    values = without_absent(whole, present)
     validate(values)
     return values, [
         name for name in {**whole["tasks"], **whole["zero_shot"]} if name not in values["sources"]
@@ -287,33 +262,27 @@ def compose_run(
 
 
 def in_words(
-    profile: str | None,
+    profile: str,
     overrides: Sequence[str],
     tasks: Sequence[str] | None,
     downloads: Sequence[str] | None = None,
 ) -> str:
-    """What a run is composed of, in one line: `small finetune.epochs=2 --tasks snli,rte`; without a
-    profile params.yaml comes first.
-    """
+    """What a run is composed of, in one line: `small finetune.epochs=2 --tasks snli,rte`."""
     restriction = [
         f"--{word} {','.join(names)}"
         for word, names in (("tasks", tasks), ("download", downloads))
         if names is not None
     ]
-    return " ".join(" ".join([profile or str(PARAMS), *overrides, *restriction]).split())
+    return " ".join(" ".join([profile, *overrides, *restriction]).split())
 
 
 def write_params(path: Path, values: dict[str, Any], composed_by: str) -> None:
-    """Write params.yaml at `path`, with who composed it at the top; a file that says the same
-    already is left alone.
+    """Write params.yaml at `path`, with who composed it at the top, and beside each value the
+    comment of its profile, or of conf/paper.yaml; a file that says the same already is left alone.
     """
     beside = path.with_name(f"{path.name}.partial")
-    write_yaml(
-        beside,
-        values,
-        f"# Composed by: {composed_by}\n# Every knob of the run; conf/paper.yaml says what each"
-        " means. Edit it, or compose it anew.\n",
-    )
+    head = f"Composed by: {composed_by}\n{HEAD}"
+    write_commented(beside, values, files_of(values["profile"]), head)
     if path.is_file() and path.read_bytes() == beside.read_bytes():
         beside.unlink()
     else:

@@ -3,14 +3,12 @@ starts.
 """
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
 from gpt1.base.errors import UserError
-from gpt1.params.rows import stage_rows, subject
 from gpt1.params.sections import (
-    AblateStage,
     Acquire,
     Baselines,
     Bpe,
@@ -18,11 +16,11 @@ from gpt1.params.sections import (
     Download,
     Encode,
     Finetune,
-    FinetuneStage,
     Generate,
     LstmParams,
     Model,
     NetworkName,
+    Networks,
     Optimization,
     Pretrain,
     Report,
@@ -30,9 +28,9 @@ from gpt1.params.sections import (
     Section,
     Shard,
     SourceParams,
-    Stages,
     TaskParams,
     Transfer,
+    Transformer,
     Variant,
     World,
     ZeroShotParams,
@@ -42,9 +40,7 @@ from gpt1.params.yaml import read_yaml
 
 __all__ = [
     "PARAMS",
-    "AblateStage",
     "Finetune",
-    "FinetuneStage",
     "Generate",
     "Model",
     "NetworkName",
@@ -56,6 +52,7 @@ __all__ = [
     "Variant",
     "imported_sources",
     "read_params",
+    "refuse_without_stage",
     "validate",
 ]
 
@@ -66,12 +63,13 @@ class Params(Section):
     """The whole of params.yaml."""
 
     profile: str
-    granularity: Literal["task", "seed"]
     acquire: Acquire
     clean: Clean
     bpe: Bpe
     shard: Shard
     model: Model
+    networks: Networks
+    transformer: Transformer
     lstm: LstmParams
     lstm_equal: LstmParams
     pretrain: Pretrain
@@ -87,7 +85,6 @@ class Params(Section):
     tasks: dict[str, TaskParams]
     transfer: dict[str, Transfer]
     zero_shot: dict[str, ZeroShotParams]
-    stages: Stages
 
     @model_validator(mode="after")
     def rows_agree(self) -> Self:
@@ -122,9 +119,32 @@ class Params(Section):
 
     @model_validator(mode="after")
     def rows_of_ablations_agree(self) -> Self:
-        if "full" in self.variants:
+        trained = ", ".join(self.networks.pretrain)
+        for name, variant in self.variants.items():
+            if alien := [
+                task
+                for task, group in variant.tasks.items()
+                if task not in self.tasks or group != self.tasks[task].group
+            ]:
+                raise ValueError(
+                    f"variants.{name}.tasks: expected tasks of params.yaml with their groups, found"
+                    f" {alien[0]}: {variant.tasks[alien[0]]}; known tasks: {', '.join(self.tasks)}"
+                )
+            if variant.tasks and variant.network not in self.networks.pretrain:
+                raise ValueError(
+                    f"variants.{name}.tasks: expected {{}}, for networks.pretrain ({trained}) lacks"
+                    f" {variant.network}; add it there, or leave the variant out so"
+                )
+            layers = variant.finetune.get("transfer", self.finetune.transfer)
+            if variant.tasks and variant.network != "transformer" and isinstance(layers, int):
+                raise ValueError(
+                    f"variants.{name}.finetune.transfer: expected all or none for an LSTM, which"
+                    f" has one layer, found {layers}"
+                )
+        if untrained := set(self.networks.zero_shot) - set(self.networks.pretrain):
             raise ValueError(
-                "variants.full: full is the ordinary fine-tuning in Table 5, expected another name"
+                f"networks.zero_shot: expected some of networks.pretrain ({trained}), found"
+                f" {min(untrained)}"
             )
         for name, moved in self.transfer.items():
             if name not in self.tasks or moved.group != self.tasks[name].group:
@@ -132,12 +152,12 @@ class Params(Section):
                     f"transfer.{name}: expected a task of params.yaml and its group, found"
                     f" {moved.group}; known tasks: {', '.join(self.tasks)}"
                 )
-            if wrong := [
+            if outside := [
                 layers for layers in moved.layers or () if not 0 <= layers <= self.model.layers
             ]:
                 raise ValueError(
                     f"transfer.{name}.layers: expected numbers from 0 to {self.model.layers}"
-                    f" (model.layers), found {', '.join(map(str, wrong))}"
+                    f" (model.layers), found {', '.join(map(str, outside))}"
                 )
         if absent := [name for name in self.zero_shot if name not in self.sources]:
             raise ValueError(
@@ -183,41 +203,7 @@ def validate(values: Any) -> Params:
                 f" pre-training seed s, found {', '.join(map(str, alone))}; add them to"
                 " pretrain.seeds, or leave one pre-training seed, from which all start"
             )
-    check_stages(params)
     return params
-
-
-def check_stages(params: Params) -> None:
-    """Raise UserError where a row of `stages` is not what the settings make of it, or one beside it
-    is missing. Whole networks, tasks and variants on a task may be left out.
-    """
-    expected = stage_rows(params, {row.task for row in params.stages.ablate.values()})
-    anew = "after an edit, have gpt1 profile without a name write the rows of stages anew"
-    for kind in type(expected).model_fields:
-        rows, there = getattr(expected, kind), getattr(params.stages, kind)
-        for name, row in there.items():
-            if row != rows.get(name):
-                wanted = rows[name].model_dump() if name in rows else "no such row"
-                raise UserError(
-                    f"{PARAMS}: stages.{kind}.{name}: expected {wanted}, as the settings say, found"
-                    f" {row.model_dump()}; {anew}"
-                )
-        begun = {subject(row) for row in there.values()}
-        if lacking := [n for n, row in rows.items() if n not in there and subject(row) in begun]:
-            raise UserError(
-                f"{PARAMS}: stages.{kind}: expected a row {lacking[0]}, as the settings say, found"
-                f" none; {anew}"
-            )
-    for one in params.stages.ablate.values():
-        variant = params.variants[one.variant]
-        layers = (params.tasks[one.task].finetune | variant.finetune).get(
-            "transfer", params.finetune.transfer
-        )
-        if variant.network != "transformer" and isinstance(layers, int):
-            raise UserError(
-                f"{PARAMS}: variants.{one.variant}.finetune.transfer: expected all or none for an"
-                f" LSTM, which has one layer, found {layers}"
-            )
 
 
 def read_params(path: Path = PARAMS) -> Params:
@@ -225,3 +211,12 @@ def read_params(path: Path = PARAMS) -> Params:
     or value.
     """
     return validate(read_yaml(path))
+
+
+def refuse_without_stage(params: Params) -> None:
+    """Raise UserError for a variant that dvc.yaml has no stage of: it would never run."""
+    if alien := set(params.variants) - set(read_yaml(Path("dvc.yaml"))["stages"]):
+        raise UserError(
+            f"{PARAMS}: variants.{min(alien)}: dvc.yaml has no stage {min(alien)}; add one like"
+            " no_aux_lm there, or take the row out"
+        )

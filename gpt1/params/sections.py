@@ -84,6 +84,14 @@ class Model(Section):
         return self
 
 
+class Transformer(Section):
+    """What the Transformer alone has: the learning rate of its pre-training, null for that of the
+    section `pretrain`.
+    """
+
+    learning_rate: float | None = Field(gt=0)
+
+
 class LstmParams(Section):
     """The paper's baseline, of its proportion (`lstm`) or of equal size (`lstm_equal`): one LSTM
     layer between the same embeddings (paper, section 5).
@@ -169,73 +177,30 @@ class Finetune(Optimization):
         return self
 
 
+class Networks(Section):
+    """The networks of a run."""
+
+    pretrain: tuple[NetworkName, ...] = Field(min_length=1)
+    zero_shot: tuple[NetworkName, ...]
+
+
 class Variant(Section):
-    """A row of ablations (paper, Table 5): which pre-trained network, how many of the seeds (null:
-    all), what differs in fine-tuning.
+    """An ablation (paper, Table 5): which pre-trained network, what differs in fine-tuning, and on
+    which tasks, with their groups.
     """
 
     network: NetworkName
-    seeds: int | None = Field(gt=0)
     finetune: dict[str, Any]
-
-
-class PretrainStage(Section):
-    """A stage that pre-trains a network, or has it answer the zero-shot sets: `sizes`, its section
-    of params.yaml; its seeds; its folder under data/pretrain or data/zero_shot.
-    """
-
-    network: NetworkName
-    sizes: str
-    seeds: tuple[int, ...] = Field(min_length=1)
-    folder: str
-
-
-class FinetuneStage(Section):
-    """A stage that fine-tunes on a task: its seeds, which start from the one pre-training that lies
-    in data/`reads`, or each from its own there; its folder under data/finetune.
-    """
-
-    task: str
-    group: Group
-    seeds: tuple[int, ...] = Field(min_length=1)
-    reads: str
-    folder: str
-
-
-class AblateStage(FinetuneStage):
-    """One of a variant (Table 5); `reads` is the vocabulary's folder where nothing is pre-trained;
-    its folder lies under data/ablate.
-    """
-
-    variant: str
-
-
-class TransferStage(FinetuneStage):
-    """One of the layer transfer (Figure 2, left), with so many layers each; its folder lies under
-    data/transfer.
-    """
-
-    layers: tuple[int, ...] = Field(min_length=1)
-
-
-class Stages(Section):
-    """A part of params.yaml that is not written by hand: gpt1/params/rows.py makes it."""
-
-    pretrain: dict[str, PretrainStage]
-    finetune: dict[str, FinetuneStage]
-    ablate: dict[str, AblateStage]
-    transfer: dict[str, TransferStage]
-    zero_shot: dict[str, PretrainStage]
+    tasks: dict[str, Group]
 
 
 class Transfer(Section):
     """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to
-    model.layers; how many seeds, null for all.
+    model.layers.
     """
 
     group: Group
     layers: tuple[int, ...] | None
-    seeds: int | None = Field(gt=0)
 
 
 class ZeroShotParams(Section):

@@ -2,6 +2,7 @@
 
 import re
 from codecs import BOM_UTF8
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -106,44 +107,51 @@ def _refuse_huge_numbers(values: Any, where: str) -> None:
         )
 
 
-ROWS = (
-    "variants",
-    "sources",
-    "tasks",
-    "transfer",
-    "zero_shot",
-)  # sections that are tables
-
-
-def write_yaml(path: Path, values: Any, comment: str) -> None:
-    """Write plain values as YAML with `comment` at the top, in the layout in which DVC writes the
-    file back, so that `dvc exp run -S` changes a line and no other.
+def write_commented(path: Path, values: dict[str, Any], files: Sequence[Path], head: str) -> None:
+    """Write plain values under a head of comment, with the layout and comments of files that are
+    laid one over the other, and as DVC would: `dvc exp run -S` then changes a line.
     """
-    yaml = YAML(pure=True)
-    yaml.default_flow_style = False
-    with writing(path) as file:
-        file.write(comment)
-        yaml.dump(_flow_rows(values), file)
+    yaml = YAML()
+    document, *over = [yaml.load(file) for file in files]
+    for file in over:
+        _lay_commented(document, file)
+    _lay_values(document, values, set())
+    document.yaml_set_start_comment(head)
+    with writing(path) as out:
+        yaml.dump(document, out)
 
 
-def _flow_rows(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values with the rows of tables each in braces."""
-    return {
-        name: (
-            {key: _flow(row) for key, row in section.items()}
-            if name in ROWS
-            else {
-                kind: {key: _flow(row) for key, row in rows.items()}
-                for kind, rows in section.items()
-            }
-            if name == "stages"
-            else section
-        )
-        for name, section in values.items()
-    }
+def _lay_commented(base: CommentedMap, over: CommentedMap) -> None:
+    """Lay a profile's values and comments over those of the profiles before it, in place."""
+    for key, part in over.items():
+        if isinstance(part, CommentedMap) and isinstance(base.get(key), CommentedMap):
+            _lay_commented(base[key], part)
+        elif key != "defaults":
+            base[key] = part
+            words = over.ca.items.get(key, [None] * 3)[2]
+            if words and words.value.startswith("#"):
+                there = base.ca.items.setdefault(key, [None] * 4)
+                after = there[2].value.partition("\n")[2] if there[2] else ""  # empty lines below
+                words.value = words.value.partition("\n")[0] + "\n" + after
+                there[2] = words
 
 
-def _flow(row: dict[str, Any]) -> CommentedMap:
-    node = CommentedMap(row)
-    node.fa.set_flow_style()
-    return node
+def _lay_values(document: CommentedMap, values: dict[str, Any], laid: set[int]) -> None:
+    """Make a document say `values` and no more, with its comments and its layout, in place. `laid`:
+    the parts, by id, that other places name by an alias and that say already what they should.
+    """
+    for key in set(document) - set(values):
+        del document[key]
+    for key, value in values.items():
+        part = document.get(key)
+        if isinstance(part, CommentedMap) and value and id(part) not in laid:
+            if part.anchor.value:
+                laid.add(id(part))
+            _lay_values(part, value, laid)
+        elif isinstance(value, list):
+            document[key] = value  # DVC writes lists so, an item a line
+        elif part != value or key not in document:
+            document[key] = value
+            if isinstance(value, dict):
+                document[key] = CommentedMap(value)
+                document[key].fa.set_flow_style()

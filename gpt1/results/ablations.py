@@ -200,7 +200,7 @@ def ablation(params: Params) -> AblationScores:
             if task.name not in params.tasks:
                 absent[system, title] = f"the task {task.name} is not in params.yaml"
             elif system not in found:
-                absent[system, title] = f"ablate has no row {system}-{task.name} in params.yaml"
+                absent[system, title] = f"{task.name} is not in variants.{system}.tasks"
         if not found:
             continue
         column = scored(columns, TABLE5.columns[title], found, params.report.chance_standard_errors)
@@ -208,7 +208,7 @@ def ablation(params: Params) -> AblationScores:
             results[system, title] = result
             if system != FULL:
                 differences[system, title] = difference(
-                    column[FULL], result, f"ablate@{system}-{task.name}"
+                    column[FULL], result, f"{system}@{task.name}"
                 )
     return AblationScores(systems, results, differences, absent)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe, pretraining_seed, transfer_recipe
+from gpt1.params.recipes import finetune_recipe, pretraining_seed
 from gpt1.params.schema import Finetune, Params
 from gpt1.tasks.clusters import CLUSTERS
 
@@ -142,7 +142,7 @@ def ablation_answers(params: Params, variant: str, task: str) -> Answers:
         task,
         stage_folder("ablate", name),
         finetune_recipe(params, task, variant),
-        f"ablate@{name}",
+        f"{variant}@{task}",
         variant,
     )
 
@@ -154,11 +154,10 @@ def transfer_answers(params: Params, task: str, layers: int) -> Answers:
     Raises UserError where it is missing or broken.
     """
     if layers == params.model.layers:
-        return replace(read_answers(params, task), seeds=transfer_recipe(params, task).seeds)
-    name, recipe = f"layers-{layers}", transfer_recipe(params, task)
+        return replace(read_answers(params, task), seeds=finetune_recipe(params, task).seeds)
+    name, recipe = f"layers-{layers}", finetune_recipe(params, task)
     folder = stage_folder("transfer", task, name)
-    stage = f"transfer@{task}" + (f"-{name}" if params.granularity == "seed" else "")
-    return _answers(params, task, folder, recipe, stage, name)
+    return _answers(params, task, folder, recipe, f"transfer@{task}", name)
 
 
 def baseline_answers(params: Params, task: str, system: str) -> Answers:
@@ -183,7 +182,7 @@ def _answers(
     encoded = stage_folder("encode", params.tasks[task].group, task)
     ours = params.pretrain.source == "train" and recipe.transfer != "none"
     starts = {seed: pretraining_seed(params, seed) if ours else None for seed in recipe.seeds}
-    told = (encoded, finetuned, recipe.seeds, stage, system, starts, params.granularity == "seed")
+    told = (encoded, finetuned, recipe.seeds, stage, system, starts, False)
     path = encoded / "task.json"
     try:
         description = read_json(path)

@@ -1,5 +1,5 @@
-"""`python -m gpt1.stages VERB [ITEM]` runs one stage. The stage is imported in here, so that Ctrl-C
-is one line from the start.
+"""`python -m gpt1.stages VERB [ITEM ...]` runs one stage. The stage is imported in here, so that
+Ctrl-C is one line from the start.
 """
 
 import os
@@ -17,25 +17,25 @@ from gpt1.base.locks import locked
 from gpt1.base.settings import setting
 
 VERBS = {
-    "check": None,
+    "check": "",
     "world": "NAME",
     "download": "SOURCE",
     "acquire": "SOURCE",
-    "clean": None,
-    "bpe": None,
-    "shard": None,
+    "clean": "",
+    "bpe": "",
+    "shard": "",
     "encode": "TASK",
     "prompt": "SET",
-    "baselines": None,
-    "pretrain": "ROW",
-    "finetune": "ROW",
-    "ablate": "ROW",
-    "transfer": "ROW",
-    "zero_shot": "ROW",
+    "baselines": "",
+    "pretrain": "NETWORK SEED",
+    "finetune": "TASK",
+    "ablate": "VARIANT TASK",
+    "transfer": "TASK",
+    "zero_shot": "NETWORK SEED",
     "generate": "SEED",
-    "dev_scores": None,
+    "dev_scores": "",
     "report": "NAME",
-    "scores": None,
+    "scores": "",
 }
 TRAINS = ("pretrain", "finetune", "ablate", "transfer")
 FUNCTIONS = {
@@ -51,11 +51,9 @@ def main() -> None:
     verb, items = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if verb not in VERBS:
         raise UserError(f"expected a stage, one of {', '.join(VERBS)}; found {verb or 'none'}")
-    item = VERBS[verb]
-    if len(items) != (item is not None):
-        raise UserError(
-            f"expected {verb}{f' {item}' if item else ' alone'}; found {' '.join([verb, *items])}"
-        )
+    if len(items) != len(VERBS[verb].split()):
+        expected = f"{verb} {VERBS[verb] or 'alone'}"
+        raise UserError(f"expected {expected}; found {' '.join([verb, *items])}")
     module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     with alone_of_experiments() if verb in TRAINS else nullcontext():
         getattr(module, verb if verb in FUNCTIONS else "main")(*items)

@@ -4,7 +4,7 @@ been brought.
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, RAW, stage_folder, writing
-from gpt1.params.schema import Params, read_params
+from gpt1.params.schema import Params, read_params, refuse_without_stage
 
 WORDS = "params.yaml is complete and well typed\n"
 
@@ -24,6 +24,7 @@ def main() -> None:
     after this stage re-runs.
     """
     params = read_params()
+    refuse_without_stage(params)
     if missing := missing_sources(params):
         raise UserError(
             f"nothing is in {', '.join(str(RAW / name) for name in missing)}: put the files there"

@@ -9,8 +9,8 @@ from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, write_json, writing, writing_folder
-from gpt1.params.recipes import stage_recipe
-from gpt1.params.schema import FinetuneStage, Params, read_params
+from gpt1.params.recipes import finetune_recipe
+from gpt1.params.schema import Params, read_params
 
 SWEPT = {  # of a recipe, what `dvc plots diff -x` may draw scores over
     "batch_size",
@@ -29,7 +29,7 @@ def main() -> None:
     fine-tuned by the recipes of params.yaml.
     """
     params = read_params()
-    rows = [row for stage in params.stages.finetune.values() for row in scored(params, stage)]
+    rows = [row for task in params.tasks for row in scored(params, task)]
     if not rows:
         raise UserError(
             "no task is fine-tuned by the recipe of params.yaml: gpt1 run finetune fine-tunes on"
@@ -48,16 +48,17 @@ def main() -> None:
     print(", ".join(f"{task} {mean:g}" for task, mean in means.items()))
 
 
-def scored(params: Params, stage: FinetuneStage) -> Iterator[dict[str, Any]]:
-    """A row for each finished seed of a stage: task, seed, score x 100, and the numbers of its
+def scored(params: Params, task: str) -> Iterator[dict[str, Any]]:
+    """A row for each finished seed of a task: task, seed, score x 100, and the numbers of its
     recipe. `dvc exp run --single-item` may train some tasks alone: seeds of the others may not be
     there, or be of another recipe than params.yaml's, and have no row.
     """
-    recipe = stage_recipe(params, stage).model_dump(mode="json", exclude={"seeds"})
+    chosen = finetune_recipe(params, task)
+    recipe = chosen.model_dump(mode="json", exclude={"seeds"})
     numbers = {name: value for name, value in recipe.items() if name in SWEPT}
-    for seed in stage.seeds:
-        folder = stage_folder("finetune", stage.folder, f"seed-{seed}")
+    for seed in chosen.seeds:
+        folder = stage_folder("finetune", params.tasks[task].group, task, f"seed-{seed}")
         trained_by = folder / "recipe.json"
         if trained_by.exists() and read_json(trained_by) == recipe:
             score = round(100 * float(read_json(folder / "summary.json")["best_dev_score"]), 2)
-            yield {"task": stage.task, "seed": seed, "score": score} | numbers
+            yield {"task": task, "seed": seed, "score": score} | numbers

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import fingerprint, parse_json, read_json, sha256_file, stage_folder
-from gpt1.params.recipes import finetune_recipe, transfer_recipe
+from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params
 from gpt1.tracking.log import (
     Point,
@@ -89,7 +89,7 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
     """The parameters of one run by dotted names; a task's own row is laid over the section
     `finetune`.
     """
-    tables = {"tasks", "sources", "variants", "stages", "transfer", "zero_shot"}
+    tables = {"tasks", "sources", "variants", "transfer", "zero_shot"}
     values = params.model_dump(mode="json", exclude=tables)
     task, *parts = name.split("/")
     if stage not in ("finetune", "ablate", "transfer"):
@@ -98,11 +98,9 @@ def stage_params(params: Params, stage: str, name: str) -> dict[str, str]:
     variant = None
     if stage == "ablate":
         variant, task = variant_and_task(task)
+    recipe = finetune_recipe(params, task, variant).model_dump(mode="json")
     if stage == "transfer":
-        recipe = transfer_recipe(params, task).model_dump(mode="json")
         recipe["transfer"] = int(parts[0].removeprefix("layers-"))
-    else:
-        recipe = finetune_recipe(params, task, variant).model_dump(mode="json")
     return dotted(
         values
         | {
@@ -175,7 +173,7 @@ def _finetuned(params: Params) -> Iterator[tuple[str, str, Path, dict[str, dict[
         ("finetune", task, stage_folder("finetune", row.group, task))
         for task, row in params.tasks.items()
     ]
-    ablated = dict.fromkeys(f"{row.variant}-{row.task}" for row in params.stages.ablate.values())
+    ablated = [f"{name}-{task}" for name, row in params.variants.items() for task in row.tasks]
     folders += [("ablate", name, stage_folder("ablate", name)) for name in ablated]
     folders += [("transfer", name, stage_folder("transfer", name)) for name in params.transfer]
     for stage, name, folder in folders:

@@ -34,7 +34,7 @@ from gpt1.model.weights import (
     save_weights,
     transfer_weights,
 )
-from gpt1.params.schema import Finetune, FinetuneStage, NetworkName, Params
+from gpt1.params.schema import Finetune, NetworkName, Params
 from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
@@ -138,16 +138,15 @@ def keep_seed(
 
 
 class FinetuningJob(NamedTuple):
-    """What a stage is to do: `subject`, how its runs are called before their part and seed; `row`,
-    its row of params.yaml; a recipe for each part (`layers-3`, or "" for the only one); `starts`,
-    the folder of the pre-training of each seed; `root`, the folder under data/<stage> below which
-    parts and seeds lie.
+    """What a stage is to do: `command`, its verb and items; `subject`, how its runs are called
+    before their part and seed; a recipe for each part (`layers-3`, or "" for the only one);
+    `starts`, the folder of the pre-training of each seed; `root`, the folder under data/<verb>
+    below which parts and seeds lie.
     """
 
-    stage: str
-    name: str
+    command: tuple[str, ...]
     subject: str
-    row: FinetuneStage
+    task: str
     network: NetworkName
     recipes: dict[str, Finetune]
     starts: dict[int, Path]
@@ -179,50 +178,53 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     """
     # read
     machine, code = launch.read_machine(), checkpoint.code_hashes("finetune")
-    task_name = job.row.task
-    about, task = read_task(stage_folder("encode", job.row.group, task_name), params)
+    stage, *items = job.command
+    encoded = stage_folder("encode", params.tasks[job.task].group, job.task)
+    about, task = read_task(encoded, params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
     wanted = describe(job.network, params, *vocabulary)
-    seeds = seeds_of(job, task, wanted, code, machine.accept_checkpoint)
+    seeds = seeds_of(job, encoded, task, wanted, code, machine.accept_checkpoint)
 
     # train the seeds that are not finished
     todo = [one for one in seeds if not one.done]
-    if todo and launch.spread(machine, "gpt1.stages", job.stage, job.name):
+    if todo and launch.spread(machine, "gpt1.stages", *job.command):
         return
     launch.prepare(machine)
     speeds = {}
     for one in todo:
         name = f"{job.subject}/{one.name}"
         classifier = make_classifier(params, one.recipe, about, wanted, one.start, one.seed)
-        curve, what = one.kept.with_suffix(".jsonl"), f"{job.stage} {name}"
+        curve, what = one.kept.with_suffix(".jsonl"), f"{stage} {name}"
         run = FinetuningRun(classifier, one.recipe, task, one.seed, machine, curve, what)
-        with tracked(job.stage, name, params, one.run.name.rpartition("-")[2]) as report:
+        with tracked(stage, name, params, one.run.name.rpartition("-")[2]) as report:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
-            kind = replace(wanted, kind=f"{job.network} for {task_name}")
+            kind = replace(wanted, kind=f"{job.network} for {job.task}")
             recipe = one.recipe if job.keep_weights else None
             keep_seed(one.kept, outcome, classifier, kind, recipe, code)
 
     # write
     if machine.rank == 0:
-        put_seeds(
-            {one.kept: stage_folder(job.stage, job.root) / one.name for one in seeds},
-            stage_folder(job.stage, job.row.folder),
-        )
-        log = LOGS / job.stage / f"{job.name}-speed.json"
+        out = stage_folder(stage, job.root)
+        put_seeds({one.kept: out / one.name for one in seeds}, out)
+        log = LOGS / stage / f"{'-'.join(items)}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
         for one in seeds:
             shutil.rmtree(one.run)
 
 
 def seeds_of(
-    job: FinetuningJob, task: EncodedTask, wanted: Description, code: dict[str, str], accept: bool
+    job: FinetuningJob,
+    encoded: Path,
+    task: EncodedTask,
+    wanted: Description,
+    code: dict[str, str],
+    accept: bool,
 ) -> list[FinetuningSeed]:
     """Every seed of every part, with the folder of its run, which stands for all that matters to
     it. Raises UserError where weights do not fit, or other code made what is kept.
     """
-    encoded = stage_folder("encode", job.row.group, job.row.task)
     inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
     hashes, of_weights = list(map(sha256_file, inputs)), dict[Path, str]()
     seeds = []
@@ -235,7 +237,7 @@ def seeds_of(
             read = [*hashes, of_weights[start]] if recipe.transfer != "none" else hashes
             name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
             what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"}), read]
-            run = checkpoint.state_folder(job.stage, name, what_matters)
+            run = checkpoint.state_folder(job.command[0], name, what_matters)
             done = finished_seed(run / f"seed-{seed}", code, accept) is not None
             place = f"{part}/seed-{seed}".lstrip("/")
             seeds.append(FinetuningSeed(place, seed, recipe, start, run, done))

@@ -157,28 +157,26 @@ def take_over(
     wanted: Description,
     machine: Machine,
 ) -> None:
-    """Write the outputs of a seed from imported weights: no update, an empty curve, no
-    snapshots. For an LSTM, of which there are none, no weights.
+    """Write the outputs of a seed from imported weights: no update, an empty curve, no snapshots.
 
     Raises UserError where the weights have other sizes, or another vocabulary, than wanted, or make
     no finite loss of the held-out books.
     """
-    recipe, network, heldout = params.pretrain, None, dict[str, float]()
+    recipe = params.pretrain
     with writing_folder(out) as new:
         (new / "snapshots").mkdir(parents=True)
         (new / "curve.jsonl").touch()
-        if wanted.kind == "transformer":
-            network = make_network(wanted.kind, params, wanted.vocabulary_size, torch.Generator())
-            load_weights(weights, wanted, network)
-            save_weights(new / "weights.safetensors", network, wanted)
-            engine = PlainEngine(Pretraining(network.to(machine.device), recipe.precision), recipe)
-            corpus = corpus_of(shards, recipe, seed, network.context)
-            rows = machine.micro_batch_for(network.context)
-            heldout = heldout_values(engine, corpus, rows, Stop())
-            if not math.isfinite(heldout["heldout_loss"]):
-                raise UserError(
-                    f"{weights.parent}: expected a finite loss on the held-out books, found"
-                    " none; bring the weights again: gpt1 import FOLDER"
-                )
+        network = make_network(wanted.kind, params, wanted.vocabulary_size, torch.Generator())
+        load_weights(weights, wanted, network)
+        save_weights(new / "weights.safetensors", network, wanted)
+        engine = PlainEngine(Pretraining(network.to(machine.device), recipe.precision), recipe)
+        corpus = corpus_of(shards, recipe, seed, network.context)
+        rows = machine.micro_batch_for(network.context)
+        heldout = heldout_values(engine, corpus, rows, Stop())
+        if not math.isfinite(heldout["heldout_loss"]):
+            raise UserError(
+                f"{weights.parent}: expected a finite loss on the held-out books, found none; bring"
+                " the weights again: gpt1 import FOLDER"
+            )
         run = {"source": "official", "updates": 0, "tokens": 0, "skipped_updates": 0}
         write_json(new / "summary.json", summary_of(shards, wanted, network, **run, **heldout))
