@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -44,9 +43,7 @@ class Progress:
         self.bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
     def start(self, stale: Mapping[str, object], seconds: Mapping[str, float], lanes: int) -> None:

@@ -15,15 +15,11 @@ from gpt1.base.errors import INTERRUPTED_STATUS
 NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to MLflow)"
 
 
+@alone_here()
 def run_here(targets: Sequence[str], lanes: int | None) -> int:
     """Bring targets (none: the whole graph) up to date; returns the exit status. Raises
     UserError.
     """
-    with alone_here():
-        return _run(targets, lanes)
-
-
-def _run(targets: Sequence[str], lanes: int | None) -> int:
     stages = read_graph(targets)
     if not (stale := [name for name, stage in stages.items() if stage.stale]):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
@@ -34,7 +30,6 @@ def _run(targets: Sequence[str], lanes: int | None) -> int:
         {
             "DO_NOT_TRACK": "1",
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-            "PREFECT_CLIENT_METRICS_ENABLED": "false",
         }
     )
     from flows.server import prefect_server

@@ -4,7 +4,6 @@ this run alone, on the loopback address.
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
 from gpt1.base.interrupts import end_with_parent
 
@@ -29,16 +29,9 @@ ENVIRONMENT = {
 
 def answers(url: str) -> bool:
     """Whether a page is there."""
-    with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=3) as response:
-        return bool(response.status == 200)
+    with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=3):
+        return True
     return False
-
-
-def free_port() -> int:
-    """A port of the loopback address that nobody has."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

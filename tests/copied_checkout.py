@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpt1.base.cores import free_port
 from gpt1.params.yaml import parse_yaml
-from gpt1.train.launch import free_port
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("conf", "flows", "gpt1", "prefect.toml", "dvc.yaml", ".dvcignore", ".gitignore")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
@@ -21,7 +22,7 @@ from gpt1.train import batches, optim
 from gpt1.train.batches import Examples
 from gpt1.train.engine import PlainEngine, finite, make_engine
 from gpt1.train.finetuning import logits_of
-from gpt1.train.launch import Machine, free_port
+from gpt1.train.launch import Machine
 from gpt1.train.loop import MicroBatch, Stop, seed_for, take_update
 from gpt1.train.objectives import Finetuning, Pretraining
 

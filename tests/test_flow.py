@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from made_data import write_params, write_shards
 
 from flows.graph import Stage, longest_paths, read_graph, seconds_left
 from flows.lanes import Lanes
-from flows.server import free_port
+from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
+from gpt1.base.files import sha256_file
 
 ROOT = Path(__file__).parents[1]
 DVC = [sys.executable, "-m", "dvc"]
@@ -51,6 +54,14 @@ stages:
     foreach: [a, b]
     do: {cmd: "python stage.py work-${item} out/${item}", deps: [out/first], outs: ["out/${item}"]}
   table2: {cmd: python stage.py table2 out/table2, deps: [out/a], outs: [out/table2]}
+"""
+PRETRAINING = """
+stages:
+  pretrain:
+    cmd: python -m gpt1.stages pretrain transformer
+    params: [{params.yaml: }]
+    deps: [data/shard]
+    outs: [data/pretrain/transformer]
 """
 NAMES = ["first", "table2", "work-a", "work-b"]
 
@@ -131,7 +142,7 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph: Graph, monkeypatc
     assert all(stage.stale for stage in stages.values())
     with pytest.raises(UserError, match="tabel2"):
         read_graph(["tabel2"])
-    subprocess.run([*DVC, "repro", "-q", "work@b"], check=True)
+    assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
     stale = {name for name, stage in read_graph([]).items() if stage.stale}
     assert stale == {"work@a", "table2"}
 
@@ -227,14 +238,47 @@ def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(
 
 
 @pytest.mark.slow
+def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(graph.folder)
+    (graph.folder / "params.yaml").unlink()
+    write_params(graph.folder)
+    write_shards(Path("data/shard"))
+    Path("dvc.yaml").write_text(PRETRAINING)
+
+    def repro() -> str:
+        return graph.start("repro", program=("-m", "dvc"), GPT1_MLFLOW="off").communicate()[0]
+
+    killed = graph.start("repro", program=("-m", "dvc"), GPT1_MLFLOW="off")
+    until(psutil.Process(killed.pid).children)
+    killed.send_signal(signal.SIGSTOP)
+    until(lambda: psutil.Process(killed.pid).children()[0].status() == "zombie")
+    killed.kill()
+    killed.communicate()
+    assert not Path("dvc.lock").exists()
+    [kept] = Path().glob("data/checkpoints/*/seed-0")
+    out, made = Path("data/pretrain/transformer/seed-0"), sha256_file(kept / "weights.safetensors")
+    assert (out / "summary.json").samefile(kept / "summary.json"), "twice on the disk"
+    assert "seed-0 is trained: its files are the outputs" in repro()
+    assert sha256_file(out / "weights.safetensors") == made
+    write_params(graph.folder, pretrain__learning_rate=0.002)
+    assert "is trained" not in repro()
+    [kept] = Path().glob("data/checkpoints/*/seed-0")  # and not the one before
+    state = json.loads((kept / "state.json").read_text())
+    (kept / "state.json").write_text(json.dumps(state | {"code": {}}))
+    Path("dvc.lock").unlink()
+    shutil.rmtree(".dvc/cache")
+    said = repro()
+    assert "is trained" not in said
+    assert "'dvc.lock'" in said, "what other code has made is made anew"
+
+
+@pytest.mark.slow
 @pytest.mark.server
 def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph: Graph) -> None:
     with graph.waiting("first"):
-        by_hand = subprocess.Popen(
-            [*DVC, "repro", "-q", "first"],
-            cwd=graph.folder,
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        )
+        by_hand = graph.start("repro", "-q", "first", program=("-m", "dvc"))
         graph.pid("first")
         run = graph.start("work@a")
         lines = iter(run.stdout.readline, "")

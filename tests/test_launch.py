@@ -15,6 +15,7 @@ import psutil
 import pytest
 import torch
 
+from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
 from gpt1.train import launch
 from gpt1.train.engine import check_settings, settings_of, zero_stage
@@ -369,7 +370,7 @@ def test_deepspeed_takes_the_one_gpu_that_a_task_sees(request, task):
     done = subprocess.run(
         [sys.executable, "-c", SEEN, str(root / "conf/paper.yaml")],
         env=os.environ
-        | {"PYTHONPATH": f"{root}:{root / 'tests'}", "MASTER_PORT": str(launch.free_port())}
+        | {"PYTHONPATH": f"{root}:{root / 'tests'}", "MASTER_PORT": str(free_port())}
         | {"MASTER_ADDR": "127.0.0.1"}
         | task,
         capture_output=True,

@@ -6,11 +6,8 @@ The tests share one checkout and go on from one another's state, in the order in
 
 import copy
 import json
-import os
 import shutil
-import signal
 import sqlite3
-import time
 from pathlib import Path
 
 import made_corpus
@@ -248,63 +245,3 @@ def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:
     )
     assert lines[error + 1].startswith("ERROR: failed to reproduce 'check'")
     assert "Traceback" not in "\n".join(lines)
-
-
-@pytest.mark.long
-def test_a_killed_pretraining_goes_on_and_a_changed_one_starts_anew(checkout: Brought) -> None:
-    long = (
-        "pretrain.updates=600",
-        "pretrain.checkpoint_minutes=0.01",
-        "pretrain.heldout_updates=600",
-    )
-    checkout.profile(*long)
-    process = checkout.command("dvc", "repro", "pretrain@transformer-0")
-    saved = checkout.folder / "data/checkpoints"
-    deadline = time.monotonic() + 120
-    while not list(saved.glob("pretrain-*/update-*/state.json")):
-        assert time.monotonic() < deadline, "no checkpoint within two minutes"
-        assert process.poll() is None, f"pre-training ended early: {process.communicate()[0]}"
-        time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    killed = {path.name for path in saved.glob("pretrain-*")}
-
-    checkout.profile("pretrain.updates=6", "pretrain.learning_rate=1.0e-4")
-    assert "pretrain@transformer-0" in checkout.repro("pretrain@transformer-0")
-    assert (
-        json.loads((checkout.folder / "data/pretrain/transformer/seed-0/summary.json").read_text())[
-            "updates"
-        ]
-        == 6
-    )
-    assert {path.name for path in saved.glob("pretrain-*")} == killed, (
-        "a changed run leaves the other's checkpoint alone and drops its own"
-    )
-
-    checkout.profile(*long)
-    assert "pretrain@transformer-0" in checkout.repro("pretrain@transformer-0")
-    assert not list(saved.glob("pretrain-*")), "a finished run drops its checkpoint"
-    curve = [
-        json.loads(line)
-        for line in (
-            (checkout.folder / "data/pretrain/transformer/seed-0/curve.jsonl")
-            .read_text()
-            .splitlines()
-        )
-    ]
-    assert [point["update"] for point in curve if "gradient_norm" in point] == list(range(1, 601))
-
-
-def test_two_runs_at_once(checkout: Brought) -> None:
-    checkout.profile()
-    first = checkout.command("dvc", "repro", "--force", "clean")
-    assert first.stdout is not None
-    while "Running stage 'clean'" not in (line := first.stdout.readline()):
-        assert line, "the first run ended before it cleaned"
-    first.send_signal(signal.SIGSTOP)  # so that it has not ended when the second asks
-    second = checkout.run("dvc", "repro", "--force", "clean", status=255)
-    first.send_signal(signal.SIGCONT)
-    assert "Traceback" not in second
-    assert second.splitlines()[-1].startswith("ERROR: ") or "lock" in second, second
-    output, _ = first.communicate()
-    assert first.returncode == 0, output

@@ -1,9 +1,11 @@
-"""The processor, its name and how many cores there are for this process, and what GPUs say of
-themselves; no result depends on it but for rounding by the number of threads, which is recorded.
+"""The processor, its name and how many cores there are for this process, what GPUs say of
+themselves, a port that is free; no result depends on it but for rounding by the number of threads,
+which is recorded.
 """
 
 import os
 import platform
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -55,3 +57,11 @@ def nvidia_smi(field: str, gpus: Sequence[str] = ()) -> list[float]:
         done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=10)
         return [float(line) for line in done.stdout.split("\n") if line.strip()]
     return []
+
+
+def free_port() -> int:
+    """A port of this host that nobody listens on now."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port

@@ -2,8 +2,6 @@
 pretrain NETWORK SEED`.
 """
 
-import shutil
-
 from gpt1.base.files import LOGS, stage_folder, write_json
 from gpt1.corpus.shards import Shards
 from gpt1.model.networks import describe
@@ -12,7 +10,7 @@ from gpt1.params.schema import read_params
 from gpt1.results.rules import RULES_RECORD, rules_hash
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
-from gpt1.train.finished import finished_seed, put_seeds
+from gpt1.train.finished import end_seeds, finished_seed, put_seeds
 from gpt1.train.pretraining import pretrain
 from gpt1.train.pretraining_data import (
     keep_seed,
@@ -63,4 +61,4 @@ def main(name: str, number: str) -> None:
     # write
     if machine.rank == 0:
         put_seeds({kept: out}, out)
-        shutil.rmtree(folder)
+        end_seeds([kept])

@@ -13,12 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
 from gpt1.model.device import Copy
 from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
-from gpt1.train.launch import Machine, free_port
+from gpt1.train.launch import Machine
 from gpt1.train.zero import ShardedAdam
 
 # gradients that are exchanged at once, at stage 1 while others are still to come

@@ -3,7 +3,6 @@ when it has finished: a killed stage repeats only the one it was in.
 """
 
 import math
-import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -39,7 +38,7 @@ from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
 from gpt1.train.finetuning import EncodedTask, FinetunedSeed, FinetuningRun, Logits, finetune_seed
-from gpt1.train.finished import finished_seed, note_finished, put_seeds
+from gpt1.train.finished import end_seeds, finished_seed, note_finished, put_seeds
 from gpt1.train.loop import Report, seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
@@ -210,8 +209,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
         put_seeds({one.kept: out / one.name for one in seeds}, out)
         log = LOGS / stage / f"{'-'.join(items)}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
-        for one in seeds:
-            shutil.rmtree(one.run)
+        end_seeds(one.kept for one in seeds)
 
 
 def seeds_of(

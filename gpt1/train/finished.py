@@ -1,17 +1,20 @@
-"""Finished seeds of a stage, kept in the folder of its run until the stage ends: a killed one
-repeats only the seed it was in.
+"""Finished seeds of a stage, kept in the folder of its run: a killed stage repeats only the seed it
+was in, and one whose DVC was killed before it noted the outputs repeats none.
 """
 
+import os
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, sha256_file, write_json, writing_folder
+from gpt1.base.files import CHECKPOINTS, read_json, sha256_file, write_json, writing_folder
 from gpt1.train import checkpoint
 
-STATE = "state.json"
+STATE, ENDED = "state.json", "ended"
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -19,7 +22,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): sha256_file(path)
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path != folder / STATE
+        if path.is_file() and path not in (folder / STATE, folder / ENDED)
     }
 
 
@@ -31,8 +34,9 @@ def note_finished(folder: Path, summary: Mapping[str, Any], code: Mapping[str, s
 
 def finished_seed(folder: Path, code: Mapping[str, str], accept: bool) -> dict[str, Any] | None:
     """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made
-    it.
+    it and its stage has not ended.
     """
+    ended = (folder / ENDED).exists()
     try:
         state = read_json(folder / STATE)
         if dict(state["sha256"]) != digests(folder):
@@ -40,7 +44,13 @@ def finished_seed(folder: Path, code: Mapping[str, str], accept: bool) -> dict[s
         code_then, summary = dict(state["code"]), dict[str, Any](state["summary"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    if ended and code_then != code:
+        return None
     checkpoint.check_code(code_then, code, folder.parent, accept)
+    if ended:
+        print(
+            f"{folder} is trained: its files are the outputs (delete it to train)", file=sys.stderr
+        )
     return summary
 
 
@@ -58,6 +68,22 @@ def put_seeds(kept: Mapping[Path, Path], out: Path) -> None:
                 folder,
                 new / place.relative_to(out),
                 copy_function=checkpoint.link_or_copy,
-                ignore=shutil.ignore_patterns(STATE),
+                ignore=shutil.ignore_patterns(STATE, ENDED),
                 dirs_exist_ok=True,
             )
+
+
+def end_seeds(kept: Iterable[Path]) -> None:
+    """A stage has ended. Without DVC the folders of its runs go. With it they stay, for DVC has yet
+    to note the stage and may be killed before: until a later training ends, and the outputs are no
+    second names of theirs any more.
+    """
+    for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
+        with suppress(OSError):  # another stage has removed it
+            if mark.with_name("summary.json").stat().st_nlink == 1:
+                shutil.rmtree(mark.parents[1])
+    for folder in kept:
+        if "DVC_STAGE" in os.environ:
+            (folder / ENDED).touch()
+        else:
+            shutil.rmtree(folder.parent)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from dotenv import dotenv_values
 
-from gpt1.base.cores import cores, cpu_name
+from gpt1.base.cores import cores, cpu_name, free_port
 from gpt1.base.errors import UserError
 from gpt1.train.launchers import read_hostfile, torch_variables
 from gpt1.train.supervisor import join, run_together
@@ -308,14 +308,6 @@ def _spread_over_hosts(
             [{**os.environ, **own, "DS_ENV_FILE": exported.name}],
             math.inf,
         )
-
-
-def free_port() -> int:
-    """A port of this host that nobody listens on now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
 
 
 def peak_memory_bytes() -> int:
