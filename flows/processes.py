@@ -2,6 +2,7 @@
 own, which ends when this process does, however that comes.
 """
 
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from gpt1.base.files import LOGS
 from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import locked
 
-LOCK = Path(".dvc/tmp/gpt1-run.lock")
+LOCK, RWLOCK = Path(".dvc/tmp/gpt1-run.lock"), Path(".dvc/tmp/rwlock")
 EXITED = re.compile(r"exited with (-?\d+)$", re.MULTILINE)  # as DVC says of a command
 
 running: set["subprocess.Popen[bytes]"] = set()
@@ -71,6 +72,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
     while True:
         if signals:
             raise StageInterruptedError(name)
+        mend_rwlock()
         with log_of(name).open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -103,6 +105,7 @@ def failure(name: str, status: int, said: str) -> StageFailedError:
     """What became of a stage, by the status of its DVC and what the two said."""
     exited = [int(number) for number in EXITED.findall(said)][-1:] or [status]
     lost = exited[0] in (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
+    lost = lost or "RWLock-file" in said  # torn by another DVC, that was killed
     errors = [line for line in said.splitlines() if line.startswith("error: ")]
     lines = [line for line in said.splitlines() if line.strip()]
     own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
@@ -122,11 +125,21 @@ def alone_here() -> Iterator[None]:
         with locked(LOCK, 0) as lock:
             lock.truncate(0)
             print(f"process {os.getpid()}", file=lock, flush=True)
+            mend_rwlock()
             _refuse_torn(Path("dvc.lock"))
             yield
     except TimeoutError:
         whose = LOCK.read_text(encoding="utf-8").strip()
         raise UserError(f"another run is at work here, {whose}: wait for it, or end it") from None
+
+
+def mend_rwlock() -> None:
+    """Remove DVC's note of who reads and writes what, where a DVC was killed as it wrote it."""
+    with locked(RWLOCK.with_name("rwlock.lock")), suppress(FileNotFoundError):  # DVC's own guard
+        try:
+            json.loads(RWLOCK.read_text(encoding="utf-8"))
+        except ValueError:
+            RWLOCK.unlink()
 
 
 def _refuse_torn(path: Path) -> None:
