@@ -22,15 +22,7 @@ reproduce: setup  ## run the whole pipeline as params.yaml says and show the tab
 	gpt1 run
 	gpt1 report
 	gpt1 sync
-	@gpt1 table --brief
-	@echo
-	@printf '%s\n' "The whole tables, with what to know before reading a number: data/report/table2/table2.md and its neighbours (.csv, .tex)." \
-	  "Figure 2 of the paper: data/report/figure2/ (.svg, .png); learning curves: data/report/curves/." \
-	  "All of it on one page, for any browser: data/report/index.html." \
-	  "Next, after . $(VENV)/bin/activate:" \
-	  "  make serve                                           watch runs on Prefect's pages, every curve on MLflow's (README.md)" \
-	  "  gpt1 profile small --data FOLDER && gpt1 run         your own books and the official task files: some 90 minutes" \
-	  "  (an editor) params.yaml && gpt1 run                  runs again what the change touches"
+	@gpt1 table
 
 serve: setup  ## Prefect's server with the flows, MLflow's pages, on this machine's own address, until Ctrl-C
 	@exec python -m flows.serve

@@ -1,109 +1,103 @@
-"""How often the intervals of gpt1.results.statistics hold the true number, in runs made up example
-by example (simulated_runs.py).
+"""How often the claims' intervals hold the true number, and how often three claims of nothing are
+decided: simulated runs, each example by example, through gpt1.results.intervals.
 
-    python benchmarks/coverage.py                              two minutes of one core
-    python benchmarks/coverage.py --replicates 200 --seed 1    half a minute, another draw
+An answer is right where a normal number lies below a threshold that the system's seed sets: half of
+its variance is the example's own, a fifth the system's on it, the rest the seed's; of each .8 is the
+same for all rows of a cluster. Seeds add normal noise of 3 points, or find a trick of 30 points or
+do not (bimodal); half of it is shared by the tasks.
+
+    python benchmarks/coverage.py                    some ten minutes of one core
+    python benchmarks/coverage.py --runs 200
 """
 
 import argparse
 import itertools
 import time
-from collections.abc import Iterator
 
 import numpy as np
-from scipy import stats
-from simulated_runs import AT_ONCE, FOUND, TRICK, right, scored, seed_effects
+from scipy import special
 
-from gpt1.results.statistics.estimates import COVERAGE, estimate
-from gpt1.results.statistics.jackknife import JackknifeScores, less
+from gpt1.results.intervals import LEVEL, drawn_scores, holm, margin, p_value
 
-ROWS = 500
-REPLICATES_OF_BOOTSTRAP, RUNS_OF_BOOTSTRAP = 500, 300
-FAMILY = 8  # tasks of a run
-
-
-def percentile(generator: np.random.Generator, scores: JackknifeScores) -> np.ndarray:
-    """Replicates [run, replicate] of the percentile bootstrap over rows and seeds, rescaled for few
-    seeds, of a task whose every row is its own cluster. Rows are drawn by normal weights.
-    """
-    runs, seeds = scores.by_seed.shape
-    weights = generator.normal(size=(scores.shares.shape[-1], REPLICATES_OF_BOOTSTRAP))
-    every = scores.by_seed[..., None] + scores.shares @ weights
-    chosen = generator.integers(seeds, size=(runs, seeds, REPLICATES_OF_BOOTSTRAP))
-    again = np.take_along_axis(every, chosen, axis=1).mean(axis=1)
-    middle = every.mean(axis=1)
-    return middle + np.sqrt(seeds / (seeds - 1)) * (again - middle)
+ROWS, TASKS, CLAIMS = 300, 8, 3
+PARTS = {"example": 0.5, "system": 0.2, "seed": 0.3}  # of an answer's variance
+CLUSTERED, SHARED = 0.8, 0.5
+DEVIATION, TRICK, FOUND = 3.0, 30.0, 0.6
+BASE = {"normal": 0.65, "bimodal": 0.5}
 
 
-def cells(
-    generator: np.random.Generator,
-    replicates: int,
-    seeds: int,
-    kind: str,
-    cluster: int,
-    shared: float,
-) -> Iterator[str]:
-    """Lines of the coverage table from the same runs: means of 1, 3 and 8 of their tasks, the others
-    lending or not.
-    """
-    base, truth = (0.65, 5.0) if kind == "normal" else (0.55, FOUND * TRICK)
-    designs = [(1, FAMILY), (3, FAMILY), (FAMILY, FAMILY), (1, 1), (3, 3)]
-    found: list[list[np.ndarray]] = [[] for _ in designs]
-    today: list[list[np.ndarray]] = [[] for _ in designs]
-    for begin in range(0, replicates, AT_ONCE):
-        runs = min(AT_ONCE, replicates - begin)
-        added = seed_effects(generator, kind, (FAMILY, runs, 1, seeds), shared)
-        added = added + (truth if kind == "normal" else 0.0)
-        differences, drawn = [], []
-        for one in added:
-            chances = np.concatenate([base + one / 100, np.full_like(one, base)], axis=1)
-            answers = right(generator, chances, ROWS, cluster)
-            differences.append(less(*(scored(answers[:, k], cluster) for k in (0, 1))))
-            if begin < RUNS_OF_BOOTSTRAP:
-                apart = less(*(scored(answers[:, k], 1) for k in (0, 1)))
-                drawn.append(percentile(generator, apart))
-        for place, (tasks, family) in enumerate(designs):
-            ours = estimate(differences[:tasks], differences[tasks:family])
-            found[place].append(np.stack([ours.value, ours.margin((1 - COVERAGE) / 2)]))
-            if drawn:
-                low, high = np.quantile(
-                    np.mean(drawn[:tasks], axis=0),
-                    [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2],
-                    axis=-1,
-                )
-                today[place].append(np.stack([(low <= truth) & (truth <= high), (high - low) / 2]))
-    for (tasks, family), ours_of, today_of in zip(designs, found, today, strict=True):
-        value, margin = np.concatenate(ours_of, axis=1)
-        covered, half = np.concatenate(today_of, axis=1)
-        oracle = stats.norm.isf((1 - COVERAGE) / 2) * value.std()
-        yield (
-            f"| {kind} | {shared:g} | {seeds} | {tasks} of {family} | {cluster}"
-            f" | {100 * np.mean(abs(value - truth) <= margin):.1f} | {np.median(margin) / oracle:.2f}"
-            f" | {100 * covered.mean():.1f} | {np.median(half) / oracle:.2f} | {oracle:.1f} |"
+def noise(generator: np.random.Generator, kind: str, seeds: int) -> np.ndarray:
+    """What each seed adds to a score [task, seed], in points; of mean 0."""
+    if kind == "normal":
+        common, own = (
+            generator.normal(0, DEVIATION, (1, seeds)),
+            generator.normal(0, DEVIATION, (TASKS, seeds)),
         )
+        return np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
+    common, own = generator.random((1, seeds)) < FOUND, generator.random((TASKS, seeds)) < FOUND
+    found = np.where(generator.random((TASKS, seeds)) < SHARED, common, own)
+    return TRICK * (found - FOUND)
 
 
-def coverage(generator: np.random.Generator, replicates: int) -> Iterator[str]:
-    """The 24 cells, of runs with eight tasks that share none of their seeds' noise; the same of runs
-    without further tasks; and what sharing does.
+def rights(generator: np.random.Generator, chances: np.ndarray, cluster: int) -> np.ndarray:
+    """Whether each answer is right [system, seed, row], by the chance [system, seed] of it."""
+
+    def drawn(share: float, *lead: int) -> np.ndarray:
+        apart = generator.standard_normal((*lead, ROWS))
+        if cluster == 1:
+            return np.sqrt(share) * apart
+        common = np.repeat(generator.standard_normal((*lead, ROWS // cluster)), cluster, axis=-1)
+        return np.sqrt(share * CLUSTERED) * common + np.sqrt(share * (1 - CLUSTERED)) * apart
+
+    systems, seeds = chances.shape
+    depth = drawn(PARTS["example"], 1, 1) + drawn(PARTS["system"], systems, 1)
+    return depth + drawn(PARTS["seed"], systems, seeds) < special.ndtri(chances)[..., None]
+
+
+def simulated(
+    generator: np.random.Generator, kind: str, seeds: int, cluster: int
+) -> dict[int, tuple[float, float, float]]:
+    """Of one full model less CLAIMS others that differ from it by nothing, by the number of tasks:
+    value, deviation and error of each difference [claim].
     """
-    yield "| seeds' noise | shared by tasks | seeds | tasks | rows a cluster | covers, % | width / oracle's | percentile bootstrap covers, % | its width | oracle's half-width |"
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
-    for shared, clusters in ((0.0, (1, 10)), (0.5, (1,)), (1.0, (1,))):
-        for kind, seeds, cluster in itertools.product(("normal", "bimodal"), (3, 5), clusters):
-            yield from cells(generator, replicates, seeds, kind, cluster, shared)
+    clusters, labels = np.arange(ROWS) // cluster, np.ones(ROWS, bool)
+    added = [noise(generator, kind, seeds) for _ in range(1 + CLAIMS)]
+    drawn = []
+    for task in range(TASKS):
+        chances = BASE[kind] + np.stack([one[task] for one in added]) / 100
+        right = rights(generator, chances, cluster)
+        drawn.append(drawn_scores("accuracy", labels, right, clusters, seed=task))
+    found = {}
+    for tasks in (3, TASKS):
+        scores = np.mean(drawn[:tasks], axis=0)
+        each = scores[:1] - scores[1:]  # [claim, seed, 1 + draws]
+        error = each[..., 1:].mean(axis=1).std(axis=-1, ddof=1)
+        whole = each[..., 0]
+        found[tasks] = (whole.mean(axis=1), whole.std(axis=1, ddof=1), error)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--replicates", type=int, default=1000, help="simulated runs a line")
+    parser.add_argument("--runs", type=int, default=1000, help="simulated runs a line")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    begun = time.perf_counter()
-    for line in coverage(np.random.default_rng(options.seed), options.replicates):
-        print(line, flush=True)
+    generator, begun = np.random.default_rng(options.seed), time.perf_counter()
+    print("| seeds' noise | seeds | rows a cluster | tasks | covers, % | any of 3 decided, % |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for kind, seeds, cluster in itertools.product(("normal", "bimodal"), (3, 5), (1, 10)):
+        found = [simulated(generator, kind, seeds, cluster) for _ in range(options.runs)]
+        for tasks in (3, TASKS):
+            value, deviation, error = np.array([one[tasks] for one in found]).transpose(1, 2, 0)
+            covers = np.mean(abs(value[0]) <= margin(LEVEL, deviation[0], seeds, error[0]))
+            decided = holm(p_value(value, deviation, seeds, error)) <= LEVEL
+            print(
+                f"| {kind} | {seeds} | {cluster} | {tasks} | {100 * covers:.1f}"
+                f" | {100 * decided.any(axis=0).mean():.1f} |",
+                flush=True,
+            )
     print(f"\n{time.perf_counter() - begun:.0f} s")
 
 

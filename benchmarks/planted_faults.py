@@ -39,7 +39,7 @@ ROOMS = (
     "gpt1/**/learn.py",
     "gpt1/**/books.py",
     "gpt1/**/shards.py",
-    "gpt1/results/statistics/*.py",
+    "gpt1/results/intervals.py",
     "gpt1/**/scores.py",
     "gpt1/**/filters.py",
     "gpt1/**/decode.py",

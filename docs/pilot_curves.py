@@ -2,6 +2,7 @@
 benchmarks/pilots.py): what is extrapolated from them, in tables for docs/what_it_takes.md.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -9,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from loss_curves import Array, Law, bootstrapped, crossing, interval, residual_deviation
+from tabulate import tabulate
 
-from gpt1.results.document import NONE, grid
 from gpt1.results.drawing import NETWORK_TITLES
 
 SHARED = (
@@ -32,6 +33,9 @@ AHEAD = 0.3  # nats
 TOKENS_A_WORD = 303_276 / 209_419  # of the two held-out books; words between blanks, by wc -w
 
 
+NONE = "-"
+
+
 class Corpus(NamedTuple):
     """Text that anyone may load, as its source counts it: words between blanks, or tokens."""
 
@@ -51,6 +55,12 @@ CORPORA = (
         9_035_582_198,
     ),
 )
+
+
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    aligned = ("left", *["right"] * (len(header) - 1))
+    return tabulate(rows, header, "pipe", colalign=aligned, disable_numparse=True)
 
 
 def pilots() -> pd.DataFrame:

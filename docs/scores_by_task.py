@@ -3,87 +3,77 @@ and a table of the made-up town's. `python docs/scores_by_task.py` draws the pic
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
+from pilot_curves import grid
 
 import gpt1.results
-from gpt1.results.document import grid, number
-from gpt1.results.drawing import POINTS, svg
-from gpt1.results.score_pictures import DrawnScore, draw_scores
-from gpt1.tasks import metrics
+from gpt1.results.display import number
+from gpt1.results.drawing import BLUE, GREY, ORANGE, panels, svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PICTURES = {
     run: Path(__file__).with_name(name)
     for run, name in (("town", "made_up_town.svg"), ("small", "real_text.svg"))
 }
-WORDS = {"sst2": "SST-2", "mnli": "MNLI", "qqp": "QQP", "stsb": "STS-B"}
-ORDER = {"qnli": "QNLI", "rte": "RTE", "mrpc": "MRPC", "cola": "CoLA"}
+WORDS, ORDER = ("SST-2", "MNLI", "QQP", "STS-B"), ("QNLI", "RTE", "MRPC", "CoLA")
 SYSTEMS = {
-    "embeddings_only": "the Transformer's embeddings alone",
-    "no_pretraining": "no pre-training",
-    "full": "all layers",
+    "embeddings_only": ("the Transformer's embeddings alone", ORANGE),
+    "no_pretraining": ("no pre-training", GREY),
+    "full": ("all layers", BLUE),
 }
 BESIDE = {"lstm": "the LSTM", "lstm_equal": "the LSTM of equal size"}
-CHANCE = {"majority": "an answer that looks at no input"}
 
 
-def measured(run: str) -> pd.DataFrame:
-    """Accuracy x 100 by seed, STS-B's correlation: a row a system (index), task (index) and seed."""
-    _, predictions = gpt1.results.load(f"reference/{run}")
-    scores = [
-        (system, task, 100 * _score(task, rows))
-        for (system, task, _), rows in predictions.groupby(["system", "task", "seed"])
-        if system in SYSTEMS | BESIDE | CHANCE
-    ]
-    return pd.DataFrame(scores, columns=["system", "task", "score"]).set_index(["system", "task"])
-
-
-def _score(task: str, rows: pd.DataFrame) -> float:
-    logits, labels = np.stack(rows["logits"].to_numpy()), rows["label"].to_numpy()
-    if task == "stsb":
-        return metrics.score("pearson", labels, metrics.predictions(logits, "score"))
-    return float(np.mean(metrics.predictions(logits, "class") == labels))
+def measured(run: str) -> pd.Series:
+    """Accuracy x 100 by seed, STS-B's and CoLA's correlation: by system and column of Table 5."""
+    scores, _ = gpt1.results.load(f"reference/{run}")
+    mine = scores[(scores["table"] == "table5") & scores["score"].notna()]
+    wanted = mine["metric"].isin(["accuracy", "pearson", "matthews"])
+    return mine[wanted].set_index(["system", "column"])["score"].sort_index()
 
 
 def finding() -> str:
     """The made-up town: the mean of each system on the tasks that turn on words, and on those that
     turn on order.
     """
-    scores = measured("town")["score"].groupby(level=["system", "task"]).mean()
+    scores = measured("town").groupby(level=["system", "column"]).mean()
+    titles = {"majority": "the majority class"}
+    titles |= {system: title for system, (title, _) in SYSTEMS.items()} | BESIDE
     return grid(
-        ("", *(", ".join(tasks.values()) for tasks in (WORDS, ORDER))),
+        ("", ", ".join(WORDS), ", ".join(ORDER)),
         [
             (title, *(number(scores[system][list(tasks)].mean()) for tasks in (WORDS, ORDER)))
-            for system, title in (CHANCE | SYSTEMS | BESIDE).items()
+            for system, title in titles.items()
         ],
     )
 
 
 def picture(run: str) -> str:
-    """A group of points a task of Table 5, seeds and their mean; of the town, tasks on words first."""
-    scores = measured(run)["score"]
-    if run == "town":
-        title, columns = "Made-up town", {task: f"{name}\nwords" for task, name in WORDS.items()}
-        columns |= {task: f"{name}\norder" for task, name in ORDER.items()}
-    else:
-        there, title = set(scores.index.get_level_values("task")), "Real text and tasks"
-        columns = {task: name for task, name in (WORDS | ORDER).items() if task in there}
+    """A group of points a task of Table 5, seeds and their mean; tasks on words first."""
+    return svg(lambda: _drawn(run))
 
-    def drawn(system: str, task: str) -> DrawnScore:
-        seeds = list(scores.loc[[(system, task)]])
-        return DrawnScore(
-            float(np.mean(seeds)), (), seeds, scores.loc[[("majority", task)]].iloc[0]
-        )
 
-    return svg(
-        lambda: draw_scores(
-            f"{title}: accuracy (STS-B: correlation) × 100, each seed and their mean",
-            list(columns.values()),
-            {title: [drawn(name, task) for task in columns] for name, title in SYSTEMS.items()},
-        ),
-        POINTS,
-    )
+def _drawn(run: str) -> "Figure":
+    scores = measured(run)
+    there = set(scores.index.get_level_values("column"))
+    columns = [column for column in (*WORDS, *ORDER) if column in there]
+    figure, [axes] = panels(1, 1, (7.2, 2.8))
+    for place, (system, (title, colour)) in enumerate(SYSTEMS.items()):
+        for at, column in enumerate(columns):
+            seeds = scores.loc[[(system, column)]].to_numpy(float)
+            x = at + 0.22 * (place - 1)
+            axes.plot([x] * len(seeds), seeds, "o", color=colour, markersize=2.5)
+            label = title if at == 0 else None
+            axes.plot(x, seeds.mean(), "_", color=colour, markersize=13, label=label)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.grid(visible=False, axis="x")
+    axes.set(ylabel="score × 100", ylim=(min(0, scores.min()), 103))
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
 
 
 if __name__ == "__main__":

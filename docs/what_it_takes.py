@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from loss_curves import Array, Law, interval
-from pilot_curves import RECIPE, crossings, laws, pilots, points, speeds
+from pilot_curves import NONE, RECIPE, crossings, grid, laws, pilots, points, speeds
 
-from gpt1.results.document import NONE, grid
 from gpt1.results.drawing import (
     GREY,
     LIGHT,
     NETWORK_COLOURS,
     NETWORK_DASHES,
     NETWORK_TITLES,
-    POINTS,
-    bare_axes,
+    panels,
     svg,
 )
 
@@ -67,14 +65,12 @@ def finetuning_diary() -> str:
 
 def picture() -> str:
     """Two panels: loss by tokens, and by minutes of one core."""
-    return svg(_drawn, POINTS)
+    return svg(_drawn)
 
 
 def _drawn() -> "Figure":
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
+    figure, (left, right) = panels(1, 2, (6.4, 3.2))
+    right.sharey(left)
     for axes, by_time in ((left, False), (right, True)):
         speed = speeds() if by_time else dict.fromkeys(RECIPE, 1.0)
         longest = max(points(network)[0].max() / speed[network] for network in RECIPE)
@@ -86,7 +82,6 @@ def _drawn() -> "Figure":
         axes.axhline(FIVE_GRAM, color=GREY, linewidth=0.8)
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:g}")
-        bare_axes(axes)
     left.text(
         0.02, FIVE_GRAM, "5-gram", color=GREY, va="bottom", transform=left.get_yaxis_transform()
     )

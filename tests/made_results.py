@@ -213,7 +213,7 @@ GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
 
 
 def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, None]:
-    """The names of rows of stages.ablate for variants and tasks."""
+    """VARIANT-TASK of every variant on every task."""
     return dict.fromkeys(f"{variant}-{task}" for variant in variants for task in tasks)
 
 

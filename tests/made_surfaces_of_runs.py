@@ -199,15 +199,11 @@ def write_results() -> None:
 
 def read_results() -> None:
     from gpt1.params.schema import read_params
-    from gpt1.results.answers import read_answers
-    from gpt1.results.training import read_training
+    from gpt1.results.curves import curves_of
+    from gpt1.results.predictions import predictions_of, sources_of
 
     params = read_params()
-    for task in params.tasks:
-        found = read_answers(params, task)
-        for seed in found.seeds:
-            found.labels("dev", None), found.logits(seed, "dev", "best")
-    read_training(read_params(), "transformer")
+    predictions_of(params, "table2"), sources_of(params), curves_of(params)
 
 
 def read_record() -> None:
@@ -221,9 +217,9 @@ def read_record() -> None:
 
 
 def read_page() -> None:
-    from gpt1.results.page.provenance import code_facts, sources
+    from gpt1.results.provenance import facts, sources
 
-    [source.sha256 for source in sources()], code_facts()
+    sources(), facts()
 
 
 def write_finished() -> None:
@@ -270,8 +266,7 @@ def read_served() -> None:
 def write_packed() -> None:
     from gpt1.results.runs import RUN, SHIPPED
 
-    lock = (SHIPPED / "town" / "dvc.lock").read_text(encoding="utf-8").split("\n  ", 40)[:-1]
-    put("run/dvc.lock", "\n  ".join(lock) + "\n")
+    Path("run").mkdir()
     shutil.copy(SHIPPED / "town" / RUN, "run")
     report = "data/report"
     for name in ("table3", "claims"):
@@ -288,7 +283,7 @@ def read_packed() -> None:
     ends = [
         lambda: table("table3", run="run"),
         lambda: table("claims", run="run", json=True),
-        lambda: table(brief=True, run="run"),
+        lambda: table(run="run"),
         lambda: table("table3", run="run", against="run"),
         lambda: gpt1.results.load("run"),
     ]

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpt1.base.files import read_json, sha256_file
+from gpt1.base.files import read_arrays, read_json, sha256_file
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.yaml import read_yaml
-from gpt1.results.answers import Answers
 from gpt1.stages import baselines, encode
 from gpt1.tasks.baselines.inputs import Rows, read_rows
 from gpt1.tasks.baselines.linear import Candidate, chosen, scores_as_logits
@@ -167,13 +166,11 @@ def test_from_tasks_to_logits_twice_the_same_bytes(
         assert list(found["systems"]) == ["majority", "tfidf"]
         for system in found["systems"]:
             place = Path("data/baselines", name, system)
-            answers = Answers(name, about, encoded, place, (0,), "baselines", system, None)
+            logits = place / "seed-0" / "logits.npz"
             for split, weights in (("dev", "last"), ("test", "best")):
-                labels, rows = answers.labels(split, None)
-                assert answers.logits(0, split, weights)[rows].shape == (
-                    len(labels),
-                    about["outputs"],
-                )
+                labels = read_arrays(encoded / f"{split}.npz", ["labels"])["labels"]
+                given = read_arrays(logits, [f"{split}/{weights}"])[f"{split}/{weights}"]
+                assert given.shape == (len(labels), about["outputs"])
     with np.load("data/encode/nli/snli/clusters.npz") as clusters:
         premises = mood_rows(1, "pairs", 30).parts[0]
         assert len(set(clusters["dev"].tolist())) == len(set(premises))

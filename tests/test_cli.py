@@ -125,8 +125,8 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
     ("words", "told"),
     [
         ("table tabel2", r"'tabel2' is not one of 'table2', .*; did you mean table2\?"),
-        ("table", r"Missing argument 'name'.*table2, table3"),
-        ("table figure2 --brief", "--brief knows table2, table3"),
+        ("table --json", r"Missing argument 'name'.*table2, table3"),
+        ("table table2 --format csv --against x", "--against knows --format terminal and json"),
         ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
         ("table table2 more", "unexpected extra argument"),
         ("run -j none", "'-j' / '--lanes'"),

@@ -82,16 +82,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     "gpt1/params/sections.py": set(),
     "gpt1/params/strict.py": {"validated"},
     "gpt1/params/yaml.py": set(),
-    "gpt1/results/rules.py": {  # reports watch it with all of gpt1/results; a pre-training notes it
-        "ClaimRule",
-        "LayersRule",
-        "RULES_RECORD",
-        "Rules",
-        "Table5Rule",
-        "ZeroShotRule",
-        "read_rules",
-        "rules_hash",
-    },
 }
 
 
@@ -281,18 +271,6 @@ def test_places_are_where_dvc_looks_for_them() -> None:
 def test_what_is_no_part_of_params_knows_nothing_of_them(path: str) -> None:
     known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
     assert not known & {"gpt1/params/schema.py", "gpt1/params/sections.py"}
-
-
-def test_a_pretraining_notes_the_rules_of_the_verdicts_and_reads_nothing_else_of_them() -> None:
-    taken = {
-        alias.name
-        for path in imported_by("pretrain") - EXEMPT.keys()
-        for node in ast.walk(ast.parse((ROOT / path).read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpt1.results")
-        for alias in node.names
-    }
-    assert taken == {"RULES_RECORD", "rules_hash"}
-    assert "gpt1/results" in stages()["claims"]["deps"], "other rules, other verdicts"
 
 
 def test_a_record_gives_a_stage_nothing_back() -> None:

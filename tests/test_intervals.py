@@ -1,165 +1,94 @@
-"""The intervals of Tables 2 to 5 recomputed from labels, clusters and logits with scikit-learn and
-scipy alone: each cluster left out in turn, and the crossed variance by its formulas.
+"""Draws of clusters, Student's t over seeds and Holm: against hands, other implementations and a
+simulation.
 """
 
-from pathlib import Path
-
-import made_results
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import softmax
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from gpt1.params.schema import read_params
-from gpt1.results.ablations import ablation
-from gpt1.results.formats import ends
-from gpt1.results.glue import glue_cells, our_glue_mean
-from gpt1.results.scores import table_cells
-from gpt1.results.statistics.estimates import estimate
-from gpt1.results.statistics.jackknife import JackknifeScores
-
-SEEDS, ROWS, CLUSTER = (0, 1, 2), 60, 3
-METRICS = {
-    "accuracy": accuracy_score,
-    "f1": f1_score,
-    "matthews": matthews_corrcoef,
-    "pearson": lambda labels, answers: stats.pearsonr(labels, answers).statistic,
-    "spearman": lambda labels, answers: stats.spearmanr(labels, answers).statistic,
-}
-TASKS = ("cola", "mrpc", "stsb", "mnli", "rte")
-SKILLS = {"full": 1.8, "no_pretraining": 0.7, "lstm": 1.2}
+from gpt1.results.intervals import LEVEL, drawn_scores, holm, margin, p_value
+from gpt1.tasks.metrics import METRICS, score
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    made_results.write_pretraining()
-    made_results.write_lstms()
-    variants = tuple(name for name in SKILLS if name != "full")
-    made_results.write_params(
-        list(TASKS), list(SEEDS), ablate=made_results.ablate_rows(variants, TASKS)
-    )
-    made_results.write_drawn(TASKS, SKILLS, SEEDS, ROWS, CLUSTER)
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_first_draw_is_the_score_itself(metric):
+    generator = np.random.default_rng(3)
+    for rows, kind in ((60, "plain"), (41, "one answer"), (30, "one label"), (1, "plain")):
+        labels = generator.integers(2, size=rows)
+        answers = np.where(generator.random((3, rows)) < 0.7, labels, 1 - labels)
+        if metric in ("pearson", "spearman"):
+            answers = answers + generator.normal(size=answers.shape)
+        if kind == "one answer":
+            answers[1] = 1
+        if kind == "one label":
+            labels[:] = 1
+        if rows == 1 and metric in ("pearson", "spearman"):
+            continue  # undefined to scipy
+        found = drawn_scores(metric, labels, answers, np.arange(rows) // 3)[:, 0]
+        by_hand = [100 * score(metric, labels, one) for one in answers]
+        assert found == pytest.approx(by_hand, abs=1e-9)
 
 
-def scores_and_shares(system, task, metric, split="dev"):
-    """Scores x 100 by seed [s], and each cluster's share in their error [s, c]."""
-    encoded = Path("data/encode", made_results.group(task), task)
-    labels, clusters = (np.load(encoded / f"{name}.npz") for name in (split, "clusters"))
-    labels, clusters = labels["labels"], clusters[split]
-    folder = (
-        Path("data/finetune", made_results.group(task), task)
-        if system == "full"
-        else Path(f"data/ablate/{system}-{task}")
-    )
-    scores, shares = [], []
-    for seed in SEEDS:
-        logits = np.load(folder / f"seed-{seed}" / "logits.npz")[f"{split}/last"].astype(float)
-        answers = softmax(logits, axis=1) @ np.arange(6) if task == "stsb" else logits.argmax(1)
-        scores.append(100 * METRICS[metric](labels, answers))
-        without = np.array(
-            [
-                100 * METRICS[metric](labels[clusters != one], answers[clusters != one])
-                for one in np.unique(clusters)
-            ]
-        )
-        shares.append(np.sqrt(1 - 1 / len(without)) * (without.mean() - without))
-    return np.array(scores), np.array(shares)
+def test_draws_spread_as_the_binomial_does_and_more_where_clusters_agree():
+    labels = np.ones(400, int)
+    answers = (np.arange(400) < 300).astype(int)[None]
+    alone = drawn_scores("accuracy", labels, answers, np.arange(400))[0, 1:].std()
+    together = drawn_scores("accuracy", labels, answers, np.arange(400) // 10)[0, 1:].std()
+    assert alone == pytest.approx(100 * np.sqrt(0.75 * 0.25 / 400), rel=0.2)
+    assert together == pytest.approx(100 * np.sqrt(0.75 * 0.25 / 40), rel=0.2)
+    one = drawn_scores("accuracy", labels, answers, np.zeros(400))[0, 1:]
+    assert np.isnan(one).all(), "one cluster tells nothing of others"
 
 
-def mnli(system):
-    halves = [
-        scores_and_shares(system, "mnli", "accuracy", split) for split in ("dev", "dev_mismatched")
-    ]
-    return np.mean([scores for scores, _ in halves], axis=0), np.hstack(
-        [one / 2 for _, one in halves]
-    )
+def test_margins_by_hand():
+    assert margin(0.05, 2.0, 3, 0.0) == pytest.approx(4.302653 * 2 / np.sqrt(3), rel=1e-6)
+    assert margin(0.05, 0.0, 5, 1.0) == pytest.approx(1.959964, rel=1e-6)
+    assert margin(0.05, 2.0, 3, 1.0) == pytest.approx(np.hypot(4.968276, 1.959964), rel=1e-6)
+    assert np.isnan(margin(0.05, 2.0, 1, 1.0)), "one seed has no spread"
 
 
-def by_hand(tasks, others=()):
-    """The 95 % interval of the mean over tasks, each (scores [s], shares [s, c])."""
-    many = len(tasks)
-    means = np.mean([scores for scores, _ in tasks], axis=0)
-    own, spread = means.var(ddof=1), [scores.var(ddof=1) for scores, _ in (*tasks, *others)]
-    pooled = np.mean(spread) / many
-    variance, freedom = own, 2
-    if own <= 1.5 * pooled:
-        variance = pooled
-        freedom = np.clip(sum(spread) ** 2 / sum(one**2 / 4 for one in spread) - 2, 2, 4)
-    drawn = np.array([sum((one.mean(axis=0) / many) ** 2) for _, one in tasks])
-    apart = sum((one / many).var(axis=0, ddof=1).sum() for _, one in tasks) / 3
-    below = [one.shape[1] - 1 for _, one in tasks]
-    welch = drawn.sum() ** 2 / sum(drawn**2 / (np.array(below) + 2)) - 2
-    examples = max(drawn.sum() - apart, 0)
-    margin = np.sqrt(
-        stats.t.ppf(0.975, freedom) ** 2 * variance / 3
-        + stats.t.ppf(0.975, np.clip(welch, min(below), sum(below))) ** 2 * examples
-    )
-    return pytest.approx((means.mean() - margin, means.mean() + margin))
+def test_p_is_where_the_interval_reaches_zero():
+    for value, deviation, seeds, error in ((3.0, 2.0, 3, 0.5), (0.1, 2.0, 5, 0.5), (9.0, 0, 4, 1)):
+        p = p_value(value, deviation, seeds, error)
+        assert margin(p, deviation, seeds, error) == pytest.approx(value, rel=1e-6)
+    by_t = stats.ttest_1samp([1.0, 2.0, 4.0], 0).pvalue
+    assert p_value(7 / 3, np.std([1, 2, 4], ddof=1), 3, 0.0) == pytest.approx(by_t, rel=1e-6)
+    assert p_value(5.0, np.nan, 1, 0.1) == 1
 
 
-def less(one, other):
-    return one[0] - other[0], one[1] - other[1]
+def test_holm_by_hand():
+    assert holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm(np.array([0.5, 0.9, 0.7])) == pytest.approx([1, 1, 1])
 
 
-def column(system, title):
-    metrics = {"CoLA": "matthews", "MRPC": "f1", "STS-B": "pearson", "RTE": "accuracy"}
-    if title == "MNLI":
-        return mnli(system)
-    return scores_and_shares(system, title.lower().replace("-", ""), metrics[title])
-
-
-def test_a_column_s_interval_is_of_its_own_seeds_and_clusters():
-    params = read_params()
-    cells = [*table_cells(params, "table2"), *table_cells(params, "table4")]
-    there = [cell for cell in cells if cell.measured]
-    assert len(there) == 8
-    for cell in there:
-        split = "dev_mismatched" if cell.title == "MNLI-mm" else "dev"
-        expected = by_hand([scores_and_shares("full", cell.task, cell.metric, split)])
-        assert cell.estimate.interval() == expected, (cell.title, cell.metric)
-
-
-def test_the_mean_over_glue_s_tasks_takes_both_metrics_of_a_task_on_the_same_examples():
-    tasks = [scores_and_shares("full", "cola", "matthews"), mnli("full")]
-    tasks.append(scores_and_shares("full", "rte", "accuracy"))
-    for task, metrics in (("mrpc", ("f1", "accuracy")), ("stsb", ("pearson", "spearman"))):
-        both = [scores_and_shares("full", task, metric) for metric in metrics]
-        tasks.append(tuple(np.mean(part, axis=0) for part in zip(*both, strict=True)))
-    glue = our_glue_mean(glue_cells(read_params()))
-    assert glue.estimate.interval() == by_hand(tasks)
-
-
-@pytest.mark.slow
-def test_what_the_whole_model_has_over_a_variant_is_paired_and_lent_the_seeds_of_other_columns():
-    table = ablation(read_params())
-    titles = ("CoLA", "MRPC", "STS-B", "MNLI", "RTE")
-    for system in SKILLS:
-        assert table.average(system).interval() == by_hand([column(system, one) for one in titles])
-        assert table.results[system, "MNLI"].estimate.interval() == by_hand([mnli(system)])
-    for variant, other in (
-        ("lstm", "full"),
-        ("no_pretraining", "full"),
-        ("lstm", "no_pretraining"),
-    ):
-        losses = {title: less(column(other, title), column(variant, title)) for title in titles}
-        for wanted in (["CoLA"], ["MNLI", "RTE"], list(titles)):
-            lent = [loss for title, loss in losses.items() if title not in wanted]
-            expected = by_hand([losses[title] for title in wanted], lent)
-            found = table.mean_difference(variant, wanted, less_than=other)
-            assert found.interval() == expected, (variant, wanted)
-    assert table.mean_difference("lstm", ["QQP"]) is None
-
-
-@pytest.mark.parametrize(
-    ("metric", "lowest"),
-    [("accuracy", 0), ("f1", 0), ("matthews", -100), ("pearson", -100), ("spearman", -100)],
-)
-def test_no_interval_leaves_the_range_of_its_metric(metric, lowest):
-    far_apart = JackknifeScores(np.array([10.0, 95.0, 50.0]), np.zeros((3, 20)))
-    free = estimate([far_apart])
-    low, high = free.interval()
-    assert low < 0 < 100 < high
-    assert ends(free, metric) == (max(lowest, low), 100)
-    assert ends(free) == (low, high), "a difference can be anything"
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+def test_intervals_hold_the_true_number_and_alarms_are_rare(shared):
+    """300 runs of 3 seeds and 3 tasks of 200 examples; benchmarks/coverage.py has the rest."""
+    generator = np.random.default_rng(5)
+    held, alarms = 0, 0
+    for _ in range(300):
+        p_values = []
+        for claim in range(3):
+            common = generator.normal(0, np.sqrt(shared), 3)
+            drawn = []
+            for task in range(3):
+                noise = 3 * (common + generator.normal(0, np.sqrt(1 - shared), 3))
+                chance = np.clip(0.7 + np.stack([noise, np.zeros(3)]) / 100, 0.01, 0.99)
+                depth = generator.random((1, 1, 200))
+                answers = depth * 0.5 + generator.random((2, 3, 200)) * 0.5
+                right = answers < np.quantile(answers, 0.5) * chance[..., None] / 0.5
+                labels = np.ones(200, bool)
+                ours, theirs = (
+                    drawn_scores("accuracy", labels, one, np.arange(200), seed=task)
+                    for one in right
+                )
+                drawn.append(ours - theirs)
+            each = np.mean(drawn, axis=0)
+            value, deviation = each[:, 0].mean(), each[:, 0].std(ddof=1)
+            error = each[:, 1:].mean(axis=0).std(ddof=1)
+            p_values.append(p_value(value, deviation, 3, error))
+            if claim == 0:
+                held += bool(abs(value) <= margin(LEVEL, deviation, 3, error))
+        alarms += bool((holm(np.array(p_values)) <= LEVEL).any())
+    assert held >= 0.93 * 300
+    assert alarms <= 0.05 * 300

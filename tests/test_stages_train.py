@@ -17,7 +17,6 @@ from made_data import CONTEXT, TASKS, VOCABULARY, WORDS, write_params, write_sha
 from safetensors.numpy import load_file
 
 from gpt1.base.errors import run_stage
-from gpt1.results.rules import RULES_RECORD, rules_hash
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +135,6 @@ def test_pretraining_writes_what_the_next_stages_read(pretrained):
     assert [point["update"] for point in heldout] == [2, 4]
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["updates"], summary["tokens"]) == (4, 4 * 4 * CONTEXT)
-    assert summary[RULES_RECORD] == rules_hash(), "fixed before there is a result"
     assert summary["parameters"]["token_embeddings"] == VOCABULARY * 16
     assert summary["heldout_perplexity"] == pytest.approx(np.exp(heldout[-1]["heldout_loss"]))
     assert summary["heldout_word_perplexity"] == pytest.approx(

@@ -39,8 +39,6 @@ def report(
     """
     import json
 
-    from gpt1.results.page.page import INDEX, write_page
-
     if run is not None:
         if out is not None:
             raise typer.BadParameter("--run makes no page: leave --out out")
@@ -53,9 +51,9 @@ def report(
         print(f"{Path(other['path']).as_uri()}: {other['bytes'] / 1000:,.0f} kB, for any browser")
         for name, said in other["facts"].items():
             print(f"{name}: {said}")
-        if other["changed"]:
-            print(f"changed since it was packed: {', '.join(other['changed'])}")
         return
+    from gpt1.results.page import INDEX, write_page
+
     told = write_page(out or INDEX)
     if as_json:
         print(json.dumps(told))

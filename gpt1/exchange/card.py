@@ -2,7 +2,6 @@
 weights' run say. A file that is not there says nothing.
 """
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,6 @@ from gpt1.base.errors import UserError
 from gpt1.exchange.incoming import IMPORTED
 from gpt1.exchange.metadata import metadata
 from gpt1.model.weights import Description
-from gpt1.sources.table import MADE_UP
 from gpt1.tracking.log import checkout as git_facts
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -104,7 +102,7 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
             "composed_by": composed_by(data.parent / "params.yaml"),
             "commit": commit_of(data.parent),
         }
-    except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{data}: a result that the model card tells of cannot be read"
             f" ({type(error).__name__}: {error}); make it again with dvc repro, or export a copy of"
@@ -156,34 +154,28 @@ def licences(data: Path, task: str) -> list[list[str]]:
 
 
 def results(data: Path, task: str) -> list[dict[str, Any]]:
-    """Our scores (x 100) in Tables 2 to 4, of all tasks or of the named one, beside the paper's."""
-    found = []
-    for table in RESULT_TABLES:
-        path = data / "report" / table / f"{table}.csv"
-        if not path.is_file():
-            continue
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row.get("row") == "ours" and row.get("score") and row.get("examples"):
-                    found.append(_result(data, row))
-    return [one for one in found if task in ("", one["task"])]
+    """Our scores (x 100) in Tables 2 to 4, of all tasks or of the named one: mean, sample deviation
+    and number of seeds.
+    """
+    import pandas as pd
 
-
-def _result(data: Path, row: dict[str, str]) -> dict[str, Any]:
-    """A row of a table's CSV, its numbers as such; what is not there is None."""
-    manifest = _json(data / "acquire" / "tasks" / row["task"] / "manifest.json")
-    made_up = manifest.get("origin") == MADE_UP
-    numbers = {
-        name: float(text) if (text := row[column] or "") else None
-        for name, column in (
-            ("score", "score"),
-            ("low", "low"),
-            ("high", "high"),
-            ("deviation", "sd"),
-            ("paper", "compared_with"),
-        )
-    }
-    return row | numbers | {"made_up": made_up} | ({"paper": None} if made_up else {})
+    paths = [data / "report" / table / "scores.parquet" for table in RESULT_TABLES]
+    every = [pd.read_parquet(path) for path in paths if path.is_file()]
+    if not every:
+        return []
+    scores = pd.concat(every)
+    ours = scores[(scores["system"] == "full") & (scores["metric"] != "mean")]
+    ours = ours[ours["score"].notna() & ((ours["task"] == task) | (task == ""))]
+    by = ours.groupby(["column", "task", "metric", "split"], sort=False)
+    means = by.agg(
+        score=("score", "mean"),
+        deviation=("score", "std"),
+        seeds=("score", "count"),
+        examples=("n", "first"),
+        source=("source", "first"),
+    ).reset_index()
+    means["made_up"] = means.pop("source") == "made up"
+    return [{str(key): value for key, value in row.items()} for row in means.to_dict("records")]
 
 
 def composed_by(path: Path) -> str:

@@ -54,16 +54,12 @@ def _perplexity(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _result(row: Mapping[str, Any], of_language_model: bool) -> dict[str, Any]:
-    """A row of Tables 2 to 4: the score as 0..1 (correlations -1..1), a mean over seeds, and its
-    95 % interval.
-    """
+    """A row of Tables 2 to 4: the score as 0..1 (correlations -1..1), a mean over seeds."""
     task, chooses = row["task"], TASKS[row["task"]].kind == "multiple_choice"
     name, configuration = HUB.get(task, (GLUE, task))
-    seeds = int(row["seeds"] or 1)
+    seeds = int(row["seeds"])
     said = f"{row['metric']}, {f'mean over {seeds} seeds' if seeds > 1 else 'one seed'}"
-    args: dict[str, Any] = {"rows": int(row["examples"])}
-    if row["low"] is not None:
-        args |= {"interval_95": [round(row[end] / 100, 6) for end in ("low", "high")]}
+    args = {"rows": int(row["examples"])}
     return {
         "task": {"type": "multiple-choice" if chooses else "text-classification"},
         "dataset": {

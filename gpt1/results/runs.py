@@ -1,13 +1,81 @@
-"""Which run is meant: a checkout, a packed run, or one that ships with the program."""
+"""Which run is meant, a checkout, a packed one or one that ships with gpt1, and its tables."""
 
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import stage_folder
+
+if TYPE_CHECKING:  # pandas takes half a second, which not every command is worth
+    import pandas as pd
 
 SHIPPED = Path(__file__).parents[1] / "reference"
 RUN, LOCK = "run.json", "dvc.lock"
+SCORES, PREDICTIONS, CLAIMS = "scores.parquet", "predictions.parquet", "claims.parquet"
+PREDICTION_KEY = ["task", "system", "update", "pretraining_seed", "seed", "split", "example"]
+
+
+def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """Every score and every prediction of a run, as two tables of pandas: `scores, predictions`.
+    The run is the folder of a checkout, a packed run, or one that ships with gpt1,
+    "reference/town".
+
+    `scores` has a row a score of a seed: `table` (table2 to table5, figure2), `system` (full, a
+    variant, layers-<n> transferred, a baseline; of zero-shot sets the network), `task`, `column`,
+    `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
+    `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of drawing them
+    again by clusters; `source`, "made up" or the release of the files. Test is scored by the
+    weights chosen on dev, dev by the last.
+
+    `predictions` has a row an example of what they are over: `example`, from 0 in the split's
+    order; `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class
+    or STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
+
+    Raises UserError where the folder has no report, or one that cannot be read.
+    """
+    import pandas as pd
+
+    folder = (find_run(run) or Path(run)) / stage_folder("report")
+    tables = []
+    for name in (SCORES, PREDICTIONS):
+        if not (paths := sorted(folder.glob(f"*/{name}"))):
+            raise UserError(f"{folder}/*/{name}: expected reports of a run, found none: gpt1 run")
+        tables.append(pd.concat([read_table(path) for path in paths], ignore_index=True))
+    scores, predictions = tables
+    return scores, predictions.drop_duplicates(PREDICTION_KEY, ignore_index=True)
+
+
+def read_table(path: Path) -> "pd.DataFrame":
+    """A table of a report. Raises UserError where it is not there, or broken."""
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except FileNotFoundError:
+        raise missing(path) from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        again = "have whoever packed this run do so again"
+        if Path("dvc.yaml").is_file():
+            again = f"make it anew: dvc repro -f -s {path.parent.name}"
+        raise UserError(f"{path} cannot be read ({error}); {again}") from None
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a table of a report. Equal tables give equal bytes."""
+    frame.to_parquet(path, index=False, compression="zstd", compression_level=19)
+
+
+def missing(path: Path) -> UserError:
+    """Why a file of a report is not there, and what to do."""
+    if not Path("dvc.yaml").is_file():
+        return UserError(
+            f"{Path.cwd()} holds no {path.parent}: run this in a project folder (the root of a"
+            " clone), or add --run reference/town, which ships with gpt1"
+        )
+    return UserError(f"{path.parent} is not there: gpt1 run {path.parent.name} makes it")
 
 
 def shipped() -> list[str]:
@@ -42,10 +110,3 @@ def within(run: str | None) -> Iterator[None]:
             f"--run {run}: {found} holds what is no result of gpt1 ({type(error).__name__}:"
             f" {error})"
         ) from None
-
-
-def make_anew(name: str) -> str:
-    """What to do about a broken file of a report, in the folder where one stands."""
-    if Path("dvc.yaml").is_file():
-        return f"make it anew: dvc repro -f -s {name}"
-    return "have whoever packed this run do so again"

@@ -7,7 +7,6 @@ from gpt1.corpus.shards import Shards
 from gpt1.model.networks import describe
 from gpt1.params.recipes import network_and_seed, pretraining_params
 from gpt1.params.schema import read_params
-from gpt1.results.rules import RULES_RECORD, rules_hash
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
 from gpt1.train.finished import end_seeds, finished_seed, put_seeds
@@ -41,9 +40,6 @@ def main(name: str, number: str) -> None:
     folder = run_folder(params.pretrain, shards, description, seed)
     kept = folder / out.name
 
-    # the rules of the verdicts, fixed before there is any result; they change no weight
-    noted = {RULES_RECORD: rules_hash()}
-
     # train, if it is not finished
     if finished_seed(kept, code, machine.accept_checkpoint) is None:
         if launch.spread(machine, "gpt1.stages", "pretrain", network, number):
@@ -54,7 +50,7 @@ def main(name: str, number: str) -> None:
         with tracked("pretrain", f"{network}/{out.name}", params, digest) as report:
             trained = pretrain(run, report)
         if machine.rank == 0:
-            keep_seed(run, shards, trained, noted)
+            keep_seed(run, shards, trained)
             log = LOGS / "pretrain" / f"{network}-{seed}-speed.json"
             write_json(log, launch.facts(machine) | trained.speed)
 

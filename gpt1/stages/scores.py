@@ -3,17 +3,15 @@ plots` show.
 """
 
 from gpt1.base.files import stage_folder, writing_folder
-from gpt1.params.schema import read_params
-from gpt1.results.page.headline import write_headline
+from gpt1.results.headline import write_headline
 
 
 def main() -> None:
     """Write both folders as wholes and print the numbers."""
-    params = read_params()
     with (
         writing_folder(stage_folder("report", "scores")) as scores,
         writing_folder(stage_folder("report", "plots")) as plots,
     ):
-        found = write_headline(params, scores, plots)
+        found = write_headline(scores, plots)
     for name, numbers in found.items():
         print(f"{name}: {', '.join(f'{key} {number:g}' for key, number in numbers.items())}")

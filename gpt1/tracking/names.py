@@ -90,4 +90,8 @@ def colour_of(stage: str, name: str) -> dict[str, str]:
 def rerun(stage: str, name: str) -> str:
     """The command that makes a run's results again."""
     target = name.split("/")[0]
+    if stage == "ablate":
+        return f"gpt1 run {'@'.join(variant_and_task(target))}"
+    if stage in ("pretrain", "zero_shot"):
+        return f"gpt1 run {stage}"  # a stage each network and seed: those that lack run
     return f"gpt1 run {target if stage == 'report' else f'{stage}@{target}'}"

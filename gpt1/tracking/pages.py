@@ -1,11 +1,10 @@
 """What MLflow shows above a run's numbers: a short page in markdown, made of the results alone."""
 
-import re
+import itertools
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 
-from gpt1.base.files import read_json, stage_folder
+from gpt1.base.files import stage_folder
 from gpt1.params.schema import Params
 from gpt1.tracking.log import Point
 from gpt1.tracking.names import rerun
@@ -41,13 +40,6 @@ GROUP_SHOWN = {
     "dev_score.sd": "standard deviation",
     "dev_score.best": "best seed",
 }
-STYLE = (
-    "body{font:15px system-ui,sans-serif;color:#111;background:#fff} h1{font-size:18px}"
-    " table{border-collapse:collapse} th,td{padding:4px 12px;border-bottom:1px solid"
-    " #ccc;text-align:right} th:first-child,td:first-child{text-align:left}"
-)
-DOCUMENT = "page.json"  # a report as data: a list of [kind, field, ...]
-BOLD, BOLD_TAG = re.compile(r"\*\*(.*?)\*\*"), r"<b>\1</b>"
 PAGE_CHARACTERS = 4900  # MLflow keeps 5,000 of a tag
 
 
@@ -101,49 +93,18 @@ def parent_page(params: Params, flow_url: str | None) -> str:
         f" {escape(params.clean.corpus_name)}.\n\nAgain: `gpt1 run`, with params.yaml as on the tab"
         " of parameters. Tables and figures lie among the artifacts."
     )
-    for path in sorted(stage_folder("report").glob(f"table*/{DOCUMENT}")):
-        heading, grid = first_grid(path)
-        rows = [grid[0], ["---", *["---:"] * (len(grid[0]) - 1)], *grid[1:]] if grid else []
-        lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-        section = f"\n\n### {heading}\n\n{lines}"
+    for path in sorted(stage_folder("report").glob("table*/table?.md")):
+        section = f"\n\n{first_table(path.read_text(encoding='utf-8'))}"
         if len(page) + len(section) <= PAGE_CHARACTERS:
             page += section
     return page
 
 
-def first_grid(path: Path) -> tuple[str, list[list[str]]]:
-    """The title of a report, and its first table, header first, from the report as data (as
-    gpt1/results/document.py writes it); empty where it has none.
-    """
-    blocks = read_json(path)
-    title = next((text for kind, *_, text in blocks if kind == "heading"), path.parent.name)
-    grids = ([header, *rows] for kind, header, *rest in blocks if kind == "grid" for rows in rest)
-    return title, next(grids, [])
-
-
-def table_page(path: Path) -> str:
-    """That table as a page of HTML, which MLflow shows among the artifacts; empty where the report
-    has none.
-    """
-    heading, grid = first_grid(path)
-    if not grid:
-        return ""
-    tagged = [("th", grid[0]), *(("td", row) for row in grid[1:])]
-    rows = (
-        "".join(f"<{tag}>{BOLD.sub(BOLD_TAG, escape(cell))}</{tag}>" for cell in row)
-        for tag, row in tagged
-    )
-    return "\n".join(
-        (
-            "<!doctype html>",
-            "<meta charset=utf-8>",
-            f"<style>{STYLE}</style>",
-            f"<h1>{escape(heading)}</h1>",
-            "<table>",
-            *(f"<tr>{row}</tr>" for row in rows),
-            "</table>",
-        )
-    )
+def first_table(text: str) -> str:
+    """The heading of a report in Markdown, and its first table."""
+    heading, _, rest = text.partition("\n")
+    rows = itertools.dropwhile(lambda line: not line.startswith("|"), rest.splitlines())
+    return "\n".join([heading, "", *itertools.takewhile(lambda line: line.startswith("|"), rows)])
 
 
 def _number(value: object) -> str:

@@ -208,7 +208,6 @@ def _trained(
     if not pairs or not all(_close(*pair) for pair in pairs):
         header, logged, known = {}, [], {}
     time = logged[-1]["time"] if logged else curve.stat().st_mtime
-    rules = {key: str(numbers[key]) for key in ("rules_sha256",) if key in numbers}
     unlogged: list[Point] = [
         {"time": time, "update": point["update"]}
         | {key: value for key, value in point.items() if (point["update"], key) not in known}
@@ -226,7 +225,7 @@ def _trained(
         time,
         folder,
         headline,
-        tags=(tags(path) if logged else {}) | rules,
+        tags=tags(path) if logged else {},
         began=began,
     )
 

@@ -10,7 +10,7 @@ from gpt1.tracking.datasets import data_sets, source_fingerprints
 from gpt1.tracking.log import FLOW_RUN_URL, tokens_by_update
 from gpt1.tracking.models import MODELS, log_models, log_zero_shot
 from gpt1.tracking.names import group_of
-from gpt1.tracking.pages import DOCUMENT, group_page, parent_page, run_page, table_page
+from gpt1.tracking.pages import group_page, parent_page, run_page
 from gpt1.tracking.results import FinishedRun, Group
 from gpt1.tracking.views import view_tag, views
 
@@ -98,13 +98,11 @@ class MLflow(Connection):
         return run_id
 
     def _log_artifacts(self, run_id: str, result: FinishedRun) -> None:
-        """Files of a result; those of the report on the parent too, a table also as a page."""
+        """Files of a result; those of the report on the parent too."""
         for path in result.artifacts:
             self.client.log_artifact(run_id, str(path))
             if result.stage == "report":
                 self.client.log_artifact(self.parent_id, str(path), result.name)
-                if path.name == DOCUMENT and (page := table_page(path)):
-                    self.client.log_text(self.parent_id, page, f"{result.name}/{result.name}.html")
 
     def project_group(self, group: Group) -> None:
         """Tell the run above a task's seeds what they give together; where an earlier set of

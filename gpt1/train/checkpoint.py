@@ -50,7 +50,6 @@ CANNOT_CHANGE_A_RESULT = (
     "gpt1.base.files",
     "gpt1.tracking",
     "gpt1.params.strict",
-    "gpt1.results.rules",  # noted beside the weights
 )
 
 

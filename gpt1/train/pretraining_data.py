@@ -4,7 +4,6 @@ the same outputs from imported weights, without an update.
 
 import math
 import shutil
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -120,11 +119,9 @@ def summary_of(
     return summary
 
 
-def keep_seed(
-    run: PretrainingRun, shards: Shards, trained: Pretrained, noted: Mapping[str, Any]
-) -> None:
-    """Keep a finished seed until the stage ends: weights, summary with what else is `noted` in it,
-    snapshots and curve; its checkpoints go.
+def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
+    """Keep a finished seed until the stage ends: weights, summary, snapshots and curve; its
+    checkpoints go.
     """
     summary = summary_of(
         shards,
@@ -134,7 +131,6 @@ def keep_seed(
         tokens=run.updates * run.recipe.batch_size * run.network.context,
         skipped_updates=trained.skipped_updates,
         **trained.heldout,
-        **noted,
     )
     kept = run.folder / f"seed-{run.seed}"
     with writing_folder(kept) as new:

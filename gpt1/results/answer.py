@@ -1,0 +1,53 @@
+"""The answer of a run on one screen: a sentence, a table of tasks, the three claims."""
+
+import pandas as pd
+
+from gpt1.results.claims import CONFIRMED, REFUTED, UNDECIDED
+from gpt1.results.columns import FULL
+from gpt1.results.display import NONE, claims_table, number
+from gpt1.results.paper import MODEL, TABLE5
+from gpt1.results.tables import TITLES, label, table_of
+
+OTHERS = {"table2": ["SNLI", "SciTail"], "table3": ["Story Cloze", "RACE"]}  # not in Table 5
+BESIDE = ("no_pretraining", "majority", "tfidf")
+
+
+def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """A row a task: the paper, this run ± its deviation over seeds, what it is to beat; the columns
+    of Table 5, then the other tasks.
+    """
+    rows = {}
+    for name in (TABLE5.name, *OTHERS):
+        table = table_of(scores, name)
+        full = list(table.index).index(label(name, FULL))
+        for title in OTHERS.get(name, list(table.columns)):
+            column = table[title]
+            below = column.iloc[full + 1 : full + 2]
+            more = [f" ±{number(one)}" for key, one in below.items() if str(key).startswith("±")]
+            paper = TABLE5.full.system if name == TABLE5.name else MODEL
+            rows[title] = {
+                "the paper": number(column[paper]),
+                "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),
+            } | {TITLES[one]: number(column.get(label(name, one))) for one in BESIDE}
+    return pd.DataFrame.from_dict(rows, "index")
+
+
+def sentence(claims: pd.DataFrame, time: str = "") -> str:
+    """What was run, in how long, and what it shows."""
+    told = claims.attrs.get("run", "A run") + (f", in {time}" if time else "") + "."
+    row = claims_table(claims).iloc[0]
+    if row["this run"] != NONE:
+        value, ends = row["this run"].rpartition(" = ")[2], row["95 % interval"]
+        beside = f", 95 % {ends}" if ends != NONE else ""
+        told += f" Pre-training brings {value} points on {row['tasks']} tasks{beside} (the paper:"
+        told += f" {row['the paper']}, on its own data and size)."
+    verdicts = claims[claims["primary"]].drop_duplicates("claim")["verdict"]
+    known = verdicts.where(verdicts.isin([CONFIRMED, REFUTED, UNDECIDED]), "without a verdict")
+    counts = known.value_counts()
+    return f"{told} Of three claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."
+
+
+def primary_table(claims: pd.DataFrame) -> pd.DataFrame:
+    """The three claims, a row a comparison; without intervals where one seed tells none."""
+    table = claims_table(claims[claims["primary"]]).drop(columns=["tasks", "p"])
+    return table if claims["low"].notna().any() else table.drop(columns="95 % interval")

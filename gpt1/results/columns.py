@@ -1,0 +1,70 @@
+"""The columns of the tables: which rows of which task each scores, and by which metric."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from gpt1.results.paper import GLUE_TASKS, NOT_ON_DEV, TABLE5, TABLES, ZERO_SHOT
+from gpt1.tasks.table import TASKS, Column, Task
+
+FULL = "full"  # the whole model; other systems are variants, layers-<n>, baselines, networks
+METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
+TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
+
+
+@dataclass(frozen=True)
+class ScoredColumn:
+    """A column of a table: its title, task and metric, and the rows of that task whose mean score
+    it is: two parts of MNLI in Table 5, one elsewhere.
+    """
+
+    title: str
+    task: str
+    metric: str
+    parts: tuple[Column, ...] = ()  # none: all rows, as of a zero-shot set
+
+    def header(self, table: str) -> str:
+        """What stands above it: its metric too where others of the table have another."""
+        alike = table in ("table2", "table3")
+        plain = alike or (self.metric == "accuracy" and self.title not in TWO_METRICS)
+        return self.title if plain else f"{self.title} {METRIC_WORDS[self.metric]}"
+
+
+@cache
+def columns_of(table: str) -> tuple[ScoredColumn, ...]:
+    """The columns of a table in the paper's order, then those of tasks that it lacks; a task's
+    second metric follows. Of figure2 whole tasks (left), and the zero-shot sets (right).
+    """
+    every = [(task, column) for task in TASKS.values() for column in task.columns]
+    found: list[tuple[str, Task, tuple[Column, ...]]] = []
+    if table == TABLE5.name:
+        for title, metric in TABLE5.columns.items():
+            wanted = {name for name, of in GLUE_TASKS[title] if of == metric}
+            parts = [pair for pair in every if pair[1].title in wanted]
+            found.append((title, parts[0][0], tuple(column for _, column in parts)))
+    elif table in TABLES:
+        known = TABLES[table].columns
+        there = [(task, column) for task, column in every if column.table == table]
+        there.sort(key=lambda pair: (*known, pair[1].title).index(pair[1].title))
+        found = [(column.title, task, (column,)) for task, column in there]
+    else:
+        whole = [pair for pair in every if not pair[1].suffix and pair[1].subset is None]
+        left = [ScoredColumn(one.title, task.name, task.metric, (one,)) for task, one in whole]
+        right = [
+            ScoredColumn(scale.title, name, "matthews" if name == "cola" else "accuracy")
+            for name, scale in ZERO_SHOT.items()
+        ]
+        return (*left, *right)
+    return tuple(
+        ScoredColumn(title, task.name, metric, parts)
+        for title, task, parts in found
+        for metric in (task.metric, task.second_metric)
+        if metric
+    )
+
+
+def averaged() -> list[ScoredColumn]:
+    """The columns of Table 5's mean, and of the claims: QQP by accuracy, for F1 rises with the
+    share of duplicates, which is another on dev than on the paper's server.
+    """
+    metrics = {**TABLE5.columns, NOT_ON_DEV[0]: "accuracy"}
+    return [one for one in columns_of(TABLE5.name) if one.metric == metrics[one.title]]

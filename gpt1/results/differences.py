@@ -1,0 +1,73 @@
+"""The difference between two systems over columns of a table, with its interval."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpt1.results.columns import ScoredColumn
+from gpt1.results.intervals import LEVEL, margin, p_value
+from gpt1.results.scores import draws_of
+
+
+class Drawn:
+    """Scores of systems by seed and draw, each computed once."""
+
+    def __init__(self, predictions: pd.DataFrame) -> None:
+        self.rows = dict(list(predictions.groupby(["system", "task"], sort=False)))
+        self.known: dict[tuple[str, ScoredColumn], pd.DataFrame] = {}
+
+    def of(self, system: str, column: ScoredColumn) -> pd.DataFrame:
+        """A row a seed (SEEDS), in columns the whole and each draw; empty for none."""
+        key = (system, column)
+        if key not in self.known:
+            rows = self.rows.get((system, column.task))
+            self.known[key] = pd.DataFrame() if rows is None else draws_of(rows, column)[0]
+        return self.known[key]
+
+
+def difference(
+    drawn: Drawn, system: str, other: str, columns: Sequence[ScoredColumn]
+) -> dict[str, Any]:
+    """`system` less `other`, the mean over those of the columns that both have: in each column on
+    the same draws of examples, of each pre-training the mean over its fine-tuning seeds, on the
+    seeds that all have. Of no such column or seed the titles alone.
+    """
+    both = {one: (drawn.of(system, one), drawn.of(other, one)) for one in columns}
+    pairs = {one: pair for one, pair in both.items() if not (pair[0].empty or pair[1].empty)}
+    found: dict[str, Any] = {"columns": ", ".join(one.title for one in pairs)}
+    sides = [[_by_seed(pair[place]) for pair in pairs.values()] for place in (0, 1)]
+    every = [set(one.index) for side in sides for one in side]
+    seeds = sorted(set.intersection(*every)) if every else []
+    if not seeds:
+        return found
+    start = sides[0][0].loc[seeds, "start"]  # another system's may be of another network, or none
+    ours, theirs = (
+        (sum(one.loc[seeds].drop(columns="start") for one in side) / len(side))
+        .groupby(start, dropna=False)
+        .mean()
+        .to_numpy()
+        for side in sides
+    )
+    each = ours - theirs
+    count, value = len(each), each[:, 0].mean()
+    deviation = each[:, 0].std(ddof=1) if count > 1 else np.nan
+    error = each[:, 1:].mean(axis=0).std(ddof=1)
+    half = margin(LEVEL, deviation, count, error)
+    return found | {
+        "seeds": count,
+        "ours": ours[:, 0].mean(),
+        "theirs": theirs[:, 0].mean(),
+        "difference": value,
+        "low": value - half,
+        "high": value + half,
+        "p": p_value(value, deviation, count, error),
+    }
+
+
+def _by_seed(drawn: pd.DataFrame) -> pd.DataFrame:
+    """By fine-tuning seed, with the pre-training seed as `start`; a snapshot's by that."""
+    found = drawn.reset_index()
+    found["seed"] = found["seed"].fillna(found["pretraining_seed"])
+    return found.rename(columns={"pretraining_seed": "start"}).set_index("seed")

@@ -1,0 +1,196 @@
+"""Every report as tables for a reader, and as text in the formats of pandas."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import pandas as pd
+
+from gpt1.base.files import stage_folder
+from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
+from gpt1.results.columns import FULL
+from gpt1.results.drawing import NETWORK_TITLES
+from gpt1.results.figures import normalised
+from gpt1.results.runs import CLAIMS as CLAIMS_FILE
+from gpt1.results.runs import SCORES, read_table
+from gpt1.results.tables import HEADINGS, table_of
+
+NONE = "–"
+WIDEST = 100
+NAMES = (*HEADINGS, "figure2", "claims", "curves")
+SYMBOLS = {"±": r"$\pm$", NONE: "--", "−": "$-$"}
+Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
+
+
+def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]:
+    """A report's tables by their headings, and what to know before reading them. Raises UserError
+    where it has not been made.
+    """
+    folder = folder or stage_folder("report", name)
+    if name == "claims":
+        return {"Claims of the paper": claims_table(read_table(folder / CLAIMS_FILE))}, list(CLAIMS)
+    if name == "curves":
+        facts, parameters = (
+            read_table(folder / f"{one}.csv") for one in ("training", "parameters")
+        )
+        return {
+            "Pre-training": training_table(facts),
+            "Parameters by component": parameters_table(parameters),
+        }, list(CURVES)
+    scores = read_table(folder / SCORES)
+    if name == "figure2":
+        return {
+            "Figure 2, left: layers transferred": layers_table(scores),
+            "Figure 2, right: zero-shot, relative performance": zero_shot_table(scores),
+        }, list(FIGURE2)
+    return {HEADINGS[name]: table_of(scores, name)}, cautions(scores, name)
+
+
+def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean score by the number of layers transferred; the last row is all of them."""
+    mine = scores[scores["update"].isna() & scores["score"].notna()]
+    means = mine.pivot_table(index="system", columns="column", values="score", sort=False)
+    layers = [int(one.removeprefix("layers-")) if one != FULL else 10**9 for one in means.index]
+    means = means.iloc[sorted(range(len(layers)), key=layers.__getitem__)]
+    labels = [one.removeprefix("layers-").replace(FULL, "all") for one in means.index]
+    return means.set_axis(labels).rename_axis(None, axis=1)
+
+
+def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Relative performance by update, of each network on each set, the mean over pre-trainings."""
+    mine = scores[scores["update"].notna() & scores["score"].notna()].copy()
+    pairs = zip(mine["score"], mine["task"], strict=True)
+    mine["relative"] = [normalised(score, name) for score, name in pairs]
+    mine["title"] = mine["system"].map(NETWORK_TITLES) + " " + mine["column"]
+    table = mine.pivot_table(index="update", columns="title", values="relative", sort=False)
+    return table.sort_index().rename_axis(None).rename_axis(None, axis=1).round(2)
+
+
+def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
+    """A row a comparison, in words; differences are of the numbers beside them, as rounded."""
+    rows = []
+    for one in claims.itertuples():
+        ours, theirs = (round(float(mean), 1) for mean in (one.ours, one.theirs))
+        minus = f"{number(ours)} − {number(theirs)} = {number(ours - theirs, '+.1f')}"
+        there = not pd.isna(one.ours)
+        rows.append(
+            {
+                "this run": minus if there else NONE,
+                "95 % interval": interval(one.low, one.high),
+                "the paper": number(one.published, "+.1f"),
+                "tasks": str(len(one.columns.split(", "))) if there else NONE,
+                "p": number(one.p, ".3f"),
+                "verdict": one.verdict or ("" if there else "not run"),
+            }
+        )
+    return pd.DataFrame(rows, list(claims["statement"]))
+
+
+def training_table(facts: pd.DataFrame) -> pd.DataFrame:
+    """What each network's pre-training came to."""
+    titles = {"updates": "updates", "tokens": "tokens", "heldout_perplexity": "perplexity a token"}
+    titles |= {"heldout_word_perplexity": "perplexity a word"}
+    table = facts.set_index("network").rename(index=NETWORK_TITLES, columns=titles)
+    return table[list(titles.values())].rename_axis(None)
+
+
+def parameters_table(parameters: pd.DataFrame) -> pd.DataFrame:
+    """Parameters by component, a column a network."""
+    table = parameters.pivot_table(
+        index="component", columns="network", values="parameters", sort=False
+    )
+    table = table.rename(index=lambda name: name.replace("_", " "), columns=NETWORK_TITLES)
+    return table.rename_axis(None).rename_axis(None, axis=1).astype("Int64")
+
+
+def number(value: float, form: str = ".1f") -> str:
+    """A number for a reader."""
+    return NONE if pd.isna(value) else f"{value:{form}}".replace("-", "−")
+
+
+def interval(low: float, high: float) -> str:
+    """Both ends, or that there is none."""
+    return NONE if pd.isna(low) else f"[{number(low)}, {number(high)}]"
+
+
+def as_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Every cell as a reader sees it: scores with one decimal, whole numbers whole."""
+
+    def cell(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if pd.isna(value):
+            return NONE
+        whole = isinstance(value, int) or (float(value).is_integer() and abs(value) >= 1000)
+        return f"{int(value):,}" if whole else number(value, ".2f" if form else ".1f")
+
+    form = table.index.dtype.kind == "i"  # relative performance, by update
+    return table.astype(object).map(cell)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A table as Markdown."""
+    words = as_words(table)
+    columns = ("left", *["right"] * words.shape[1])
+    return str(words.to_markdown(colalign=columns, disable_numparse=True))
+
+
+def latex(table: pd.DataFrame, caption: str) -> str:
+    r"""A table as LaTeX; it needs \usepackage{booktabs} and nothing else."""
+    words = as_words(table)
+    shown = words.style.format(escape="latex").format_index(escape="latex", axis=0)
+    shown = shown.format_index(escape="latex", axis=1)
+    text = str(
+        shown.to_latex(hrules=True, caption=caption, column_format="l" + "r" * words.shape[1])
+    )
+    for sign, command in SYMBOLS.items():
+        text = text.replace(sign, command)
+    return text
+
+
+def html(table: pd.DataFrame) -> str:
+    """A table as HTML, every cell escaped."""
+    return str(as_words(table).to_html(border=0))
+
+
+def _terminal(tables: Titled, notes: list[str]) -> str:
+    """Text of WIDEST columns; what does not fit is named."""
+    parts = []
+    for title, table in tables.items():
+        shown = as_words(table)
+        while shown.shape[1] > 1 and len(shown.to_string().partition("\n")[0]) > WIDEST:
+            shown = shown.iloc[:, :-1]
+        parts += [title, shown.to_string()]
+        if left_out := list(table.columns[shown.shape[1] :]):
+            parts.append(fill(f"For want of room not here: {', '.join(left_out)}.", WIDEST))
+    lines = "\n".join(fill(f"- {note}", WIDEST, subsequent_indent="  ") for note in notes)
+    return "\n\n".join(
+        [*parts, lines, "Every column: --format markdown (csv, latex, html, json)\n"]
+    )
+
+
+def _markdown(tables: Titled, notes: list[str]) -> str:
+    parts = [f"### {title}\n\n{markdown(one)}\n" for title, one in tables.items()]
+    return "\n".join([*parts, "".join(f"- {note}\n" for note in notes)])
+
+
+def _json(tables: Titled, notes: list[str]) -> str:
+    rows = {
+        title: json.loads(one.reset_index(names="row").to_json(orient="records"))
+        for title, one in tables.items()
+    }
+    return json.dumps({"tables": rows, "notes": notes}, indent=1, ensure_ascii=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Titled, list[str]], str]] = {  # by the endings of files
+    "txt": _terminal,
+    "md": _markdown,
+    "csv": lambda tables, _: "\n".join(one.to_csv(float_format="%.4f") for one in tables.values()),
+    "tex": lambda tables, _: "\n".join(latex(one, title) for title, one in tables.items()),
+    "html": lambda tables, _: "\n".join(
+        f"<h3>{title}</h3>\n{html(one)}" for title, one in tables.items()
+    ),
+    "json": _json,
+}

@@ -1,0 +1,122 @@
+"""How sure a score or a difference is: draws of clusters of examples, Student's t over pre-training
+seeds, Holm over several p-values. Arrays may have axes [...] of simulated runs.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpt1.tasks.metrics import EQUAL_SCORES, METRICS
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+DRAWS = 200
+LEVEL = 0.05
+HALVINGS = 60
+
+
+def cluster_draws(clusters: int, seed: int) -> Floats:
+    """Weights [1 + DRAWS, clusters]: each cluster once; then how often each is among as many drawn
+    with replacement (Efron and Tibshirani 1993, chapter 8). Scores of one task get one `seed`, so
+    that systems are compared on the same draws. One cluster tells nothing of others: not a number.
+    """
+    if clusters < 2:
+        return np.vstack([np.ones((1, 1)), np.full((DRAWS, 1), np.nan)])
+    drawn = np.random.default_rng(seed).multinomial(clusters, [1 / clusters] * clusters, DRAWS)
+    return np.vstack([np.ones(clusters), drawn])
+
+
+def drawn_scores(
+    metric: str, labels: Array, answers: Array, clusters: Array, seed: int = 0
+) -> Floats:
+    """Scores x 100 [..., s, 1 + DRAWS] of answers [..., s, n] to labels [..., n]: of all examples,
+    as tasks.metrics.score gives it, and of each draw of their clusters [n]. Raises ValueError for
+    another metric, and for no example.
+    """
+    if metric not in METRICS or not len(clusters):
+        raise ValueError(f"expected one of {', '.join(METRICS)} and at least one example")
+    _, cluster_n = np.unique(clusters, return_inverse=True)
+    order = np.argsort(cluster_n, kind="stable")
+    starts = np.flatnonzero(np.diff(cluster_n[order], prepend=-1))
+    terms = _terms(metric, labels[..., None, order], answers[..., order])
+    sums_c = np.add.reduceat(terms, starts, axis=-1)
+    return 100 * _score(metric, sums_c @ cluster_draws(len(starts), seed).T)
+
+
+def _terms(metric: str, labels: Array, answers: Array) -> Floats:
+    """What a metric sums over examples [k, ..., s, n]; the first term counts them."""
+    one = np.ones(answers.shape)
+    if metric == "accuracy":
+        terms = [labels == answers]
+    elif metric in ("f1", "matthews"):
+        terms = [(labels == 1) & (answers == 1), labels == 1, answers == 1]
+    else:
+        if metric == "spearman":  # a draw keeps the ranks among all examples
+            from scipy import stats
+
+            labels, answers = (stats.rankdata(side, axis=-1) for side in (labels, answers))
+        x, y = (side - side.mean(axis=-1, keepdims=True) for side in (labels, answers))
+        terms = [x, y, x * x, y * y, x * y]
+    return np.stack([one, *(one * term for term in terms)])
+
+
+def _score(metric: str, sums: Floats) -> Floats:
+    """Scores 0..1 or -1..1 from sums [k, ...] over examples; 0 where a score is undefined."""
+    if metric == "accuracy":
+        return np.asarray(sums[1] / sums[0])
+    if metric in ("f1", "matthews"):
+        rows, right, positive, said = sums
+        if metric == "f1":
+            return _ratio(2 * right, positive + said)
+        below = np.sqrt(positive * (rows - positive)) * np.sqrt(said * (rows - said))
+        return _ratio(rows * right - positive * said, below)
+    x, y, xx, yy, xy = sums[1:] / sums[0]
+    variances = np.stack([xx - x * x, yy - y * y])
+    variances[variances < EQUAL_SCORES**2 / 4] = 0
+    return _ratio(xy - x * y, np.sqrt(variances[0]) * np.sqrt(variances[1]))
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(above), where=~(below <= 0))
+
+
+def margin(
+    alpha: Floats | float, deviation: Floats | float, seeds: int, error: Floats | float
+) -> Floats:
+    """How far a mean over pre-training seeds may lie from the true number with probability
+    1 - alpha: Student's t of their deviation, and the error that drawing examples makes, in squares
+    (Zou and Donner 2008). Not a number for one seed, which has no deviation.
+    """
+    from scipy import special  # half a second, which printing a table is not worth
+
+    if seeds < 2:
+        return np.full(np.shape(error), np.nan)
+    over_seeds = -special.stdtrit(seeds - 1, np.asarray(alpha) / 2) * deviation / np.sqrt(seeds)
+    return np.asarray(np.hypot(over_seeds, -special.ndtri(np.asarray(alpha) / 2) * error))
+
+
+def p_value(
+    value: Floats | float, deviation: Floats | float, seeds: int, error: Floats | float
+) -> Floats:
+    """Of the hypothesis that the true number is 0, two-sided: the alpha at which the interval just
+    reaches it. 1 for one seed.
+    """
+    low, high = np.full(np.shape(value), -300.0), np.zeros(np.shape(value))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        beyond = ~(margin(10**middle, deviation, seeds, error) < np.abs(value))
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return np.asarray(10**high)
+
+
+def holm(p_values: Floats) -> Floats:
+    """Adjusted p-values of several claims [k, ...]: those at most alpha are rejected together with
+    a chance of at most alpha that any is wrongly so (Holm 1979).
+    """
+    order = np.argsort(p_values, axis=0)
+    left = np.arange(len(p_values), 0, -1).reshape(-1, *[1] * (p_values.ndim - 1))
+    steps = np.minimum(np.maximum.accumulate(left * np.sort(p_values, axis=0), axis=0), 1)
+    adjusted = np.empty_like(steps)
+    np.put_along_axis(adjusted, order, steps, axis=0)
+    return adjusted

@@ -1,0 +1,172 @@
+"""What finished stages answered, example by example, as one long table: of whatever of the run lies
+under data/.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_arrays, read_json, stage_folder
+from gpt1.params.recipes import finetune_recipe, pretraining_seed
+from gpt1.params.schema import Params
+from gpt1.results.columns import FULL, columns_of
+from gpt1.results.glue import SEEDS
+from gpt1.sources.table import is_made_up
+from gpt1.tasks.clusters import CLUSTERS
+from gpt1.tasks.metrics import predictions as answers_of
+from gpt1.tasks.table import TASKS, scored_split
+
+TYPES = {
+    **dict.fromkeys(("task", "system", "split", "subset"), "string"),
+    **dict.fromkeys(("update", *SEEDS, "example", "cluster"), "Int64"),
+    **dict.fromkeys(("label", "answer"), "float64"),
+}
+COLUMNS = [*TYPES, "logits"]
+MADE_UP = "made up"
+
+
+class Answering(NamedTuple):
+    """A system that answered a task: where its seeds lie, the stage that made it as dvc names it,
+    and whether it starts from a pre-training of ours.
+    """
+
+    name: str
+    folder: Path
+    stage: str
+    pretrained: bool
+
+
+@contextmanager
+def reading(path: Path, stage: str) -> Iterator[None]:
+    """Say in one line which stage to run again where a file below `path`, which it writes, is
+    damaged. Raises UserError.
+    """
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise UserError(
+            f"{path} cannot be read ({type(error).__name__}: {error}); run dvc repro -f {stage}"
+        ) from None
+
+
+def predictions_of(params: Params, table: str) -> pd.DataFrame:
+    """Every prediction that a table's scores are over: test by the weights chosen on dev where test
+    labels are public, else dev by the last. What the run does not have has no rows. Raises
+    UserError where a file is damaged.
+    """
+    wanted = {one.task for one in columns_of(table)}
+    if table == "table4":  # the GLUE score is over tasks of Table 2 too
+        wanted |= {"mnli", "qnli", "rte"}
+    if table == "figure2":
+        wanted = set(params.transfer)
+    tasks = [task for task in TASKS if task in wanted and task in params.tasks]
+    frames = [one for task in tasks for one in _task(params, table, task)]
+    if table == "figure2":
+        frames += [one for name in params.zero_shot for one in _zero_shot(params, name)]
+    whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return whole.reindex(columns=COLUMNS).astype(TYPES)
+
+
+def sources_of(params: Params) -> dict[str, str]:
+    """Which tasks are made up, and of which release the files of the others are, where there is
+    more than one.
+    """
+    found = {}
+    for task, row in params.tasks.items():
+        path = stage_folder("encode", row.group, task, "task.json")
+        if path.is_file():
+            with reading(path, f"encode@{task}"):
+                found[task] = str(read_json(path).get("release") or "")
+    made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
+    return found | dict.fromkeys(made_up, MADE_UP)
+
+
+def _systems(params: Params, table: str, task: str) -> Iterator[Answering]:
+    ours = params.pretrain.source == "train"
+    folder = stage_folder("finetune", params.tasks[task].group, task)
+    yield Answering(FULL, folder, f"finetune@{task}", ours)
+    if table == "figure2":
+        for path in sorted(stage_folder("transfer", task).glob("layers-*")):
+            yield Answering(path.name, path, f"transfer@{task}", ours)
+        return
+    ablating = params.variants.items() if table == "table5" else ()
+    for variant in (name for name, row in ablating if task in row.tasks):
+        moved = finetune_recipe(params, task, variant).transfer != "none"
+        folder = stage_folder("ablate", f"{variant}-{task}")
+        yield Answering(variant, folder, f"{variant}@{task}", ours and moved)
+    for path in sorted(stage_folder("baselines", task).glob("*/")):
+        yield Answering(path.name, path, "baselines", False)
+
+
+def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
+    encoded = stage_folder("encode", params.tasks[task].group, task)
+    if not encoded.is_dir():
+        return
+    with reading(encoded, f"encode@{task}"):
+        about = read_json(encoded / "task.json")
+        splits = dict.fromkeys(scored_split(one, about["splits"]) for one in TASKS[task].columns)
+        rows = {split: _rows(encoded, split, about) for split in splits}
+    for split, labelled in rows.items():
+        weights = f"{split}/{'best' if split.startswith('test') else 'last'}"
+        for system in _systems(params, table, task):
+            for path in sorted(system.folder.glob("seed-*/logits.npz"), key=_seed):
+                with reading(path, system.stage):
+                    logits = read_arrays(path, [weights])[weights]
+                    if len(logits) != len(labelled) or not np.isfinite(logits).all():
+                        raise ValueError(f"{weights}: expected {len(labelled)} rows, all finite")
+                seed = _seed(path)
+                yield labelled.assign(
+                    task=task,
+                    system=system.name,
+                    split=split,
+                    pretraining_seed=pretraining_seed(params, seed) if system.pretrained else pd.NA,
+                    seed=seed,
+                    answer=answers_of(logits, about["target"]).astype(np.float64),
+                    logits=list(logits.astype(np.float32)),
+                )
+
+
+def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
+    """A split's examples: label (not a number where it has none), cluster, subset."""
+    names = list(about.get("subsets") or ())
+    arrays = read_arrays(encoded / f"{split}.npz", ["labels", *(["subset"] if names else [])])
+    labels = arrays["labels"].astype(np.float64)
+    return pd.DataFrame(
+        {
+            "example": np.arange(len(labels)),
+            "cluster": read_arrays(encoded / CLUSTERS, [split])[split],
+            "label": np.where(labels < 0, np.nan, labels),
+            "subset": [names[one] for one in arrays["subset"]] if names else pd.NA,
+        }
+    )
+
+
+def _seed(path: Path) -> int:
+    return int(path.parent.name.removeprefix("seed-"))
+
+
+def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
+    """What each network's snapshots answer to a set, over the updates of each pre-training."""
+    for path in sorted(stage_folder("zero_shot").glob("*/seed-*/answers.npz")):
+        network, seed = path.parents[1].name, _seed(path)
+        if network not in params.networks.zero_shot or seed not in params.pretrain.seeds:
+            continue  # of an earlier run
+        with reading(path.parent, f"zero_shot@{network}-{seed}"):
+            about = read_json(path.with_name("scores.json"))
+            if name not in about["sets"]:
+                continue
+            split = about["sets"][name]["split"]
+            updates = [one["update"] for one in about["snapshots"]]
+            arrays = read_arrays(path, [f"{name}/{one}" for one in ("labels", *updates)])
+            labels = arrays[f"{name}/labels"].astype(np.float64)
+            shared = {"task": name, "system": network, "split": split, "label": labels}
+            shared |= {"pretraining_seed": seed, "example": np.arange(len(labels))}
+            shared["cluster"] = read_arrays(stage_folder("prompt", name, CLUSTERS), [split])[split]
+            for update in updates:
+                answers = arrays[f"{name}/{update}"].astype(np.float64)
+                yield pd.DataFrame(shared | {"update": update, "answer": answers})

@@ -1,0 +1,348 @@
+"""Tables 2 to 5, Figure 2, curves, claims and the page as the stages write them: numbers by hand,
+what is missing is said, every format can be read, equal runs give equal bytes.
+"""
+
+import json
+import shutil
+import subprocess
+import xml.dom.minidom
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+
+import made_results
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpt1.base.errors import UserError
+from gpt1.params.schema import read_params
+from gpt1.params.yaml import read_yaml
+from gpt1.results.display import NAMES
+from gpt1.results.page import write_page
+from gpt1.results.paper import TABLES
+from gpt1.results.predictions import predictions_of, sources_of
+from gpt1.results.runs import PREDICTIONS, SCORES, read_table
+from gpt1.results.scores import scores_of
+from gpt1.results.tables import table_of
+from gpt1.stages import report, scores
+
+ROOT = Path(__file__).parents[1]
+VARIANTS = ("no_pretraining", "no_aux_lm", "embeddings_only", "lstm", "lstm_equal")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made_results.write_pretraining()
+
+
+def shown(name: str) -> tuple[pd.DataFrame, str]:
+    """A table of what lies here, and its text."""
+    report.main(name)
+    folder = Path("data/report", name)
+    return table_of(read_table(folder / SCORES), name), (folder / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_the_papers_rows_stand_on_top_as_it_prints_them(table):
+    made_results.write_params([], [0])
+    found, text = shown(table.name)
+    columns = [title for title in table.columns if title != "GLUE"]
+    for row in (*table.others, table.model):
+        there = [found.loc[row.system].filter(regex=rf"^{title}( |$)").iloc[0] for title in columns]
+        wanted = [row.scores[table.columns.index(title)] for title in columns]
+        assert there == pytest.approx(
+            [np.nan if one is None else one for one in wanted], nan_ok=True
+        )
+    assert list(found.index).index(table.model.system) == len(table.others)
+    assert found.loc["this run"].isna().all()
+    assert "Not run, so no score: " in text
+
+
+def test_a_score_by_hand_and_what_is_missing_is_said():
+    made_results.write_params(["rte", "qnli"], [0, 1])
+    made_results.simple("rte", right=90, of=100, seeds=(0, 1))
+    made_results.simple("qnli", right=80, of=100)
+    table, text = shown("table2")
+    assert table.loc["this run", "RTE"] == 90.0
+    assert table.loc["± over 2 seeds", "RTE"] == 0.0
+    assert table.loc["this run", "QNLI"] == 80.0
+    assert np.isnan(table.loc["± over 2 seeds", "QNLI"])
+    assert "| this run" in text
+    assert "Not run, so no score: MNLI-m, MNLI-mm, SNLI, SciTail." in text
+    assert "Fewer seeds than other columns have: QNLI 1." in text
+    assert "QNLI is version 2" in text
+    assert "On dev at the last update" in text
+    one = read_table(Path("data/report/table2", SCORES)).set_index("column").loc["QNLI"]
+    assert one["error"] == pytest.approx(100 * np.sqrt(0.8 * 0.2 / 100), rel=0.2)
+    assert (one["n"], one["split"]) == (100, "dev")
+
+
+def test_chance_one_answer_and_tfidf_are_said():
+    made_results.write_params(["rte"], [0])
+    made_results.simple("rte", right=52, of=100)
+    given = [i % 2 for i in range(100)]
+    for system, right in (("majority", 50), ("tfidf", 70)):
+        answers = [label if i < right else 1 - label for i, label in enumerate(given)]
+        made_results.write_baseline("rte", system, {"dev/last": answers, "dev/best": answers})
+    table, text = shown("table2")
+    assert table.loc[["majority class", "TF-IDF"], "RTE"].to_list() == [50.0, 70.0]
+    assert "standard errors of the examples: full (RTE)." in text
+    assert "TF-IDF, which knows no order of words, scores higher than this run: RTE." in text
+    assert "One seed, so no deviation" in text
+
+
+def test_no_labels_no_score():
+    made_results.write_params(["rte", "qnli"], [0])
+    made_results.simple("qnli", right=80, of=100)
+    made_results.write_task(
+        "rte", {"dev": [-1] * 9}, {0: {"dev/last": [0] * 9, "dev/best": [0] * 9}}
+    )
+    table, text = shown("table2")
+    assert np.isnan(table.loc["this run", "RTE"])
+    assert "No labels, so no score: RTE." in text
+
+
+def test_test_is_scored_by_the_best_weights_and_race_by_parts():
+    made_results.write_params(["race"], [0])
+    labels = [0, 1, 2, 3]
+    made_results.write_task(
+        "race",
+        {"dev": labels, "test": labels},
+        {
+            0: {
+                "dev/last": labels,
+                "dev/best": labels,
+                "test/last": [0, 0, 0, 0],
+                "test/best": [0, 1, 2, 0],
+            }
+        },
+        subset=[0, 0, 1, 1],
+    )
+    table, _ = shown("table3")
+    assert table.loc["this run", ["RACE-m", "RACE-h", "RACE"]].to_list() == [100.0, 50.0, 75.0]
+
+
+def test_glue_is_the_mean_over_the_tasks_that_are_there():
+    made_results.write_params(["rte", "qnli", "cola", "mnli", "qqp"], [0])
+    made_results.simple("rte", right=90, of=100)
+    made_results.simple("qnli", right=80, of=100)
+    made_results.simple("qqp", right=70, of=100)
+    given = [i % 2 for i in range(100)]
+    wrong = [1 - label for label in given]
+    made_results.write_task("cola", {"dev": given}, {0: {"dev/last": wrong, "dev/best": wrong}})
+    thirds = [i % 3 for i in range(90)]
+    answers = {
+        f"{split}/{weights}": thirds if split == "dev" else [0] * 90
+        for split in ("dev", "dev_mismatched")
+        for weights in ("last", "best")
+    }
+    made_results.write_task("mnli", {"dev": thirds, "dev_mismatched": thirds}, {0: answers})
+    table, text = shown("table4")
+    mnli = (100 + 100 / 3) / 2
+    ours = np.mean([90, 80, -100, mnli, 70])  # QQP by accuracy
+    assert table.loc["this run", "GLUE 5/9"] == pytest.approx(ours)
+    paper = np.mean([56.0, 88.1, 45.4, (82.1 + 81.4) / 2, 88.5])
+    assert table.loc["Finetuned Transformer LM", "GLUE 5/9"] == pytest.approx(paper)
+    assert "GLUE: the mean over CoLA, QQP, MNLI, QNLI, RTE" in text
+
+
+@pytest.mark.parametrize(
+    ("task", "release", "table", "said"),
+    [
+        ("qnli", "v1", "table2", ""),
+        ("qnli", "v2", "table2", "QNLI is version 2"),
+        ("qnli", "not recognised", "table2", "QNLI is version 2"),
+        ("story_cloze", "2016", "table3", ""),
+        ("story_cloze", "2018", "table3", "Story Cloze is the 2018 set"),
+    ],
+)
+def test_releases_that_do_not_compare_are_named(task, release, table, said):
+    made_results.write_params([task], [0])
+    made_results.simple(task, right=90, of=100)
+    path = Path("data/encode", made_results.group(task), task, "task.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"release": release}))
+    assert (said or "Not run") in shown(table)[1]
+    assert sources_of(read_params())[task] == release
+    assert said or "version 2" not in Path(f"data/report/{table}/{table}.md").read_text()
+
+
+def test_a_damaged_file_is_one_line():
+    made_results.write_params(["rte"], [0])
+    made_results.simple("rte", right=90, of=100)
+    path = Path("data/finetune", made_results.group("rte"), "rte/seed-0/logits.npz")
+    bad = np.full((100, 2), np.nan, np.float32)
+    for spoil in (
+        lambda: np.savez(path, **{"dev/last": bad}),
+        lambda: np.savez(path, **{"dev/last": bad[:3]}),
+        lambda: np.savez(path, other=bad),
+        lambda: path.write_bytes(b"PK"),
+    ):
+        spoil()
+        with pytest.raises(UserError, match=r"logits.npz cannot be read .* -f finetune@rte"):
+            predictions_of(read_params(), "table2")
+    Path("data/encode", made_results.group("rte"), "rte/task.json").write_text("{")
+    with pytest.raises(UserError, match="-f encode@rte"):
+        predictions_of(read_params(), "table2")
+    assert not list(Path("data").glob("report/*"))
+
+
+def write_run() -> None:
+    """Every report's results, three seeds of three tasks, a transfer and a zero-shot set."""
+    tasks = ("cola", "mrpc", "mnli")
+    made_results.write_lstms()
+    ablated = made_results.ablate_rows(VARIANTS, tasks)
+    made_results.write_params(list(tasks), [0, 1, 2], ablate=ablated, pretrain={"seeds": [0, 1, 2]})
+    values = json.loads(Path("params.yaml").read_text())
+    moved = {"group": "glue_nli", "layers": [0], "seeds": None}
+    values |= {"transfer": {"mnli": moved}, "zero_shot": {"sst2": {"train_rows": None, "rows": 9}}}
+    Path("params.yaml").write_text(json.dumps(values))
+    skills = {"full": 1.8} | dict(zip(VARIANTS, (0.3, 1.7, 0.9, 1.2, 1.1), strict=True))
+    made_results.write_drawn(tasks, skills, (0, 1, 2), 60)
+    shutil.copytree("data/ablate/embeddings_only-mnli", "data/transfer/mnli/layers-0")
+    Path("data/prompt/sst2").mkdir(parents=True)
+    np.savez("data/prompt/sst2/clusters.npz", dev=np.arange(9))
+    about = {"sets": {"sst2": {"split": "dev"}}, "snapshots": [{"update": 1}, {"update": 10}]}
+    for network, seed in ((one, seed) for one in ("transformer", "lstm") for seed in range(3)):
+        folder = Path("data/zero_shot", network, f"seed-{seed}")
+        made_results.write_json(folder / "scores.json", about)
+        labels = np.arange(9) % 2
+        answers = {"sst2/labels": labels, "sst2/1": 0 * labels, "sst2/10": labels}
+        np.savez(folder / "answers.npz", **answers)
+    for network in ("transformer", "lstm", "lstm_equal"):
+        lines = [
+            {"update": i, "tokens": i, "loss": 9 / i, "learning_rate": 0.1, "gradient_norm": 1.0}
+            for i in range(1, 9)
+        ]
+        lines.append({"update": 8, "heldout_loss": 3.0})
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        Path("data/pretrain", network, "seed-0", "curve.jsonl").write_text(text)
+
+
+def files() -> dict[str, bytes]:
+    paths = [*Path("data/report").rglob("*")]
+    return {path.as_posix(): path.read_bytes() for path in paths if path.is_file()}
+
+
+class Cells(HTMLParser):
+    """The cells of a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open, self.cells = 0, list[str]()
+
+    def handle_starttag(self, tag, attrs):
+        self.open += tag in ("td", "th", "tr", "table")
+
+    def handle_endtag(self, tag):
+        self.open -= tag in ("td", "th", "tr", "table")
+
+    def handle_data(self, data):
+        self.cells += [data] if data.strip() else []
+
+
+@pytest.mark.slow
+def test_a_whole_run_twice_in_every_format(capsys):
+    write_run()
+    made: list[dict[str, bytes]] = []
+    for _ in range(2):
+        for name in NAMES:
+            report.main(name)
+        scores.main()
+        write_page()
+        made.append(files())
+    assert made[0] == made[1], "equal runs give equal bytes"
+    for name in NAMES:
+        text = {
+            path.suffix: path.read_text()
+            for path in Path("data/report", name).glob(f"{name}.*")
+            if path.suffix in (".csv", ".html", ".json", ".md", ".tex", ".txt")
+        }
+        assert len(text) == 6, name
+        first = text[".csv"].split("\n\n")[0]
+        table = pd.read_csv(StringIO(first), index_col=0)
+        rows = next(iter(json.loads(text[".json"])["tables"].values()))
+        assert [row["row"] for row in rows] == table.index.to_list()
+        reader = Cells()
+        reader.feed(text[".html"])
+        assert reader.open == 0, "every tag is closed"
+        assert set(map(str, table.columns)) <= set(reader.cells)
+        assert text[".tex"].count(r"\begin{tabular}") == text[".tex"].count(r"\end{tabular}") > 0
+        assert text[".tex"].count("{") == text[".tex"].count("}")
+        assert text[".md"].count("\n| ") >= len(table)
+    for path in Path("data/report").rglob("*.svg"):
+        xml.dom.minidom.parse(str(path))
+    claims = pd.read_parquet("data/report/claims/claims.parquet").set_index("claim")
+    assert claims.loc["pretraining_helps", "verdict"] in ("confirmed", "undecided")
+    assert claims.loc["zero_shot", "difference"] == pytest.approx(100 - 500 / 9)
+    assert claims.loc["zero_shot", "low"] < claims.loc["zero_shot", "high"]
+    assert claims.loc["more_layers", "columns"] == "MNLI-m"
+    for plot in read_yaml(ROOT / "dvc.yaml")["plots"][1:]:
+        for place in next(iter(plot.values())).values():
+            if isinstance(place, dict) and "figure2" not in str(place):
+                ((path, columns),) = place.items()
+                wanted = [columns] if isinstance(columns, str) else columns
+                assert set(wanted) <= set(pd.read_csv(path).columns)
+    page = Path("data/report/index.html").read_text()
+    assert len(page) < 300_000
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert page.index("Three claims of the paper") < page.index("Table 2. Natural")
+    assert "None kept with this run" in page
+
+
+def test_a_page_of_nothing_says_what_to_run():
+    made_results.write_params(["rte"], [0])
+    made_results.simple("rte", right=90, of=100)
+    report.main("table2")
+    told = write_page()
+    assert told["parts_missing"] == [name for name in NAMES if name != "table2"]
+    page = Path("data/report/index.html").read_text()
+    assert "Not there: gpt1 run figure2 makes it." in page
+    assert "gpt1 run claims makes the claims" in page
+
+
+def test_names_of_others_stand_on_the_page_as_text():
+    made_results.write_params(["rte"], [0], clean={"corpus_name": "<script>alert(1)</script>"})
+    made_results.simple("rte", right=90, of=100)
+    for name in ("table2", "table5", "figure2", "claims"):
+        report.main(name)
+    write_page()
+    assert "<script>" not in Path("data/report/index.html").read_text()
+
+
+def test_one_seed_and_no_lstm_are_said():
+    made_results.write_params(
+        ["rte"], [0], ablate=made_results.ablate_rows(("no_pretraining",), ("rte",))
+    )
+    made_results.write_drawn(("rte",), {"full": 2.0, "no_pretraining": 0.1}, (0,), 60)
+    for name in ("table5", "figure2", "claims"):
+        report.main(name)
+    claims = pd.read_parquet("data/report/claims/claims.parquet").set_index("other")
+    assert claims.loc["no_pretraining", "verdict"].iloc[0] == "one seed: no verdict"
+    assert claims.loc["lstm", "verdict"] == "no verdict: no lstm or lstm_equal"
+    text = Path("data/report/table5/table5.md").read_text()
+    assert "LSTM (all)" in text
+    assert "One seed, so no deviation" in text
+    assert "Avg: the mean over 1 columns (RTE)" in text
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX")
+def test_latex_compiles():
+    made_results.write_params(["rte"], [0])
+    made_results.simple("rte", right=90, of=100)
+    report.main("table4")
+    table = Path("data/report/table4/table4.tex").read_text()
+    body = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{table}\end{{document}}"
+    Path("all.tex").write_text(body)
+    subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], check=True, capture_output=True)
+
+
+def test_predictions_and_scores_are_of_the_same_rows():
+    made_results.write_params(["rte"], [0, 1])
+    made_results.simple("rte", right=90, of=100, seeds=(0, 1))
+    report.main("table2")
+    predictions = read_table(Path("data/report/table2", PREDICTIONS))
+    assert len(predictions) == 200
+    again = scores_of(predictions, "table2", sources_of(read_params()))
+    pd.testing.assert_frame_equal(again, read_table(Path("data/report/table2", SCORES)))
