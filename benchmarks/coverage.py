@@ -17,7 +17,7 @@ import time
 import numpy as np
 from scipy import special
 
-from gpt1.results.intervals import LEVEL, drawn_scores, holm, margin, p_value
+from gpt1.results.intervals import LEVEL, deviation_of, drawn_scores, holm, margin, p_value
 
 ROWS, TASKS, CLAIMS = 300, 8, 3
 PARTS = {"example": 0.5, "system": 0.2, "seed": 0.3}  # of an answer's variance
@@ -69,11 +69,10 @@ def simulated(
         drawn.append(drawn_scores("accuracy", labels, right, clusters, seed=task))
     found = {}
     for tasks in (3, TASKS):
-        scores = np.mean(drawn[:tasks], axis=0)
-        each = scores[:1] - scores[1:]  # [claim, seed, 1 + draws]
-        error = each[..., 1:].mean(axis=1).std(axis=-1, ddof=1)
-        whole = each[..., 0]
-        found[tasks] = (whole.mean(axis=1), whole.std(axis=1, ddof=1), error)
+        scores = np.array(drawn[:tasks])
+        each = scores[:, :1] - scores[:, 1:]  # [task, claim, seed, 1 + draws]
+        error = each[..., 1:].mean(axis=(0, 2)).std(axis=-1, ddof=1)
+        found[tasks] = (each[..., 0].mean(axis=(0, 2)), deviation_of(each[..., 0]), error)
     return found
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpt1.results.intervals import LEVEL, drawn_scores, holm, margin, p_value
+from gpt1.results.intervals import LEVEL, deviation_of, drawn_scores, holm, margin, p_value
 from gpt1.tasks.metrics import METRICS, score
 
 
@@ -47,6 +47,13 @@ def test_margins_by_hand():
     assert np.isnan(margin(0.05, 2.0, 1, 1.0)), "one seed has no spread"
 
 
+def test_seeds_that_are_alike_by_luck_are_not_trusted():
+    opposed = np.array([[0.0, 3.0, 6.0], [6.0, 3.0, 0.0]])  # their means are all 3
+    assert deviation_of(opposed) == pytest.approx(np.sqrt(9 + 9) / 2)
+    assert deviation_of(opposed[:1]) == pytest.approx(3)
+    assert deviation_of(np.stack([opposed[0]] * 2)) == pytest.approx(3), "all of it shared"
+
+
 def test_p_is_where_the_interval_reaches_zero():
     for value, deviation, seeds, error in ((3.0, 2.0, 3, 0.5), (0.1, 2.0, 5, 0.5), (9.0, 0, 4, 1)):
         p = p_value(value, deviation, seeds, error)
@@ -84,7 +91,7 @@ def test_intervals_hold_the_true_number_and_alarms_are_rare(shared):
                 )
                 drawn.append(ours - theirs)
             each = np.mean(drawn, axis=0)
-            value, deviation = each[:, 0].mean(), each[:, 0].std(ddof=1)
+            value, deviation = each[:, 0].mean(), deviation_of(np.stack(drawn)[..., 0])
             error = each[:, 1:].mean(axis=0).std(ddof=1)
             p_values.append(p_value(value, deviation, 3, error))
             if claim == 0:

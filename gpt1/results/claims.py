@@ -78,7 +78,7 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
     primary = frame[frame["primary"]]
     raw = primary.fillna({"p": 1.0}).groupby("claim", sort=False)["p"].max()  # not measured: 1
     adjusted = pd.Series(holm(raw.to_numpy(np.float64)), raw.index)
-    frame["p"] = frame["claim"].map(adjusted).where(frame["difference"].notna())
+    frame["p"] = frame["claim"].map(adjusted).where(frame["low"].notna())
     for key, mine in primary.groupby("claim", sort=False):
         frame.loc[mine.index, "verdict"] = _verdict(mine, float(adjusted[key]))
     return frame

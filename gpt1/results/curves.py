@@ -1,6 +1,6 @@
 """Pre-training: loss and learning rate by update, what each network came to, its parameters."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -37,12 +37,10 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
                 raise ValueError("a loss that is not finite")
             curves.append(points.reindex(columns=POINTS).assign(network=network))
             facts.append({"network": network} | {name: summary[name] for name in FACTS})
-            parts: dict[str, Any] = summary["parameters"]
-            parameters += [(network, name, count) for name, count in parts.items()]
-    columns = ["network", "component", "parameters"]
-    curve = pd.concat(curves) if curves else pd.DataFrame(columns=[*POINTS, "network"])
+            parameters += [(network, *part) for part in summary["parameters"].items()]
+    curve = pd.concat(curves or [pd.DataFrame(columns=[*POINTS, "network"])])
     told = pd.DataFrame(facts, columns=["network", *FACTS])
-    return curve, told, pd.DataFrame(parameters, columns=columns)
+    return curve, told, pd.DataFrame(parameters, columns=["network", "component", "parameters"])
 
 
 def thinned(curves: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpt1.results.columns import ScoredColumn
-from gpt1.results.intervals import LEVEL, margin, p_value
+from gpt1.results.intervals import LEVEL, deviation_of, margin, p_value
 from gpt1.results.scores import draws_of
 
 
@@ -43,16 +43,18 @@ def difference(
     if not seeds:
         return found
     start = sides[0][0].loc[seeds, "start"]  # another system's may be of another network, or none
-    ours, theirs = (
-        (sum(one.loc[seeds].drop(columns="start") for one in side) / len(side))
-        .groupby(start, dropna=False)
-        .mean()
-        .to_numpy()
+    ours_tsd, theirs_tsd = (
+        np.stack(
+            [
+                one.loc[seeds].drop(columns="start").groupby(start, dropna=False).mean()
+                for one in side
+            ]
+        )
         for side in sides
     )
-    each = ours - theirs
-    count, value = len(each), each[:, 0].mean()
-    deviation = each[:, 0].std(ddof=1) if count > 1 else np.nan
+    ours, theirs, each_tsd = ours_tsd.mean(axis=0), theirs_tsd.mean(axis=0), ours_tsd - theirs_tsd
+    each, count = ours - theirs, ours.shape[0]
+    value, deviation = each[:, 0].mean(), deviation_of(each_tsd[..., 0]) if count > 1 else np.nan
     error = each[:, 1:].mean(axis=0).std(ddof=1)
     half = margin(LEVEL, deviation, count, error)
     return found | {

@@ -12,7 +12,7 @@ from gpt1.base.files import stage_folder
 from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
 from gpt1.results.columns import FULL
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.figures import normalised
+from gpt1.results.figures import relative
 from gpt1.results.runs import CLAIMS as CLAIMS_FILE
 from gpt1.results.runs import SCORES, read_table
 from gpt1.results.tables import HEADINGS, table_of
@@ -32,13 +32,10 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
     if name == "claims":
         return {"Claims of the paper": claims_table(read_table(folder / CLAIMS_FILE))}, list(CLAIMS)
     if name == "curves":
-        facts, parameters = (
-            read_table(folder / f"{one}.csv") for one in ("training", "parameters")
-        )
-        return {
-            "Pre-training": training_table(facts),
-            "Parameters by component": parameters_table(parameters),
-        }, list(CURVES)
+        facts = read_table(folder / "training.csv").set_index("network")
+        parts = read_table(folder / "parameters.csv")
+        parts = parts.pivot_table("parameters", "component", "network", sort=False).astype("Int64")
+        return {"Pre-training": named(facts), "Parameters by component": named(parts)}, list(CURVES)
     scores = read_table(folder / SCORES)
     if name == "figure2":
         return {
@@ -50,22 +47,34 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
 
 def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean score by the number of layers transferred; the last row is all of them."""
-    mine = scores[scores["update"].isna() & scores["score"].notna()]
+    mine = scores[scores["update"].isna()]
     means = mine.pivot_table(index="system", columns="column", values="score", sort=False)
-    layers = [int(one.removeprefix("layers-")) if one != FULL else 10**9 for one in means.index]
-    means = means.iloc[sorted(range(len(layers)), key=layers.__getitem__)]
-    labels = [one.removeprefix("layers-").replace(FULL, "all") for one in means.index]
-    return means.set_axis(labels).rename_axis(None, axis=1)
+    order = sorted(means.index, key=lambda one: (one == FULL, len(one), one))  # layers-10 after 9
+    return named(means.loc[order].rename(lambda one: one.removeprefix("layers-"))).rename(
+        {FULL: "all"}
+    )
 
 
 def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
     """Relative performance by update, of each network on each set, the mean over pre-trainings."""
-    mine = scores[scores["update"].notna() & scores["score"].notna()].copy()
-    pairs = zip(mine["score"], mine["task"], strict=True)
-    mine["relative"] = [normalised(score, name) for score, name in pairs]
-    mine["title"] = mine["system"].map(NETWORK_TITLES) + " " + mine["column"]
-    table = mine.pivot_table(index="update", columns="title", values="relative", sort=False)
-    return table.sort_index().rename_axis(None).rename_axis(None, axis=1).round(2)
+    mine = relative(scores)
+    title = mine["system"].map(NETWORK_TITLES) + " " + mine["column"]
+    return named(
+        mine.pivot_table(index="update", columns=title, values="relative", sort=False)
+        .sort_index()
+        .round(2)
+    )
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """A pivot as a reader sees it: without the names of its axes, networks by their titles."""
+    words = {
+        name: name.replace("_", " ")
+        for name in (*table.index, *table.columns)
+        if isinstance(name, str)
+    }
+    titles = words | NETWORK_TITLES
+    return table.rename(index=titles, columns=titles).rename_axis(None).rename_axis(None, axis=1)
 
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
@@ -77,32 +86,15 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
         there = not pd.isna(one.ours)
         rows.append(
             {
+                "verdict": one.verdict or ("" if there else "not run"),
                 "this run": minus if there else NONE,
                 "95 % interval": interval(one.low, one.high),
                 "the paper": number(one.published, "+.1f"),
                 "tasks": str(len(one.columns.split(", "))) if there else NONE,
                 "p": number(one.p, ".3f"),
-                "verdict": one.verdict or ("" if there else "not run"),
             }
         )
     return pd.DataFrame(rows, list(claims["statement"]))
-
-
-def training_table(facts: pd.DataFrame) -> pd.DataFrame:
-    """What each network's pre-training came to."""
-    titles = {"updates": "updates", "tokens": "tokens", "heldout_perplexity": "perplexity a token"}
-    titles |= {"heldout_word_perplexity": "perplexity a word"}
-    table = facts.set_index("network").rename(index=NETWORK_TITLES, columns=titles)
-    return table[list(titles.values())].rename_axis(None)
-
-
-def parameters_table(parameters: pd.DataFrame) -> pd.DataFrame:
-    """Parameters by component, a column a network."""
-    table = parameters.pivot_table(
-        index="component", columns="network", values="parameters", sort=False
-    )
-    table = table.rename(index=lambda name: name.replace("_", " "), columns=NETWORK_TITLES)
-    return table.rename_axis(None).rename_axis(None, axis=1).astype("Int64")
 
 
 def number(value: float, form: str = ".1f") -> str:
@@ -123,10 +115,9 @@ def as_words(table: pd.DataFrame) -> pd.DataFrame:
             return value
         if pd.isna(value):
             return NONE
-        whole = isinstance(value, int) or (float(value).is_integer() and abs(value) >= 1000)
-        return f"{int(value):,}" if whole else number(value, ".2f" if form else ".1f")
+        return f"{int(value):,}" if float(value) >= 1000 else number(value, form)
 
-    form = table.index.dtype.kind == "i"  # relative performance, by update
+    form = ".2f" if table.index.dtype.kind == "i" else ".1f"  # relative performance, by update
     return table.astype(object).map(cell)
 
 
@@ -177,11 +168,8 @@ def _markdown(tables: Titled, notes: list[str]) -> str:
 
 
 def _json(tables: Titled, notes: list[str]) -> str:
-    rows = {
-        title: json.loads(one.reset_index(names="row").to_json(orient="records"))
-        for title, one in tables.items()
-    }
-    return json.dumps({"tables": rows, "notes": notes}, indent=1, ensure_ascii=False) + "\n"
+    rows = {title: json.loads(one.to_json(orient="split")) for title, one in tables.items()}
+    return json.dumps({"tables": rows, "notes": notes}, ensure_ascii=False)
 
 
 FORMATS: dict[str, Callable[[Titled, list[str]], str]] = {  # by the endings of files

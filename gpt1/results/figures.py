@@ -35,33 +35,27 @@ def draw_table5(scores: pd.DataFrame) -> "Figure":
     """A group of bars a column, this run's with each seed above the paper's."""
     mine = scores[scores["score"].notna()]
     keys = [(AVERAGE, "mean"), *((one.title, one.metric) for one in averaged())]
-    every = pd.concat([mine, average(mine)]).set_index(["system", "column", "metric"]).sort_index()
+    index = ["system", "column", "metric"]
+    every = pd.concat([mine, average(mine)]).set_index(index)["score"].sort_index()
+    means = every.groupby(level=index).mean()
     figure, (ours, paper) = panels(2, 1, (7.2, 3.9))
     rows = {FULL: TABLE5.full, **TABLE5.variants}
     for place, (system, (title, colour)) in enumerate(SYSTEMS.items()):
         at = np.arange(len(keys)) + (place - 1.5) * BAR
-        seeds = [
-            every.loc[[(system, *key)], "score"] if (system, *key) in every.index else []
-            for key in keys
-        ]
-        means = [np.mean(one) if len(one) else np.nan for one in seeds]
-        ours.bar(at, means, BAR, color=colour, alpha=0.55, label=title)
-        for x, values in zip(at, seeds, strict=True):
-            ours.plot([x] * len(values), values, "o", color=colour, markersize=2.2)
+        bars: Any = {"width": BAR, "color": colour, "alpha": 0.55}
+        ours.bar(at, [means.get((system, *key), np.nan) for key in keys], label=title, **bars)
+        for x, key in zip(at, keys, strict=True):
+            seeds = np.atleast_1d(every.get((system, *key), []))
+            ours.plot([x] * len(seeds), seeds, "o", color=colour, markersize=2.2)
         row = rows[system]
-        paper.bar(
-            at,
-            np.array([TABLE5.printed_means[row.system], *row.scores], float),
-            BAR,
-            color=colour,
-            alpha=0.55,
-        )
+        printed = np.array([TABLE5.printed_means[row.system], *row.scores], float)
+        paper.bar(at, printed, **bars)
     for axes, title in ((ours, "this run: mean, and each seed"), (paper, "the paper (QQP: F1)")):
         axes.set(ylabel="score × 100", ylim=(0, 103))
         axes.set_title(title, loc="left", fontsize=9)
         axes.set_xticks(range(len(keys)), [title for title, _ in keys])
         axes.grid(visible=False, axis="x")
-    ours.set_ylim(min(0, every["score"].min() - 2), 103)
+    ours.set_ylim(min(0, every.min() - 2), 103)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
     return figure
 
@@ -89,36 +83,29 @@ def draw_layers(scores: pd.DataFrame, layers: int) -> "Figure":
     return figure
 
 
-def normalised(score: Any, name: str) -> Any:
-    """Relative performance of a score x 100 on a zero-shot set: 0 for random, 1 for the state of
-    the art before the paper (Figure 2, right).
+def relative(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of zero-shot sets with their `relative` performance, and its standard error as
+    `band`: 0 is random, 1 the state of the art before the paper (Figure 2, right).
     """
-    scale = ZERO_SHOT[name]
-    return (score - scale.random) / (scale.state_of_the_art - scale.random)
+    mine = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
+    scales = mine["task"].map(ZERO_SHOT)
+    random = scales.map(lambda scale: scale.random).astype(float)
+    span = scales.map(lambda scale: scale.state_of_the_art).astype(float) - random
+    return mine.assign(relative=(mine["score"] - random) / span, band=mine["error"] / span)
 
 
 def draw_zero_shot(scores: pd.DataFrame) -> "Figure":
     """Figure 2, right: relative performance over pre-training, the mean over its seeds."""
     figure, [axes] = panels(1, 1, (5.2, 3.2))
-    for (network, name), mine in scores[scores["update"].notna()].groupby(["system", "task"]):
-        means = mine.groupby("update")[["score", "error"]].mean()
-        x, colour = means.index.to_numpy(float), SET_COLOURS[name]
-        label = ZERO_SHOT[name].title if network == "transformer" else None
-        y = normalised(means["score"], name).to_numpy(float)
-        axes.plot(x, y, color=colour, linestyle=NETWORK_DASHES[network], label=label)
-        if network == "transformer":
-            low, high = (normalised(means["score"] + k * means["error"], name) for k in (-1, 1))
-            axes.fill_between(
-                x, low.to_numpy(float), high.to_numpy(float), color=colour, alpha=0.15, linewidth=0
-            )
-            if (mine["source"] != "made up").all():
-                axes.plot(
-                    1,
-                    FIGURE2_ZERO_SHOT[name],
-                    "_",
-                    color=colour,
-                    transform=axes.get_yaxis_transform(),
-                )
+    for (network, name), mine in relative(scores).groupby(["system", "task"]):
+        means, ours = mine.groupby("update")[["relative", "band"]].mean(), network == "transformer"
+        style = {"color": SET_COLOURS[name], "linestyle": NETWORK_DASHES[network]}
+        axes.plot(means["relative"], label=ZERO_SHOT[name].title if ours else None, **style)
+        if ours:
+            ends = (means["relative"] + sign * means["band"] for sign in (-1, 1))
+            axes.fill_between(means.index, *ends, color=style["color"], alpha=0.15, linewidth=0)
+        if ours and (mine["source"] != "made up").all():
+            axes.axhline(FIGURE2_ZERO_SHOT[name], 0.97, color=style["color"])
     if axes.has_data():
         axes.set_xscale("log")
         axes.legend(frameon=False)

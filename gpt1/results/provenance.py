@@ -1,7 +1,5 @@
 """How a run was made: code, machine, time, data and licences."""
 
-import re
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from gpt1.base.units import duration, number
 from gpt1.results.runs import LOCK, RUN
 from gpt1.tracking.log import checkout, machine
 
-LIBRARIES = ("torch", "deepspeed", "dvc", "prefect", "mlflow", "tokenizers", "numpy")
 PARAMS = Path("params.yaml")
 COMPOSED = "# Composed by: "
 
@@ -60,14 +57,13 @@ def facts() -> dict[str, str]:
     if time := duration_in_words():
         found["Time"] = time
     found["Machine"] = f"{where['cpu']}, {where['cores']} cores; GPU: {where['gpu']}"
-    versions = {"Python": where["python"]} | {name: _version(name) for name in LIBRARIES}
-    found["Versions"] = ", ".join(f"{name} {one}" for name, one in versions.items() if one)
+    found["Versions"] = f"Python {where['python']}, torch {where['torch']}"
     digests = [path for path in (PARAMS, Path(LOCK)) if path.is_file()]
     return found | {f"sha256 of {path}": sha256_file(path) for path in digests}
 
 
 def sources() -> pd.DataFrame:
-    """Every acquired source: origin, licence, files, size, and one sha256 of its files' own."""
+    """Every acquired source: origin, licence, files, size."""
     rows = {}
     for path in sorted(stage_folder("acquire").glob("*/*/manifest.json")):
         told = read_json(path)
@@ -83,23 +79,12 @@ def sources() -> pd.DataFrame:
 
 def commands(commit: str) -> list[str]:
     """What to type, in a clone, for the same results."""
-    first = PARAMS.read_text(encoding="utf-8").partition("\n")[0]
-    composed = (
-        first.removeprefix(COMPOSED) if first.startswith(COMPOSED) else "# params.yaml as here"
-    )
-    known = re.match(r"[0-9a-f]{40}", commit)
-    start = [f"git checkout {known[0]}"] if known else []
-    return [*start, "make setup && . .venv/bin/activate", composed, "gpt1 run", "gpt1 report"]
+    composed = PARAMS.read_text(encoding="utf-8").partition("\n")[0].removeprefix(COMPOSED)
+    start = f"git checkout {commit.partition(',')[0]}"
+    return [start, "make setup && . .venv/bin/activate", composed, "gpt1 run", "gpt1 report"]
 
 
 def _commit(known: dict[str, str]) -> str:
     if known["git_commit"] == "unknown":
         return "not under git"
     return known["git_commit"] + (", with uncommitted changes" if known["dirty"] == "true" else "")
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
