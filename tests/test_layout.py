@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 219_300,
-    "product, files": 267,
-    "tests, tokens": 216_800,
-    "tests, files": 136,
-    "benchmarks, tokens": 37_000,
-    "benchmarks, files": 33,
-    "pages, bytes": 317_000,
-    "scripts and templates, bytes": 42_100,
+    "product, tokens": 182_100,
+    "product, files": 243,
+    "tests, tokens": 182_400,
+    "tests, files": 118,
+    "benchmarks, tokens": 34_300,
+    "benchmarks, files": 31,
+    "pages, bytes": 300_500,
+    "scripts and templates, bytes": 23_900,
 }
 
 GROUND = {"base", "params.schema"}

@@ -116,11 +116,13 @@ def test_a_stage_reads_no_parameter_that_dvc_does_not_watch(checkout: Brought) -
     lock = parse_yaml((checkout.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
     unwatched = {}
     for name in lock.keys() - {"check"}:  # which is given the whole file
-        words = checkout.folder / "reads" / f"{name}.json"
+        words = list((checkout.folder / "reads").glob(f"{name}.json"))
+        assert words or name == "scores", "which reads none"
         watched = [f"{key}." for key in lock[name].get("params", {}).get("params.yaml", {})]
         unwatched[name] = [
             read
-            for read in json.loads(words.read_text())
+            for path in words
+            for read in json.loads(path.read_text())
             if not any(f"{read}.".startswith(key) for key in watched)
             and not (read.endswith(".") and any(key.startswith(read) for key in watched))
         ]
@@ -195,7 +197,6 @@ def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
         "finetune@story_cloze",
         "lstm@cola",
         *TABLES,
-        "curves",
         *ANALYSES,
     }
 

@@ -322,7 +322,7 @@ def test_one_seed_and_no_lstm_are_said():
     assert claims.loc["no_pretraining", "verdict"].iloc[0] == "one seed: no verdict"
     assert claims.loc["lstm", "verdict"] == "no verdict: no lstm or lstm_equal"
     text = Path("data/report/table5/table5.md").read_text()
-    assert "LSTM (all)" in text
+    assert "auxiliary LM, LSTM, embeddings alone, LSTM of equal size." in text
     assert "One seed, so no deviation" in text
     assert "Avg: the mean over 1 columns (RTE)" in text
 

@@ -111,23 +111,13 @@ def _conditions(mine: pd.DataFrame, name: str) -> Iterator[tuple[str, str]]:
         yield "one seed", ""
     if fewer := [f"{title} {count}" for title, count in seeds.items() if count < seeds.max()]:
         yield "fewer seeds", ", ".join(fewer)
-    systems = [FULL, *(one for one in mine["system"].unique() if one not in (*BASELINES, FULL))]
-    systems += [one for one in ABLATIONS if name == TABLE5.name and one not in systems]
-    has = set(zip(mine["system"], mine["column"], strict=True))
+    ours = mine[~mine["system"].isin(BASELINES)]
     titles = dict.fromkeys(one.title for one in columns_of(name))
-    no_system = [one for one in titles if not any((system, one) in has for system in systems)]
-    lacks = {
-        one: [title for title in titles if (one, title) not in has and title not in no_system]
-        for one in systems
-    }
-    whole = len(titles) - len(no_system)
-    words = [
-        f"{TITLES.get(one, one)} ({', '.join(those) if len(those) < whole else 'all'})"
-        for one, those in lacks.items()
-        if those
-    ]
-    if no_system or words:
-        yield "not run", "; ".join([*filter(None, [", ".join(no_system)]), *words])
+    absent = [title for title in titles if title not in set(ours["column"])]
+    wanted = ABLATIONS if name == TABLE5.name else ()
+    absent += [TITLES[one] for one in wanted if one not in set(ours["system"])]
+    if absent:
+        yield "not run", ", ".join(absent)
     glue = mine.loc[(mine["column"] == GLUE) & (mine["system"] == FULL), "task"]
     if len(glue):
         yield "glue", glue.iloc[0].replace(" ", ", ")

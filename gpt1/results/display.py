@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -88,7 +89,9 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
             {
                 "verdict": one.verdict or ("" if there else "not run"),
                 "this run": minus if there else NONE,
-                "95 % interval": interval(one.low, one.high),
+                "95 % interval": NONE
+                if pd.isna(one.low)
+                else f"[{number(one.low)}, {number(one.high)}]",
                 "the paper": number(one.published, "+.1f"),
                 "tasks": str(len(one.columns.split(", "))) if there else NONE,
                 "p": number(one.p, ".3f"),
@@ -100,11 +103,6 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
 def number(value: float, form: str = ".1f") -> str:
     """A number for a reader."""
     return NONE if pd.isna(value) else f"{value:{form}}".replace("-", "−")
-
-
-def interval(low: float, high: float) -> str:
-    """Both ends, or that there is none."""
-    return NONE if pd.isna(low) else f"[{number(low)}, {number(high)}]"
 
 
 def as_words(table: pd.DataFrame) -> pd.DataFrame:
@@ -143,7 +141,7 @@ def latex(table: pd.DataFrame, caption: str) -> str:
 
 def html(table: pd.DataFrame) -> str:
     """A table as HTML, every cell escaped."""
-    return str(as_words(table).to_html(border=0))
+    return f'<div class="scroll" tabindex="0">{as_words(table).to_html(border=0)}</div>'
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:
@@ -167,6 +165,12 @@ def _markdown(tables: Titled, notes: list[str]) -> str:
     return "\n".join([*parts, "".join(f"- {note}\n" for note in notes)])
 
 
+def _html(tables: Titled, notes: list[str]) -> str:
+    parts = [f"<h3>{escape(title)}</h3>\n{html(one)}" for title, one in tables.items()]
+    lines = "".join(f"<li>{escape(note)}</li>\n" for note in notes)
+    return "\n".join([*parts, f'<ul class="notes">\n{lines}</ul>\n'])
+
+
 def _json(tables: Titled, notes: list[str]) -> str:
     rows = {title: json.loads(one.to_json(orient="split")) for title, one in tables.items()}
     return json.dumps({"tables": rows, "notes": notes}, ensure_ascii=False)
@@ -177,8 +181,6 @@ FORMATS: dict[str, Callable[[Titled, list[str]], str]] = {  # by the endings of 
     "md": _markdown,
     "csv": lambda tables, _: "\n".join(one.to_csv(float_format="%.4f") for one in tables.values()),
     "tex": lambda tables, _: "\n".join(latex(one, title) for title, one in tables.items()),
-    "html": lambda tables, _: "\n".join(
-        f"<h3>{title}</h3>\n{html(one)}" for title, one in tables.items()
-    ),
+    "html": _html,
     "json": _json,
 }

@@ -11,12 +11,14 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.results import provenance
 from gpt1.results.answer import primary_table, sentence, tasks_table
-from gpt1.results.display import NAMES, displayed, html
+from gpt1.results.display import NAMES, html
 from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.runs import CLAIMS, SCORES, read_table
 
 INDEX = stage_folder("report", "index.html")
 SAMPLES = stage_folder("generate", "samples.json")
+TITLES = {name: name.replace("table", "Table ") for name in NAMES}
+TITLES |= {"figure2": "Figure 2", "claims": "Claims", "curves": "Training"}
 PICTURES = {  # what is drawn in place of words
     "table5": ("table5.svg",),
     "figure2": ("figure2-left.svg", "figure2-right.svg"),
@@ -59,6 +61,7 @@ def gathered() -> dict[str, Any]:
         "sentence": "" if known is None else sentence(known, provenance.duration_in_words()),
         "answer": Markup(html(tasks_table(pd.concat(scores)))) if scores else "",
         "claims": "" if known is None else Markup(html(primary_table(known))),
+        "titles": TITLES,
         "parts": {name: _part(name) for name in NAMES},
         "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
         "facts": facts,
@@ -69,26 +72,22 @@ def gathered() -> dict[str, Any]:
 
 
 def _part(name: str) -> dict[str, Any]:
-    """A report's tables as HTML by their headings, its pictures and cautions; empty where it has
+    """A report's tables and cautions as its stage wrote them, and its pictures; empty where it has
     not been made.
     """
     folder = stage_folder("report", name)
-    if not folder.is_dir():
-        return {"tables": {}, "pictures": [], "notes": []}
-    tables, notes = displayed(name)
-    pictures = [folder / one for one in PICTURES.get(name, ())]
+    paths = [folder / one for one in PICTURES.get(name, ())]
+    text = folder / f"{name}.html"
     return {
-        "tables": {title: Markup(html(one)) for title, one in tables.items()},
-        "pictures": [Markup(_inline(one, name)) for one in pictures if one.is_file()],
-        "notes": notes,
+        "tables": Markup(text.read_text(encoding="utf-8")) if text.is_file() else "",
+        "pictures": [Markup(_inline(path)) for path in paths if path.is_file()],
     }
 
 
-def _inline(path: Path, name: str) -> str:
+def _inline(path: Path) -> str:
     """A picture of ours without what only a file of its own needs, its ids apart from others'."""
     picture = path.read_text(encoding="utf-8")
     picture = picture[picture.index("<svg") :]
-    stem = path.stem
     for sign in ('id="', 'href="#', "url(#"):
-        picture = picture.replace(sign, f"{sign}{stem}-")
+        picture = picture.replace(sign, f"{sign}{path.stem}-")
     return picture

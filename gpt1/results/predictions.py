@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe, pretraining_seed
+from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
 from gpt1.results.columns import FULL, columns_of
 from gpt1.results.glue import SEEDS
@@ -95,8 +95,8 @@ def _systems(params: Params, table: str, task: str) -> Iterator[Answering]:
             yield Answering(path.name, path, f"transfer@{task}", ours)
         return
     ablating = params.variants.items() if table == "table5" else ()
-    for variant in (name for name, row in ablating if task in row.tasks):
-        moved = finetune_recipe(params, task, variant).transfer != "none"
+    for variant, row in ((name, row) for name, row in ablating if task in row.tasks):
+        moved = row.finetune.get("transfer") != "none"
         folder = stage_folder("ablate", f"{variant}-{task}")
         yield Answering(variant, folder, f"{variant}@{task}", ours and moved)
     for path in sorted(stage_folder("baselines", task).glob("*/")):
