@@ -140,14 +140,19 @@ def end(clone: Clone, kind: str) -> bool:
         print(f"{name} gone in {seconds_until(lambda: not stage.is_running()):.1f} s", end=", ")
         print(f"again in {seconds_until(lambda: name in clone.stages()):.1f} s", end="; ")
     if number:
-        clone.call("prefect", "flow-run", "cancel", number)
+        clone.start("prefect", "flow-run", "cancel", number).communicate()
     else:
         os.killpg(run.pid, getattr(signal, kind, signal.SIGINT))
     gone = seconds_until(lambda: not clone.left())
-    logs = {name: clone.folder / f"data/logs/run/{name}.log" for name in at_work}
-    saved = [name for name, log in logs.items() if SAVED.search(log.read_text("utf-8", "replace"))]
+    said = {
+        name: (clone.folder / f"data/logs/run/{name}.log").read_text("utf-8", "replace")
+        for name in at_work
+    }
+    saved = [name for name, text in said.items() if SAVED.search(text)]
+    lost = [text.splitlines()[-1:] for text in said.values() if not SAVED.search(text)]
     print(
-        f"saved {', '.join(saved) or 'none'}; {len(clone.left())} left in {gone:.1f} s", flush=True
+        f"saved {', '.join(saved) or 'none'}; {len(clone.left())} left in {gone:.1f} s; {lost or ''}",
+        flush=True,
     )
     return True
 

@@ -1,15 +1,20 @@
 """DVC's own graph: what each stage needs, which stages are out of date, which run a network."""
 
+import json
 import logging
 import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from gpt1.base.errors import ELSEWHERE, UserError
+from gpt1.base.locks import locked
 
+LOCK, TEMPORARY = Path("dvc.lock"), Path(".dvc/tmp")
+TORN = "structure is corrupted"  # as DVC says of what it writes in place, where a kill came amid
 BUSY = re.compile(r"is busy, it is being blocked by:\s*(\(PID \d+\): [^\n]*)")  # as DVC says it
 POLL_SECONDS = 2.0
 
@@ -26,7 +31,7 @@ class Stage(NamedTuple):
 
 def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
     """The targets (stages or groups of them; none: all) and all that they need, each after what it
-    needs. Raises UserError.
+    needs. What a kill has torn of DVC's own files is put aside. Raises UserError.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
@@ -38,6 +43,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
     said = ""
     while True:
+        mend_rwlock()
         try:
             with Repo() as repo, repo.lock:
                 graph = repo.index.graph
@@ -58,7 +64,22 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
             time.sleep(POLL_SECONDS)
         except DvcException as error:
             reason = " ".join(f"{error} {error.__cause__ or ''}".split())
+            if LOCK.is_file() and str(LOCK) in reason:
+                LOCK.rename(aside := TEMPORARY / "dvc.lock.torn")
+                what = f"{reason}: it is {aside} now, its stages come back from DVC's cache of runs"
+                print(what, file=sys.stderr, flush=True)
+                continue
             raise UserError(f"DVC cannot read the graph: {reason}") from None
+
+
+def mend_rwlock() -> None:
+    """Remove DVC's note of who reads and writes what, where a DVC was killed as it wrote it."""
+    with locked(TEMPORARY / "rwlock.lock"), suppress(FileNotFoundError):  # DVC's guard of it
+        note = TEMPORARY / "rwlock"
+        try:
+            json.loads(note.read_text(encoding="utf-8"))
+        except ValueError:
+            note.unlink()
 
 
 def longest_paths(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:

@@ -2,7 +2,6 @@
 own, which ends when this process does, however that comes.
 """
 
-import json
 import os
 import re
 import shutil
@@ -15,13 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from flows.graph import BUSY, POLL_SECONDS
+from flows.graph import BUSY, POLL_SECONDS, TORN, read_graph
 from gpt1.base.errors import TEMPORARY_STATUS, UserError
 from gpt1.base.files import LOGS
 from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import locked
 
-LOCK, RWLOCK = Path(".dvc/tmp/gpt1-run.lock"), Path(".dvc/tmp/rwlock")
+LOCK = Path(".dvc/tmp/gpt1-run.lock")
 EXITED = re.compile(r"exited with (-?\d+)$", re.MULTILINE)  # as DVC says of a command
 
 running: set["subprocess.Popen[bytes]"] = set()
@@ -43,6 +42,18 @@ class StageInterruptedError(Exception):
 def log_of(name: str) -> Path:
     """Where the output of a stage goes."""
     return LOGS / "run" / f"{name}.log"
+
+
+def log_text(name: str) -> str:
+    """What a stage said; nothing where it was not started."""
+    log = log_of(name)
+    return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+
+
+def interrupt(number: int, _: FrameType | None) -> None:
+    """Ctrl-C until then: noted besides, for not every KeyboardInterrupt comes through."""
+    signals.append(number)
+    raise KeyboardInterrupt
 
 
 def take_signals() -> None:
@@ -72,7 +83,6 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
     while True:
         if signals:
             raise StageInterruptedError(name)
-        mend_rwlock()
         with log_of(name).open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -88,11 +98,13 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
             status = process.wait()
         finally:
             running.discard(process)
-        said = log_of(name).read_text(encoding="utf-8", errors="replace")
+        said = log_text(name)
         if not status:
             return
         if signals:
             raise StageInterruptedError(name)
+        if TORN in said:
+            read_graph(())  # which mends it
         if not (busy := BUSY.search(said)):
             raise failure(name, status, said)
         if waiting != busy[1]:  # another DVC reads or writes what this stage would
@@ -104,53 +116,25 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
 def failure(name: str, status: int, said: str) -> StageFailedError:
     """What became of a stage, by the status of its DVC and what the two said."""
     exited = [int(number) for number in EXITED.findall(said)][-1:] or [status]
-    lost = exited[0] in (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
-    lost = lost or "RWLock-file" in said  # torn by another DVC, that was killed
-    errors = [line for line in said.splitlines() if line.startswith("error: ")]
-    lines = [line for line in said.splitlines() if line.strip()]
-    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]
-    reason = (errors or own or lines or ["error: it ended without a word"])[-1]
-    if lost and not errors:
-        reason = "its process was killed (out of memory?)"
+    killed = (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
+    lost = exited[0] in killed or TORN in said
+    why = "its process was killed (out of memory?)" if lost else "it ended without a word"
+    lines = re.findall(
+        r"^(?!ERROR: failed to reproduce).*\S.*$", "" if lost else said, re.MULTILINE
+    )
+    reason = [why, *lines, *re.findall("^error: (.*)", said, re.MULTILINE)][-1]
     kind = StageLostError if lost else StageFailedError
-    return kind(f"{name}: {reason.removeprefix('error: ')} (log: {log_of(name)})")
+    return kind(f"{name}: {reason} (log: {log_of(name)})")
 
 
 @contextmanager
 def alone_here() -> Iterator[None]:
-    """One run a folder. Raises UserError where another is at work, or where a DVC that was killed
-    has torn dvc.lock.
-    """
+    """One run a folder. Raises UserError where another is at work."""
     try:
         with locked(LOCK, 0) as lock:
             lock.truncate(0)
             print(f"process {os.getpid()}", file=lock, flush=True)
-            mend_rwlock()
-            _refuse_torn(Path("dvc.lock"))
             yield
     except TimeoutError:
         whose = LOCK.read_text(encoding="utf-8").strip()
         raise UserError(f"another run is at work here, {whose}: wait for it, or end it") from None
-
-
-def mend_rwlock() -> None:
-    """Remove DVC's note of who reads and writes what, where a DVC was killed as it wrote it."""
-    with locked(RWLOCK.with_name("rwlock.lock")), suppress(FileNotFoundError):  # DVC's own guard
-        try:
-            json.loads(RWLOCK.read_text(encoding="utf-8"))
-        except ValueError:
-            RWLOCK.unlink()
-
-
-def _refuse_torn(path: Path) -> None:
-    from dvc.utils.serialize import load_yaml
-
-    try:
-        if path.is_file():
-            load_yaml(str(path))
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise UserError(
-            f"{path} cannot be read ({reason}): move it away and run this again; every finished"
-            " stage comes back from DVC's cache of runs"
-        ) from None

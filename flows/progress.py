@@ -4,7 +4,7 @@ line a minute.
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Self
 
@@ -22,7 +22,9 @@ TICK_SECONDS, QUIET_SECONDS, TAIL_BYTES = 1.0, 60.0, 20_000
 class Progress:
     """A run's progress for a person, from its start to its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
+        """Of the stages that may have to run; what each took last time; how many side by side."""
+        self.waiting, self.seconds, self.lanes = set(names), dict(seconds), lanes
         self.console = Console(stderr=True, highlight=False)
         self.bar = Bar(
             BarColumn(20),
@@ -33,11 +35,9 @@ class Progress:
             transient=True,
             disable=not self.console.is_terminal,
         )
-        self.shown = self.bar.add_task("")
+        self.shown = self.bar.add_task("", total=len(self.waiting))
         self.began: dict[str, float] = {}
-        self.seconds: Mapping[str, float] = {}
-        self.waiting: set[str] = set()
-        self.total, self.lanes, self.spoken = 0, 1, time.monotonic()
+        self.total, self.spoken = len(self.waiting), time.monotonic()
 
     def __enter__(self) -> Self:
         self.bar.start()
@@ -46,31 +46,16 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
-    def start(self, stale: Mapping[str, object], seconds: Mapping[str, float], lanes: int) -> None:
-        """The stages that may have to run, and what each took last time."""
-        self.waiting, self.seconds = set(stale), dict(seconds)
-        self.total, self.lanes = len(stale), lanes
-        self.bar.update(self.shown, total=self.total)
-
     def begin(self, name: str) -> None:
         """A stage is at work."""
         self.began[name] = time.monotonic()
 
-    def end(self, name: str, took: float | None) -> None:
-        """A stage has ended: so many seconds of work, 0 for none, None for an interrupted one."""
-        self.began.pop(name)
-        if took is None:
-            self.say(f"{name}: interrupted")
-            return
-        self.waiting.discard(name)
-        if took:
-            self.say(f"{name}: {took:.0f} s{self.left()}")
-
-    def fail(self, name: str, why: str) -> None:
-        """A stage has failed."""
+    def end(self, name: str, line: str) -> None:
+        """A stage has ended; what there is to say of it, if anything."""
         self.began.pop(name)
         self.waiting.discard(name)
-        self.say(f"error: {why}")
+        if line:
+            self.say(line)
 
     def tick(self) -> float:
         """Show what is at work; returns the seconds until that is to be done again."""

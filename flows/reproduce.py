@@ -30,7 +30,7 @@ from flows.processes import (
     StageInterruptedError,
     StageLostError,
     alone_here,
-    log_of,
+    log_text,
     repro,
     signals,
     take_signals,
@@ -38,10 +38,12 @@ from flows.processes import (
 from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
+from gpt1.base.settings import setting
 from gpt1.tracking.log import FLOW_RUN_URL
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
-PICTURE = re.compile(r"!\[([^]]*)\]\(([\w.-]+\.svg)\)")
+PICTURE, SVG = re.compile(r"\]\(([\w.-]+\.svg)\)"), "data:image/svg+xml;base64,"
+RUNNER = setting("GPT1_TASK_RUNNER")
 MOST_LINES = 200  # of a stage's log, on Prefect's page
 
 
@@ -73,17 +75,11 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
     try:
         repro(name, environment)
     finally:
-        get_run_logger().info("\n".join(log_lines(name)[-MOST_LINES:]))
+        said = log_text(name)
+        get_run_logger().info("\n".join(said.splitlines()[-MOST_LINES:]))
     with suppress(Exception):  # no server any more: the stage is done all the same
         show_table(name)
-    ran = any(line.startswith("Running stage '") for line in log_lines(name))
-    return time.monotonic() - began if ran else 0.0
-
-
-def log_lines(name: str) -> list[str]:
-    """What a stage said; nothing where it was not started."""
-    log = log_of(name)
-    return log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    return time.monotonic() - began if "Running stage '" in said else 0.0
 
 
 def show_table(name: str) -> None:
@@ -92,63 +88,62 @@ def show_table(name: str) -> None:
     if not page.is_file():
         return
 
-    def inlined(found: re.Match[str]) -> str:
-        data = base64.b64encode((page.parent / found[2]).read_bytes()).decode()
-        return f"![{found[1]}](data:image/svg+xml;base64,{data})"
+    def data(path: str) -> str:
+        return base64.b64encode((page.parent / path).read_bytes()).decode()
 
-    text = PICTURE.sub(inlined, page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    text = PICTURE.sub(lambda found: f"]({SVG}{data(found[1])})", text)
     create_markdown_artifact(key=name, markdown=text, description=str(page))
 
 
-def run_stages(stages: dict[str, Stage], lanes: Lanes, progress: Progress) -> list[str]:
+def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     """Have every stale stage run once its needs have completed, those with the longest path behind
     them first. Returns the names of those that failed; what does not need these goes on.
     """
     stale = {name: stage for name, stage in stages.items() if stage.stale}
     seconds = last_seconds()
     urgency = longest_paths(stale, seconds)
-    order = TopologicalSorter(
-        {name: [need for need in stage.needs if need in stale] for name, stage in stale.items()}
-    )
+    needs = {name: [need for need in stage.needs if need in stale] for name, stage in stale.items()}
+    order = TopologicalSorter(needs)
     order.prepare()
     ready, ended = list[str](), queue.Queue[str]()
     futures, at_work, failed = dict[str, Any](), set[str](), list[str]()
-    progress.start(stale, seconds, lanes.count)
-    while True:
-        ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
-        for name in list(ready):
-            environment = None if signals else lanes.take(name, stale[name].runs_network)
-            if environment is not None:
-                ready.remove(name)
-                at_work.add(name)
-                progress.begin(name)
-                needs = [futures[need] for need in stale[name].needs if need in stale]
-                future = run_stage.submit(name, environment, wait_for=needs)  # type: ignore[call-overload]
-                futures[name] = future
-                future.add_done_callback(lambda _, name=name: ended.put(name))
-        if not at_work:
-            return failed
-        try:
-            name = ended.get(timeout=progress.tick())
-        except queue.Empty:
-            continue
-        at_work.remove(name)
-        lanes.give_back(name)
-        futures[name].wait()  # else its state is the server's, without the result
-        state = futures[name].state
-        took = state.result(raise_on_failure=False)
-        if state.is_completed() and isinstance(took, float):
-            order.done(name)
-            if took:
-                seconds[name] = round(took, 1)
-                with suppress(OSError):  # a full disk must not end the run
-                    write_json(SECONDS, seconds)
-            progress.end(name, took)
-        elif isinstance(took, StageInterruptedError):
-            progress.end(name, None)
-        else:
-            failed.append(name)
-            progress.fail(name, str(took))
+    with Progress(stale, seconds, lanes.count) as progress:
+        while True:
+            ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
+            for name in list(ready):
+                environment = None if signals else lanes.take(name, stale[name].runs_network)
+                if environment is not None:
+                    ready.remove(name)
+                    at_work.add(name)
+                    progress.begin(name)
+                    before = [futures[need] for need in needs[name]]
+                    future = run_stage.submit(name, environment, wait_for=before)  # type: ignore[call-overload]
+                    futures[name] = future
+                    future.add_done_callback(lambda _, name=name: ended.put(name))
+            if not at_work or (signals and RUNNER == "ray"):  # whose workers end with this process
+                return failed
+            try:
+                name = ended.get(timeout=progress.tick())
+            except queue.Empty:
+                continue
+            at_work.remove(name)
+            lanes.give_back(name)
+            futures[name].wait()  # else its state is the server's, without the result
+            state = futures[name].state
+            took = state.result(raise_on_failure=False)
+            if state.is_completed() and isinstance(took, float):
+                order.done(name)
+                if took:
+                    seconds[name] = round(took, 1)
+                    with suppress(OSError):  # a full disk must not end the run
+                        write_json(SECONDS, seconds)
+                progress.end(name, f"{name}: {took:.0f} s" if took else "")
+            elif isinstance(took, StageInterruptedError):
+                progress.end(name, f"{name}: interrupted")
+            else:
+                failed.append(name)
+                progress.end(name, f"error: {took}")
 
 
 @task(task_run_name="gpt1 {command}", cache_policy=NO_CACHE)
@@ -168,8 +163,8 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     take_signals()  # within the flow: Prefect sets its own around it
     os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
     try:
-        with alone_here() if deployment.id else nullcontext(), Progress() as progress:
-            failed = run_stages(read_graph(targets), Lanes.of_machine(lanes), progress)
+        with alone_here() if deployment.id else nullcontext():
+            failed = run_stages(read_graph(targets), Lanes.of_machine(lanes))
     except UserError as error:
         return Failed(message=str(error))
     if signals:
@@ -182,10 +177,22 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     return Completed(message="everything is up to date")
 
 
+def task_runner() -> Any:
+    """Where stages run: threads of this process, or a cluster whose machines share this folder."""
+    if RUNNER == "ray":
+        from prefect_ray import RayTaskRunner
+
+        return RayTaskRunner()  # RAY_ADDRESS, or the cluster of this machine
+    if RUNNER == "dask":
+        from prefect_dask.task_runners import DaskTaskRunner
+
+        return DaskTaskRunner(address=os.environ.get("DASK_SCHEDULER_ADDRESS"))
+    return ThreadPoolTaskRunner()
+
+
 def reproduction(name: str) -> Callable[[Callable[..., State[Any]]], Flow[..., Any]]:
     """The decorator of a flow `reproduce-NAME`."""
-    runner: Any = ThreadPoolTaskRunner()
-    return flow(name=f"reproduce-{name}", task_runner=runner, persist_result=False)
+    return flow(name=f"reproduce-{name}", task_runner=task_runner(), persist_result=False)
 
 
 @reproduction("table2")

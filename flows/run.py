@@ -4,12 +4,13 @@ no server starts.
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from flows.graph import read_graph
-from flows.processes import alone_here
+from flows.processes import alone_here, interrupt
 from gpt1.base.errors import INTERRUPTED_STATUS
 
 NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to MLflow)"
@@ -20,6 +21,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     """Bring targets (none: the whole graph) up to date; returns the exit status. Raises
     UserError.
     """
+    signal.signal(signal.SIGINT, interrupt)
     stages = read_graph(targets)
     if not (stale := [name for name, stage in stages.items() if stage.stale]):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
