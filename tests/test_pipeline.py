@@ -196,6 +196,7 @@ def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
         "baselines",
         "finetune@story_cloze",
         "lstm@cola",
+        "dev_scores",
         *TABLES,
         *ANALYSES,
     }
