@@ -23,7 +23,6 @@ from gpt1.params.sections import (
     Networks,
     Optimization,
     Pretrain,
-    Report,
     Schedule,
     Section,
     Shard,
@@ -77,7 +76,6 @@ class Params(Section):
     baselines: Baselines
     finetune: Finetune
     variants: dict[str, Variant]
-    report: Report
     generate: Generate
     world: dict[str, World]
     download: dict[str, Download]

@@ -212,10 +212,6 @@ class ZeroShotParams(Section):
     rows: int | None = Field(gt=0)
 
 
-class Report(Section):
-    chance_standard_errors: float = Field(ge=0)
-
-
 class Generate(Section):
     """Texts that the pre-trained Transformer goes on with: own prompts and openings of held-out
     books; held-out perplexity.
