@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_stages import with_rows
 
 from gpt1.base.files import read_arrays, read_json, sha256_file
 from gpt1.corpus.bpe import Vocabulary
@@ -108,7 +109,7 @@ def write_run(folder: Path) -> None:
         "shard": {"heldout_fraction": 0.3, "heldout_seed": 3},
     }
     values["model"]["context"] = 128
-    (folder / "params.yaml").write_text(json.dumps(values))
+    (folder / "params.yaml").write_text(json.dumps(with_rows(values)))
     Vocabulary("abcdefghijklmnopqrstuvwxyz.,?0123456789", []).save(Path("data/bpe"), {})
     for name in ("snli", "stsb", "story_cloze"):
         (folder / "data/acquire/tasks" / name).mkdir(parents=True)

@@ -58,7 +58,7 @@ stages:
 PRETRAINING = """
 stages:
   pretrain:
-    cmd: python -m gpt1.stages pretrain transformer
+    cmd: python -m gpt1.stages pretrain transformer 0
     params: [{params.yaml: }]
     deps: [data/shard]
     outs: [data/pretrain/transformer]

@@ -195,7 +195,7 @@ def write_run() -> None:
     ablated = made_results.ablate_rows(VARIANTS, tasks)
     made_results.write_params(list(tasks), [0, 1, 2], ablate=ablated, pretrain={"seeds": [0, 1, 2]})
     values = json.loads(Path("params.yaml").read_text())
-    moved = {"group": "glue_nli", "layers": [0], "seeds": None}
+    moved = {"group": "glue_nli", "layers": [0]}
     values |= {"transfer": {"mnli": moved}, "zero_shot": {"sst2": {"train_rows": None, "rows": 9}}}
     Path("params.yaml").write_text(json.dumps(values))
     skills = {"full": 1.8} | dict(zip(VARIANTS, (0.3, 1.7, 0.9, 1.2, 1.1), strict=True))

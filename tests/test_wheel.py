@@ -54,8 +54,8 @@ def test_each_module_that_is_not_of_the_core_is_named_with_its_extra() -> None:
     core = set(modules_of(PROJECT["dependencies"]))
     for extra, modules in EXTRAS.items():
         brought = set(modules_of(PROJECT["optional-dependencies"][extra]))
-        # of datatrove (twice), hydra-core, requests
-        of_others = {"loguru", "multiprocess", "omegaconf", "urllib3"}
+        # of datatrove (twice), requests
+        of_others = {"loguru", "multiprocess", "urllib3"}
         assert set(modules) - of_others <= brought, extra
         assert not set(modules) & core, extra
     line = how_to_get(ModuleNotFoundError(name="dvc.repo"))
@@ -74,7 +74,6 @@ def test_each_module_that_is_not_of_the_core_is_named_with_its_extra() -> None:
         (["export", "out"], 2, "error: "),
         (["table", "table2"], 2, "error: data/report/table2"),
         (["run"], 2, "pip install 'gpt1[pipeline]'"),
-        (["profile", "demo"], 2, "pip install 'gpt1[pipeline]'"),
     ],
 )
 def test_the_light_core_knows_its_own_and_asks_in_one_line_for_the_rest(

@@ -33,10 +33,8 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for path in files_of(name):
-        over = read_yaml(path)
-        if not isinstance(over, dict):
-            raise UserError(f"{path}: expected sections of keys and values, found {over!r:.40}")
-        values = laid_over(values, {key: part for key, part in over.items() if key != "defaults"})
+        over = sections_of(path).items()
+        values = laid_over(values, {key: part for key, part in over if key != "defaults"})
     values = overridden(values | {"profile": name}, overrides)
     try:
         return without_pretraining(values)
@@ -59,8 +57,20 @@ def files_of(name: str) -> list[Path]:
             f"no profile {name!r}; expected one of {', '.join(profiles)}{perhaps(name, profiles)}"
         )
     path = CONF / f"{name}.yaml"
-    before = (read_yaml(path) or {}).get("defaults", []) if name != "paper" else []
-    return [file for one in before if one != "_self_" for file in files_of(one)] + [path]
+    before = sections_of(path).get("defaults", [])
+    return [file for one in before if one not in ("_self_", name) for file in files_of(one)] + [
+        path
+    ]
+
+
+def sections_of(path: Path) -> dict[str, Any]:
+    """What a profile says itself. Raises UserError where these are no sections."""
+    values = read_yaml(path)
+    if not isinstance(values, dict):
+        raise UserError(
+            f"{path}: expected sections of keys and values, found {type(values).__name__}"
+        )
+    return values
 
 
 def laid_over(base: Any, over: Any) -> Any:

@@ -111,14 +111,14 @@ def write_commented(path: Path, values: dict[str, Any], files: Sequence[Path], h
     """Write plain values under a head of comment, with the layout and comments of files that are
     laid one over the other, and as DVC would: `dvc exp run -S` then changes a line.
     """
-    yaml = YAML()
-    document, *over = [yaml.load(file) for file in files]
+    layout = YAML()
+    document, *over = [layout.load(file) for file in files]
     for file in over:
         _lay_commented(document, file)
     _lay_values(document, values, set())
     document.yaml_set_start_comment(head)
     with writing(path) as out:
-        yaml.dump(document, out)
+        layout.dump(document, out)
 
 
 def _lay_commented(base: CommentedMap, over: CommentedMap) -> None:
