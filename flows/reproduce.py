@@ -38,12 +38,10 @@ from flows.processes import (
 from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
-from gpt1.base.settings import setting
 from gpt1.tracking.log import FLOW_RUN_URL
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PICTURE, SVG = re.compile(r"\]\(([\w.-]+\.svg)\)"), "data:image/svg+xml;base64,"
-RUNNER = setting("GPT1_TASK_RUNNER")
 MOST_LINES = 200  # of a stage's log, on Prefect's page
 
 
@@ -121,7 +119,7 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
                     future = run_stage.submit(name, environment, wait_for=before)  # type: ignore[call-overload]
                     futures[name] = future
                     future.add_done_callback(lambda _, name=name: ended.put(name))
-            if not at_work or (signals and RUNNER == "ray"):  # whose workers end with this process
+            if not at_work:
                 return failed
             try:
                 name = ended.get(timeout=progress.tick())
@@ -177,22 +175,10 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     return Completed(message="everything is up to date")
 
 
-def task_runner() -> Any:
-    """Where stages run: threads of this process, or a cluster whose machines share this folder."""
-    if RUNNER == "ray":
-        from prefect_ray import RayTaskRunner
-
-        return RayTaskRunner()  # RAY_ADDRESS, or the cluster of this machine
-    if RUNNER == "dask":
-        from prefect_dask.task_runners import DaskTaskRunner
-
-        return DaskTaskRunner(address=os.environ.get("DASK_SCHEDULER_ADDRESS"))
-    return ThreadPoolTaskRunner()
-
-
 def reproduction(name: str) -> Callable[[Callable[..., State[Any]]], Flow[..., Any]]:
     """The decorator of a flow `reproduce-NAME`."""
-    return flow(name=f"reproduce-{name}", task_runner=task_runner(), persist_result=False)
+    runner: Any = ThreadPoolTaskRunner()
+    return flow(name=f"reproduce-{name}", task_runner=runner, persist_result=False)
 
 
 @reproduction("table2")

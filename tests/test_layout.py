@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 182_100,
-    "product, files": 243,
-    "tests, tokens": 182_400,
+    "product, tokens": 180_650,
+    "product, files": 242,
+    "tests, tokens": 181_600,
     "tests, files": 118,
-    "benchmarks, tokens": 34_300,
-    "benchmarks, files": 31,
-    "pages, bytes": 300_500,
+    "benchmarks, tokens": 33_100,
+    "benchmarks, files": 30,
+    "pages, bytes": 297_700,
     "scripts and templates, bytes": 23_900,
 }
 
