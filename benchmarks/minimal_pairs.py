@@ -30,7 +30,7 @@ from gpt1.demo.files import write_books
 from gpt1.demo.sides import Side, sentences
 from gpt1.demo.tales import Tale
 from gpt1.demo.telling import question, sentence
-from gpt1.inference.continuations import Prompts, log_probabilities, pack
+from gpt1.inference.continuations import Prompts, log_probabilities
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import load_weights
 from gpt1.params.profile import compose, write_params
@@ -131,7 +131,6 @@ def show(count: int) -> None:
             sets.setdefault((NAMES[tale], asked), []).append(pair)
     tokens = launch.read_machine().micro_batch_for(params.model.context) * params.model.context
     prompts = {key: prompts_of(pairs) for key, pairs in sets.items()}
-    packed = {key: pack(one, tokens) for key, one in prompts.items()}
     for name in ("transformer", "lstm"):
         if not stage_folder("pretrain", name).is_dir():
             continue
@@ -142,9 +141,7 @@ def show(count: int) -> None:
             network.eval()
             found: dict[str, list[str]] = {}
             for (tale, asked), one in prompts.items():
-                sums_nk = log_probabilities(
-                    network, one, packed[tale, asked], vocabulary.size, torch.device("cpu")
-                )
+                sums_nk = log_probabilities(network, one, vocabulary.size, tokens)
                 share = 100 * (sums_nk[:, 0] > sums_nk[:, 1]).mean()
                 found.setdefault(tale, []).append(f"{asked} {share:.0f}")
             said = "; ".join(f"{tale}: {', '.join(shares)}" for tale, shares in found.items())

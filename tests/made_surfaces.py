@@ -262,12 +262,12 @@ def write_npz() -> None:
 
 
 def read_npz() -> None:
-    from gpt1.inference.continuations import pack, read_prompts
+    from gpt1.inference.continuations import read_prompts
     from gpt1.train.batches import pad, read_examples
 
     examples = read_examples(Path("data/encode/glue/mrpc/train.npz"), 2)
     pad(examples, np.arange(min(3, len(examples))))
-    pack(read_prompts(Path("prompts.npz"), 2), 100)
+    read_prompts(Path("prompts.npz"), 2)
 
 
 def write_lines() -> None:

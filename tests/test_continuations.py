@@ -2,7 +2,6 @@
 and other ways of batching.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -11,13 +10,13 @@ import torch
 from by_hand import lstm_states
 from made_prompts import SIZES, prompts_of
 
-from gpt1.inference.continuations import log_probabilities, pack
+from gpt1.base.errors import UserError
+from gpt1.inference.continuations import log_probabilities, read_prompts
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 
 UNITS, ROWS = 20, 30
-CPU = torch.device("cpu")
 NEAR = 1e-4  # of sums down to -40 in float32, added up in other orders
 
 
@@ -50,8 +49,7 @@ def random_prompts(n, k, seed):
 
 
 def sums(model, made, batch_tokens=100, vocabulary=ROWS):
-    prompts = prompts_of(made)
-    return log_probabilities(model, prompts, pack(prompts, batch_tokens), vocabulary, CPU)
+    return log_probabilities(model, prompts_of(made), vocabulary, batch_tokens)
 
 
 def numpy_states(model, tokens):
@@ -116,11 +114,9 @@ def test_log_probabilities_are_those_of_float64_arithmetic(kind, k):
 
 
 @pytest.mark.parametrize("kind", ["transformer", "lstm"])
-def test_batch_padding_order_and_sharing_change_nothing(kind):
+def test_batch_padding_and_order_change_nothing(kind):
     model, made = network(kind), random_prompts(40, 3, seed=9)
     expected = sums(model, made)
-    assert len(pack(prompts_of(made), 1)) == len(made)
-    assert len(pack(prompts_of(made), 100_000)) == 2, "one batch with prefixes, one without"
     for batch_tokens in (1, 64, 100_000):
         np.testing.assert_allclose(sums(model, made, batch_tokens), expected, rtol=0, atol=NEAR)
     order = np.random.default_rng(1).permutation(len(made))
@@ -135,23 +131,6 @@ def test_batch_padding_order_and_sharing_change_nothing(kind):
         for ids, skipped in zip(continuations, counts, strict=True)
     ]
     np.testing.assert_allclose(sums(model, unshared).reshape(-1, 3), expected, rtol=0, atol=NEAR)
-
-
-@pytest.mark.parametrize("kind", ["transformer", "lstm"])
-def test_prompts_of_one_prefix_share_it_and_score_as_alone(kind):
-    model, made = network(kind), random_prompts(26, 2, seed=6)
-    shared = [([7, 8, 9, 3], continuations, uncounted) for _, continuations, uncounted in made[:7]]
-    mixed = [*itertools.chain.from_iterable(itertools.zip_longest(made[7:], shared))]
-    mixed = [prompt for prompt in mixed if prompt]
-    batches = pack(prompts_of(mixed), 1)
-    assert len(batches) == len(mixed) - 5, "seven with one prefix are rows of four and three"
-    assert (
-        sum(batch.prefix_lengths_b.sum() for batch in batches)
-        == sum(len(prefix) for prefix, *_ in mixed) - 5 * 4
-    )
-    alone = np.concatenate([sums(model, [prompt]) for prompt in mixed])
-    for batch_tokens in (1, 200, 100_000):
-        np.testing.assert_allclose(sums(model, mixed, batch_tokens), alone, rtol=0, atol=NEAR)
 
 
 @pytest.mark.parametrize("kind", ["transformer", "lstm"])
@@ -179,7 +158,10 @@ def test_softmax_over_the_vocabulary_alone(kind):
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
 
 
-def test_prompts_that_cannot_be_scored_are_refused():
-    for made in [([], [[1, 2]], [0]), ([1], [[2, 3]], [2])]:
-        with pytest.raises(ValueError, match="counted token"):
-            pack(prompts_of([made]), 100)
+def test_prompts_that_cannot_be_scored_are_refused(tmp_path):
+    for number, made in enumerate([([], [[1, 2]], [0]), ([1], [[2, 3]], [2])]):
+        names = ("tokens", "offsets", "uncounted", "labels")
+        path = tmp_path / f"{number}.npz"
+        np.savez(path, **dict(zip(names, prompts_of([made]), strict=True)))
+        with pytest.raises(UserError, match="no token to score"):
+            read_prompts(path, 1)

@@ -13,13 +13,12 @@ from sklearn.metrics import matthews_corrcoef
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.continuations import log_probabilities, pack
+from gpt1.inference.continuations import log_probabilities
 from gpt1.model.lstm import Lstm
 from gpt1.tasks import prompts, zero_shot
 from gpt1.tasks.pronouns import pronoun_place, read_blocks
 from gpt1.tasks.rows import Example, Unreadable
 
-CPU = torch.device("cpu")
 ALIKE = np.tile([1 / 2, 1 / 4, 1 / 8, 1 / 8], (4, 1))  # next tokens of four, whatever stands before
 AFTER = np.array(
     [
@@ -52,7 +51,7 @@ def bigram(after_vv):
 
 def scores_by(after_vv, name, made):
     prompts = prompts_of([(made.prefix, made.continuations, made.uncounted)])
-    found = log_probabilities(bigram(after_vv), prompts, pack(prompts, 100), len(after_vv), CPU)
+    found = log_probabilities(bigram(after_vv), prompts, len(after_vv), 100)
     return zero_shot.continuation_scores(zero_shot.SETS[name].each, found, prompts.counted())
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from tqdm import tqdm
 
 from gpt1.base.errors import UserError
@@ -15,10 +14,8 @@ from gpt1.base.files import read_json
 from gpt1.inference.continuations import (
     Floats,
     Integers,
-    Packed,
     Prompts,
     log_probabilities,
-    pack,
     read_prompts,
 )
 from gpt1.model.lstm import Network
@@ -37,24 +34,24 @@ Answers = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class PromptSet:
-    """One set as stage `prompt` writes it: set.json, its rule, and the prompts of each split with
-    the same in batches.
+    """One set as stage `prompt` writes it: set.json, its rule, the prompts of each split; how many
+    positions go through a network at a time.
     """
 
     about: dict[str, Any]
     set_: ZeroShotSet
-    splits: dict[str, tuple[Prompts, list[Packed]]]
+    splits: dict[str, Prompts]
+    batch_tokens: int
 
     @property
     def labels_n(self) -> Integers:
         """The labels of the split that is scored."""
-        return self.splits[self.about["scored_split"]][0].labels_n
+        return self.splits[self.about["scored_split"]].labels_n
 
-    def scores(self, network: Network, split: str, device: torch.device) -> Floats:
+    def scores(self, network: Network, split: str) -> Floats:
         """The score [n, k] of each continuation. Raises UserError where it is no number."""
-        prompts, batches = self.splits[split]
-        vocabulary_size = self.about["vocabulary_size"]
-        sums_nk = log_probabilities(network, prompts, batches, vocabulary_size, device)
+        prompts, rows = self.splits[split], self.about["vocabulary_size"]
+        sums_nk = log_probabilities(network, prompts, rows, self.batch_tokens)
         if not np.isfinite(sums_nk).all():
             raise UserError(
                 f"expected finite log-probabilities on {self.about['set']}, found others:"
@@ -62,15 +59,15 @@ class PromptSet:
             )
         return continuation_scores(self.set_.each, sums_nk, prompts.counted())
 
-    def answers(self, network: Network, device: torch.device) -> Answers:
+    def answers(self, network: Network) -> Answers:
         """A network's answers [n]; a threshold is the best on the train split for this very
         network.
         """
         threshold = np.nan
         if self.set_.rule == "threshold":
-            scores_n = self.scores(network, "train", device)[:, 0]
-            threshold = best_threshold(scores_n, self.splits["train"][0].labels_n)
-        scores_nk = self.scores(network, self.about["scored_split"], device)
+            scores_n = self.scores(network, "train")[:, 0]
+            threshold = best_threshold(scores_n, self.splits["train"].labels_n)
+        scores_nk = self.scores(network, self.about["scored_split"])
         return answers(self.set_.rule, scores_nk, threshold)
 
     def score(self, answers_n: Answers) -> float:
@@ -93,11 +90,11 @@ def read_set(folder: Path, batch_tokens: int) -> PromptSet:
         raise UserError(
             f"{folder / 'set.json'} is not there, or cannot be read; run dvc repro"
         ) from None
-    splits = {}
-    for split in {about["scored_split"], *(["train"] if set_.rule == "threshold" else [])}:
-        prompts = read_prompts(folder / f"{split}.npz", about["continuations"])
-        splits[split] = (prompts, pack(prompts, batch_tokens))
-    return PromptSet(about, set_, splits)
+    names = {about["scored_split"], *(["train"] if set_.rule == "threshold" else [])}
+    splits = {
+        name: read_prompts(folder / f"{name}.npz", about["continuations"]) for name in names
+    }
+    return PromptSet(about, set_, splits, batch_tokens)
 
 
 def one_vocabulary(sets: dict[str, PromptSet]) -> tuple[int, str]:
@@ -124,7 +121,7 @@ def answer_sets(
     scores, for scores.json, and the arrays of answers and labels.
     """
     arrays: dict[str, npt.NDArray[Any]] = {f"{one}/labels": sets[one].labels_n for one in sets}
-    snapshots, kind, device = [], wanted.kind, network.tokens.device
+    snapshots, kind = [], wanted.kind
     network.eval()
     for update, path in tqdm(
         files.items(), desc=f"zero-shot {kind}", unit="snapshot", disable=None
@@ -132,7 +129,7 @@ def answer_sets(
         load_weights(path, wanted, network)
         scores = {}
         for one, set_ in sets.items():
-            arrays[f"{one}/{update}"] = answers_n = set_.answers(network, device)
+            arrays[f"{one}/{update}"] = answers_n = set_.answers(network)
             scores[one] = set_.score(answers_n)
         tokens = update * update_tokens
         snapshots.append({"update": update, "tokens": tokens, "scores": scores})

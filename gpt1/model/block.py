@@ -3,7 +3,7 @@ forward. Shape letters as in gpt.py.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,11 +13,6 @@ from torch.nn import functional as F
 from gpt1.model.dropout import only, scale
 from gpt1.model.layout import Layout
 from gpt1.params.schema import Model
-
-# A layer's memory in decoding: takes the keys and values [b, h, t, d / h] of new positions, gives
-# those of all that they attend to.
-KeyValueCache = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-
 
 # attention probabilities [b, h, t, t] to keep; None: torch's fused attention draws its own
 KeptProbabilities = Tensor | None
@@ -57,7 +52,6 @@ class Block(nn.Module):
         x_md: Tensor,
         layouts: Sequence[Layout],
         masks: Masks | None,
-        cache: KeyValueCache | None = None,
     ) -> Tensor:
         """Hidden states [m, d] of one block from those of the block below; each layout's sequences
         attend to themselves.
@@ -67,13 +61,13 @@ class Block(nn.Module):
             [(kept, masks.rate) for kept in masks.attention] if masks else [None] * len(layouts)
         )
         if len(layouts) == 1:
-            mixed_md = self._attention(qkv_md, layouts[0], dropouts[0], cache)
+            mixed_md = self._attention(qkv_md, layouts[0], dropouts[0])
         else:
             sizes = [layout.tokens() for layout in layouts]
             more = len(x_md) - sum(sizes)  # places that make m one of few numbers
             parts = qkv_md.split([*sizes, more])
             mixed = [
-                self._attention(part, layout, dropout, None)
+                self._attention(part, layout, dropout)
                 for part, layout, dropout in zip(parts, layouts, dropouts, strict=False)
             ]
             mixed_md = torch.cat([*mixed, mixed[0].new_zeros(more, x_md.shape[1])])
@@ -106,7 +100,6 @@ class Block(nn.Module):
         qkv_md: Tensor,
         layout: Layout,
         dropout: tuple[KeptProbabilities, float] | None,
-        cache: KeyValueCache | None,
     ) -> Tensor:
         b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         kept, rate = dropout or (None, 0.0)
@@ -114,8 +107,6 @@ class Block(nn.Module):
         query_bhtd, key_bhtd, value_bhtd = qkv_btd.view(b, t, 3, self.heads, -1).permute(
             2, 0, 3, 1, 4
         )
-        if cache is not None:
-            key_bhtd, value_bhtd = cache(key_bhtd, value_bhtd)
         if bias_tt is None:
             mixed_bhtd = F.scaled_dot_product_attention(
                 query_bhtd, key_bhtd, value_bhtd, dropout_p=rate, is_causal=True

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import Block, KeptProbabilities, KeyValueCache, Masks
+from gpt1.model.block import Block, KeptProbabilities, Masks
 from gpt1.model.dropout import (
     BLOCKS,
     MATRIX,
@@ -68,15 +68,6 @@ class Hidden(NamedTuple):
 
     hidden_btd: Tensor
     embeddings: Embeddings
-
-
-class Tree(NamedTuple):
-    """Rows that branch: which positions each one sees (itself among them), and its position number,
-    for texts with a shared beginning or with a cache.
-    """
-
-    allowed_btt: Tensor
-    positions_bt: Tensor
 
 
 class Decoder(nn.Module):
@@ -142,17 +133,12 @@ class Decoder(nn.Module):
         tokens_bt: Tensor,
         dropout: Dropout,
         real: Real | None = None,
-        tree: Tree | None = None,
-        caches: Sequence[KeyValueCache] | None = None,
     ) -> Hidden:
         """Hidden states of token ids [b, t], t at most the context; a state sees its own and
         earlier positions only.
 
         Where the `real` tokens are given (see `real_places`), states are computed there only, and
-        are 0 elsewhere; without a tree padding comes last. A
-        `tree` says instead what each state sees and where it stands; then t may be longer than the
-        context. In decoding each block has one of `caches`, and a tree's `allowed_btt` says which
-        of the keys there each state sees.
+        are 0 elsewhere; padding comes last.
         """
         embeddings, keys_p12 = Embeddings(self.tokens, self.positions), None
         if dropout.rate:
@@ -165,18 +151,15 @@ class Decoder(nn.Module):
             b,
             t,
             None if real is None else real.places_m,
-            self._bias(t, tree),
+            self._bias(t),
             torch.arange(t, dtype=torch.int32, device=tokens_bt.device),
         )
         layouts = [layout.of(group) for group in real.groups] if real else []
         layouts = layouts or [layout]
         places = layout.sequences_and_positions()
-        positions_td = (
-            F.embedding(tree.positions_bt, embeddings.positions_pd)
-            if tree
-            else embeddings.positions_pd[:t]
+        x_md = layout.real(
+            F.embedding(tokens_bt, embeddings.tokens_vd) + embeddings.positions_pd[:t]
         )
-        x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
         for number, block in enumerate(self.blocks):
             x_md = block(
                 x_md,
@@ -186,15 +169,10 @@ class Decoder(nn.Module):
                 else self._masks(
                     dropout.rate, layouts, places, keys_p12[1 + PLACES_A_BLOCK * number :, 1:]
                 ),
-                None if caches is None else caches[number],
             )
         return Hidden(layout.padded(x_md), embeddings)
 
-    def _bias(self, t: int, tree: Tree | None) -> Tensor | None:
-        if tree is not None:
-            return torch.zeros((), device=self.tokens.device).where(
-                tree.allowed_btt[:, None], -math.inf
-            )
+    def _bias(self, t: int) -> Tensor | None:
         return (
             None
             if self.fused_attention

@@ -6,12 +6,9 @@ embeddings. Gates in torch's order: input, forget, cell, output; h = o * tanh(c)
 tanh(g). Shape letters as in gpt.py, and u LSTM units.
 """
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from gpt1.model.dropout import BLOCKS, MATRIX, Dropout, cut, keep, threshold
 from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
@@ -19,13 +16,6 @@ from gpt1.model.layout import Real
 from gpt1.params.schema import Model
 
 FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)
-
-
-class State(NamedTuple):
-    """What the LSTM remembers after a text: output and cell [b, u] of each row."""
-
-    h_bu: Tensor
-    c_bu: Tensor
 
 
 class Lstm(nn.Module):
@@ -70,31 +60,6 @@ class Lstm(nn.Module):
         kept = keep(of_outputs[1:, None], positions_t, units, units, threshold(dropout.rate))
         outputs_btu = cut(outputs_btu, kept, dropout.rate)
         return Hidden(self.projection(outputs_btu), embeddings)
-
-    def state_after(self, tokens_bt: Tensor, lengths_b: Tensor) -> tuple[Tensor, State]:
-        """Hidden states [b, t, d] of right-padded rows, and each row's state after its own length
-        (1 or more).
-        """
-        packed = pack_padded_sequence(
-            F.embedding(tokens_bt, self.tokens),
-            lengths_b.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        outputs, (h_1bu, c_1bu) = self.recurrent(packed)
-        outputs_btu, _ = pad_packed_sequence(
-            outputs, batch_first=True, total_length=tokens_bt.shape[1]
-        )
-        return self.projection(outputs_btu), State(h_1bu[0], c_1bu[0])
-
-    def resume(self, tokens_bt: Tensor, state: State) -> tuple[Hidden, State]:
-        """Hidden states of token ids [b, t] that go on from a state of each row, and the state
-        after them.
-        """
-        outputs_btu, (h_1bu, c_1bu) = self.recurrent(
-            F.embedding(tokens_bt, self.tokens), (state.h_bu[None], state.c_bu[None])
-        )
-        return Hidden(self.projection(outputs_btu), self._embeddings()), State(h_1bu[0], c_1bu[0])
 
     def _embeddings(self) -> Embeddings:
         """The embedding matrix as heads and softmax know it, with no rows of positions."""
