@@ -42,9 +42,6 @@ ROOMS = (
     "gpt1/results/intervals.py",
     "gpt1/**/scores.py",
     "gpt1/**/filters.py",
-    "gpt1/**/decode.py",
-    "gpt1/**/beam.py",
-    "gpt1/**/perplexity.py",
     "gpt1/**/continuations.py",
 )
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {

@@ -19,7 +19,7 @@ from gpt1.base.extras import EXTRAS, there
 PANELS = {  # what commands are for -> their names, in the order in which a person meets them
     "Run the paper": ("profile", "estimate", "run"),
     "Look at what came out": ("table", "report", "sync", "submission"),
-    "Use a model": ("generate", "predict", "evaluate"),
+    "Use a model": ("generate", "predict"),
     "Models in and out": ("import", "export", "register"),
 }
 KEYWORD = "import"  # of Python: its module and function end with an underscore

@@ -190,7 +190,7 @@ def task_rows() -> Any:
 
 
 def read_task(name: str, folder: str = "raw") -> None:
-    from gpt1.inference.evaluation import read_official
+    from gpt1.inference.prediction import read_file
     from gpt1.sources.acquire import copy
     from gpt1.sources.find import find_files
     from gpt1.tasks.readers import read_split, splits_to_read
@@ -201,7 +201,7 @@ def read_task(name: str, folder: str = "raw") -> None:
         copy(task.source, file, place, acquired / file)
     with suppress(UserError):
         for path in sorted(acquired.glob("*.*"))[:1]:
-            read_official(path, task)
+            read_file(path, task)
     splits = [
         read_split(task, split, acquired, task_rows()[name], 0.5)
         for split in splits_to_read(task, acquired, task_rows()[name])
@@ -270,24 +270,17 @@ def read_npz() -> None:
     read_prompts(Path("prompts.npz"), 2)
 
 
-def write_lines() -> None:
-    put("sst2.txt", "\n".join((*SENTENCES, json.dumps({"first": SENTENCES[0]}))))
-    put(
-        "race.jsonl",
-        json.dumps({"first": SENTENCES[0], "second": SENTENCES[1], "choices": ["a", "b", "c", "d"]})
-        + "\n",
-    )
+def write_rows() -> None:
+    put("sst2.csv", "first,label\n" + "".join(f'"{text}",1\n' for text in SENTENCES[:3]))
+    put("race.jsonl", json.dumps({"first": "a", "second": "b", "choices": ["a", "b", "c", "d"]}))
 
 
-def read_lines() -> None:
-    from gpt1.inference.fields import example_from_line
+def read_rows() -> None:
+    from gpt1.inference.prediction import read_file
     from gpt1.tasks.table import TASKS
 
-    for name, task in (("sst2.txt", "sst2"), ("race.jsonl", "race")):
-        for number, line in enumerate(
-            Path(name).read_bytes().decode("utf-8", "replace").splitlines(), start=1
-        ):
-            example = example_from_line(TASKS[task], line, f"line {number}")
+    for name, task in (("sst2.csv", "sst2"), ("race.jsonl", "race")):
+        for example in read_file(Path(name), TASKS[task]).examples:
             encode(example.context[0])
 
 
@@ -308,5 +301,5 @@ SURFACES = (
     Surface("vocabulary", write_vocabulary, read_vocabulary),
     Surface("shards", write_shards, read_shards),
     Surface("npz", write_npz, read_npz),
-    Surface("lines", write_lines, read_lines),
+    Surface("rows", write_rows, read_rows),
 )

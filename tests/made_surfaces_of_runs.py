@@ -23,11 +23,9 @@ def write_weights() -> None:
 
 
 def read_weights() -> None:
-    from gpt1.exchange.outgoing import read_outgoing
-    from gpt1.inference.loading import load_language_model
+    from gpt1.inference.generation import load_language_model
 
     load_language_model(Path("model/weights.safetensors"), Path("model"), "cpu")
-    read_outgoing(Path("model/weights.safetensors"), Path("model"))
 
 
 def write_task_model() -> None:
@@ -65,20 +63,20 @@ def write_authors() -> None:
 
 
 def read_authors() -> None:
+    from gpt1.exchange.authors import read_authors as read
     from gpt1.exchange.incoming import write_import
-    from gpt1.exchange.read import read_model
 
-    write_import(read_model(Path("authors"), 4), Path("imported"))
+    shutil.rmtree("imported", ignore_errors=True)
+    write_import(read(Path("authors"), 4), Path("imported"))
 
 
 def write_folder(pickled: bool) -> None:
-    from gpt1.exchange.hugging_face import load_file
-    from gpt1.exchange.outgoing import export_language_model, read_outgoing
+    from safetensors.torch import load_file
+
+    from gpt1.exchange.outgoing import export_language_model
 
     made_models.saved_model(Path("model"))
-    export_language_model(
-        read_outgoing(Path("model/weights.safetensors"), Path("model")), Path("folder")
-    )
+    export_language_model(Path("model/weights.safetensors"), Path("model"), Path("folder"))
     if pickled:
         torch.save(load_file("folder/model.safetensors"), "folder/pytorch_model.bin")
         Path("folder/model.safetensors").unlink()
@@ -95,10 +93,10 @@ def write_folder(pickled: bool) -> None:
 
 
 def read_folder() -> None:
-    from gpt1.exchange.incoming import write_import
-    from gpt1.exchange.read import read_model
+    from gpt1.exchange.incoming import read_checkpoint, write_import
 
-    write_import(read_model(Path("folder"), None), Path("imported"))
+    shutil.rmtree("imported", ignore_errors=True)
+    write_import(read_checkpoint(Path("folder")), Path("imported"))
 
 
 def write_checkpoint() -> None:
@@ -211,7 +209,7 @@ def read_record() -> None:
     from gpt1.params.schema import read_params
     from gpt1.tracking.results import finished_groups, finished_results
 
-    facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"))
+    facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"), None)
     params = read_params()
     list(finished_results(params)), list(finished_groups(params))
 
@@ -251,16 +249,14 @@ def write_served() -> None:
 
 def read_served() -> None:
     from gpt1.base.files import read_json
-    from gpt1.inference.fields import example_from_record
+    from gpt1.inference.saved import example_of
     from gpt1.tasks.table import TASKS
 
     rows = read_json(Path("rows.json"))
     for task in ("race", "sst2", "stsb"):
         for number, row in enumerate(rows if isinstance(rows, list) else [rows]):
             with suppress(UserError):
-                vocabulary().encode(
-                    example_from_record(TASKS[task], row, f"row {number}").context[0]
-                )
+                vocabulary().encode(example_of(TASKS[task], row, f"row {number}").context[0])
 
 
 def write_packed() -> None:

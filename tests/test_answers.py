@@ -2,9 +2,9 @@
 its seed.
 """
 
+import csv
 import json
 import math
-import re
 import subprocess
 import sys
 from functools import lru_cache
@@ -16,18 +16,14 @@ import torch
 import typer
 from made_answers import DELIMITER, EXTRACT, GROUPS, LETTERS, START, one, write_models
 from made_data import write_params
-from our_imports import ROOT, closure, relative
 from typer.testing import CliRunner
 
 from gpt1.base.errors import UserError
-from gpt1.commands.evaluate import evaluate
-from gpt1.commands.predict import answer_line, predict
+from gpt1.commands.predict import line, predict
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.evaluation import read_official
-from gpt1.inference.fields import example_from_line, example_from_record, make_example
 from gpt1.inference.finished import finished
-from gpt1.inference.registered import ROOMS
-from gpt1.inference.saved import Answer, answer, load_model
+from gpt1.inference.prediction import read_file
+from gpt1.inference.saved import answer, example_of, load_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
@@ -57,10 +53,10 @@ def here(models, monkeypatch):
 def run(here):
     """Run a command in this process: its exit status and what it wrote."""
 
-    def invoke(command, *arguments, lines=""):
+    def invoke(*arguments):
         app = typer.Typer()
-        app.command()(command)
-        found = CliRunner().invoke(app, arguments, input=lines)
+        app.command()(predict)
+        found = CliRunner().invoke(app, arguments)
         if isinstance(found.exception, UserError):
             raise found.exception
         assert found.exit_code == 0, found.output
@@ -109,12 +105,7 @@ def test_neighbours_and_padding_change_no_bit(here):
     model = load("rte")
     short, long = Example(("a", "b")), Example(("a b c d e", "f g h"))
     alone = [model.answer(one) for one in (short, long)]
-    assert list(model.answers([long, short, long, short])) == [
-        alone[1],
-        alone[0],
-        alone[1],
-        alone[0],
-    ]
+    assert [model.answer(one) for one in (long, short, long)] == [alone[1], alone[0], alone[1]]
     ids = [model.sequences(one)[0] for one in (short, long)]
     padded_b1t = torch.tensor([[[*row, *[one("z")] * (16 - len(row))]] for row in ids])
     with torch.no_grad():
@@ -177,145 +168,103 @@ def test_what_is_not_there_is_one_line(here, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("record", "found"),
     [
-        ("a", "line 3: expected first, second with tabs between, 2 in all, found 1"),
-        ("a\t", "line 3: expected text in every field, found empty text .second."),
-        ('{"first": "a"}', "line 3: expected first, second for rte, found first"),
-        (
-            '{"first": "a", "secnd": "b"}',
-            "expected the fields first, second, choices, found 'secnd'",
-        ),
-        (
-            '{"first": 1, "second": "b"}',
-            "expected text in every field, found no text .first is int.",
-        ),
-        ('{"first": "a", "second": "b", "choices": ["c"]}', "found first, second, 1 choices"),
-        ("{a", "expected a JSON object, for the line begins with a brace"),
+        ({}, "found nothing"),
+        ({"first": "a"}, "found first 'a'"),
+        ({"first": "a", "secnd": "b"}, "found first 'a', secnd 'b'"),
+        ({"first": 1, "second": "b"}, "found first 1, second 'b'"),
+        ({"first": "a", "second": " "}, "found first 'a', second ' '"),
+        ({"first": "a", "second": "b", "choices": ["c"]}, r"choices \['c'\]"),
     ],
 )
-def test_a_bad_line_is_refused(line, message):
-    with pytest.raises(UserError, match=message):
-        example_from_line(TASKS["rte"], line, "line 3")
+def test_other_fields_than_the_tasks_are_refused(record, found):
+    with pytest.raises(UserError, match=rf"row 3: expected first, second for rte.* {found}"):
+        example_of(TASKS["rte"], record, "row 3")
 
 
-def test_lines_and_records_give_the_same_example():
-    expected = Example(("p", "q"), ("a", "b", "c", "d"))
-    race = TASKS["race"]
-    assert (
-        example_from_line(race, "p\tq\ta\tb\tc\td", "")
-        == expected
-        == make_example(race, "p", "q", ("a", "b", "c", "d"))
-    )
-    assert (
-        example_from_record(
-            race, {"first": "p", "second": "q", "choices": ["a", "b", "c", "d"]}, ""
-        )
-        == expected
-    )
-    assert example_from_line(
-        TASKS["cola"], '{"first": "x", "second": null, "choices": null}', ""
-    ) == Example(("x",))
-
-
-def test_predict_answers_options_and_lines_alike(run):
-    by_options = run(predict, "rte", "--first", "a b", "--second", "c", "--json").stdout
+def test_predict_answers_an_example(run):
+    by_options = run("rte", "--first", "a b", "--second", "c", "--json").stdout
     assert json.loads(by_options) == load("rte").answer(Example(("a b", "c"))).record()
-    by_lines = run(
-        predict, "rte", "--json", lines='d\te\n\n{"first": "a b", "second": "c"}\n'
-    ).stdout.splitlines()
-    assert len(by_lines) == 2
-    assert by_lines[1] + "\n" == by_options
-    shown = run(predict, "race", "--seed", "0", lines="p\tq\ta\tb\tc\td\n").stdout
+    choices = [part for ending in "abcd" for part in ("--choice", ending)]
+    shown = run("race", "--seed", "0", "--first", "p", "--second", "q", *choices).stdout
     label, choice, *probabilities = shown.split()
     assert choice == "abcd"["ABCD".index(label)]
     assert [word.strip("(,)") for word in probabilities[::2]] == ["A", "B", "C", "D"]
-    with pytest.raises(UserError, match="the options: expected first, second for rte, found first"):
-        run(predict, "rte", "--first", "a")
-    hostile = Answer(label="A", choice="a\x1b[2Jb\u202ec", score=None, probabilities={"A": 1.0})
-    assert answer_line(hostile).startswith("A  a[2Jbc ")
+    with pytest.raises(UserError, match="the options: expected first, second for rte"):
+        run("rte", "--first", "a")
+    with pytest.raises(UserError, match="expected either a file or --first TEXT"):
+        run("rte")
+    hostile = {"label": "A", "choice": "a\x1b[2Jb\u202ec", "probabilities": {"A": 1.0}}
+    assert line(hostile).startswith("A  a[2Jbc ")
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (
-            b"A dog.\nA caf\xe9.\n",
-            "line 2: expected text in UTF-8, found not UTF-8 (byte 0xe9 at 5)",
-        ),
-        (
-            "A cat.\n".encode("utf-16"),
-            "line 1: expected text in UTF-8, found not UTF-8 (the mark of",
-        ),
-    ],
-)
-def test_lines_that_are_not_utf8_are_named(run, lines, said):
-    with pytest.raises(UserError, match=re.escape(said)):
-        run(predict, "cola", lines=lines)
+def write_rows(path, rows):
+    """The same rows by the suffix: TSV, CSV or JSON lines."""
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
-def test_a_mark_of_utf8_is_no_text(run):
-    plain, marked = (
-        run(predict, "cola", lines=mark + b"a b.\n") for mark in (b"", b"\xef\xbb\xbf")
-    )
-    assert plain.stdout == marked.stdout != ""
-
-
-def test_evaluate_scores_a_file_with_labels(run, tmp_path):
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
+@pytest.mark.parametrize("names", [("first", "second"), ("sentence1", "sentence2")])
+def test_predict_scores_a_file_with_labels(run, tmp_path, suffix, names):
     model, labels = load("rte"), ("entailment", "not_entailment")
     texts = [(first, second) for first in "abcdef" for second in "uvwxyz"]
     answers = [model.answer(Example(pair)).label for pair in texts]
     assert set(answers) == set(labels)
     given = [labels[place % 3 == 0] for place in range(len(texts))]
     rows = [
-        f"{place}\t{first}\t{second}\t{label}"
-        for place, ((first, second), label) in enumerate(zip(texts, given, strict=True))
+        {**dict(zip(names, pair, strict=True)), "label": label}
+        for pair, label in zip([*texts, ("a", "b")], [*given, "maybe"], strict=True)
     ]
-    file = tmp_path / "some.tsv"
-    file.write_text(
-        "\n".join(["index\tsentence1\tsentence2\tlabel", *rows, "36\ta\tb\tmaybe"]) + "\n"
-    )
-    found = run(evaluate, "rte", str(file), "--json", "--out", str(tmp_path / "out.tsv"))
+    write_rows(tmp_path / f"some{suffix}", rows)
+    out = tmp_path / f"out{suffix}"
+    found = run("rte", str(tmp_path / f"some{suffix}"), "--json", "--out", str(out))
     outcome = json.loads(found.stdout)
     right = sum(said == label for said, label in zip(answers, given, strict=True)) / len(texts)
-    assert outcome["scores"]["accuracy"]["value"] == pytest.approx(100 * right)
-    assert outcome["scores"]["accuracy"]["standard_error"] == pytest.approx(
-        100 * math.sqrt(right * (1 - right) / 36)
+    assert outcome["scores"]["accuracy"] == pytest.approx(
+        {
+            "score": 100 * right,
+            "standard_error": 100 * math.sqrt(right * (1 - right) / 36),
+            "majority": 100 * 24 / 36,
+        }
     )
-    assert outcome["scores"]["accuracy"]["blind"] == pytest.approx(100 * 24 / 36)
-    assert (outcome["seed"], outcome["examples"], outcome["unreadable"]) == (
-        1,
-        36,
-        {"unknown label": 1},
+    assert (outcome["rows"], outcome["left_out"]) == (36, {"unknown label": 1})
+    if suffix == ".jsonl":
+        written = [json.loads(row) for row in out.read_text().splitlines()]
+    else:
+        with out.open(newline="") as file:
+            written = list(csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ","))
+    assert [row["prediction"] for row in written] == answers
+    assert float(written[0]["p(entailment)"]) == pytest.approx(
+        model.answer(Example(texts[0])).probabilities["entailment"], abs=1e-6
     )
-    assert "1 rows left out: unknown label" in found.stderr
-    written = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
-    assert written[0] == ["index", "prediction", "p(entailment)", "p(not_entailment)"]
-    assert [row[1] for row in written[1:]] == answers
 
 
-def test_evaluate_says_where_labels_are_absent(run, tmp_path, monkeypatch):
-    weights = Path.cwd() / "data"
-    (tmp_path / "data").symlink_to(weights)
+def test_predict_says_where_labels_are_absent(run, tmp_path, monkeypatch):
+    (tmp_path / "data").symlink_to(Path.cwd() / "data")
     write_params(tmp_path, finetune__seeds=[0, 1, 2])
     monkeypatch.chdir(tmp_path)
     Path("test.tsv").write_text("index\tsentence\n0\ta b\n1\tc\n")
-    found = run(evaluate, "cola", "test.tsv")
-    assert (
-        found.stdout
-        == "CoLA on test.tsv: 2 examples, seed 1, the best of 3 on the development split\n"
-    )
-    assert "test.tsv has no labels, so there is no score" in found.stderr
-    assert "2 predictions written to test.predictions.tsv" in found.stderr
+    found = run("cola", "test.tsv")
+    assert found.stdout == "CoLA, seed-1: 2 rows answered in test.predictions.tsv\n"
+    assert "no labels, so no score" in found.stderr
     rows = Path("test.predictions.tsv").read_text().splitlines()
     assert len(rows) == 3
     assert rows[1].split("\t")[1] in ("0", "1"), "as CoLA's files write a label"
+    with pytest.raises(UserError, match=r"expected a name that ends with \.tsv, \.csv, \.jsonl"):
+        run("cola", "test.tsv", "--out", "answers.xlsx")
 
 
-def test_official_files_are_known_by_what_they_hold(tmp_path):
+def test_files_are_known_by_what_they_hold(tmp_path):
     def read(name, task, text):
         (tmp_path / name).write_text(text)
-        return read_official(tmp_path / name, TASKS[task])
+        return read_file(tmp_path / name, TASKS[task])
 
     cola = read("anything", "cola", "gj04\t1\t\tA cat.\nks08\t0\t*\tCat a.\n")
     assert ([example.label for example in cola.examples], cola.labelled) == ([1, 0], True)
@@ -328,32 +277,26 @@ def test_official_files_are_known_by_what_they_hold(tmp_path):
         ),
     )
     assert [example.label for example in snli.examples] == [1, 2, 0]
-    assert (snli.left_out, snli.unreadable) == ({"no gold label": 1}, {"unknown label": 1})
+    assert snli.left_out == {"no gold label": 1, "unknown label": 1}
     bare = read("b.jsonl", "snli", '{"sentence1": "a", "sentence2": "b"}\n')
     assert (bare.labelled, len(bare.examples)) == (False, 1)
-    race = read(
-        "high1.txt",
-        "race",
-        json.dumps(
-            {"article": "p", "questions": ["q"], "options": [list("abcd")], "answers": ["B"]}
-        ),
-    )
-    assert race.examples == [Example(("p", "q"), ("a", "b", "c", "d"), 1)]
+    asked = Example(("p", "q"), ("a", "b", "c", "d"), 1)
+    passage = {"article": "p", "questions": ["q"], "options": [list("abcd")], "answers": ["B"]}
+    assert read("high1.txt", "race", json.dumps(passage)).examples == [asked]
+    row = {"first": "p", "second": "q", "choices": list("abcd"), "label": "B"}
+    assert read("own.jsonl", "race", json.dumps(row)).examples == [asked]
+    columns = "first,second,choice1,choice2,choice3,choice4,label\np,q,a,b,c,d,B\n"
+    assert read("own.csv", "race", columns).examples == [asked]
     for name, task, text in (
         ("c", "rte", "a\tb\n1\t2\n"),
-        ("d", "story_cloze", "x,y\n"),
-        ("e", "snli", "{}\n"),
+        ("d.csv", "story_cloze", "x,y\n"),
+        ("e.jsonl", "snli", "{}\n"),
     ):
-        with pytest.raises(
-            UserError,
-            match=f"expected a file in an official format of {task}, found none of them: ",
-        ):
+        with pytest.raises(UserError, match=f"expected an official file of {task}"):
             read(name, task, text)
-    for path, there in ((tmp_path, "a folder"), (tmp_path / "nothing", "none")):
-        with pytest.raises(
-            UserError, match=f"found {there}; such files lie in data/acquire/tasks/rte/"
-        ):
-            read_official(path, TASKS["rte"])
+    for path in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(UserError, match="expected a file of rte, found none"):
+            read_file(path, TASKS["rte"])
 
 
 HANS = ["entailment", "non-entailment"] * 150
@@ -389,20 +332,15 @@ def test_labels_are_absent_or_told_of(tmp_path, task, head, row, labels, outcome
     file.write_text(head + "".join(map(row.format, labels)))
     if isinstance(outcome, str):
         with pytest.raises(UserError, match=rf"unknown label \({outcome} instead of "):
-            read_official(file, TASKS[task])
+            read_file(file, TASKS[task])
     else:
-        found = read_official(file, TASKS[task])
+        found = read_file(file, TASKS[task])
         assert (found.labelled, len(found.examples)) == outcome
 
 
-def test_evaluate_ends_with_2_where_labels_are_spelled_otherwise(here, tmp_path):
+def test_predict_ends_with_2_where_labels_are_spelled_otherwise(here, tmp_path):
     (tmp_path / "dev.tsv").write_text(PAIRS + "0\ta\tb\tentailment\n0\ta\tb\tnon-entailment\n")
-    command = [sys.executable, "-m", "gpt1.cli", "evaluate", "rte", str(tmp_path / "dev.tsv")]
+    command = [sys.executable, "-m", "gpt1.cli", "predict", "rte", str(tmp_path / "dev.tsv")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "1 of 2 rows have another label than the task; the first is row 3" in done.stderr
-
-
-def test_a_served_model_carries_all_of_our_code_that_it_imports():
-    imported = map(relative, closure(ROOT / "gpt1/inference/served.py"))
-    assert {path.split("/")[1] for path in imported} - {"__init__.py"} == set(ROOMS)
+    assert "1 of 2 rows have another label than rte, first row 3" in done.stderr

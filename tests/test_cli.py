@@ -17,8 +17,7 @@ from typer.main import get_command
 from gpt1.base import errors
 from gpt1.base.errors import UserError, perhaps
 from gpt1.cli import ENDING, PANELS, app, load, main
-from gpt1.commands.generate import VOCABULARY, refuse_absent
-from gpt1.commands.options import first_weights
+from gpt1.commands.generate import generate
 from gpt1.params.profile import compose
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -130,7 +129,7 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
         ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
         ("table table2 more", "unexpected extra argument"),
         ("run -j none", "'-j' / '--lanes'"),
-        ("generate --top-p 7", "'--top-p': Input should be less than or equal to 1"),
+        ("generate x --top-p 7", "'--top-p': Input should be less than or equal to 1"),
         *((f"{name} --no-such-option", "No such option: --no-such-option") for name in NAMES),
     ],
 )
@@ -234,13 +233,7 @@ def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path
         UserError,
         match=rf"^{re.escape(str(tmp_path))} is no project folder",
     ):
-        refuse_absent(first_weights(), VOCABULARY)
+        generate(["a"])
     (tmp_path / "dvc.yaml").touch()
-    with pytest.raises(
-        UserError,
-        match=r"gpt1 run pretrain",
-    ):
-        refuse_absent(first_weights(), VOCABULARY)
-    refuse_absent(
-        tmp_path / "own.safetensors", tmp_path
-    )  # what is wrong with these is told where they are read
+    with pytest.raises(UserError, match=r"seed-0/weights\.safetensors is not there; run the stage"):
+        generate(["a"])

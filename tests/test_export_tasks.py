@@ -13,8 +13,8 @@ from made_models import SIZES, run_example, vocabulary
 from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
-from gpt1.exchange.outgoing import chosen_task, export_task_model, read_outgoing
-from gpt1.exchange.read import read_model
+from gpt1.exchange.incoming import read_checkpoint
+from gpt1.exchange.outgoing import chosen_task, export_task_model
 from gpt1.inference.saved import load_model
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
@@ -90,9 +90,8 @@ def exported(fine_tuned, tmp_path):
 
     def export(name):
         chosen = chosen_task(fine_tuned / "finetune/some" / name, None)
-        assert chosen.seed == 11, "the better seed on validation"
-        outgoing = read_outgoing(chosen.weights, chosen.vocabulary)
-        export_task_model(outgoing, chosen.about, chosen.seed, tmp_path / name)
+        assert chosen.about["seed"] == 11, "the better seed on validation"
+        export_task_model(chosen, tmp_path / name)
         return str(tmp_path / name), load_model(chosen.weights, chosen.vocabulary)
 
     return export
@@ -207,12 +206,7 @@ def test_no_class_answers_without_the_shipped_code_or_for_other_texts(exported):
 
 def test_a_tasks_body_keeps_its_bits(fine_tuned, tmp_path):
     chosen = chosen_task(fine_tuned / "finetune/some/cola", 3)
-    export_task_model(
-        read_outgoing(chosen.weights, chosen.vocabulary),
-        chosen.about,
-        chosen.seed,
-        tmp_path / "out",
-    )
+    export_task_model(chosen, tmp_path / "out")
     found, ours = load_file(tmp_path / "out/model.safetensors"), read_weights(chosen.weights)[1]
     assert torch.equal(found["head.weight"], ours["head.linear.weight"])
     assert torch.equal(found["head.bias"], ours["head.linear.bias"])
@@ -220,29 +214,13 @@ def test_a_tasks_body_keeps_its_bits(fine_tuned, tmp_path):
         found["transformer.h.2.mlp.c_fc.weight"], ours["decoder.blocks.2.expand.weight"].T
     )
     assert torch.equal(found["transformer.tokens_embed.weight"], ours["decoder.tokens"])
-    with pytest.raises(UserError, match="only a language model of that kind is taken over"):
-        read_model(tmp_path / "out", None)
-
-
-def test_a_tasks_card_names_what_it_was_tuned_from(fine_tuned, tmp_path):
-    from huggingface_hub import ModelCard
-
-    chosen = chosen_task(fine_tuned / "finetune/some/race", None)
-    outgoing = read_outgoing(chosen.weights, chosen.vocabulary)
-    export_task_model(outgoing, chosen.about, chosen.seed, tmp_path / "out", "me/my-gpt")
-    data = ModelCard.load(tmp_path / "out/README.md", ignore_metadata_errors=False).data
-    assert (data.base_model, data.pipeline_tag) == ("me/my-gpt", "multiple-choice")
-    assert "Seed 11, accuracy 0.6100 on dev" in (tmp_path / "out/README.md").read_text()
+    with pytest.raises(UserError, match="expected model_type openai-gpt and afn gelu"):
+        read_checkpoint(tmp_path / "out")
 
 
 def test_what_a_folder_ships_imports_nothing_of_ours(fine_tuned, tmp_path):
     chosen = chosen_task(fine_tuned / "finetune/some/cola", None)
-    export_task_model(
-        read_outgoing(chosen.weights, chosen.vocabulary),
-        chosen.about,
-        chosen.seed,
-        tmp_path / "out",
-    )
+    export_task_model(chosen, tmp_path / "out")
     shipped_files = sorted((tmp_path / "out").glob("*.py"))
     assert [path.name for path in shipped_files] == [
         "modeling_gpt1.py",

@@ -19,7 +19,7 @@ from pyarrow import parquet
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.evaluation import read_official
+from gpt1.inference.prediction import read_file
 from gpt1.params.schema import TaskParams
 from gpt1.params.yaml import read_yaml
 from gpt1.sources.acquire import copy, locate
@@ -325,9 +325,9 @@ def test_releases_are_told_by_their_rows_or_their_names(tmp_path: Path) -> None:
 
 def test_an_export_is_an_official_file_too(tmp_path: Path) -> None:
     as_parquet(tmp_path, MADE["rte"].tables, MADE["rte"].classes)
-    train = read_official(tmp_path / "train-00000-of-00001.parquet", TASKS["rte"])
+    train = read_file(tmp_path / "train-00000-of-00001.parquet", TASKS["rte"])
     assert (train.labelled, len(train.examples)) == (True, ROWS["train"])
-    assert not read_official(tmp_path / "test-00000-of-00001.parquet", TASKS["rte"]).labelled
+    assert not read_file(tmp_path / "test-00000-of-00001.parquet", TASKS["rte"]).labelled
 
 
 def test_memory_is_bounded_by_batches_and_groups(

@@ -16,9 +16,9 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.exchange import authors
-from gpt1.exchange.incoming import write_import
-from gpt1.exchange.outgoing import export_language_model, read_outgoing
-from gpt1.exchange.read import read_model
+from gpt1.exchange.authors import read_authors
+from gpt1.exchange.incoming import read_checkpoint, write_import
+from gpt1.exchange.outgoing import export_language_model
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import load_weights, read_weights
@@ -92,20 +92,17 @@ def logits_by_hand(arrays, tokens, heads):
 
 def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, tmp_path):
     folder, numbers = released
-    about = write_import(read_model(folder, HEADS), tmp_path / "official")
+    about = write_import(read_authors(folder, HEADS), tmp_path / "official")
     description, tensors = read_weights(tmp_path / "official/weights.safetensors")
     words = Vocabulary.load(tmp_path / "official")
     assert words.pieces == WORDS.pieces
     assert words.merges == WORDS.merges
     assert (description.kind, description.vocabulary_size) == ("transformer", WORDS.size)
     assert description.vocabulary_fingerprint == WORDS.fingerprint
-    assert about["parameters"] == len(numbers) == sum(tensor.numel() for tensor in tensors.values())
+    assert len(numbers) == sum(tensor.numel() for tensor in tensors.values())
     assert about["released"] is False
-    assert about["files"]["params_7.npy"] == {
-        "bytes": (folder / "params_7.npy").stat().st_size,
-        "sha256": sha256_file(folder / "params_7.npy"),
-    }
-    sizes = read_model(folder, HEADS).sizes
+    assert about["files"]["params_7.npy"] == sha256_file(folder / "params_7.npy")
+    sizes = read_authors(folder, HEADS).sizes
     assert (sizes.context, sizes.width, sizes.layers, sizes.heads, sizes.feed_forward) == (
         CONTEXT,
         WIDTH,
@@ -122,23 +119,17 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
     assert np.abs(logits_tv - logits_by_hand(by_hand(numbers, SHAPES), tokens, HEADS)).max() < 1e-5
 
 
-def test_a_checkout_of_their_repository_is_known_too(released, tmp_path):
-    checkout = tmp_path / "finetune-transformer-lm"
-    shutil.copytree(released[0], checkout / "model")
-    assert read_model(checkout, HEADS).form == "authors"
-
-
 def test_released_files_are_known_by_their_checksums(copy, monkeypatch):
     names = {name: authors.git_name(copy / name) for name in authors.RELEASED}
     monkeypatch.setattr(authors, "RELEASED", names)
-    assert read_model(copy, HEADS).facts == {"released": True}
+    assert read_authors(copy, HEADS).released
     damaged = np.load(copy / "params_3.npy")
     damaged[5] += 1e-3
     np.save(copy / "params_3.npy", damaged)
     with pytest.raises(
         UserError, match=r"of which some are here, but params_3\.npy differs from them"
     ):
-        read_model(copy, HEADS)
+        read_authors(copy, HEADS)
 
 
 def test_the_checksum_is_gits(tmp_path):
@@ -205,7 +196,7 @@ BAD_AUTHORS = {
         spoil_array(
             0, lambda array: np.where(np.arange(len(array)) == 3, np.inf, array).astype(np.float32)
         ),
-        "finite numbers in tensor positions, found 1 that are not",
+        "finite numbers in positions",
     ),
     "shapes no JSON": (
         lambda folder: (folder / "params_shapes.json").write_text("[["),
@@ -239,16 +230,16 @@ def test_authors_files_that_are_not_whole(copy, tmp_path, trouble):
     spoil, line = BAD_AUTHORS[trouble]
     spoil(copy)
     with pytest.raises(UserError, match=line) as raised:
-        write_import(read_model(copy, HEADS), tmp_path / "to")
+        write_import(read_authors(copy, HEADS), tmp_path / "to")
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "to").exists()
 
 
 def test_heads_that_the_files_do_not_say(released):
     with pytest.raises(UserError, match="give --heads N"):
-        read_model(released[0], None)
+        read_authors(released[0], None)
     with pytest.raises(UserError, match=r"model\.heads 3 must divide model\.width 16"):
-        read_model(released[0], 3)
+        read_authors(released[0], 3)
     assert (
         authors.sizes_of(
             [tuple(shape) for shape in authors_shapes(512, 768, 12, 3072, 40478)], None, released[0]
@@ -261,9 +252,7 @@ def test_heads_that_the_files_do_not_say(released):
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     saved_model(folder / "model")
-    export_language_model(
-        read_outgoing(folder / "model/weights.safetensors", folder / "model"), folder / "gpt"
-    )
+    export_language_model(folder / "model/weights.safetensors", folder / "model", folder / "gpt")
     return folder / "gpt"
 
 
@@ -273,7 +262,7 @@ def folder(exported, tmp_path):
 
 
 def same_model(found, exported):
-    ours = read_model(exported, None)
+    ours = read_checkpoint(exported)
     return (
         found.sizes == ours.sizes
         and found.vocabulary.pieces == ours.vocabulary.pieces
@@ -295,14 +284,14 @@ def test_a_pickled_folder_with_old_names_and_buffers(folder, exported):
     old["lm_head.weight"] = tensors["tokens_embed.weight"].clone()
     (folder / "model.safetensors").unlink()
     torch.save(old, folder / "pytorch_model.bin")
-    assert same_model(read_model(folder, None), exported)
+    assert same_model(read_checkpoint(folder), exported)
 
 
 def test_a_folder_with_tokenizer_json_alone(folder, exported):
     """As transformers 5 writes it."""
     (folder / "vocab.json").unlink()
     (folder / "merges.txt").unlink()
-    assert same_model(read_model(folder, None), exported)
+    assert same_model(read_checkpoint(folder), exported)
 
 
 def test_half_precision_is_kept_as_numbers(folder, tmp_path):
@@ -310,7 +299,7 @@ def test_half_precision_is_kept_as_numbers(folder, tmp_path):
         name: tensor.bfloat16() for name, tensor in load_file(folder / "model.safetensors").items()
     }
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    write_import(read_model(folder, None), tmp_path / "to")
+    write_import(read_checkpoint(folder), tmp_path / "to")
     found = read_weights(tmp_path / "to/weights.safetensors")[1]
     assert found["tokens"].dtype == torch.float32
     assert torch.equal(found["tokens"], tensors["transformer.tokens_embed.weight"].float())
@@ -345,47 +334,44 @@ def without(tensors, name):
 
 
 TOKENS = "transformer.tokens_embed.weight"
+WHOLE = "expected a whole openai-gpt checkpoint, found another"
+OTHER = "expected the tensors of a language model of the sizes that config.json has, found "
 BAD_FOLDERS = {
     "another kind": (
         rewrite("config.json", lambda config: config | {"model_type": "gpt2"}),
-        "model_type openai-gpt, found 'gpt2'",
+        "model_type openai-gpt and afn gelu, found .'gpt2', 'gelu'.",
     ),
     "another activation": (
         rewrite("config.json", lambda config: config | {"afn": "relu"}),
-        "expected afn gelu",
+        "model_type openai-gpt and afn gelu, found .'openai-gpt', 'relu'.",
     ),
-    "no size": (
-        rewrite("config.json", lambda config: without(config, "n_head")),
-        "expected n_head to be a whole number above 0, found None",
-    ),
+    "no size": (rewrite("config.json", lambda config: without(config, "n_layer")), WHOLE),
     "a size that is none": (
         rewrite("config.json", lambda config: config | {"n_layer": "3"}),
-        "expected n_layer to be a whole number",
+        WHOLE,
     ),
     "fewer layers": (
         rewrite("config.json", lambda config: config | {"n_layer": 2}),
-        r"model alone, found 'h\.2\.attn\.c_attn\.bias'",
+        OTHER + r"transformer\.h\.2",
     ),
     "more layers": (
         rewrite("config.json", lambda config: config | {"n_layer": 4}),
-        r"expected tensor h\.3\.attn\.c_attn\.weight",
+        OTHER + r"transformer\.h\.3",
     ),
-    "another width": (
-        rewrite("config.json", lambda config: config | {"n_embd": 28}),
-        "expected tensor .* found float32 in",
+    "many more layers": (
+        rewrite("config.json", lambda config: config | {"n_layer": 10**9}),
+        WHOLE,
     ),
-    "no weights": (
-        lambda folder: (folder / "model.safetensors").unlink(),
-        r"expected model\.safetensors \(or pytorch_model\.bin\)",
-    ),
-    "cut": (cut("model.safetensors"), "whole safetensors file"),
+    "another width": (rewrite("config.json", lambda config: config | {"n_embd": 28}), WHOLE),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), WHOLE),
+    "cut": (cut("model.safetensors"), WHOLE),
     "a head": (
         with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}),
-        r"found 'score\.weight'",
+        OTHER + r"score\.weight",
     ),
     "a prefix": (
         with_tensors(lambda tensors: {f"module.{name}": one for name, one in tensors.items()}),
-        r"found 'module\.transformer\.positions.*all names may begin with 'module\.transformer\.'",
+        OTHER,
     ),
     "other names of a norm": (
         with_tensors(
@@ -396,28 +382,17 @@ BAD_FOLDERS = {
                 for name, one in tensors.items()
             }
         ),
-        r"tensor h\.0\.ln_1\.weight .*found 'h\.0\.ln_1\.b', 'h\.0\.ln_1\.g' in its place",
-    ),
-    "not tied": (
-        with_tensors(lambda tensors: tensors | {"lm_head.weight": tensors[TOKENS] + 1}),
-        r"lm_head\.weight to be the token",
+        OTHER + r"transformer\.h\.0\.ln_1",
     ),
     "not finite": (
         with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS] * float("nan")}),
-        "finite numbers in tensor tokens",
+        "finite numbers in tokens",
     ),
-    "integers": (
-        with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS].int()}),
-        "found int32 in",
-    ),
-    "code": (
-        pickled({"tokens": Dangerous()}),
-        r"one that would run code .*bring model\.safetensors",
-    ),
-    "no tensors": (pickled({"epoch": 3}), "expected tensors by name"),
+    "code": (pickled({"tokens": torch.zeros(10**5), "more": Dangerous()}), WHOLE),
+    "no tensors": (pickled({"epoch": 3, "text": "a" * 10**6}), OTHER),
     "no vocabulary": (
         lambda folder: [(folder / name).unlink() for name in ("vocab.json", "tokenizer.json")],
-        "vocab.json and merges.txt",
+        "tokenizer.json: expected JSON, found none",
     ),
     "fewer merges": (
         lambda folder: (folder / "merges.txt").write_text("#version: 0.2\nt h\n"),
@@ -431,34 +406,7 @@ def test_hugging_face_folders_that_are_not_whole(folder, tmp_path, capsys, troub
     spoil, line = BAD_FOLDERS[trouble]
     spoil(folder)
     with pytest.raises(UserError, match=line) as raised:
-        write_import(read_model(folder, None), tmp_path / "to")
+        write_import(read_checkpoint(folder), tmp_path / "to")
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "to").exists()
     assert "this code ran" not in capsys.readouterr().out
-
-
-def test_folders_that_are_neither(tmp_path, exported):
-    with pytest.raises(UserError, match="is not a folder"):
-        read_model(tmp_path / "none", None)
-    (tmp_path / "notes.txt").write_text("")
-    with pytest.raises(UserError, match=r"expected the authors' files .* found notes\.txt"):
-        read_model(tmp_path, None)
-    with pytest.raises(UserError, match="leave it out"):
-        read_model(exported, 4)
-
-
-def test_an_import_replaces_only_an_import(exported, tmp_path):
-    found = read_model(exported, None)
-    (tmp_path / "to").mkdir()
-    write_import(found, tmp_path / "to")
-    first = (tmp_path / "to/weights.safetensors").read_bytes()
-    write_import(found, tmp_path / "to")
-    assert (tmp_path / "to/weights.safetensors").read_bytes() == first
-    (tmp_path / "to/notes.txt").write_text("years of work")
-    with pytest.raises(UserError, match=r"notes\.txt too, which would be lost"):
-        write_import(found, tmp_path / "to")
-    assert (tmp_path / "to/notes.txt").exists()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/thesis.txt").write_text("years of work")
-    with pytest.raises(UserError, match="holds other files"):
-        write_import(found, tmp_path / "mine")

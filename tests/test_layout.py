@@ -48,7 +48,17 @@ ROOMS = {  # room -> what of ours it may import
     "model": GROUND | {"model"},
     "train": GROUND | {"train", "model", "corpus.shards", "tasks.metrics"},
     "inference": (
-        GROUND | {"params.recipes", "inference", "model", "corpus", "sources", "tasks", "tracking"}
+        GROUND
+        | {
+            "exchange.openai_gpt",
+            "params.recipes",
+            "inference",
+            "model",
+            "corpus",
+            "sources",
+            "tasks",
+            "tracking",
+        }
     ),
     "tracking": GROUND | {"params.recipes", "tracking"},
     "results": (
@@ -92,6 +102,7 @@ ROOMS = {  # room -> what of ours it may import
             "inference",
             "params",
             "results",
+            "tasks.table",
             "tracking",
             "train",
         }
@@ -123,7 +134,7 @@ HOMES = {  # library -> the only places that may import it
     "urllib3": ["gpt1/sources/transfer.py"],
     "platformdirs": ["gpt1/sources/cache.py"],
     "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/", "gpt1/results/runs.py"],
-    "pandas": ["gpt1/results/", "gpt1/exchange/card.py"],
+    "pandas": ["gpt1/results/", "gpt1/exchange/card.py", "gpt1/inference/prediction.py"],
     "ruamel": ["gpt1/params/yaml.py"],
     "yaml": [],
     "dvc": ["flows/"],

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from gpt1.base.errors import UserError
 from gpt1.model.dropout import NO_DROPOUT, Dropout
-from gpt1.model.gpt import Decoder, Tree
+from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.model.networks import describe, make_network, parameters_by_component
@@ -112,18 +112,6 @@ def test_arithmetic_against_numpy(lstm):
     np.testing.assert_allclose(found, by_hand(lstm, tokens), atol=1e-5)
 
 
-def test_going_on_from_a_state_is_reading_on(lstm):
-    first, second = torch.tensor([[3, 19, 0, 7], [5, 6, 0, 0]]), torch.tensor([[1, 12], [4, 9]])
-    hidden_btd, state = lstm.state_after(first, torch.tensor([4, 2]))
-    later_btd = lstm.resume(second, state)[0].hidden_btd
-    for row, text in enumerate(([3, 19, 0, 7], [5, 6])):
-        whole = by_hand(lstm, [*text, *second[row].tolist()])
-        np.testing.assert_allclose(
-            hidden_btd[row, : len(text)].detach().numpy(), whole[: len(text)], atol=1e-5
-        )
-        np.testing.assert_allclose(later_btd[row].detach().numpy(), whole[len(text) :], atol=1e-5)
-
-
 @pytest.mark.parametrize("network", networks(), ids=["transformer", "lstm"])
 def test_a_tokens_loss_has_no_gradient_to_a_later_position(network):
     tokens_bt, place = torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8]]), 4
@@ -198,27 +186,6 @@ def test_weights_say_how_many_units_they_have(name, tmp_path, paper):
         torch.equal(value, saved.state_dict()[name])
         for name, value in network.state_dict().items()
         if name != "tokens"
-    )
-
-
-def test_a_tree_of_texts_is_each_text_alone():
-    """Two continuations beside one another after a shared beginning, each seeing the beginning and
-    itself.
-    """
-    decoder = Decoder(TINY, ROWS, seeded())
-    prefix, one, other = [3, 1, 4], [1, 5], [9, 2, 6]
-    tokens = torch.tensor([[*prefix, *one, *other]])
-    allowed = torch.ones(8, 8).tril().bool()
-    allowed[5:, 3:5] = False
-    positions = torch.tensor([[0, 1, 2, 3, 4, 3, 4, 5]])
-    hidden_td = decoder(tokens, NO_DROPOUT, None, Tree(allowed[None], positions)).hidden_btd[0]
-    alone_td = decoder(torch.tensor([[*prefix, *other]]), NO_DROPOUT).hidden_btd[0]
-    torch.testing.assert_close(hidden_td[[0, 1, 2, 5, 6, 7]], alone_td, atol=1e-5, rtol=0)
-    torch.testing.assert_close(
-        hidden_td[:5],
-        decoder(torch.tensor([[*prefix, *one]]), NO_DROPOUT).hidden_btd[0],
-        atol=1e-5,
-        rtol=0,
     )
 
 

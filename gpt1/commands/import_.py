@@ -16,7 +16,7 @@ Examples:
 
     gpt1 import ~/openai-gpt --to data/raw/official  a Hugging Face folder
 
-    gpt1 generate --weights data/raw/official/weights.safetensors --vocabulary data/raw/official --prompt "the town"
+    gpt1 generate "the town" --weights data/raw/official/weights.safetensors --vocabulary data/raw/official
 """
 
 
@@ -37,29 +37,26 @@ def import_(
             "Attention heads, which the authors' files do not say. Default: 64 units each.", min=1
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Say what was imported as JSON.")] = False,
 ) -> None:
     """Import a pre-trained GPT-1: checked by names, shapes, finite values and, for the released
     files, checksums.
     """
-    from gpt1.base.terminal import print_json
-    from gpt1.exchange.incoming import write_import
-    from gpt1.exchange.read import read_model
+    from gpt1.base.errors import UserError
+    from gpt1.exchange.authors import SHAPES, read_authors
+    from gpt1.exchange.incoming import read_checkpoint, write_import
 
-    found = read_model(folder.expanduser(), heads)
-    about = write_import(found, to.expanduser())
-    if json:
-        print_json(dict(sorted((about | {"folder": str(to)}).items())))
-        return
+    source = folder.expanduser()
+    authors = [place for place in (source, source / "model") if (place / SHAPES).is_file()]
+    if not authors and not (source / "config.json").is_file():
+        raise UserError(
+            f"{folder}: expected the authors' files ({SHAPES}, params_0.npy, …) or a Hugging Face"
+            " openai-gpt folder (config.json, model.safetensors, …), found neither"
+        )
+    found = read_authors(authors[0], heads) if authors else read_checkpoint(source)
+    write_import(found, to.expanduser())
     sizes = found.sizes
+    released = "the released files, byte for byte" if found.released else found.form
     typer.echo(
         f"{to}: {sizes.layers} layers of width {sizes.width}, {sizes.heads} heads, context"
-        f" {sizes.context}, {about['parameters']:,} parameters, {found.vocabulary.size:,} entries;"
-        f" from {len(found.files)} files ({found.form})"
+        f" {sizes.context}, {found.vocabulary.size:,} entries; from {released}"
     )
-    if found.form == "authors":
-        typer.echo(
-            "the released files, byte for byte"
-            if about["released"]
-            else "in the released files' form, but not the released files"
-        )

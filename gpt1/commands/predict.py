@@ -1,37 +1,38 @@
-"""`gpt1 predict`: what a fine-tuned model answers, to one example on the command line or many on
-standard input.
-"""
+"""`gpt1 predict`: what a fine-tuned model answers, to one example or to a file of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gpt1.base.errors import UserError
 from gpt1.commands.options import VOCABULARY, Seed, Task, option, refuse_elsewhere
 
-if TYPE_CHECKING:
-    from gpt1.inference.saved import Answer
-
 EXAMPLES = """
 Examples:
 
     gpt1 predict rte --first "A cat sleeps on the mat." --second "An animal sleeps."
 
-    gpt1 predict sst2 --first "A splendid book." --json
-
     gpt1 predict story_cloze --first "Ann lost her keys. She looked everywhere. …" --choice "She found them." --choice "She flew away."
 
-    gpt1 predict mrpc --seed 1 < pairs.tsv            a pair a line, with a tab between; an answer a line
+    gpt1 predict rte data/acquire/tasks/rte/dev.tsv              a file with labels: the task's score
 
-    gpt1 predict sst2 --weights model/weights.safetensors --vocabulary model/bpe --first "A splendid book."     a model from elsewhere
+    gpt1 predict sst2 reviews.csv --out answers.csv              columns first (and label); answers as TSV, CSV or JSONL
 
-    gpt1 predict race --json < questions.jsonl        {"first": passage, "second": question, "choices": [four answers]} a line
+    gpt1 predict sst2 --weights model/weights.safetensors --vocabulary model/bpe --first "A splendid book."
 """
 
 
 def predict(
     task: Task,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A file of the task: official, a Hugging Face export, or TSV, CSV or JSONL with"
+            " columns first, second, choices (CSV: choice1, choice2, …) and perhaps label.",
+            show_default=False,
+        ),
+    ] = None,
     first: Annotated[
         str | None,
         option("The text; of a pair the first (premise, question, passage, story)."),
@@ -52,56 +53,72 @@ def predict(
     vocabulary: Annotated[
         Path, typer.Option(help="The folder of the vocabulary they were trained with.")
     ] = VOCABULARY,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="A JSON object a line, as a served model gives it.")
-    ] = False,
+    out: Annotated[
+        Path | None,
+        option("Where a file's answers go (.tsv, .csv, .jsonl). Default: FILE.predictions.tsv."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Answer sentences with a fine-tuned model: from the options, or from standard input, an
-    example a line.
+    """Answer an example with a fine-tuned model, or a file of them, with the task's score where it
+    has labels.
 
-    A line holds the fields with tabs between (first, second, choices), or is a JSON object with
-    these names. The weights are those of the update that was best on the development split. An
-    answer never depends on the other lines.
+    The weights are those of the update that was best on the development split. An answer never
+    depends on the other rows.
     """
     import json
     import sys
 
-    from gpt1.inference.fields import examples_from_lines, make_example
-    from gpt1.inference.finished import chosen
-    from gpt1.inference.saved import load_model
+    from gpt1.inference import prediction
+    from gpt1.inference.finished import finished
+    from gpt1.inference.saved import example_of, load_model
+    from gpt1.params.schema import read_params
+    from gpt1.tasks.table import TASKS
 
     if weights is None:
         refuse_elsewhere("gpt1 predict")
-    kind, path = chosen(task, seed, weights)
-    given = first is not None or second is not None or bool(choice)
-    example = (
-        make_example(kind, first, second, choice or [], "the options") if given else None
-    )  # before the weights are read
-    if not given and sys.stdin.isatty():
-        print("an example a line, fields with tabs between; Ctrl-D ends", file=sys.stderr)
-    model = load_model(path, vocabulary)
-    if model.task != kind:
-        raise UserError(f"{path}: expected weights of {task}, found those of {model.task.name}")
-    examples = [example] if example else examples_from_lines(kind, sys.stdin.buffer)
-    for one in examples:
-        found = model.answer(one)
+        done = finished(read_params(), task)
+        weights = done.weights(seed)
+    elif task not in TASKS:
+        raise UserError(f"expected one of the tasks {', '.join(TASKS)}; found {task}")
+    fields = {"first": first, "second": second, "choices": choice or None}
+    if (file is None) is not any(fields.values()):
+        raise UserError("expected either a file or --first TEXT; see gpt1 predict --help")
+    if file is None:  # before the weights are read
+        example = example_of(TASKS[task], fields, "the options")
+    else:
+        rows = prediction.read_file(file, TASKS[task])
+    model = load_model(weights, vocabulary)
+    if model.task.name != task:
+        raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")
+    if file is None:
+        answer = model.answer(example).record()
+        print(json.dumps(answer, ensure_ascii=sys.stdout.isatty()) if as_json else line(answer))
+        return
+    answers = prediction.answer_all(model, rows.examples)
+    target = out or Path(f"{file.stem}.predictions.tsv")
+    prediction.write_answers(target, model.task, answers)
+    scores = prediction.scores(model.task, rows.examples, answers) if rows.labelled else {}
+    if as_json:
+        record: dict[str, Any] = {"rows": len(answers), "left_out": rows.left_out, "scores": scores}
+        print(json.dumps(record | {"predictions": str(target)}))
+        return
+    print(f"{model.task.title}, {weights.parent.name}: {len(answers)} rows answered in {target}")
+    for metric, found in scores.items():
         print(
-            (
-                json.dumps(found.record(), ensure_ascii=sys.stdout.isatty())
-                if as_json
-                else answer_line(found)
-            ),
-            flush=True,
+            f"{metric} {found['score']:.1f} ± {found['standard_error']:.1f} (one standard error);"
+            f" a constant answer {found['majority']:.1f}"
         )
+    if not rows.labelled:
+        print("no labels, so no score", file=sys.stderr)
+    for reason, count in rows.left_out.items():
+        print(f"{count} rows left out: {reason}", file=sys.stderr)
 
 
-def answer_line(found: "Answer") -> str:
-    """An answer as a line for a person: the label or score, the text chosen, the probabilities."""
+def line(answer: dict[str, Any]) -> str:
+    """An answer for a person: the label or score, the text chosen, the probabilities."""
     from gpt1.base.terminal import plain
 
-    said = f"{found.score:.3f}" if found.score is not None else str(found.label)
-    chosen = "  " + " ".join(plain(found.choice).split()) if found.choice else ""
-    return (
-        f"{said}{chosen} "
-        f" ({', '.join(f'{name} {value:.3f}' for name, value in found.probabilities.items())})"
-    )
+    said = answer["label"] if "label" in answer else f"{answer['score']:.3f}"
+    chosen = "  " + " ".join(plain(answer["choice"]).split()) if "choice" in answer else ""
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in answer["probabilities"].items())
+    return f"{said}{chosen}  ({shares})"

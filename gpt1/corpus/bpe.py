@@ -167,25 +167,33 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
                 f" {line!r}; {what_to_do}"
             )
         merges.append((left, right))
+    return vocabulary_from(table, merges, f"{table_path} and {merges_path}", what_to_do)
+
+
+def vocabulary_from(
+    table: Any, merges: Sequence[Sequence[str]], where: str, what_to_do: str
+) -> Vocabulary:
+    """A vocabulary from a table {piece: id} and merges. Raises UserError, naming `where`, unless
+    they are in the authors' layout.
+    """
     if not isinstance(table, dict) or sorted(table.values(), key=str) != sorted(
         range(len(table)), key=str
     ):
         raise UserError(
-            f"{table_path}: expected pieces with the ids 0 to n-1, each once, found others;"
-            f" {what_to_do}"
+            f"{where}: expected pieces with the ids 0 to n-1, each once, found others; {what_to_do}"
         )
     pieces = sorted(table, key=lambda piece: int(table[piece]))
     characters = pieces[1 : 1 + (len(pieces) - len(merges) - 2) // 2]
-    vocabulary = Vocabulary(characters, merges)
+    vocabulary = Vocabulary(characters, [(left, right) for left, right in merges])
     for id_, (expected, found) in enumerate(zip_longest(vocabulary.pieces, pieces)):
         if expected != found:
             raise UserError(
-                f"{table_path} and {merges_path} do not fit together: id {id_} should be"
+                f"{where} do not fit together: id {id_} should be"
                 f" {expected!r}, found {found!r}; {what_to_do}"
             )
     if strange := next((piece for merge in merges for piece in merge if piece not in table), None):
         raise UserError(
-            f"{merges_path}: expected merges of pieces that are in {table_path}, found {strange!r};"
+            f"{where}: expected merges of pieces that are in the table, found {strange!r};"
             f" {what_to_do}"
         )
     return vocabulary

@@ -6,7 +6,7 @@ matrices are 1x1 convolutions.
 """
 
 import hashlib
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_array
 from gpt1.corpus.bpe import AUTHORS_FILES, read_vocabulary
 from gpt1.exchange.incoming import Incoming, read_json_file, sizes_from
-from gpt1.exchange.layout import their_shapes, to_ours
+from gpt1.exchange.openai_gpt import names, to_ours
 from gpt1.params.schema import Model
 from gpt1.sources.addresses import RELEASED
 
@@ -34,13 +34,13 @@ def read_authors(folder: Path, heads: int | None) -> Incoming:
     """The model in the authors' files in `folder`; `heads` None: as wide as the paper's. Raises
     UserError where they are not whole.
     """
-    names = (SHAPES, *ARRAYS, *AUTHORS_FILES)
-    if missing := [name for name in names if not (folder / name).is_file()]:
+    wanted = (SHAPES, *ARRAYS, *AUTHORS_FILES)
+    if missing := [name for name in wanted if not (folder / name).is_file()]:
         raise UserError(
             f"{folder}: expected {SHAPES}, {ARRAYS[0]} to {ARRAYS[-1]},"
             f" {' and '.join(AUTHORS_FILES)}; found no {', no '.join(missing)}; {WHAT_TO_DO}"
         )
-    files = [folder / name for name in names]
+    files = [folder / name for name in wanted]
     others = [path.name for path in files if git_name(path) != RELEASED[path.name]]
     if others and any(name not in others for name in ARRAYS):
         raise UserError(
@@ -52,20 +52,13 @@ def read_authors(folder: Path, heads: int | None) -> Incoming:
     shapes = read_shapes(folder / SHAPES)
     sizes = sizes_of(shapes, heads, folder / SHAPES)
     numbers = joined([folder / name for name in ARRAYS], sum(map(prod, shapes)))
-    names_and_shapes = their_shapes(sizes, shapes[1][0])
-    cuts = pairwise(accumulate(map(prod, shapes), initial=0))
+    parts = np.split(numbers, list(accumulate(map(prod, shapes)))[:-1])
     tensors = {
-        name: torch.from_numpy(numbers[start:stop].reshape(shape))
-        for (name, shape), (start, stop) in zip(names_and_shapes.items(), cuts, strict=True)
+        theirs: torch.from_numpy(part.reshape(shape[-2:]))  # a matrix is a convolution of width 1
+        for (_, theirs), shape, part in zip(names(sizes.layers), shapes, parts, strict=True)
     }
-    return Incoming(
-        "authors",
-        sizes,
-        to_ours(tensors, sizes.layers),
-        vocabulary,
-        files,
-        {"released": not others},
-    )
+    ours = to_ours(tensors, sizes.layers)
+    return Incoming("authors", sizes, ours, vocabulary, files, not others)
 
 
 def git_name(path: Path) -> str:
@@ -92,37 +85,36 @@ def read_shapes(path: Path) -> list[tuple[int, ...]]:
 
 
 def sizes_of(shapes: list[tuple[int, ...]], heads: int | None, path: Path) -> Model:
-    """The sizes of the model that has these shapes. Raises UserError naming the first that does not
-    fit the others.
-    """
+    """The sizes of the model that has these shapes. Raises UserError where they are no model's."""
     layers, surplus = divmod(len(shapes) - 2, 12)
     if layers < 1 or surplus or len(shapes[0]) != 2 or len(shapes[1]) != 2:
         raise UserError(
             f"{path}: expected the shapes of positions, tokens and twelve variables a block, found"
             f" {len(shapes)} shapes, first {[list(shape) for shape in shapes[:2]]}; {WHAT_TO_DO}"
         )
-    (context, width), (rows, _) = shapes[:2]
+    context, width = shapes[0]
     if heads is None and width % HEAD_WIDTH:
         raise UserError(
             f"{path}: heads of {HEAD_WIDTH} units, the paper's, do not divide the width {width},"
             " and the files do not say how many heads there are; give --heads N"
         )
-    sizes = sizes_from(
+    inner = shapes[8][-1]
+    block = [(1, width, 3 * width), (3 * width,), (1, width, width), *[(width,)] * 3]
+    block += [(1, width, inner), (inner,), (1, inner, width), *[(width,)] * 3]
+    for place, expected in enumerate([(context, width), (shapes[1][0], width), *layers * block]):
+        if shapes[place] != expected:
+            raise UserError(
+                f"{path}: expected shape {list(expected)} in place {place}, found"
+                f" {list(shapes[place])}; {WHAT_TO_DO}"
+            )
+    return sizes_from(
         path,
         context=context,
         width=width,
         layers=layers,
         heads=heads or width // HEAD_WIDTH,
-        feed_forward=shapes[8][-1],
+        feed_forward=inner,
     )
-    for place, (name, wanted) in enumerate(their_shapes(sizes, rows).items()):
-        expected = (1, *wanted) if place > 1 and len(wanted) == 2 else wanted  # a convolution
-        if shapes[place] != expected:
-            raise UserError(
-                f"{path}: expected shape {list(expected)} in place {place} ({name}), found"
-                f" {list(shapes[place])}; {WHAT_TO_DO}"
-            )
-    return sizes
 
 
 def joined(paths: list[Path], expected: int) -> Any:

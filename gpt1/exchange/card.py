@@ -1,107 +1,105 @@
-"""The model card, README.md of an exported folder: a template, filled with what the files of the
-weights' run say. A file that is not there says nothing.
+"""The model card, README.md of an exported folder, by huggingface_hub: what the run that the
+weights are from says of them. A file that is not there says nothing.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from gpt1.base.errors import UserError
-from gpt1.exchange.incoming import IMPORTED
-from gpt1.exchange.metadata import metadata
-from gpt1.model.weights import Description
-from gpt1.tracking.log import checkout as git_facts
+from gpt1.base.files import read_json
+from gpt1.inference.loading import SavedModel
+from gpt1.tasks.table import TASKS
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATE = Path(__file__).with_name("card.md.jinja")
 RESULT_TABLES = ("table2", "table3", "table4")
-COMPOSED_BY = "# Composed by:"  # how params.yaml begins
+RELEASED = "openai-community/openai-gpt"
+HUB = {  # a task's data set on the hub; others are configurations of GLUE
+    "snli": "stanfordnlp/snli",
+    "scitail": "allenai/scitail",
+    "race": "ehovy/race",
+    "story_cloze": "LSDSem/story_cloze",
+}
+METRICS = {  # others have one name in both
+    "matthews": "matthews_correlation",
+    "pearson": "pearsonr",
+    "spearman": "spearmanr",
+}
 
 
-def model_card(
-    weights: Path,
-    description: Description,
-    tensors: Mapping[str, Tensor],
-    task: Mapping[str, Any] | None = None,
-    base_model: str | None = None,
-) -> str:
-    """The card of a language model, or of a task's model with the task.json that is exported with
-    it; `base_model`: what it was fine-tuned from, by its name on the hub. Raises UserError where a
-    result of the run is damaged.
+def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
+    """The ModelCard of a language model, or of a task's model with its task.json and seed. Raises
+    UserError where a result of the run is damaged.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from huggingface_hub import ModelCard, ModelCardData
 
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
+    facts = facts_about(saved.path, task)
+    licences = {licence for _, _, licence in facts["licences"]}
+    released = bool(facts["imported"].get("released"))
+    mit = licences == {"MIT"} or (released and not task)
+    name = f"gpt1-{task['task']}" if task else "gpt1"
+    chooses = task and task["combine"] == "choose"
+    purpose = "multiple-choice" if chooses else "text-classification" if task else "text-generation"
+    data = ModelCardData(
+        language="en",
+        license="mit" if mit else "other",
+        library_name="transformers",
+        pipeline_tag=purpose,
+        tags=["gpt1", "openai-gpt"],
+        base_model=RELEASED if released else None,
+        model_name=name,
+        eval_results=evaluations(facts, bool(task)),
     )
-    environment.filters["large"] = _large
-    template = "task_model.md.jinja" if task else "language_model.md.jinja"
-    facts = facts_about(weights, *((str(task["task"]), int(task["seed"])) if task else ()))
-    return environment.get_template(template).render(
-        facts=facts,
-        metadata=metadata(facts, str(task["task"]) if task else None, base_model),
-        sizes=description.config,
-        vocabulary_size=description.vocabulary_size,
-        fingerprint=description.vocabulary_fingerprint,
-        parameters=sum(tensor.numel() for tensor in tensors.values()),
-        **({"task": task, "seed": task["seed"]} if task else {}),
+    return ModelCard.from_template(
+        data,
+        template_path=str(TEMPLATE),
+        task=task,
+        sizes=saved.description.config,
+        vocabulary_size=saved.description.vocabulary_size,
+        parameters=sum(tensor.numel() for tensor in saved.tensors.values()),
+        **facts,
     )
 
 
-def _large(number: float) -> str:
-    """A count that a reader can take in."""
-    for unit, name in ((1e9, "G"), (1e6, "M")):
-        if number >= unit:
-            return f"{number / unit:.2f} G" if name == "G" else f"{number / unit:.1f} M"
-    return f"{number:,}"
-
-
-def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[str, Any]:
-    """What the run says that weights at data/pretrain/transformer/seed-<n> or
-    data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, seed, licences,
-    results, composed_by, commit, each empty where its files are not there.
-
-    For a task: its own results and licence alone. For seed-<n>/snapshots/<update>.safetensors
-    `snapshot` is the update, and results, which are of the last one, there are none. Weights that
-    lie elsewhere have none but those of the import beside them. Raises UserError where a result of
-    the run is damaged.
+def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the run says that weights below data/pretrain/transformer/seed-<n> or
+    data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, licences, results;
+    empty where its files are not there, or the weights are a snapshot's.
     """
-    parents, snapshot = weights.resolve().parents, None
-    if parents[0].name == "snapshots" and weights.stem.isdecimal():
-        parents, snapshot = parents[1:], int(weights.stem)
-    names = ("corpus", "training", "seed", "licences", "results", "composed_by", "commit")
-    facts: dict[str, Any] = {name: {} for name in names} | {"snapshot": snapshot}
-    facts["imported"] = _json(parents[0] / IMPORTED)
-    up = 4 if task else 3
-    if len(parents) <= up or parents[up - 1].name != ("finetune" if task else "pretrain"):
+    folder = weights.resolve().parent
+    facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": [], "results": []}
+    facts["imported"] = read_known(folder / "import.json")
+    names = ["pretrain", "finetune"]
+    data = next((path.parent for path in folder.parents if path.name in names), None)
+    if data is None or folder.name == "snapshots":
         return facts
-    data = parents[up]
     try:
-        index = _json(data / "shard" / "index.json")
-        train = index.get("splits", {}).get("train", {})
-        training = _training(data / "pretrain" / "transformer", seed, parents[0])
+        number = f"seed-{task['seed']}" if task else folder.name
+        seeds = sorted((data / "pretrain/transformer").glob("seed-*"))
+        training = (
+            read_known(
+                (seeds[0] if len(seeds) == 1 else seeds[0].with_name(number)) / "summary.json"
+            )
+            if seeds
+            else {}
+        )
+        index = read_known(data / "shard/index.json")
         if training.get("source") == "official":
-            facts["imported"] = _json(data / "acquire" / "weights" / "official" / IMPORTED)
-        elif train.get("tokens"):
+            facts["imported"] = read_known(data / "acquire/weights/official/import.json")
+        elif index:
+            train = index["splits"]["train"]
             facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
-        if snapshot:
-            training = {"of_updates": training.get("updates")}
-        return facts | {
-            "training": training,
-            "seed": _json(parents[0] / "summary.json") if task else {},
-            "licences": licences(data, task),
-            "results": [] if snapshot else results(data, task),
-            "composed_by": composed_by(data.parent / "params.yaml"),
-            "commit": commit_of(data.parent),
-        }
+        sources = ("corpus/*", "bpe/*", "weights/*", *([f"tasks/{task['task']}"] if task else []))
+        manifests = [
+            read_known(path)
+            for source in sources
+            for path in sorted((data / "acquire").glob(f"{source}/manifest.json"))
+        ]
+        keys = ("source", "origin", "licence")
+        facts["licences"] = [[one_line(one.get(key)) for key in keys] for one in manifests]
+        facts["results"] = results(data, str(task["task"]) if task else "")
+        return facts | {"training": training}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{data}: a result that the model card tells of cannot be read"
@@ -110,85 +108,69 @@ def facts_about(weights: Path, task: str = "", seed: int | None = None) -> dict[
         ) from None
 
 
-def _training(folder: Path, seed: int | None, weights: Path) -> dict[str, Any]:
-    """summary.json of the pre-training at `weights`, or of the one that fine-tuning seed `seed`
-    starts from; with its `seed` where there are several.
-    """
-    seeds = sorted(folder.glob("seed-*"))
-    own = weights if seed is None else folder / f"seed-{seed}"
-    place = seeds[0] if len(seeds) == 1 else own
-    several = {"seed": place.name.removeprefix("seed-")} if len(seeds) > 1 else {}
-    return _json(place / "summary.json") | several
-
-
-def _json(path: Path) -> dict[str, Any]:
+def read_known(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where there is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        value = read_json(path)
+    except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def one_line(text: object) -> str:
-    """Text without control characters, in one line, for a page and a terminal."""
-    return " ".join(
-        "".join(character if character.isprintable() else " " for character in str(text)).split()
-    )
-
-
-def licences(data: Path, task: str) -> list[list[str]]:
-    """Source, origin and licence of the corpus and the byte pairs, and of the named task, from what
-    `acquire` wrote down.
-    """
-    wanted = ("corpus/*", "bpe/*", "weights/*", *([f"tasks/{task}"] if task else []))
-    found = (
-        _json(path)
-        for folder in wanted
-        for path in sorted((data / "acquire").glob(f"{folder}/manifest.json"))
-    )
-    return [
-        [one_line(one.get(name)) for name in ("source", "origin", "licence")]
-        for one in found
-        if one
-    ]
+    """Text in one line, without what could steer a terminal."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
 
 
 def results(data: Path, task: str) -> list[dict[str, Any]]:
-    """Our scores (x 100) in Tables 2 to 4, of all tasks or of the named one: mean, sample deviation
-    and number of seeds.
-    """
+    """Our scores (x 100) in Tables 2 to 4, of all tasks or of the named one: means over seeds."""
     import pandas as pd
 
     paths = [data / "report" / table / "scores.parquet" for table in RESULT_TABLES]
-    every = [pd.read_parquet(path) for path in paths if path.is_file()]
-    if not every:
+    tables = [pd.read_parquet(path) for path in paths if path.is_file()]
+    if not tables:
         return []
-    scores = pd.concat(every)
-    ours = scores[(scores["system"] == "full") & (scores["metric"] != "mean")]
-    ours = ours[ours["score"].notna() & ((ours["task"] == task) | (task == ""))]
-    by = ours.groupby(["column", "task", "metric", "split"], sort=False)
-    means = by.agg(
+    scores = pd.concat(tables).query("system == 'full' and metric != 'mean' and score.notna()")
+    scores = scores[(scores["task"] == task) | (task == "")]
+    grouped = scores.groupby(["column", "task", "metric", "split"], sort=False)
+    means = grouped.agg(
         score=("score", "mean"),
-        deviation=("score", "std"),
         seeds=("score", "count"),
-        examples=("n", "first"),
+        n=("n", "first"),
         source=("source", "first"),
     ).reset_index()
     means["made_up"] = means.pop("source") == "made up"
-    return [{str(key): value for key, value in row.items()} for row in means.to_dict("records")]
+    rows: list[dict[str, Any]] = means.to_dict("records")
+    return rows
 
 
-def composed_by(path: Path) -> str:
-    """The command that composed params.yaml, from its first line; empty where it does not say."""
-    try:
-        first = path.read_text(encoding="utf-8").partition("\n")[0]
-    except (OSError, ValueError):
-        return ""
-    return one_line(first.removeprefix(COMPOSED_BY)) if first.startswith(COMPOSED_BY) else ""
+def evaluations(facts: Mapping[str, Any], of_task: bool) -> list[Any] | None:
+    """The run's scores as the hub's EvalResult: 0..1, correlations -1..1."""
+    from huggingface_hub import EvalResult
 
-
-def commit_of(checkout: Path) -> str:
-    """The checkout's commit, with a word where files differ from it; empty where there is none."""
-    facts = git_facts(checkout)
-    commit = facts["git_commit"].replace("unknown", "")
-    return commit + (" with uncommitted changes" if commit and facts["dirty"] == "true" else "")
+    found = [
+        EvalResult(
+            task_type="multiple-choice"
+            if TASKS[row["task"]].kind == "multiple_choice"
+            else "text-classification",
+            dataset_type="made-up" if row["made_up"] else HUB.get(row["task"], "nyu-mll/glue"),
+            dataset_name=row["column"],
+            dataset_config=row["task"],
+            dataset_split=row["split"],
+            metric_type=METRICS.get(row["metric"], row["metric"]),
+            metric_value=round(row["score"] / 100, 6),
+            metric_name=f"{row['metric']}, mean over {row['seeds']} seeds",
+        )
+        for row in facts["results"]
+    ]
+    if not of_task and (perplexity := facts["training"].get("heldout_perplexity")):
+        found.append(
+            EvalResult(
+                task_type="text-generation",
+                dataset_type="books",
+                dataset_name="whole books that are not trained on",
+                metric_type="perplexity",
+                metric_value=round(perplexity, 4),
+            )
+        )
+    return found or None

@@ -1,9 +1,8 @@
-"""What an import reads and writes, whatever form the files had: weights, vocabulary and a manifest;
-nothing is taken on trust.
+"""`gpt1 import`: the authors' released files, or a checkpoint of transformers' openai-gpt, as our
+weights and vocabulary.
 """
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,25 +10,22 @@ import torch
 from torch import Tensor
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import sha256_file, write_json, writing_folder
-from gpt1.corpus.bpe import Vocabulary
-from gpt1.exchange.layout import our_shapes
-from gpt1.model.weights import Description, instead_of, save_state
+from gpt1.base.files import sha256_file, write_json
+from gpt1.corpus.bpe import Vocabulary, read_vocabulary, vocabulary_from
+from gpt1.exchange.openai_gpt import quiet_transformers, to_ours
+from gpt1.exchange.outgoing import filling
+from gpt1.model.weights import Description, save_state
 from gpt1.params.schema import Model
 from gpt1.params.strict import validated
 
-IMPORTED = (  # what an import writes last; a folder that has it may be imported into again
-    "import.json"
-)
-DEVIATION = (
-    0.02  # of the paper's initial weights: what a folder that does not say it is taken to have had
-)
-EPSILON = 1e-5
+DEVIATION = 0.02  # of the paper's initial weights, which no file says
+BUFFERS = (".attn.bias", ".attn.masked_bias", "position_ids")  # that older versions wrote too
+WHAT_TO_DO = "bring a folder as save_pretrained of an OpenAIGPTLMHeadModel and its tokenizer writes"
 
 
 class Incoming(NamedTuple):
     """A model as found in a folder: its form, sizes, our tensors, vocabulary, the files it came
-    from, what else is to be told.
+    from, whether these are the authors' released ones.
     """
 
     form: str
@@ -37,127 +33,107 @@ class Incoming(NamedTuple):
     tensors: dict[str, Tensor]
     vocabulary: Vocabulary
     files: list[Path]
-    facts: dict[str, Any]
+    released: bool
 
 
 def sizes_from(path: Path, **values: Any) -> Model:
     """The sizes that a file tells. Raises UserError naming the file where they make no model."""
-    return validated(
-        Model,
-        {
-            "embedding_deviation": DEVIATION,
-            "weight_deviation": DEVIATION,
-            "layer_norm_epsilon": EPSILON,
-        }
-        | values,
-        "",
-        str(path),
-    )
+    drawn = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
+    return validated(Model, {"layer_norm_epsilon": 1e-5} | drawn | values, "", str(path))
 
 
 def read_json_file(path: Path, what_to_do: str) -> Any:
     """The JSON value of a file that others wrote. Raises UserError where it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); {what_to_do}") from None
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: expected JSON, found none ({error}); {what_to_do}") from None
+
+
+def read_checkpoint(folder: Path) -> Incoming:
+    """The language model in a Hugging Face folder, model.safetensors or pytorch_model.bin, by
+    transformers' own reader, which runs no code of a pickle. Raises UserError where it is no
+    openai-gpt, or not whole.
+    """
+    from transformers import OpenAIGPTLMHeadModel
+
+    path = folder / "config.json"
+    config = read_json_file(path, WHAT_TO_DO)
+    kind = (config.get("model_type"), config.get("afn", "gelu")) if isinstance(config, dict) else ()
+    if kind != ("openai-gpt", "gelu"):
         raise UserError(
-            f"{path}: expected JSON, found something else ({error}); {what_to_do}"
+            f"{path}: expected model_type openai-gpt and afn gelu, found {kind}; {WHAT_TO_DO}"
+        )
+    weights = [one for one in folder.glob("*") if one.suffix in (".safetensors", ".bin")]
+    try:
+        blocks = 12 * config["n_layer"] * config["n_embd"] ** 2
+        if not 0 < 2 * blocks <= sum(one.stat().st_size for one in weights):
+            raise ValueError(f"{config['n_layer']} blocks of width {config['n_embd']} do not fit")
+        quiet_transformers()
+        network, report = OpenAIGPTLMHeadModel.from_pretrained(
+            folder, output_loading_info=True, local_files_only=True, dtype=torch.float32
+        )
+    # transformers lets through whatever pickle, safetensors and the system raise
+    except Exception as error:
+        raise UserError(
+            f"{folder}: expected a whole openai-gpt checkpoint, found another"
+            f" ({' '.join(f'{type(error).__name__}: {error}'.split())[:200]}); {WHAT_TO_DO}"
         ) from None
+    strange = [
+        str(name)
+        for keys in ("missing_keys", "unexpected_keys", "mismatched_keys")
+        for name in sorted(map(str, report[keys]))
+        if not name.endswith(BUFFERS)
+    ]
+    if strange:
+        raise UserError(
+            f"{folder}: expected the tensors of a language model of the sizes that {path.name} has,"
+            f" found {strange[0]} missing, unknown or of another shape; {WHAT_TO_DO}"
+        )
+    sizes = sizes_from(
+        path,
+        context=network.config.n_positions,
+        width=network.config.n_embd,
+        layers=network.config.n_layer,
+        heads=network.config.n_head,
+        feed_forward=4 * network.config.n_embd,
+        layer_norm_epsilon=network.config.layer_norm_epsilon,
+    )
+    state = network.transformer.state_dict()
+    vocabulary, files = read_pieces(folder)
+    return Incoming(
+        "openai-gpt", sizes, to_ours(state, sizes.layers), vocabulary, [*weights, *files], False
+    )
 
 
-def refuse_other_depth(tensors: Mapping[str, Tensor], layers: int, path: Path) -> None:
-    """Raise UserError where there cannot be so many blocks: the number is another's word, and a
-    list of them would fill the memory.
+def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
+    """The vocabulary, from vocab.json and merges.txt or from tokenizer.json, and the files it came
+    from. Raises UserError.
     """
-    if layers > len(tensors):
+    table, merges, whole = (
+        folder / name for name in ("vocab.json", "merges.txt", "tokenizer.json")
+    )
+    if table.is_file() and merges.is_file():
+        return read_vocabulary(table, merges, WHAT_TO_DO), [table, merges]
+    value = read_json_file(whole, WHAT_TO_DO)
+    try:
+        model = value["model"]
+        pairs = [pair if isinstance(pair, list) else pair.split(" ") for pair in model["merges"]]
+        return vocabulary_from(model["vocab"], pairs, str(whole), WHAT_TO_DO), [whole]
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path}: expected the tensors of {layers:,} blocks, found {len(tensors):,} tensors in"
-            " all; bring the files of one model"
-        )
-
-
-def check_tensors(
-    tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], path: Path
-) -> None:
-    """Raise UserError naming the first tensor of `path` that is missing, unknown, of another shape
-    or type, or not finite.
-    """
-    for name, shape in shapes.items():
-        if name not in tensors:
-            raise UserError(
-                f"{path}: expected tensor {name} of shape {list(shape)}, found "
-                + (instead_of(name, tensors, shapes) or "none; bring the file again, whole")
-            )
-        found = tensors[name]
-        if tuple(found.shape) != shape or not found.is_floating_point():
-            raise UserError(
-                f"{path}: expected tensor {name} of floating-point numbers in shape {list(shape)},"
-                f" found {str(found.dtype).removeprefix('torch.')} in {list(found.shape)}; bring"
-                " the file again, whole"
-            )
-        if not torch.isfinite(found).all():
-            count = int((~torch.isfinite(found)).sum())
-            raise UserError(
-                f"{path}: expected finite numbers in tensor {name}, found {count} that are not;"
-                " bring the file again, whole"
-            )
-    if unknown := sorted(tensors.keys() - shapes.keys()):
-        raise UserError(
-            f"{path}: expected the tensors of a language model alone, found"
-            f" {unknown[0]!r}{f' and {len(unknown) - 1} more' if unknown[1:] else ''}; export the"
-            " language model without them"
-        )
-
-
-def refuse_other_folder(folder: Path, marker: str, what: str) -> None:
-    """Raise UserError unless `folder` is absent, empty, or of an earlier such command, which leaves
-    `marker` in it.
-    """
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UserError(
-            f"{folder} is a {'link' if folder.is_symlink() else 'file'}; expected a new folder for"
-            f" {what}: name another"
-        )
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).is_file():
-        raise UserError(
-            f"{folder} holds other files; expected a new or empty one for {what}, which replaces it"
-            " as a whole: name another"
-        )
-
-
-def refuse_losses(folder: Path, new: Path, marker: str) -> None:
-    """Raise UserError where `folder` holds what neither `new`, which is to replace it, does nor the
-    earlier command wrote, by `marker` in it; a folder that has a `marker` of its own is of it too.
-    """
-    kept = {path.name for path in folder.glob("*") if not (path / marker).is_file()}
-    made = {path.name for path in new.glob("*")}
-    if kept:
-        earlier = read_json_file(folder / marker, "name another folder")
-        made |= set(earlier.get("files", ())) if isinstance(earlier, dict) else set()
-    if others := sorted(kept - made - {"__pycache__"}):
-        raise UserError(
-            f"{folder} holds {others[0]} too, which would be lost: move it away, or name another"
-            " folder"
-        )
-
-
-def checksums(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """The size and sha256 of files, by name."""
-    return {
-        path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
-        for path in sorted(paths)
-    }
+            f"{whole}: expected byte pairs, vocab and merges under model, found none ({error!r});"
+            f" {WHAT_TO_DO}"
+        ) from None
 
 
 def write_import(found: Incoming, target: Path) -> dict[str, Any]:
     """Write weights.safetensors, the vocabulary and import.json as a whole; returns what
     import.json says.
 
-    Raises UserError where `target` holds something else.
+    Raises UserError where `target` is not empty, the vocabulary is another model's, or a number is
+    not finite.
     """
-    refuse_other_folder(target, IMPORTED, "the import")
     source, rows = found.files[0].parent, len(found.tensors["tokens"])
     if rows != found.vocabulary.size:
         raise UserError(
@@ -165,29 +141,21 @@ def write_import(found: Incoming, target: Path) -> dict[str, Any]:
             f" the vocabulary beside it, found {rows:,}; bring weights and vocabulary of the same"
             " model"
         )
-    check_tensors(found.tensors, our_shapes(found.sizes, rows), source)
-    description = Description(
-        "transformer", found.sizes.model_dump(), found.vocabulary.size, found.vocabulary.fingerprint
-    )
+    if bad := [name for name, tensor in found.tensors.items() if not tensor.isfinite().all()]:
+        raise UserError(
+            f"{source}: expected finite numbers in {bad[0]}, found others; bring it whole"
+        )
+    sizes, vocabulary = found.sizes.model_dump(), found.vocabulary
     about = {
         "form": found.form,
-        "parameters": sum(tensor.numel() for tensor in found.tensors.values()),
-        "model": found.sizes.model_dump(),
-        "vocabulary_size": found.vocabulary.size,
-        "vocabulary_fingerprint": found.vocabulary.fingerprint,
-        "files": checksums(found.files),
-        **found.facts,
+        "released": found.released,
+        "model": sizes,
+        "vocabulary_fingerprint": vocabulary.fingerprint,
+        "files": {path.name: sha256_file(path) for path in sorted(found.files)},
     }
-    with writing_folder(target) as folder:
-        save_state(
-            folder / "weights.safetensors",
-            {name: tensor.float() for name, tensor in found.tensors.items()},
-            description,
-        )
-        found.vocabulary.save(folder, {"source": "imported"})
-        write_json(
-            folder / IMPORTED,
-            about | {"weights_sha256": sha256_file(folder / "weights.safetensors")},
-        )
-        refuse_losses(target, folder, IMPORTED)
+    with filling(target) as folder:
+        description = Description("transformer", sizes, vocabulary.size, vocabulary.fingerprint)
+        save_state(folder / "weights.safetensors", found.tensors, description)
+        vocabulary.save(folder, {})
+        write_json(folder / "import.json", about)
     return about

@@ -118,16 +118,14 @@ def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
         rows = rows[at_once:]
 
 
-def target_log_probabilities(
-    hidden_sd: Tensor, embedding_vd: Tensor, targets_s: Tensor
-) -> Tensor:
+def target_log_probabilities(hidden_sd: Tensor, embedding_vd: Tensor, targets_s: Tensor) -> Tensor:
     """The log-probability [s] (nats) of each target after a hidden state."""
     at_once = max(1, LOGITS_AT_ONCE // len(embedding_vd))
     return -torch.cat(
         [
             F.cross_entropy((hidden @ embedding_vd.T).float(), targets, reduction="none")
             for hidden, targets in zip(
-                hidden_sd.split(at_once), targets_s.split(at_once), strict=True
+                torch.split(hidden_sd, at_once), torch.split(targets_s, at_once), strict=True
             )
         ]
     )

@@ -3,73 +3,92 @@ the authors' code) or the chosen ending, with probabilities.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
-from gpt1.inference.cache import padded
 from gpt1.inference.loading import read_saved
 from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
+from gpt1.tasks.layouts import Jsonl, Passages, Tsv
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
 
 KIND = "transformer for "  # and the task's name: what stage finetune writes into the weights
-
-
+FIELDS = ("first", "second", "choices")
 Logits = npt.NDArray[np.floating]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An answer: `label` (a class or a choice) or `score`; the chosen text; the probability of each
-    label, or of each whole score.
+def texts_of(task: Task) -> int:
+    """How many texts an example has beside its choices: 1 or 2."""
+    form = task.layouts[0][0].format
+    if isinstance(form, Tsv | Jsonl):
+        return len(form.texts)
+    return 2 if isinstance(form, Passages) else 1
+
+
+def choices_of(task: Task) -> int:
+    """How many choices an example has; 0 where the task is not one of choosing."""
+    return len(task.labels) if task.kind == "multiple_choice" else 0
+
+
+def example_of(task: Task, record: dict[str, Any], where: str) -> Example:
+    """An example from {"first": …, "second": …, "choices": […]}, as the task has them. Raises
+    UserError, naming `where`, for other fields, or one that is no text.
+    """
+    given = {name: value for name, value in record.items() if value is not None}
+    wanted = [*FIELDS[: texts_of(task)], *(["choices"] if choices_of(task) else [])]
+    choices = given.get("choices", [])
+    texts = [given.get(name) for name in FIELDS[: texts_of(task)]]
+    if (
+        sorted(given) != sorted(wanted)
+        or not isinstance(choices, list | tuple | np.ndarray)
+        or len(choices) != choices_of(task)
+        or not all(isinstance(text, str) and text.strip() for text in (*texts, *choices))
+    ):
+        what = ", ".join(wanted).replace("choices", f"{choices_of(task)} choices")
+        raise UserError(
+            f"{where}: expected {what} for {task.name}, each a text with a word in it; found"
+            f" {', '.join(f'{name} {value!r:.60}' for name, value in given.items()) or 'nothing'}"
+        )
+    return Example(tuple(map(str, texts)), tuple(map(str, choices)))
+
+
+class Answer(NamedTuple):
+    """An answer: `label` (a class or a choice) or `score`; the probability of each label, or of
+    each whole score; the chosen text.
     """
 
+    label: str | None
+    score: float | None
     probabilities: dict[str, float]
-    label: str | None = None
-    score: float | None = None
     choice: str | None = None
 
     def record(self) -> dict[str, Any]:
         """The answer as plain values, without what it does not have."""
-        values = {
-            "label": self.label,
-            "score": self.score,
-            "choice": self.choice,
-            "probabilities": self.probabilities,
-        }
-        return {name: value for name, value in values.items() if value is not None}
-
-
-def softmax(logits_o: Logits) -> npt.NDArray[np.float64]:
-    """Probabilities [outputs] that sum to 1, in float64."""
-    weights = np.exp(logits_o.astype(np.float64) - logits_o.max())
-    return np.asarray(weights / weights.sum())
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 def answer(task: Task, logits_o: Logits, choices: tuple[str, ...] = ()) -> Answer:
     """The answer that logits [outputs] of one example give."""
-    probabilities = softmax(logits_o).tolist()
+    weights_o = np.exp(logits_o.astype(np.float64) - logits_o.max())
+    shares = (weights_o / weights_o.sum()).tolist()
     found = predictions(logits_o[None], task.target)[0]
     if task.target == "score":
-        return Answer(
-            {str(score): value for score, value in enumerate(probabilities)}, score=float(found)
-        )
-    named = dict(zip(task.labels, probabilities, strict=True))
-    return Answer(
-        named, label=task.labels[int(found)], choice=choices[int(found)] if choices else None
-    )
+        return Answer(None, float(found), {str(whole): share for whole, share in enumerate(shares)})
+    chosen = choices[int(found)] if choices else None
+    named = dict(zip(task.labels, shares, strict=True))
+    return Answer(task.labels[int(found)], None, named, chosen)
 
 
 class TaskModel:
@@ -77,43 +96,32 @@ class TaskModel:
     example can change an answer's bits.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        classifier: Classifier,
-        vocabulary: Vocabulary,
-        context: int,
-        device: torch.device,
-    ) -> None:
-        self.task, self.vocabulary, self.context, self.device = task, vocabulary, context, device
-        self.classifier = classifier.to(device).eval()
+    def __init__(self, task: Task, classifier: Classifier, vocabulary: Vocabulary) -> None:
+        self.task, self.vocabulary, self.classifier = task, vocabulary, classifier.eval()
         self.symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
 
     def sequences(self, example: Example) -> list[list[int]]:
         """Token ids of an example's sequences, as stage encode makes them."""
         ids = [self.vocabulary.encode(text) for text in (*example.context, *example.choices)]
-        texts = len(example.context)
-        return shape(self.task.kind, ids[:texts], ids[texts:], self.symbols, self.context).sequences
+        texts, context = len(example.context), self.classifier.decoder.context
+        return shape(self.task.kind, ids[:texts], ids[texts:], self.symbols, context).sequences
 
     @torch.inference_mode()
     def logits(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
         """Logits [outputs] of one example from its sequences' ids."""
-        tokens_kt, _ = padded(sequences, self.device)
-        logits_1o: torch.Tensor = self.classifier(tokens_kt[None], NO_DROPOUT, 0.0).logits_bo
+        device = self.classifier.head.linear.weight.device
+        tokens_kt = pad_sequence([torch.tensor(ids) for ids in sequences], batch_first=True)
+        logits_1o = self.classifier(tokens_kt[None].to(device), NO_DROPOUT, 0.0).logits_bo
         return np.asarray(logits_1o[0].float().cpu().numpy())
 
     def answer(self, example: Example) -> Answer:
         """The answer to one example; its label is not looked at."""
         return answer(self.task, self.logits(self.sequences(example)), example.choices)
 
-    def answers(self, examples: Sequence[Example]) -> Iterator[Answer]:
-        """The answers in order."""
-        return map(self.answer, examples)
-
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
     """The model of a weights file of stage finetune, which names its task and sizes, with the
-    vocabulary of stage bpe.
+    vocabulary of stage bpe; on a GPU that torch sees, unless GPT1_DEVICE says cpu.
 
     Raises UserError where files are absent or damaged, the weights are no task's, or the vocabulary
     is another one.
@@ -126,7 +134,7 @@ def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
         " data/finetune/<group>/<task>/seed-<number>/",
     )
     task, vocabulary = TASKS[saved.description.kind.removeprefix(KIND)], saved.vocabulary
-    sizes, generator = saved.sizes(), torch.Generator().manual_seed(0)
+    sizes, generator = saved.sizes(), torch.Generator()
     classifier = Classifier(
         Decoder(sizes, vocabulary.size + len(SPECIAL_SYMBOLS), generator),
         Head(
@@ -138,15 +146,5 @@ def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
         ),
     )
     saved.fill(classifier)
-    return TaskModel(task, classifier, vocabulary, sizes.context, device())
-
-
-def device() -> torch.device:
-    """Where answers are computed: a GPU that torch sees, unless GPT1_DEVICE says cpu."""
-    name = os.environ.get("GPT1_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
-    if name not in ("cpu", "cuda") or (name == "cuda" and not torch.cuda.is_available()):
-        raise UserError(
-            f"GPT1_DEVICE: expected cpu, or cuda where torch sees a GPU, found {name}; set it in"
-            " the environment"
-        )
-    return torch.device(name)
+    gpu = torch.cuda.is_available() and os.environ.get("GPT1_DEVICE") != "cpu"
+    return TaskModel(task, classifier.to("cuda" if gpu else "cpu"), vocabulary)

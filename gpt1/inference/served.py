@@ -2,7 +2,7 @@
 nothing of ours imports it.
 """
 
-import threading
+from pathlib import Path
 from typing import Any
 
 from mlflow.exceptions import MlflowException
@@ -10,9 +10,7 @@ from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
 from gpt1.base.errors import UserError
-from gpt1.inference.fields import FIELDS, choices_of, example_from_record, texts_of
-from gpt1.inference.saved import load_model
-from gpt1.tasks.rows import Example
+from gpt1.inference.saved import example_of, load_model
 
 
 class ServedModel(PythonModel):
@@ -21,49 +19,28 @@ class ServedModel(PythonModel):
     """
 
     def load_context(self, context: Any) -> None:
-        """Load weights and vocabulary, and answer once, so that the first request waits for
-        nothing.
-        """
-        from pathlib import Path
-
-        self.model = load_model(
-            Path(context.artifacts["weights"]), Path(context.artifacts["vocabulary"])
-        )
-        self.lock = threading.Lock()
-        self.model.answer(
-            Example(("a",) * texts_of(self.model.task), ("a",) * choices_of(self.model.task))
-        )
+        """Load weights and vocabulary."""
+        files = context.artifacts
+        self.model = load_model(Path(files["weights"]), Path(files["vocabulary"]))
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would take hints for a signature
         """The answers to a table with a row for each example. Raises MlflowException, in one line,
         for fields that the task lacks.
         """
-        records = model_input.to_dict("records") if hasattr(model_input, "to_dict") else model_input
+        rows = model_input.to_dict("records") if hasattr(model_input, "to_dict") else model_input
         try:
             examples = [
-                example_from_record(self.model.task, given(record), f"row {number}")
-                for number, record in enumerate(records)
+                # a table has nan where a row has no such field
+                example_of(
+                    self.model.task,
+                    {name: value for name, value in row.items() if not isinstance(value, float)},
+                    f"row {number}",
+                )
+                for number, row in enumerate(rows)
             ]
         except UserError as error:
             raise MlflowException.invalid_parameter_value(str(error)) from None
-        with self.lock:
-            return [self.model.answer(example).record() for example in examples]
-
-
-def given(record: dict[str, Any]) -> dict[str, Any]:
-    """A row without the cells that a table fills in where a field is absent; the choices as a
-    list.
-    """
-    named = {
-        name: value
-        for name, value in record.items()
-        if name not in FIELDS or isinstance(value, str) or hasattr(value, "__len__")
-    }
-    return named | (
-        {"choices": list(named["choices"])}
-        if "choices" in named and not isinstance(named["choices"], str)
-        else {}
-    )
+        return [self.model.answer(example).record() for example in examples]
 
 
 set_model(ServedModel())

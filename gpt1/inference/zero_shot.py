@@ -91,9 +91,7 @@ def read_set(folder: Path, batch_tokens: int) -> PromptSet:
             f"{folder / 'set.json'} is not there, or cannot be read; run dvc repro"
         ) from None
     names = {about["scored_split"], *(["train"] if set_.rule == "threshold" else [])}
-    splits = {
-        name: read_prompts(folder / f"{name}.npz", about["continuations"]) for name in names
-    }
+    splits = {name: read_prompts(folder / f"{name}.npz", about["continuations"]) for name in names}
     return PromptSet(about, set_, splits, batch_tokens)
 
 

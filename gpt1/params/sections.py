@@ -214,7 +214,7 @@ class ZeroShotParams(Section):
 
 class Generate(Section):
     """Texts that the pre-trained Transformer goes on with: own prompts and openings of held-out
-    books; held-out perplexity.
+    books.
     """
 
     prompts: tuple[str, ...]
@@ -228,7 +228,6 @@ class Generate(Section):
     temperature: float = Positive
     top_k: int | None = Field(gt=0)
     top_p: float = Field(gt=0, le=1)
-    perplexity_tokens: int = Positive
 
 
 class World(Section):

@@ -1,7 +1,8 @@
-"""Hugging Face exports to examples: parquet, arrow and JSON lines, some rows at a time, their label
-integers checked by what they say.
+"""Hugging Face exports to examples: parquet, arrow, JSON lines and CSV, some rows at a time, their
+label integers checked by what they say.
 """
 
+import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -57,7 +58,8 @@ def read_export(path: Path, format_: Export, task: Task) -> Rows:
     Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise
     than Task.integers says.
     """
-    names, features, read = _lines(path) if path.suffix in (".jsonl", ".json") else _table(path)
+    opened = {".jsonl": _lines, ".json": _lines, ".csv": _csv}.get(path.suffix, _table)
+    names, features, read = opened(path)
     columns = _Columns(path, format_, names)
     label_of = _label_reader(path, task, features | _described(path), columns.label)
 
@@ -209,6 +211,18 @@ def _lines(path: Path) -> Opened:
     raise UserError(
         f"{path}: expected JSON objects, one a line, found none; put the export there as it was"
     )
+
+
+def _csv(path: Path) -> Opened:
+    """A CSV file with a header. Raises UserError where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file, strict=True))
+    except (OSError, ValueError, csv.Error) as error:
+        raise UserError(
+            f"{path} cannot be read ({error}); expected CSV in UTF-8 with a header"
+        ) from None
+    return list(rows[0]) if rows else [], {}, lambda _: iter(enumerate(rows, start=2))
 
 
 def _table(path: Path) -> Opened:

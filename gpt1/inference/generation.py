@@ -1,0 +1,171 @@
+"""Texts that a pre-trained Transformer goes on with, by transformers' own `generate`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpt1.base.errors import UserError
+from gpt1.corpus.bpe import UNKNOWN, WORD_END, Vocabulary
+from gpt1.corpus.shards import Shards
+from gpt1.exchange.openai_gpt import language_model
+from gpt1.inference.loading import read_saved
+from gpt1.inference.scores import score
+from gpt1.params.schema import Generate
+
+
+class LanguageModel(NamedTuple):
+    """transformers' OpenAIGPTLMHeadModel and the vocabulary of its rows."""
+
+    network: Any
+    vocabulary: Vocabulary
+
+
+def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> LanguageModel:
+    """A pre-trained Transformer, ready to generate. Raises UserError where weights or vocabulary
+    are absent, damaged, or not of one such model.
+    """
+    saved = read_saved(
+        weights,
+        vocabulary_folder,
+        "transformer",
+        "a pre-trained Transformer (gpt1 predict takes a task's; transformers has no such LSTM)",
+    )
+    return LanguageModel(language_model(saved).to(device).eval(), saved.vocabulary)
+
+
+def go_on(
+    model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
+) -> list[str]:
+    """The texts that `generate` makes of a prompt's ids by the arguments `how`, so many new tokens
+    at most; none goes past the context, of which a longer prompt's end takes the half.
+    """
+    import torch
+    from transformers import set_seed
+
+    context = model.network.config.n_positions
+    room = context - min(tokens, context // 2)
+    ids = torch.tensor([list(prompt)[-room:]], device=model.network.device)
+    set_seed(seed)
+    found = model.network.generate(
+        ids,
+        max_new_tokens=min(tokens, context - ids.shape[1]),
+        suppress_tokens=[model.vocabulary.pieces.index(UNKNOWN)],
+        pad_token_id=0,  # pads what ended early; nothing does, for no symbol ends a text
+        eos_token_id=None,
+        **how,
+    )
+    return [readable(model.vocabulary, row[ids.shape[1] :].tolist()) for row in found]
+
+
+def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
+    """Words with blanks between, and line breaks where the text has them."""
+    lines = (" ".join(line.split()) for line in vocabulary.decode(ids).split("\n"))
+    return "\n".join(lines).strip("\n")
+
+
+def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
+    """The ids of a prompt. Raises UserError where cleaning leaves nothing of it."""
+    ids = vocabulary.encode(prompt)
+    if not ids:
+        raise UserError(f"prompt: expected some text to go on with, found {prompt!r}")
+    return ids
+
+
+def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
+    """The ids up to the last that ends a word; all where none does."""
+    ends = [place for place, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
+    return ids[: ends[-1]] if ends else ids
+
+
+def opening(shards: Shards, book: dict[str, Any], count: int) -> list[int]:
+    """The first `count` ids of a held-out book, or all where it has fewer."""
+    type_ = np.dtype(shards.index["dtype"]).newbyteorder("<")
+    offset, count = book["offset"] * type_.itemsize, min(count, book["tokens"])
+    ids: list[int] = np.fromfile(
+        shards.folder / "heldout.bin", type_, count=count, offset=offset
+    ).tolist()
+    return ids
+
+
+def openings(
+    vocabulary: Vocabulary, shards: Shards, section: Generate
+) -> list[tuple[str, list[int], str]]:
+    """Names and first ids of held-out books, evenly spread over those that are long enough, each
+    cut after a word; and what the book goes on with.
+    """
+    books = shards.index["splits"]["heldout"]["books"]
+    long = [book for book in books if book["tokens"] > section.prompt_tokens]
+    count = min(section.heldout_prompts, len(long))
+    found = []
+    for book in (long[number * len(long) // count] for number in range(count)):
+        ids = opening(shards, book, section.prompt_tokens + section.tokens)
+        prompt = whole_words(vocabulary, ids[: section.prompt_tokens])
+        reference = ids[len(prompt) : len(prompt) + section.tokens]
+        found.append(
+            (book["name"], prompt, readable(vocabulary, whole_words(vocabulary, reference)))
+        )
+    return found
+
+
+def decodings(section: Generate) -> dict[str, dict[str, Any]]:
+    """Arguments of `generate` for each kind of sample."""
+    return {
+        "greedy": {"do_sample": False},
+        "beam": {
+            "do_sample": False,
+            "num_beams": section.beams,
+            "length_penalty": section.length_penalty,
+        },
+        "sampled": {
+            "do_sample": True,
+            "temperature": section.temperature,
+            "top_k": section.top_k or 0,
+            "top_p": section.top_p,
+            "num_return_sequences": section.samples,
+        },
+    }
+
+
+def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
+    """What stage `generate` writes: every prompt with its samples, and the scores of those whose
+    continuation is known.
+
+    Raises UserError where the shards are of another vocabulary, or a prompt is empty.
+    """
+    vocabulary, ways = model.vocabulary, decodings(section)
+    if shards.index["vocabulary_fingerprint"] != vocabulary.fingerprint:
+        raise UserError(
+            f"{shards.folder}: expected tokens of the vocabulary {vocabulary.fingerprint},"
+            f" found {shards.index['vocabulary_fingerprint']}; run dvc repro"
+        )
+    own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
+    prompts = own + [
+        (f"held-out book {name}", ids, reference)
+        for name, ids, reference in openings(vocabulary, shards, section)
+    ]
+    texts: list[dict[str, Any]] = [
+        {
+            "origin": origin,
+            "prompt": readable(vocabulary, ids),
+            "reference": reference or None,
+            "samples": [
+                {"decoding": name, "text": text}
+                for name, how in ways.items()
+                for text in go_on(model, ids, section.tokens, section.seed, **how)
+            ],
+        }
+        for origin, ids, reference in prompts
+    ]
+    scores = {}
+    for name in ways:
+        pairs = [
+            (sample["text"], one["reference"])
+            for one in texts
+            for sample in one["samples"]
+            if one["reference"] and sample["decoding"] == name
+        ]
+        if pairs:
+            scores[name] = score(*zip(*pairs, strict=True))
+    return {"tokens": section.tokens, "decodings": ways, "prompts": texts, "scores": scores}
