@@ -216,8 +216,9 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
             )
         assert one["scores"]["cola"] >= 0, "dev is train here, and accepting all scores 0"
     lines = capsys.readouterr().err.splitlines()
-    assert f"dprd: accuracy {found['snapshots'][0]['scores']['dprd']:.3f} at update 1" in "\n".join(
-        lines
+    assert (
+        f"dprd: accuracy {found['snapshots'][0]['scores']['dprd']:.3f} by the first"
+        in "\n".join(lines)
     )
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
     model = make_network(
@@ -335,7 +336,7 @@ def test_unknown_names(checkout):
 
 
 def test_missing_and_damaged_inputs(checkout):
-    assert "data/prompt/cola/set.json is not there" in refused(zero_shot.main, "lstm", "0")
+    assert "data/prompt/cola/set.json cannot be read" in refused(zero_shot.main, "lstm", "0")
     make_prompts()
     assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(
         zero_shot.main, "lstm", "0"

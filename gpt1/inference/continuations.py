@@ -60,21 +60,21 @@ def read_prompts(path: Path, continuations: int) -> Prompts:
     try:
         prompts = Prompts(*read_arrays(path, ("tokens", "offsets", "uncounted", "labels")).values())
         n = len(prompts.labels_n)
-        if (
-            prompts.tokens.ndim != 1
-            or any(array.dtype.kind not in "iu" for array in prompts[:3])
-            or prompts.offsets.shape != (n * (continuations + 1) + 1,)
-            or prompts.uncounted_nk.shape != (n, continuations)
-            or prompts.labels_n.shape != (n,)
-            or prompts.offsets[0]
-            or prompts.offsets[-1] != len(prompts.tokens)
-            or (np.diff(prompts.offsets.astype(np.int64)) < 0).any()
+        shapes: list[tuple[int, ...]] = [(prompts.offsets[-1],), (n * (continuations + 1) + 1,)]
+        shapes += [(n, continuations), (n,)]
+        if [array.shape for array in prompts] != shapes or any(
+            array.dtype.kind not in "iu" for array in prompts
         ):
             raise ValueError("they do not fit together")
-        prefix_n = np.diff(prompts.offsets)[:: continuations + 1]
-        if (prompts.counted() < 1).any() or (prefix_n[:, None] + prompts.uncounted_nk < 1).any():
+        lengths = np.diff(prompts.offsets.astype(np.int64), prepend=0)
+        prefix_n1 = lengths[1 :: continuations + 1, None]
+        if (
+            (lengths < 0).any()
+            or (prompts.counted() < 1).any()
+            or (prefix_n1 + prompts.uncounted_nk < 1).any()
+        ):
             raise ValueError("a continuation has no token to score after another one")
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except (OSError, KeyError, ValueError, IndexError, TypeError) as error:
         raise UserError(
             f"{path}: expected arrays tokens, offsets, uncounted and labels of {continuations}"
             f" continuations a prompt, found none ({error}); run dvc repro"

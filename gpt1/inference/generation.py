@@ -79,16 +79,6 @@ def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
     return ids[: ends[-1]] if ends else ids
 
 
-def opening(shards: Shards, book: dict[str, Any], count: int) -> list[int]:
-    """The first `count` ids of a held-out book, or all where it has fewer."""
-    type_ = np.dtype(shards.index["dtype"]).newbyteorder("<")
-    offset, count = book["offset"] * type_.itemsize, min(count, book["tokens"])
-    ids: list[int] = np.fromfile(
-        shards.folder / "heldout.bin", type_, count=count, offset=offset
-    ).tolist()
-    return ids
-
-
 def openings(
     vocabulary: Vocabulary, shards: Shards, section: Generate
 ) -> list[tuple[str, list[int], str]]:
@@ -97,15 +87,18 @@ def openings(
     """
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
-    count = min(section.heldout_prompts, len(long))
+    count, type_ = min(section.heldout_prompts, len(long)), np.dtype(shards.index["dtype"])
     found = []
     for book in (long[number * len(long) // count] for number in range(count)):
-        ids = opening(shards, book, section.prompt_tokens + section.tokens)
+        ids = np.fromfile(
+            shards.folder / "heldout.bin",
+            type_.newbyteorder("<"),
+            count=min(section.prompt_tokens + section.tokens, book["tokens"]),
+            offset=book["offset"] * type_.itemsize,
+        ).tolist()
         prompt = whole_words(vocabulary, ids[: section.prompt_tokens])
-        reference = ids[len(prompt) : len(prompt) + section.tokens]
-        found.append(
-            (book["name"], prompt, readable(vocabulary, whole_words(vocabulary, reference)))
-        )
+        follows = whole_words(vocabulary, ids[len(prompt) : len(prompt) + section.tokens])
+        found.append((f"held-out book {book['name']}", prompt, readable(vocabulary, follows)))
     return found
 
 
@@ -141,10 +134,7 @@ def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dic
             f" found {shards.index['vocabulary_fingerprint']}; run dvc repro"
         )
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
-    prompts = own + [
-        (f"held-out book {name}", ids, reference)
-        for name, ids, reference in openings(vocabulary, shards, section)
-    ]
+    prompts = own + openings(vocabulary, shards, section)
     texts: list[dict[str, Any]] = [
         {
             "origin": origin,
@@ -158,14 +148,9 @@ def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dic
         }
         for origin, ids, reference in prompts
     ]
-    scores = {}
-    for name in ways:
-        pairs = [
-            (sample["text"], one["reference"])
-            for one in texts
-            for sample in one["samples"]
-            if one["reference"] and sample["decoding"] == name
-        ]
-        if pairs:
-            scores[name] = score(*zip(*pairs, strict=True))
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    for one in texts:
+        for sample in one["samples"] if one["reference"] else ():
+            pairs.setdefault(sample["decoding"], []).append((sample["text"], one["reference"]))
+    scores = {name: score(*zip(*own, strict=True)) for name, own in pairs.items()}
     return {"tokens": section.tokens, "decodings": ways, "prompts": texts, "scores": scores}

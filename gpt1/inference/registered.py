@@ -120,7 +120,10 @@ def _register(params: Params, done: Finished, runs: dict[str, Any]) -> Registere
         tags = {DIGEST: digest, "task": task.name, "seed": seed, "dev_score": f"{dev_score:.6f}"}
         for key, value in tags.items():
             client.set_model_version_tag(name, version, key, str(value))
-        client.update_registered_model(name, about(task, name))
+        body = shlex.quote(json.dumps({"dataframe_records": [example_record(task)]}))
+        ask = "curl -s http://127.0.0.1:5001/invocations -H 'Content-Type: application/json' -d"
+        page = f"Data: {task.licence}\n\n```bash\n{serve_command(name)}\n{ask} {body}\n```"
+        client.update_registered_model(name, f"{task.title}, fine-tuned GPT-1. {page}")
     client.set_registered_model_alias(name, BEST, version)
     return Registered(name, str(version), task.name, seed, new)
 
@@ -153,21 +156,3 @@ def _log(task: Task, name: str, weights: Path, run_id: str | None) -> Any:
             registered_model_name=name,
         )
     return logged.registered_model_version
-
-
-def about(task: Task, name: str) -> str:
-    """A registered model's page: what it takes, what it answers, how to serve and ask it;
-    markdown.
-    """
-    record = example_record(task)
-    body = shlex.quote(json.dumps({"dataframe_records": [record]}))
-    said = "a `score`" if task.target == "score" else f"a `label` of {', '.join(task.labels)}"
-    return f"""{task.title}, fine-tuned from the Transformer of this run. Data: {task.licence}.
-
-Takes `{"`, `".join(record)}`; answers {said} with `probabilities`.
-
-```bash
-{serve_command(name)}
-curl -s http://127.0.0.1:5001/invocations -H 'Content-Type: application/json' -d {body}
-```
-"""

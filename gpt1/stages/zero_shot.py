@@ -11,7 +11,7 @@ import torch
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
-from gpt1.inference.zero_shot import answer_sets, in_words, one_vocabulary, read_set
+from gpt1.inference.zero_shot import answer_sets, read_set
 from gpt1.model.networks import describe, make_network
 from gpt1.params.recipes import network_and_seed
 from gpt1.params.schema import NetworkName, Params, read_params
@@ -46,20 +46,42 @@ def main(name: str, number: str) -> None:
     params, machine = read_params(), launch.read_machine()
     kind, seed = network_and_seed(name, number)
     launch.prepare(machine)
-    device, context = torch.device(machine.device), params.model.context
-    batch_tokens = machine.micro_batch_for(context) * context
-    sets = {one: read_set(stage_folder("prompt", one), batch_tokens) for one in params.zero_shot}
-    about: dict[str, Any] = {"network": kind, "snapshots": [], "sets": {}}
+    context = params.model.context
+    sets = [read_set(stage_folder("prompt", one)) for one in params.zero_shot]
+    snapshots: list[dict[str, Any]] = []
     arrays: dict[str, Any] = {}
-    if sets:
-        wanted = describe(kind, params, *one_vocabulary(sets))
-        rows = wanted.vocabulary_size
-        network = make_network(kind, params, rows, torch.Generator()).to(device)
-        files = snapshots_of(kind, seed, params)
-        tokens = params.pretrain.batch_size * context
-        about, arrays = answer_sets(sets, files, network, wanted, tokens)
+    vocabularies = {
+        (one.about["vocabulary_size"], one.about["vocabulary_fingerprint"]) for one in sets
+    }
+    if len(vocabularies) > 1:
+        raise UserError(
+            f"data/prompt: expected sets of one vocabulary, found {vocabularies}; run dvc repro"
+        )
+    for vocabulary in vocabularies:
+        network = make_network(kind, params, vocabulary[0], torch.Generator()).to(machine.device)
+        batch_tokens = machine.micro_batch_for(context) * context
+        snapshots, arrays = answer_sets(
+            sets,
+            snapshots_of(kind, seed, params),
+            network,
+            describe(kind, params, *vocabulary),
+            batch_tokens,
+        )
+    for snapshot in snapshots:
+        snapshot["tokens"] = snapshot["update"] * params.pretrain.batch_size * context
+    about_sets = {
+        one.name: {key: one.about[key] for key in ("title", "metric", "random", "notes")}
+        | {"examples": len(one.scored.labels_n), "split": one.about["scored_split"]}
+        for one in sets
+    }
     with writing_folder(stage_folder("zero_shot", kind, f"seed-{seed}")) as folder:
         np.savez(folder / "answers.npz", allow_pickle=False, **arrays)
+        about = {"network": kind, "snapshots": snapshots, "sets": about_sets}
         write_json(folder / "scores.json", about)
-    for line in in_words(about):
-        print(f"pre-training seed {seed}: {line}", file=sys.stderr)
+    for one, about in about_sets.items():
+        first, last = (snapshots[place]["scores"][one] for place in (0, -1))
+        print(
+            f"pre-training seed {seed}: {one}: {about['metric']} {first:.3f} by the first snapshot,"
+            f" {last:.3f} by the last (guessing {about['random']})",
+            file=sys.stderr,
+        )
