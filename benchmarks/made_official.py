@@ -16,11 +16,11 @@ from itertools import accumulate, product
 from pathlib import Path
 
 import numpy as np
+from gpt1.exchange.layout import their_shapes
 
 from gpt1.corpus.bpe import AUTHORS_ENTRIES, AUTHORS_FILES, VERSION_LINE, Vocabulary
 from gpt1.demo import files
 from gpt1.exchange.authors import ARRAYS, SHAPES
-from gpt1.exchange.layout import their_shapes
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, validate
 
