@@ -5,8 +5,9 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,8 +48,8 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
         try:
             with Repo() as repo, repo.lock:
                 graph = repo.index.graph
-                found = [repo.stage.collect(name, with_deps=True) for name in targets]
-                wanted = {stage for each in found for stage in each} if targets else set(graph)
+                found = (repo.stage.collect(name, with_deps=True) for name in targets)
+                wanted = set(chain(*found)) or graph
                 stages: dict[str, Stage] = {}
                 for stage in dfs_postorder_nodes(graph):
                     if stage in wanted:
@@ -94,16 +95,15 @@ def longest_paths(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> 
 
 
 def seconds_left(
-    unfinished: Iterable[str], seconds: Mapping[str, float], since: Mapping[str, float], lanes: int
+    unfinished: Collection[str],
+    seconds: Mapping[str, float],
+    since: Mapping[str, float],
+    lanes: int,
 ) -> float | None:
     """Time until the last of the unfinished stages ends, by an earlier run; `since`: how long each
     has been at work. None where that run knows some of them not.
     """
-    left = {
-        name: max(seconds[name] - since.get(name, 0.0), 0.0)
-        for name in unfinished
-        if name in seconds
-    }
-    if len(left) < len(list(unfinished)):
+    if set(unfinished) - set(seconds):
         return None
-    return max(sum(left.values()) / lanes, max(left.values(), default=0.0))
+    left = [max(seconds[name] - since.get(name, 0.0), 0.0) for name in unfinished]
+    return max(sum(left) / lanes, *left, 0.0)

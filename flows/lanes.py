@@ -1,6 +1,7 @@
 """What stages share: lanes of the CPU, GPUs by number."""
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpt1.base.cores import cores, nvidia_smi
@@ -13,14 +14,16 @@ CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 
+@dataclass
 class Lanes:
-    """The places of a machine, `count` of them, and its GPUs; `threads` of one place."""
+    """The places of a machine, `count` of them, with so many threads each; its GPUs that are free;
+    by stage, those `taken`.
+    """
 
-    def __init__(self, count: int, threads: int | None, gpus: list[str]) -> None:
-        self.count, self.threads, self.gpus = count, threads, gpus
-        self.free = count
-        self.free_gpus = list(gpus)
-        self.taken: dict[str, list[str]] = {}
+    count: int
+    threads: int | None
+    gpus: list[str]
+    taken: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of_machine(cls, wanted: int | None = None) -> "Lanes":
@@ -29,7 +32,10 @@ class Lanes:
         """
         gpus = visible_gpus()
         several = setting("GPT1_PROCESSES") not in (None, "1") or setting("GPT1_HOSTFILE")
-        bearable = int(memory_bytes() // training_bytes())
+        training_bytes = PROCESS_BYTES + BYTES_A_PARAMETER * parameters(
+            read_params(), "transformer"
+        )
+        bearable = int(memory_bytes() // training_bytes)
         count = wanted or (1 if several and not gpus else max(1, min(cores(), bearable)))
         threads = None if setting("GPT1_THREADS") else max(1, cores() // (len(gpus) or count))
         return cls(count, threads, gpus)
@@ -39,12 +45,11 @@ class Lanes:
         takes every GPU, other stages that run a network one.
         """
         wanted = 0
-        if runs_network and self.gpus:
-            wanted = len(self.gpus) if name.startswith("pretrain") else 1
-        if not self.free or len(self.free_gpus) < wanted:
+        if runs_network and (every := sum(map(len, self.taken.values()), len(self.gpus))):
+            wanted = every if name.startswith("pretrain") else 1
+        if len(self.taken) == self.count or len(self.gpus) < wanted:
             return None
-        self.free -= 1
-        given, self.free_gpus = self.free_gpus[:wanted], self.free_gpus[wanted:]
+        given, self.gpus = self.gpus[:wanted], self.gpus[wanted:]
         self.taken[name] = given
         threads = {"GPT1_THREADS": str(self.threads)} if self.threads else {}
         devices = {"CUDA_VISIBLE_DEVICES": ",".join(given), "GPT1_PROCESSES": str(len(given))}
@@ -52,8 +57,7 @@ class Lanes:
 
     def give_back(self, name: str) -> None:
         """What a stage had is free again."""
-        self.free += 1
-        self.free_gpus += self.taken.pop(name)
+        self.gpus += self.taken.pop(name)
 
 
 def visible_gpus() -> list[str]:
@@ -63,13 +67,8 @@ def visible_gpus() -> list[str]:
     if setting("GPT1_DEVICE") == "cpu":
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return [one for one in named.split(",") if one]
+        return named.split(",") if named else []
     return [f"{number:.0f}" for number in nvidia_smi("index")]
-
-
-def training_bytes() -> float:
-    """Roughly what a training takes on a CPU."""
-    return PROCESS_BYTES + BYTES_A_PARAMETER * parameters(read_params(), "transformer")
 
 
 def memory_bytes() -> float:

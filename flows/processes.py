@@ -1,5 +1,6 @@
 """Stages as processes: each is a `dvc repro --single-item` with a process group and a log of its
-own, which ends when this process does, however that comes.
+own, which ends when this process does, however that comes, and when the run is asked to end, on
+whatever machine it is.
 """
 
 import os
@@ -10,9 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from flows.graph import BUSY, POLL_SECONDS, TORN, read_graph
 from gpt1.base.errors import TEMPORARY_STATUS, UserError
@@ -21,10 +21,9 @@ from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import locked
 
 LOCK = Path(".dvc/tmp/gpt1-run.lock")
+ENDS = LOCK.with_suffix(".ends")  # its length: how often the run has been asked to end
+LOOK_SECONDS = 0.2
 EXITED = re.compile(r"exited with (-?\d+)$", re.MULTILINE)  # as DVC says of a command
-
-running: set["subprocess.Popen[bytes]"] = set()
-signals: list[int] = []  # that asked for an end
 
 
 class StageFailedError(Exception):
@@ -33,10 +32,6 @@ class StageFailedError(Exception):
 
 class StageLostError(StageFailedError):
     """A stage whose process was killed, or that says a later try may go well."""
-
-
-class StageInterruptedError(Exception):
-    """A stage that was asked to end, or was not started because the run is to end."""
 
 
 def log_of(name: str) -> Path:
@@ -50,39 +45,35 @@ def log_text(name: str) -> str:
     return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
 
 
-def interrupt(number: int, _: FrameType | None) -> None:
-    """Ctrl-C until then: noted besides, for not every KeyboardInterrupt comes through."""
-    signals.append(number)
+def asked() -> int:
+    """How often the run has been asked to end: once, stages save; twice, they are killed."""
+    return ENDS.stat().st_size
+
+
+def ask(*_: object) -> None:
+    """The handler of Ctrl-C and SIGTERM in a flow. On a full disk, too: it takes no room."""
+    os.truncate(ENDS, asked() + 1)
+
+
+def interrupt(*_: object) -> None:
+    """The handler until then: noted besides, for not every KeyboardInterrupt comes through."""
+    ask()
     raise KeyboardInterrupt
 
 
-def take_signals() -> None:
-    """From now on Ctrl-C and SIGTERM are handed to the stages, which save and end."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _hand_on)
-
-
-def _hand_on(number: int, _: FrameType | None) -> None:
-    signals.append(number)
-    end = signal.SIGINT if len(signals) == 1 else signal.SIGKILL
-    for process in list(running):
-        with suppress(OSError):
-            os.killpg(process.pid, end)
-
-
 def repro(name: str, environment: Mapping[str, str]) -> None:
-    """Have DVC bring one stage up to date. Raises StageFailedError, StageLostError, or
-    StageInterruptedError.
+    """Have DVC bring one stage up to date. Raises StageFailedError, also where the run is asked to
+    end before, or StageLostError.
     """
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
     # DVC's shell must become the stage, as bash does and dash does not: then the stage is DVC's own
     # child, and ends with it
-    shell = shutil.which("bash") or os.environ.get("SHELL", "/bin/sh")
+    shell = shutil.which("bash") or "/bin/sh"
     log_of(name).parent.mkdir(parents=True, exist_ok=True)
     while True:
-        if signals:
-            raise StageInterruptedError(name)
+        if stopped := asked():
+            raise StageFailedError(name)
         with log_of(name).open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -93,38 +84,36 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
                 process_group=0,
                 preexec_fn=end_with_parent,
             )
-        running.add(process)
-        try:
-            status = process.wait()
-        finally:
-            running.discard(process)
+        while (status := process.poll()) is None:
+            if stopped < asked():
+                os.killpg(process.pid, signal.SIGKILL if stopped else signal.SIGINT)
+                stopped += 1
+            time.sleep(LOOK_SECONDS)
         said = log_text(name)
         if not status:
             return
-        if signals:
-            raise StageInterruptedError(name)
+        if stopped:
+            raise StageFailedError(name)
         if TORN in said:
             read_graph(())  # which mends it
         if not (busy := BUSY.search(said)):
             raise failure(name, status, said)
-        if waiting != busy[1]:  # another DVC reads or writes what this stage would
-            waiting = busy[1]
+        if waiting != (waiting := busy[1]):  # another DVC reads or writes what this stage would
             print(f"{name} waits for {waiting}", file=sys.stderr, flush=True)
         time.sleep(POLL_SECONDS)
 
 
 def failure(name: str, status: int, said: str) -> StageFailedError:
     """What became of a stage, by the status of its DVC and what the two said."""
-    exited = [int(number) for number in EXITED.findall(said)][-1:] or [status]
+    exited = EXITED.search(said)
     killed = (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
-    lost = exited[0] in killed or TORN in said
+    lost = (int(exited[1]) if exited else status) in killed or TORN in said
     why = "its process was killed (out of memory?)" if lost else "it ended without a word"
     lines = re.findall(
         r"^(?!ERROR: failed to reproduce).*\S.*$", "" if lost else said, re.MULTILINE
     )
     reason = [why, *lines, *re.findall("^error: (.*)", said, re.MULTILINE)][-1]
-    kind = StageLostError if lost else StageFailedError
-    return kind(f"{name}: {reason} (log: {log_of(name)})")
+    return (StageLostError if lost else StageFailedError)(f"{name}: {reason} (log: {log_of(name)})")
 
 
 @contextmanager
@@ -134,6 +123,7 @@ def alone_here() -> Iterator[None]:
         with locked(LOCK, 0) as lock:
             lock.truncate(0)
             print(f"process {os.getpid()}", file=lock, flush=True)
+            ENDS.write_bytes(b"")
             yield
     except TimeoutError:
         whose = LOCK.read_text(encoding="utf-8").strip()

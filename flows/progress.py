@@ -5,65 +5,53 @@ line a minute.
 import re
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from flows.graph import seconds_left
-from flows.processes import log_of
+from flows.processes import log_text
 
-UPDATE = re.compile(rb"update (\d+) of (\d+)[^\n]*\n(?!.*update \d+ of)", re.DOTALL)
-TICK_SECONDS, QUIET_SECONDS, TAIL_BYTES = 1.0, 60.0, 20_000
+TICK_SECONDS, QUIET_SECONDS = 1.0, 60.0
 
 
-class Progress:
+class Progress(Bar):
     """A run's progress for a person, from its start to its end."""
 
     def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
         """Of the stages that may have to run; what each took last time; how many side by side."""
-        self.waiting, self.seconds, self.lanes = set(names), dict(seconds), lanes
-        self.console = Console(stderr=True, highlight=False)
-        self.bar = Bar(
+        console = Console(stderr=True, highlight=False)
+        columns = "{task.completed}/{task.total}", TimeElapsedColumn(), "{task.description}"
+        super().__init__(
             BarColumn(20),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=self.console,
+            *columns,
+            console=console,
             transient=True,
-            disable=not self.console.is_terminal,
+            disable=not console.is_terminal,
         )
-        self.shown = self.bar.add_task("", total=len(self.waiting))
+        self.waiting, self.seconds, self.lanes = set(names), seconds, lanes
+        self.shown = self.add_task("", total=len(self.waiting))
         self.began: dict[str, float] = {}
-        self.total, self.spoken = len(self.waiting), time.monotonic()
-
-    def __enter__(self) -> Self:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        self.spoken = time.monotonic()
 
     def begin(self, name: str) -> None:
         """A stage is at work."""
         self.began[name] = time.monotonic()
 
     def end(self, name: str, line: str) -> None:
-        """A stage has ended; what there is to say of it, if anything."""
+        """A stage has ended; what there is to say of it."""
         self.began.pop(name)
         self.waiting.discard(name)
-        if line:
-            self.say(line)
+        self.advance(self.shown)
+        self.say(line)
 
     def tick(self) -> float:
         """Show what is at work; returns the seconds until that is to be done again."""
         at_work = ", ".join(f"{name}{updates_of(name)}" for name in self.began)
-        done = self.total - len(self.waiting)
-        self.bar.update(self.shown, completed=done, description=f"{self.left()[2:]} {at_work}")
-        if self.bar.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
-            self.say(f"at work: {at_work} ({done} of {self.total}{self.left()})")
+        self.update(self.shown, description=at_work + (left := self.left()))
+        if self.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
+            self.say(f"at work: {at_work} ({len(self.waiting)} to go{left})")
         return TICK_SECONDS
 
     def say(self, line: str) -> None:
@@ -76,17 +64,10 @@ class Progress:
         now = time.monotonic()
         since = {name: now - began for name, began in self.began.items()}
         seconds = seconds_left(self.waiting, self.seconds, since, self.lanes)
-        if not seconds:
-            return ""
-        return f", {seconds:.0f} s left" if seconds < 90 else f", {seconds / 60:.0f} min left"
+        return f", {seconds / 60:.1f} min left" if seconds else ""
 
 
 def updates_of(name: str) -> str:
     """How far a training is, by the last line of its log that tells it."""
-    with suppress(OSError):
-        with log_of(name).open("rb") as log:
-            log.seek(max(0, log.seek(0, 2) - TAIL_BYTES))
-            found = UPDATE.search(log.read())
-        if found:
-            return f" (update {int(found[1]):,} of {int(found[2]):,})"
-    return ""
+    found = re.findall(r"update (\d+) of (\d+)", log_text(name))
+    return " (update {:,} of {:,})".format(*map(int, found[-1])) if found else ""

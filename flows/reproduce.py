@@ -3,10 +3,13 @@
 `gpt1 run` calls one in its own process; `make serve` offers them as deployments.
 """
 
+from __future__ import annotations  # State[Any] cannot be sent to a cluster, its name can
+
 import base64
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -15,10 +18,10 @@ from contextlib import nullcontext, suppress
 from graphlib import TopologicalSorter
 from typing import Any
 
-from prefect import Flow, Task, flow, get_run_logger, task
+from prefect import Flow, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State, TaskRun
+from prefect.client.schemas.objects import State
 from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
@@ -27,34 +30,27 @@ from prefect.utilities.urls import url_for
 from flows.graph import Stage, longest_paths, read_graph
 from flows.lanes import Lanes
 from flows.processes import (
-    StageInterruptedError,
     StageLostError,
     alone_here,
+    ask,
+    asked,
     log_text,
     repro,
-    signals,
-    take_signals,
 )
 from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
+from gpt1.base.settings import setting
 from gpt1.tracking.log import FLOW_RUN_URL
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
-PICTURE, SVG = re.compile(r"\]\(([\w.-]+\.svg)\)"), "data:image/svg+xml;base64,"
+PICTURE, SVG = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))"), "data:image/svg+xml;base64,"
 MOST_LINES = 200  # of a stage's log, on Prefect's page
 
 
-def last_seconds() -> dict[str, float]:
-    """How long each stage took when it last ran."""
-    with suppress(OSError, ValueError, AttributeError, TypeError):
-        return {str(name): float(took) for name, took in read_json(SECONDS).items()}
-    return {}
-
-
-def was_lost(_task: Task[Any, Any], _run: TaskRun, state: State[Any]) -> bool:
+def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
     """Whether another try may go better: bad input and wrong parameters stay what they are."""
-    return isinstance(state.data, StageLostError) and not signals
+    return isinstance(state.data, StageLostError) and not asked()
 
 
 @task(
@@ -75,7 +71,7 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
     finally:
         said = log_text(name)
         get_run_logger().info("\n".join(said.splitlines()[-MOST_LINES:]))
-    with suppress(Exception):  # no server any more: the stage is done all the same
+    with suppress(Exception):  # no table, or no server any more: the stage is done all the same
         show_table(name)
     return time.monotonic() - began if "Running stage '" in said else 0.0
 
@@ -83,14 +79,10 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
 def show_table(name: str) -> None:
     """A table or figure as an artifact on Prefect's page, with its pictures in it."""
     page = stage_folder("report", name, f"{name}.md")
-    if not page.is_file():
-        return
-
-    def data(path: str) -> str:
-        return base64.b64encode((page.parent / path).read_bytes()).decode()
-
-    text = page.read_text(encoding="utf-8")
-    text = PICTURE.sub(lambda found: f"]({SVG}{data(found[1])})", text)
+    text = PICTURE.sub(
+        lambda found: SVG + base64.b64encode((page.parent / found[0]).read_bytes()).decode(),
+        page.read_text(encoding="utf-8"),
+    )
     create_markdown_artifact(key=name, markdown=text, description=str(page))
 
 
@@ -99,73 +91,67 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     them first. Returns the names of those that failed; what does not need these goes on.
     """
     stale = {name: stage for name, stage in stages.items() if stage.stale}
-    seconds = last_seconds()
+    seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
     urgency = longest_paths(stale, seconds)
     needs = {name: [need for need in stage.needs if need in stale] for name, stage in stale.items()}
     order = TopologicalSorter(needs)
     order.prepare()
     ready, ended = list[str](), queue.Queue[str]()
-    futures, at_work, failed = dict[str, Any](), set[str](), list[str]()
+    futures, failed = dict[str, Any](), list[str]()
     with Progress(stale, seconds, lanes.count) as progress:
         while True:
             ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
             for name in list(ready):
-                environment = None if signals else lanes.take(name, stale[name].runs_network)
+                environment = None if asked() else lanes.take(name, stale[name].runs_network)
                 if environment is not None:
                     ready.remove(name)
-                    at_work.add(name)
                     progress.begin(name)
                     before = [futures[need] for need in needs[name]]
-                    future = run_stage.submit(name, environment, wait_for=before)  # type: ignore[call-overload]
-                    futures[name] = future
-                    future.add_done_callback(lambda _, name=name: ended.put(name))
-            if not at_work:
+                    futures[name] = run_stage.submit(name, environment, wait_for=before)  # type: ignore[call-overload]
+                    futures[name].add_done_callback(lambda _, name=name: ended.put(name))
+            if not progress.began:
                 return failed
             try:
                 name = ended.get(timeout=progress.tick())
             except queue.Empty:
                 continue
-            at_work.remove(name)
             lanes.give_back(name)
-            futures[name].wait()  # else its state is the server's, without the result
-            state = futures[name].state
-            took = state.result(raise_on_failure=False)
-            if state.is_completed() and isinstance(took, float):
+            took = futures[name].result(raise_on_failure=False)
+            if isinstance(took, float):
                 order.done(name)
                 if took:
                     seconds[name] = round(took, 1)
                     with suppress(OSError):  # a full disk must not end the run
                         write_json(SECONDS, seconds)
-                progress.end(name, f"{name}: {took:.0f} s" if took else "")
-            elif isinstance(took, StageInterruptedError):
-                progress.end(name, f"{name}: interrupted")
+                progress.end(name, f"{name}: {took:.0f} s")
             else:
                 failed.append(name)
-                progress.end(name, f"error: {took}")
+                progress.end(name, f"{name}: interrupted" if asked() else f"error: {took}")
 
 
 @task(task_run_name="gpt1 {command}", cache_policy=NO_CACHE)
 def finish(command: str) -> State[Any]:
     """The page, and MLflow: neither can fail a run."""
     done = subprocess.run(
-        [sys.executable, "-m", "gpt1.cli", command], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "gpt1.cli", command], capture_output=True, text=True
     )
     get_run_logger().info(done.stdout + done.stderr)
-    return Completed(message="" if not done.returncode else f"gpt1 {command} did not end well")
+    return Completed(message=f"gpt1 {command} ended with status {done.returncode}")
 
 
 def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[Any]:
     """What every flow does: have these stages (none: all), and all that they need, run where they
     are out of date; `lanes` side by side, by default as many as the machine bears.
     """
-    take_signals()  # within the flow: Prefect sets its own around it
     os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
     try:
         with alone_here() if deployment.id else nullcontext():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, ask)  # within the flow: Prefect sets its own around it
             failed = run_stages(read_graph(targets), Lanes.of_machine(lanes))
     except UserError as error:
         return Failed(message=str(error))
-    if signals:
+    if asked():
         return Cancelled(message="interrupted: what is finished is kept, the next run goes on")
     if deployment.id:
         for command in ("report", "sync"):
@@ -175,43 +161,63 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     return Completed(message="everything is up to date")
 
 
-def reproduction(name: str) -> Callable[[Callable[..., State[Any]]], Flow[..., Any]]:
-    """The decorator of a flow `reproduce-NAME`."""
-    runner: Any = ThreadPoolTaskRunner()
-    return flow(name=f"reproduce-{name}", task_runner=runner, persist_result=False)
+def task_runner() -> Any:
+    """Where stages run: threads of this process, or a cluster whose machines share this folder.
+    Raises UserError.
+    """
+    runner = setting("GPT1_TASK_RUNNER")
+    if runner not in (None, "ray", "dask"):
+        raise UserError(f"GPT1_TASK_RUNNER: expected ray or dask, found {runner}; unset it")
+    try:
+        if runner == "ray":
+            from prefect_ray import RayTaskRunner
+
+            return RayTaskRunner(init_kwargs={"log_to_driver": False})
+        if runner == "dask":
+            from prefect_dask.task_runners import DaskTaskRunner
+
+            return DaskTaskRunner(address=os.environ.get("DASK_SCHEDULER_ADDRESS"))
+    except ModuleNotFoundError as error:
+        raise UserError(f"no {error.name} here: pip install prefect-{runner}") from None
+    return ThreadPoolTaskRunner()
 
 
-@reproduction("table2")
+def reproduction(function: Callable[..., State[Any]]) -> Flow[..., State[Any]]:
+    """The decorator of a flow."""
+    return flow(task_runner=task_runner(), persist_result=False)(function)
+
+
+@reproduction
 def reproduce_table2() -> State[Any]:
     """Table 2 of the paper: natural language inference, ours beside theirs."""
     return bring_up_to_date(["table2"])
 
 
-@reproduction("table3")
+@reproduction
 def reproduce_table3() -> State[Any]:
     """Table 3 of the paper: question answering and commonsense reasoning."""
     return bring_up_to_date(["table3"])
 
 
-@reproduction("table4")
+@reproduction
 def reproduce_table4() -> State[Any]:
     """Table 4 of the paper: semantic similarity, classification, GLUE."""
     return bring_up_to_date(["table4"])
 
 
-@reproduction("table5")
+@reproduction
 def reproduce_table5() -> State[Any]:
     """Table 5 of the paper: ablations."""
     return bring_up_to_date(["table5"])
 
 
-@reproduction("figure2")
+@reproduction
 def reproduce_figure2() -> State[Any]:
     """Figure 2 of the paper: layers transferred, zero-shot scores over pre-training."""
     return bring_up_to_date(["figure2"])
 
 
-@reproduction("all")
+@reproduction
 def reproduce_all(only: list[str] | None = None, lanes: int | None = None) -> State[Any]:
     """Every table, figure and curve, and the paper's claims; or `only` some stages or groups."""
     return bring_up_to_date(only or [], lanes)

@@ -28,12 +28,8 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
         return 0
     print(f"{len(stages)} stages, of which {len(stale)} may have to run", file=sys.stderr)
     # Prefect's lines are for its pages; a person sees those of flows/progress.py
-    os.environ.update(
-        {
-            "DO_NOT_TRACK": "1",
-            "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-        }
-    )
+    os.environ["DO_NOT_TRACK"] = "1"
+    os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     from flows.server import prefect_server
 
     with prefect_server():

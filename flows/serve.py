@@ -3,7 +3,6 @@ pages, on this machine's own address, until Ctrl-C.
 """
 
 import os
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,10 @@ def start_mlflow(servers: ExitStack) -> str:
     """The address of MLflow's pages, which are started where none answer; "" for none."""
     port = setting("GPT1_MLFLOW_PORT") or "5000"
     pages = f"http://127.0.0.1:{port}"
-    if switched_off() or not (store := tracking_uri()).startswith("sqlite:"):
-        return "" if switched_off() else store
+    if switched_off():
+        return ""
+    if not (store := tracking_uri()).startswith("sqlite:"):
+        return store
     if not answers(f"{pages}/health"):
         where = ["--host", "127.0.0.1", "--port", port, "--workers", "1"]
         words = ["mlflow", "server", *where, "--backend-store-uri", store]
@@ -55,12 +56,5 @@ def serve_flows() -> None:
         serve(*deployments, print_starting_message=False)
 
 
-def main() -> None:
-    """Serve in the checkout's root."""
-    os.chdir(Path(__file__).parents[1])
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    serve_flows()
-
-
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(serve_flows)

@@ -17,11 +17,10 @@ from gpt1.base.errors import UserError
 from gpt1.base.interrupts import end_with_parent
 
 ADDRESS = "http://127.0.0.1:4200/api"  # of make serve
-HOME = Path(".prefect").absolute()
 PATIENCE_SECONDS = 120.0
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
-    "PREFECT_HOME": str(HOME),
+    "PREFECT_HOME": str(Path(".prefect").absolute()),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
@@ -60,17 +59,9 @@ def program(name: str, words: Sequence[str], health: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def configured() -> str:
-    """The address of Prefect's API by the environment, .env or the user's profile; "" for none."""
-    from prefect.settings import get_current_settings
-
-    return (get_current_settings().api.url or "").rstrip("/")
+        process.kill()
 
 
 @contextmanager
@@ -79,21 +70,21 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
     or one that is started here for the block, if it is `lasting` where the others would be looked
     for. Raises UserError.
     """
-    named = configured()
-    url = named or (ADDRESS if lasting or answers(f"{ADDRESS}/health") else "")
-    own = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/api", url) if lasting else None
+    from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+
+    named = (get_current_settings().api.url or "").rstrip("/")
+    url = named or ADDRESS
     with ExitStack() as server:
-        if not url or not answers(f"{url}/health"):
-            if url and not own:
+        if not answers(f"{url}/health"):
+            own = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/api", url) if lasting else None
+            if named and not own:
                 raise UserError(
                     f"no Prefect server answers at {url}, which PREFECT_API_URL or your Prefect"
                     " profile names: start it, or unset that"
                 )
-            port = int(own[1]) if own else free_port()
+            port = own[1] if own else str(free_port())
             url = f"http://127.0.0.1:{port}/api"
-            words = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+            words = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
             server.enter_context(program("prefect", words, f"{url}/health"))
-        from prefect.settings import PREFECT_API_URL, temporary_settings
-
         with temporary_settings({PREFECT_API_URL: url}):
             yield url

@@ -242,6 +242,15 @@ def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(
 
 
 @pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.parametrize("cluster", ["ray", "dask"])
+def test_a_cluster_runs_each_stage_once(graph: Graph, cluster: str) -> None:
+    pytest.importorskip(f"prefect_{cluster}")
+    graph.run(GPT1_TASK_RUNNER=cluster)
+    assert sorted(graph.journal()) == NAMES
+
+
+@pytest.mark.slow
 def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, RAW
 from gpt1.params.profile import compose_run, in_words, link_folder, requested, write_params
-from gpt1.params.schema import PARAMS, Params, validate
+from gpt1.params.schema import PARAMS, Params, refuse_without_stage, validate
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.cache import cache_folder, offline
 from gpt1.sources.find import find_sources
@@ -38,6 +38,7 @@ def compose_profile(
         link_sources(data.expanduser())
     values, left_out = compose_run(name, overrides, tasks, downloads)
     params = validate(values)
+    refuse_without_stage(params)
     if from_cache or offline():
         refuse_lacking(params.download)
     write_params(PARAMS, values, f"gpt1 profile {in_words(name, overrides, tasks, downloads)}")

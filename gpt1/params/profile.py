@@ -5,6 +5,7 @@ are not there.
 import json
 import re
 from collections.abc import Collection, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,14 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         ) from None
 
 
-def files_of(name: str) -> list[Path]:
+def files_of(name: str, above: tuple[str, ...] = ()) -> list[Path]:
     """The files of a profile, each to be laid over those before it: a profile's list `defaults`
-    names the ones that it starts from. Raises UserError for an unknown profile.
+    names the ones that it starts from; `above`: those that start from it. Raises UserError for an
+    unknown profile, or one that starts from itself.
     """
+    if name in above:
+        circle = " -> ".join([*above, name])
+        raise UserError(f"{CONF}: defaults go in a circle, {circle}; take one of them out")
     profiles = sorted(path.stem for path in CONF.glob("*.yaml"))
     if not profiles:
         raise UserError(f"no profiles in {CONF.absolute()}: {ELSEWHERE}")
@@ -58,9 +63,8 @@ def files_of(name: str) -> list[Path]:
         )
     path = CONF / f"{name}.yaml"
     before = sections_of(path).get("defaults", [])
-    return [file for one in before if one not in ("_self_", name) for file in files_of(one)] + [
-        path
-    ]
+    each = [files_of(one, (*above, name)) for one in before if one != "_self_"]
+    return [*chain(*each), path]
 
 
 def sections_of(path: Path) -> dict[str, Any]:

@@ -212,8 +212,17 @@ def read_params(path: Path = PARAMS) -> Params:
 
 
 def refuse_without_stage(params: Params) -> None:
-    """Raise UserError for a variant that dvc.yaml has no stage of: it would never run."""
-    if alien := set(params.variants) - set(read_yaml(Path("dvc.yaml"))["stages"]):
+    """Raise UserError for a variant that dvc.yaml has no stage of: it would never run; and for a
+    stage of it without its variant: DVC would read no stage at all.
+    """
+    stages = read_yaml(Path("dvc.yaml"))["stages"]
+    for name in stages:
+        if f"variants.{name}.tasks" in str(stages[name]) and name not in params.variants:
+            raise UserError(
+                f"{PARAMS}: no row variants.{name}, of which dvc.yaml has a stage; to leave the"
+                f" variant out, give it no tasks: variants.{name}.tasks={{}}"
+            )
+    if alien := set(params.variants) - set(stages):
         raise UserError(
             f"{PARAMS}: variants.{min(alien)}: dvc.yaml has no stage {min(alien)}; add one like"
             " no_aux_lm there, or take the row out"
