@@ -70,7 +70,7 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys):
     table("table2", against="reference/small", run=TOWN)
     assert re.search(r"full SNLI accuracy +82\.\d+ +46\.\d+ +36\.\d+", capsys.readouterr().out)
     report(run=TOWN)
-    assert "Machine: " in capsys.readouterr().out
+    assert Path(capsys.readouterr().out.strip()).is_file()
     report(run=TOWN, as_json=True)
     page = Path(json.loads(capsys.readouterr().out)["path"]).read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
@@ -90,7 +90,7 @@ def test_a_name_that_is_no_run_is_one_line(elsewhere):
         table("table5", run="reference/towm")
     with pytest.raises(UserError, match="holds no data/report/table5"):
         table("table5", run=".")
-    with pytest.raises(UserError, match="gpt1 report, in the root of that run"):
+    with pytest.raises(UserError, match="holds no data/report"):
         report(run=".")
     with pytest.raises(UserError, match="expected a run's folder"):
         table("table5", run=TOWN, against="HEAD")

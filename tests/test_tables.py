@@ -44,18 +44,14 @@ def shown(name: str) -> tuple[pd.DataFrame, str]:
     return table_of(read_table(folder / SCORES), name), (folder / f"{name}.md").read_text()
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_the_papers_rows_stand_on_top_as_it_prints_them(table):
+@pytest.mark.parametrize("name", ["table2", "table3", "table4"])
+def test_the_papers_rows_stand_on_top_as_it_prints_them(name):
     made_results.write_params([], [0])
-    found, text = shown(table.name)
-    columns = [title for title in table.columns if title != "GLUE"]
-    for row in (*table.others, table.model):
-        there = [found.loc[row.system].filter(regex=rf"^{title}( |$)").iloc[0] for title in columns]
-        wanted = [row.scores[table.columns.index(title)] for title in columns]
-        assert there == pytest.approx(
-            [np.nan if one is None else one for one in wanted], nan_ok=True
-        )
-    assert list(found.index).index(table.model.system) == len(table.others)
+    found, text = shown(name)
+    for system, row in TABLES[name].drop(columns="GLUE", errors="ignore").iterrows():
+        there = [found.loc[system].filter(regex=rf"^{title}( |$)").iloc[0] for title in row.index]
+        assert there == pytest.approx(list(row), nan_ok=True)
+    assert list(found.index)[: len(TABLES[name])] == list(TABLES[name].index)
     assert found.loc["this run"].isna().all()
     assert "Not run, so no score: " in text
 
@@ -79,7 +75,7 @@ def test_a_score_by_hand_and_what_is_missing_is_said():
     assert (one["n"], one["split"]) == (100, "dev")
 
 
-def test_chance_one_answer_and_tfidf_are_said():
+def test_chance_and_one_seed_are_said():
     made_results.write_params(["rte"], [0])
     made_results.simple("rte", right=52, of=100)
     given = [i % 2 for i in range(100)]
@@ -88,8 +84,7 @@ def test_chance_one_answer_and_tfidf_are_said():
         made_results.write_baseline("rte", system, {"dev/last": answers, "dev/best": answers})
     table, text = shown("table2")
     assert table.loc[["majority class", "TF-IDF"], "RTE"].to_list() == [50.0, 70.0]
-    assert "standard errors of the examples: full (RTE)." in text
-    assert "TF-IDF, which knows no order of words, scores higher than this run: RTE." in text
+    assert "standard errors of the examples: RTE." in text
     assert "One seed, so no deviation" in text
 
 
@@ -322,9 +317,9 @@ def test_one_seed_and_no_lstm_are_said():
     assert claims.loc["no_pretraining", "verdict"].iloc[0] == "one seed: no verdict"
     assert claims.loc["lstm", "verdict"] == "no verdict: no lstm or lstm_equal"
     text = Path("data/report/table5/table5.md").read_text()
-    assert "auxiliary LM, LSTM, embeddings alone, LSTM of equal size." in text
+    assert "no auxiliary LM, embeddings alone, LSTM, LSTM of equal size." in text
     assert "One seed, so no deviation" in text
-    assert "Avg: the mean over 1 columns (RTE)" in text
+    assert "Avg: the mean over these columns: RTE;" in text
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX")

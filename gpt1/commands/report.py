@@ -39,21 +39,17 @@ def report(
     """
     import json
 
+    from gpt1.results.page import INDEX, write_page
+    from gpt1.results.runs import missing, within
+
     if run is not None:
         if out is not None:
             raise typer.BadParameter("--run makes no page: leave --out out")
-        from gpt1.results.show import facts_of
-
-        other = facts_of(run)
-        if as_json:
-            print(json.dumps(other))
-            return
-        print(f"{Path(other['path']).as_uri()}: {other['bytes'] / 1000:,.0f} kB, for any browser")
-        for name, said in other["facts"].items():
-            print(f"{name}: {said}")
+        with within(run):
+            if not INDEX.is_file():
+                raise missing(INDEX)
+            print(json.dumps({"path": str(INDEX.absolute())}) if as_json else INDEX.absolute())
         return
-    from gpt1.results.page import INDEX, write_page
-
     told = write_page(out or INDEX)
     if as_json:
         print(json.dumps(told))

@@ -5,7 +5,7 @@ import pandas as pd
 from gpt1.results.claims import CONFIRMED, REFUTED, UNDECIDED
 from gpt1.results.columns import FULL
 from gpt1.results.display import NONE, claims_table, number
-from gpt1.results.paper import MODEL, TABLE5
+from gpt1.results.paper import MODEL, TABLE5_ROWS
 from gpt1.results.tables import TITLES, label, table_of
 
 OTHERS = {"table2": ["SNLI", "SciTail"], "table3": ["Story Cloze", "RACE"]}  # not in Table 5
@@ -17,14 +17,14 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
     of Table 5, then the other tasks.
     """
     rows = {}
-    for name in (TABLE5.name, *OTHERS):
+    for name in ("table5", *OTHERS):
         table = table_of(scores, name)
         full = list(table.index).index(label(name, FULL))
         for title in OTHERS.get(name, list(table.columns)):
             column = table[title]
             below = column.iloc[full + 1 : full + 2]
             more = [f" ±{number(one)}" for key, one in below.items() if str(key).startswith("±")]
-            paper = TABLE5.full.system if name == TABLE5.name else MODEL
+            paper = TABLE5_ROWS[FULL] if name == "table5" else MODEL
             rows[title] = {
                 "the paper": number(column[paper]),
                 "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),

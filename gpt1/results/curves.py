@@ -14,7 +14,7 @@ from gpt1.results.predictions import reading
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DRAWN = 150  # points of a curve: a million updates at all of theirs would blacken the paper
+POINTS_PER_E = 15  # of a drawn curve: every point of a million updates would blacken the paper
 POINTS = ["update", "loss", "learning_rate", "heldout_loss"]
 FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
 
@@ -48,8 +48,7 @@ def thinned(curves: pd.DataFrame) -> pd.DataFrame:
     logarithm.
     """
     training = curves.dropna(subset="loss")
-    share = np.log(training["update"]) / np.log(training["update"].max() + 1)
-    bins = np.floor(share.astype(float) * DRAWN)
+    bins = (POINTS_PER_E * np.log(training["update"].astype(float))).astype(int)
     by = training.groupby([training["network"], bins], sort=False)
     return by[["update", "loss", "learning_rate"]].mean().reset_index(0).reset_index(drop=True)
 
@@ -63,10 +62,8 @@ def draw_curves(curves: pd.DataFrame) -> "Figure":
         style = {"color": NETWORK_COLOURS[network], "linestyle": NETWORK_DASHES[network]}
         drawn, heldout = thinned(mine), mine.dropna(subset="heldout_loss")
         losses.plot(drawn["update"], drawn["loss"], label=NETWORK_TITLES[network], **style)
-        marked = heldout.iloc[:: max(1, len(heldout) // 16)]
-        losses.plot(
-            marked["update"], marked["heldout_loss"], "o", color=style["color"], markersize=3
-        )
+        points = heldout["update"], heldout["heldout_loss"]
+        losses.plot(*points, "o", color=style["color"], markersize=3)
         rates.plot(drawn["update"], drawn["learning_rate"], **style)
     losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats a token")
     rates.set(xlabel="updates", ylabel="learning rate")

@@ -14,9 +14,10 @@ from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
 from gpt1.results.columns import FULL
 from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.figures import relative
+from gpt1.results.paper import HEADINGS
 from gpt1.results.runs import CLAIMS as CLAIMS_FILE
 from gpt1.results.runs import SCORES, read_table
-from gpt1.results.tables import HEADINGS, table_of
+from gpt1.results.tables import table_of
 
 NONE = "–"
 WIDEST = 100
@@ -69,13 +70,11 @@ def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """A pivot as a reader sees it: without the names of its axes, networks by their titles."""
-    words = {
-        name: name.replace("_", " ")
-        for name in (*table.index, *table.columns)
-        if isinstance(name, str)
-    }
-    titles = words | NETWORK_TITLES
-    return table.rename(index=titles, columns=titles).rename_axis(None).rename_axis(None, axis=1)
+
+    def title(name: Any) -> Any:
+        return NETWORK_TITLES.get(name, name.replace("_", " ")) if isinstance(name, str) else name
+
+    return table.rename(index=title, columns=title).rename_axis(None).rename_axis(None, axis=1)
 
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
@@ -145,18 +144,13 @@ def html(table: pd.DataFrame) -> str:
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:
-    """Text of WIDEST columns; what does not fit is named."""
-    parts = []
-    for title, table in tables.items():
-        shown = as_words(table)
-        while shown.shape[1] > 1 and len(shown.to_string().partition("\n")[0]) > WIDEST:
-            shown = shown.iloc[:, :-1]
-        parts += [title, shown.to_string()]
-        if left_out := list(table.columns[shown.shape[1] :]):
-            parts.append(fill(f"For want of room not here: {', '.join(left_out)}.", WIDEST))
+    """Text of WIDEST columns, wide tables in several parts below one another."""
+    parts = [
+        f"{title}\n\n{as_words(one).to_string(line_width=WIDEST)}" for title, one in tables.items()
+    ]
     lines = "\n".join(fill(f"- {note}", WIDEST, subsequent_indent="  ") for note in notes)
     return "\n\n".join(
-        [*parts, lines, "Every column: --format markdown (csv, latex, html, json)\n"]
+        [*parts, lines, "In other forms: --format markdown (csv, latex, html, json)\n"]
     )
 
 

@@ -2,61 +2,50 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from gpt1.results.columns import FULL, averaged
-from gpt1.results.drawing import (
-    BLUE,
-    GREEN,
-    GREY,
-    NETWORK_DASHES,
-    PURPLE,
-    VERMILION,
-    panels,
-)
-from gpt1.results.paper import FIGURE2_LAYERS, FIGURE2_ZERO_SHOT, TABLE5, ZERO_SHOT
-from gpt1.results.tables import AVERAGE, average
+from gpt1.results.drawing import BLUE, GREEN, GREY, NETWORK_DASHES, PURPLE, VERMILION, panels
+from gpt1.results.paper import AVERAGE, FIGURE2_LAYERS, TABLE5, TABLE5_ROWS, ZERO_SHOT
+from gpt1.results.tables import TITLES, average
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
     from matplotlib.figure import Figure
 
-SET_COLOURS = dict(zip(ZERO_SHOT, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
-SYSTEMS = {
-    FULL: ("full", BLUE),
-    "no_aux_lm": ("no auxiliary objective", GREEN),
-    "lstm": ("LSTM", VERMILION),
-    "no_pretraining": ("no pre-training", GREY),
-}
-BAR = 0.2
+SET_COLOURS = dict(zip(ZERO_SHOT.index, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
+SYSTEMS = {FULL: BLUE, "no_aux_lm": GREEN, "lstm": VERMILION, "no_pretraining": GREY}
 
 
 def draw_table5(scores: pd.DataFrame) -> "Figure":
-    """A group of bars a column, this run's with each seed above the paper's."""
-    mine = scores[scores["score"].notna()]
+    """A group of bars a column, this run's with its deviation over seeds above the paper's."""
     keys = [(AVERAGE, "mean"), *((one.title, one.metric) for one in averaged())]
-    index = ["system", "column", "metric"]
-    every = pd.concat([mine, average(mine)]).set_index(index)["score"].sort_index()
-    means = every.groupby(level=index).mean()
+    by = pd.concat([scores, average(scores)]).groupby(["system", "column", "metric"])["score"]
+    means, deviations = (
+        one.unstack("system").reindex(keys, columns=list(SYSTEMS)).set_axis(list(TABLE5))
+        for one in (by.mean(), by.std())
+    )
     figure, (ours, paper) = panels(2, 1, (7.2, 3.9))
-    rows = {FULL: TABLE5.full, **TABLE5.variants}
-    for place, (system, (title, colour)) in enumerate(SYSTEMS.items()):
-        at = np.arange(len(keys)) + (place - 1.5) * BAR
-        bars: Any = {"width": BAR, "color": colour, "alpha": 0.55}
-        ours.bar(at, [means.get((system, *key), np.nan) for key in keys], label=title, **bars)
-        for x, key in zip(at, keys, strict=True):
-            seeds = np.atleast_1d(every.get((system, *key), []))
-            ours.plot([x] * len(seeds), seeds, "o", color=colour, markersize=2.2)
-        row = rows[system]
-        printed = np.array([TABLE5.printed_means[row.system], *row.scores], float)
-        paper.bar(at, printed, **bars)
-    for axes, title in ((ours, "this run: mean, and each seed"), (paper, "the paper (QQP: F1)")):
-        axes.set(ylabel="score × 100", ylim=(0, 103))
+    titles = [TITLES[one] for one in SYSTEMS]
+    style: Any = {
+        "color": list(SYSTEMS.values()),
+        "alpha": 0.55,
+        "width": 0.8,
+        "rot": 0,
+        "legend": False,
+    }
+    means.plot.bar(ax=ours, yerr=deviations, ecolor=GREY, **style)
+    TABLE5.loc[[TABLE5_ROWS[one] for one in SYSTEMS]].T.plot.bar(ax=paper, **style)
+    for axes, title in ((ours, "this run, ± deviation over seeds"), (paper, "the paper (QQP: F1)")):
+        axes.set(ylabel="score × 100", ylim=(min(0, axes.get_ylim()[0]), 103))
         axes.set_title(title, loc="left", fontsize=9)
-        axes.set_xticks(range(len(keys)), [title for title, _ in keys])
         axes.grid(visible=False, axis="x")
-    ours.set_ylim(min(0, every.min() - 2), 103)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(
+        paper.get_legend_handles_labels()[0],
+        titles,
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+    )
     return figure
 
 
@@ -72,10 +61,8 @@ def draw_layers(scores: pd.DataFrame, layers: int) -> "Figure":
         axes.plot(means.index, means, color=colour, label=f"{of['column'].iloc[0]}, this run")
         axes.plot(count, of["score"], "o", color=colour, markersize=2.5)
         if task in FIGURE2_LAYERS and (of["source"] != "made up").all():
-            ends = FIGURE2_LAYERS[task]
-            share = layers / max(one for one, _ in ends)
-            x, y = [one * share for one, _ in ends], [score for _, score in ends]
-            axes.plot(x, y, ":", color=colour, label=f"{of['column'].iloc[0]}, the paper's ends")
+            named = f"{of['column'].iloc[0]}, the paper's ends"
+            axes.plot((0, layers), FIGURE2_LAYERS[task], ":", color=colour, label=named)
     axes.set(xlabel="layers transferred", ylabel="score × 100")
     axes.set_xticks(range(layers + 1))
     if len(tasks):
@@ -88,10 +75,9 @@ def relative(scores: pd.DataFrame) -> pd.DataFrame:
     `band`: 0 is random, 1 the state of the art before the paper (Figure 2, right).
     """
     mine = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
-    scales = mine["task"].map(ZERO_SHOT)
-    random = scales.map(lambda scale: scale.random).astype(float)
-    span = scales.map(lambda scale: scale.state_of_the_art).astype(float) - random
-    return mine.assign(relative=(mine["score"] - random) / span, band=mine["error"] / span)
+    mine = mine.join(ZERO_SHOT, on="task")
+    span = mine["state_of_the_art"] - mine["random"]
+    return mine.assign(relative=(mine["score"] - mine["random"]) / span, band=mine["error"] / span)
 
 
 def draw_zero_shot(scores: pd.DataFrame) -> "Figure":
@@ -100,12 +86,10 @@ def draw_zero_shot(scores: pd.DataFrame) -> "Figure":
     for (network, name), mine in relative(scores).groupby(["system", "task"]):
         means, ours = mine.groupby("update")[["relative", "band"]].mean(), network == "transformer"
         style = {"color": SET_COLOURS[name], "linestyle": NETWORK_DASHES[network]}
-        axes.plot(means["relative"], label=ZERO_SHOT[name].title if ours else None, **style)
+        axes.plot(means["relative"], label=mine["title"].iloc[0] if ours else None, **style)
         if ours:
             ends = (means["relative"] + sign * means["band"] for sign in (-1, 1))
             axes.fill_between(means.index, *ends, color=style["color"], alpha=0.15, linewidth=0)
-        if ours and (mine["source"] != "made up").all():
-            axes.axhline(FIGURE2_ZERO_SHOT[name], 0.97, color=style["color"])
     if axes.has_data():
         axes.set_xscale("log")
         axes.legend(frameon=False)

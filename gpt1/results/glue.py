@@ -1,50 +1,40 @@
-"""The GLUE score: the mean over its nine tasks, or over those of them that are there."""
+"""The GLUE score: the mean over its tasks that are there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
-from gpt1.results.paper import GLUE, GLUE_ROW, GLUE_SCORE, GLUE_TASKS, GLUE_TASKS_ON_DEV
+from gpt1.results.paper import GLUE, GLUE_ROW, GLUE_TASKS, NOT_ON_DEV
 
 SEEDS = ["pretraining_seed", "seed"]
 
 
-def glue_mean(
-    scores: Mapping[tuple[str, str], float],
-    metrics_of: Mapping[str, Sequence[tuple[str, str]]] = GLUE_TASKS,
-) -> tuple[tuple[str, ...], float]:
-    """GLUE's tasks that are wholly there and their mean: two metrics of a task are averaged first
-    (Wang et al. 2018). `scores` are by column and metric. Raises ValueError where no task is there.
+def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DEV) -> pd.DataFrame:
+    """A column a task of GLUE, of scores in columns by (column, metric): the mean of its metrics
+    (Wang et al. 2018), one of which may be left out. Not a number where one is absent.
     """
-    there = {
-        task: np.mean([scores[one] for one in metrics])
-        for task, metrics in metrics_of.items()
-        if all(one in scores for one in metrics)
-    }
-    if not there:
-        raise ValueError("expected at least one of GLUE's tasks, found none")
-    return tuple(there), float(np.mean(list(there.values())))
+    wanted = {task: [key for key in of if key != without] for task, of in GLUE_TASKS.items()}
+    return pd.DataFrame(
+        {task: scores.reindex(columns=of).mean(axis=1, skipna=False) for task, of in wanted.items()}
+    )
 
 
 def glue_of_paper(tasks: Sequence[str]) -> float:
-    """The paper's model on these tasks, QQP by accuracy alone; over all nine as it is printed."""
-    if len(tasks) == len(GLUE_TASKS):
-        return GLUE_SCORE
-    return glue_mean(GLUE_ROW, {task: GLUE_TASKS_ON_DEV[task] for task in tasks})[1]
+    """The paper's model on these tasks, QQP by accuracy alone."""
+    return float(glue_tasks(pd.DataFrame([GLUE_ROW]))[list(tasks)].mean(axis=1).iloc[0])
 
 
 def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
     """Each system's mean by seed over the tasks that it has with any seed, QQP by accuracy alone:
     rows as of scores, whose `task` names them. Seeds that lack one of them have none.
     """
+    if (there := scores.dropna(subset="score")).empty:
+        return there
+    wide = there.set_index(["system", *SEEDS, "column", "metric"])[["score", "n"]]
+    wide = wide.unstack(["column", "metric"])
     rows = []
-    for system, mine in scores.dropna(subset="score").groupby("system", sort=False):
-        there = set(zip(mine["column"], mine["metric"], strict=True))
-        tasks = {task: of for task, of in GLUE_TASKS_ON_DEV.items() if there.issuperset(of)}
-        for seeds, one in mine.groupby(SEEDS, dropna=False):
-            of = one.set_index(["column", "metric"])["score"].to_dict()
-            if tasks and (found := glue_mean(of, tasks))[0] == tuple(tasks):
-                row = {"system": system, **dict(zip(SEEDS, seeds, strict=True)), "score": found[1]}
-                rows.append(row | {"task": " ".join(tasks), "n": one["n"].sum()})
-    return pd.DataFrame(rows).assign(table="table4", column=GLUE, metric="mean")
+    for _, mine in glue_tasks(wide["score"]).groupby("system", sort=False):
+        tasks = mine.dropna(axis=1, how="all")
+        mean = tasks.mean(axis=1, skipna=False).dropna().rename("score").to_frame()
+        rows.append(mean.assign(task=" ".join(tasks), n=wide["n"].sum(axis=1)))
+    return pd.concat(rows).reset_index().assign(table="table4", column=GLUE, metric="mean")

@@ -2,35 +2,60 @@
 prints a row each, and CSV files.
 """
 
+import math
 from pathlib import Path
 
 import pandas as pd
 
-from gpt1.base.files import read_json, stage_folder, write_json
+from gpt1.base.files import stage_folder, write_json
+from gpt1.results.columns import FULL
 from gpt1.results.curves import thinned
 from gpt1.results.drawing import NETWORK_TITLES
-from gpt1.results.paper import TABLE5, TABLES
-from gpt1.results.runs import read_table
+from gpt1.results.paper import TABLES
+from gpt1.results.runs import CLAIMS, SCORES, read_table
+from gpt1.results.tables import average
+
+DIGITS = 4
 
 
 def write_headline(scores_folder: Path, plots_folder: Path) -> dict[str, dict[str, float]]:
     """Fill both folders; returns the numbers, by `table2/MNLI-m-accuracy`. Raises UserError where a
     report is missing.
     """
-    found: dict[str, dict[str, float]] = {}
-    for name in (*TABLES, TABLE5.name, "claims", "curves"):
-        for key, numbers in read_json(stage_folder("report", name, "metrics.json"))[name].items():
-            wanted = key.startswith("Avg") or name != TABLE5.name
-            found |= {f"{name}/{key}": numbers} if wanted and numbers else {}
+    found = {f"{name}/{key}": numbers for name in TABLES for key, numbers in _means(name).items()}
+    rows = [
+        (key.partition("/")[2], one["mean"]) for key, one in found.items() if "table5" not in key
+    ]
+    scores = pd.DataFrame(rows, columns=["column", "score"]).dropna().round(DIGITS)
+    scores.to_csv(plots_folder / "scores.csv", index=False)
+    claims = read_table(stage_folder("report", "claims", CLAIMS))
+    keys = "claims/" + claims["claim"] + "." + claims["other"].str.replace(" ", "_")
+    found |= claims.set_index(keys)[["difference", "low", "high"]].to_dict("index")
+    facts = read_table(stage_folder("report", "curves", "training.csv"))
+    found |= facts.set_index("curves/" + facts["network"]).drop(columns="network").to_dict("index")
+    found = {
+        name: {key: round(one, DIGITS) for key, one in numbers.items() if math.isfinite(one)}
+        for name, numbers in found.items()
+    }
     for name, numbers in found.items():
         write_json(scores_folder / f"{name}.json", numbers)
     curves = read_table(stage_folder("report", "curves", "updates.csv"))
-    for loss, drawn in (("loss", thinned(curves)), ("heldout_loss", curves)):
-        table = drawn.pivot_table(index="update", columns="network", values=loss)
-        path = plots_folder / {"loss": "training.csv", "heldout_loss": "heldout.csv"}[loss]
-        table.reindex(columns=list(NETWORK_TITLES)).to_csv(path, float_format="%.4f")
-    tables = {name: one for name, one in found.items() if name.partition("/")[0] in TABLES}
-    rows = [(name.partition("/")[2], one["mean"]) for name, one in tables.items()]
-    scores = pd.DataFrame(rows, columns=["column", "score"])
-    scores.to_csv(plots_folder / "scores.csv", index=False)
+    for name, loss, drawn in (
+        ("training", "loss", thinned(curves)),
+        ("heldout", "heldout_loss", curves),
+    ):
+        table = drawn.pivot_table(loss, "update", "network").reindex(columns=list(NETWORK_TITLES))
+        table.to_csv(plots_folder / f"{name}.csv", float_format="%.4f")
     return found
+
+
+def _means(table: str) -> dict[str, dict[str, float]]:
+    """Mean and deviation over seeds of every column, of Table 5 of its mean over columns: by column
+    and metric, and of another system than the whole model its name.
+    """
+    scores = read_table(stage_folder("report", table, SCORES))
+    mine = average(scores.dropna(subset="score")) if table == "table5" else scores
+    by = mine.groupby(["column", "metric", "system"], sort=False)["score"].agg(["mean", "std"])
+    by.index = ["-".join(key).removesuffix(f"-{FULL}").replace(" ", "-") for key in by.index]
+    means: dict[str, dict[str, float]] = by.rename(columns={"std": "sd"}).to_dict("index")
+    return means

@@ -12,18 +12,10 @@ from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.results import provenance
 from gpt1.results.answer import primary_table, sentence, tasks_table
 from gpt1.results.display import NAMES, html
-from gpt1.results.paper import TABLE5, TABLES
 from gpt1.results.runs import CLAIMS, SCORES, read_table
 
 INDEX = stage_folder("report", "index.html")
 SAMPLES = stage_folder("generate", "samples.json")
-TITLES = {name: name.replace("table", "Table ") for name in NAMES}
-TITLES |= {"figure2": "Figure 2", "claims": "Claims", "curves": "Training"}
-PICTURES = {  # what is drawn in place of words
-    "table5": ("table5.svg",),
-    "figure2": ("figure2-left.svg", "figure2-right.svg"),
-    "curves": ("pretraining.svg",),
-}
 
 
 def write_page(path: Path = INDEX) -> dict[str, Any]:
@@ -53,16 +45,14 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
 def gathered() -> dict[str, Any]:
     """Everything on the page, from the files of the current folder."""
     claims = stage_folder("report", "claims", CLAIMS)
-    paths = [stage_folder("report", name, SCORES) for name in (*TABLES, TABLE5.name)]
-    scores = [read_table(path) for path in paths if path.is_file()]
+    scores = sorted(stage_folder("report").glob(f"table?/{SCORES}"))
     known = read_table(claims) if claims.is_file() else None
     facts = provenance.facts()
     return {
-        "sentence": "" if known is None else sentence(known, provenance.duration_in_words()),
-        "answer": Markup(html(tasks_table(pd.concat(scores)))) if scores else "",
-        "claims": "" if known is None else Markup(html(primary_table(known))),
-        "titles": TITLES,
-        "parts": {name: _part(name) for name in NAMES},
+        "sentence": "" if known is None else sentence(known, facts.get("Time", "")),
+        "answer": Markup(html(tasks_table(pd.concat(map(read_table, scores)))) if scores else ""),
+        "claims": Markup("" if known is None else html(primary_table(known))),
+        "parts": {name: _part(stage_folder("report", name)) for name in NAMES},
         "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
         "facts": facts,
         "commands": provenance.commands(facts["Commit"]),
@@ -71,16 +61,14 @@ def gathered() -> dict[str, Any]:
     }
 
 
-def _part(name: str) -> dict[str, Any]:
+def _part(folder: Path) -> dict[str, Any]:
     """A report's tables and cautions as its stage wrote them, and its pictures; empty where it has
     not been made.
     """
-    folder = stage_folder("report", name)
-    paths = [folder / one for one in PICTURES.get(name, ())]
-    text = folder / f"{name}.html"
+    text = folder / f"{folder.name}.html"
     return {
-        "tables": Markup(text.read_text(encoding="utf-8")) if text.is_file() else "",
-        "pictures": [Markup(_inline(path)) for path in paths if path.is_file()],
+        "tables": Markup(text.read_text(encoding="utf-8") if text.is_file() else ""),
+        "pictures": [Markup(_inline(path)) for path in sorted(folder.glob("*.svg"))],
     }
 
 

@@ -5,7 +5,7 @@ under data/.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,17 +28,6 @@ TYPES = {
 }
 COLUMNS = [*TYPES, "logits"]
 MADE_UP = "made up"
-
-
-class Answering(NamedTuple):
-    """A system that answered a task: where its seeds lie, the stage that made it as dvc names it,
-    and whether it starts from a pre-training of ours.
-    """
-
-    name: str
-    folder: Path
-    stage: str
-    pretrained: bool
 
 
 @contextmanager
@@ -86,21 +75,24 @@ def sources_of(params: Params) -> dict[str, str]:
     return found | dict.fromkeys(made_up, MADE_UP)
 
 
-def _systems(params: Params, table: str, task: str) -> Iterator[Answering]:
+def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
+    """Systems that answered a task: name, where its seeds lie, the stage that made it as dvc names
+    it, and whether it starts from a pre-training of ours.
+    """
     ours = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
-    yield Answering(FULL, folder, f"finetune@{task}", ours)
+    yield FULL, folder, f"finetune@{task}", ours
     if table == "figure2":
         for path in sorted(stage_folder("transfer", task).glob("layers-*")):
-            yield Answering(path.name, path, f"transfer@{task}", ours)
+            yield path.name, path, f"transfer@{task}", ours
         return
     ablating = params.variants.items() if table == "table5" else ()
     for variant, row in ((name, row) for name, row in ablating if task in row.tasks):
         moved = row.finetune.get("transfer") != "none"
         folder = stage_folder("ablate", f"{variant}-{task}")
-        yield Answering(variant, folder, f"{variant}@{task}", ours and moved)
+        yield variant, folder, f"{variant}@{task}", ours and moved
     for path in sorted(stage_folder("baselines", task).glob("*/")):
-        yield Answering(path.name, path, "baselines", False)
+        yield path.name, path, "baselines", False
 
 
 def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
@@ -113,18 +105,18 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
         rows = {split: _rows(encoded, split, about) for split in splits}
     for split, labelled in rows.items():
         weights = f"{split}/{'best' if split.startswith('test') else 'last'}"
-        for system in _systems(params, table, task):
-            for path in sorted(system.folder.glob("seed-*/logits.npz"), key=_seed):
-                with reading(path, system.stage):
+        for name, folder, stage, pretrained in _systems(params, table, task):
+            for path in sorted(folder.glob("seed-*/logits.npz"), key=_seed):
+                with reading(path, stage):
                     logits = read_arrays(path, [weights])[weights]
                     if len(logits) != len(labelled) or not np.isfinite(logits).all():
                         raise ValueError(f"{weights}: expected {len(labelled)} rows, all finite")
                 seed = _seed(path)
                 yield labelled.assign(
                     task=task,
-                    system=system.name,
+                    system=name,
                     split=split,
-                    pretraining_seed=pretraining_seed(params, seed) if system.pretrained else pd.NA,
+                    pretraining_seed=pretraining_seed(params, seed) if pretrained else pd.NA,
                     seed=seed,
                     answer=answers_of(logits, about["target"]).astype(np.float64),
                     logits=list(logits.astype(np.float32)),

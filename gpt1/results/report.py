@@ -3,23 +3,18 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from gpt1.base.files import stage_folder, write_json
+from gpt1.base.files import stage_folder
 from gpt1.params.schema import Params
 from gpt1.results.claims import claims_of
-from gpt1.results.columns import FULL
 from gpt1.results.curves import curves_of, draw_curves
 from gpt1.results.display import FORMATS, displayed, layers_table, zero_shot_table
 from gpt1.results.drawing import svg
 from gpt1.results.figures import draw_layers, draw_table5, draw_zero_shot
-from gpt1.results.paper import TABLE5
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.runs import CLAIMS, PREDICTIONS, SCORES, read_table, write_table
 from gpt1.results.scores import scores_of
-from gpt1.results.tables import average
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,26 +25,23 @@ def write_report(params: Params, name: str, folder: Path) -> str:
     damaged, or a report that it rests on is not there.
     """
     if name == "claims":
-        both = (stage_folder("report", one) for one in (TABLE5.name, "figure2"))
+        both = (stage_folder("report", one) for one in ("table5", "figure2"))
         predictions = [read_table(one / PREDICTIONS) for one in both]
         claims = claims_of(*predictions)
         claims.attrs = predictions[0].attrs
         write_table(claims, folder / CLAIMS)
-        keys = claims["claim"] + "." + claims["other"].str.replace(" ", "_")
-        numbers = claims.set_index(keys)[["difference", "low", "high"]].to_dict("index")
     elif name == "curves":
         curves, facts, parameters = curves_of(params)
         for title, table in (("updates", curves), ("training", facts), ("parameters", parameters)):
             table.to_csv(folder / f"{title}.csv", index=False)
         draw(folder / "pretraining.svg", lambda: draw_curves(curves))
-        numbers = facts.set_index("network").to_dict("index")
     else:
         predictions = predictions_of(params, name)
         scores = scores_of(predictions, name, sources_of(params))
         scores.attrs = predictions.attrs = about(params)
         write_table(predictions, folder / PREDICTIONS)
         write_table(scores, folder / SCORES)
-        if name == TABLE5.name:
+        if name == "table5":
             draw(folder / "table5.svg", lambda: draw_table5(scores))
         if name == "figure2":
             draw(folder / "figure2-left.svg", lambda: draw_layers(scores, params.model.layers))
@@ -58,18 +50,10 @@ def write_report(params: Params, name: str, folder: Path) -> str:
             right = zero_shot_table(scores)
             right.insert(0, "log10_update", [math.log10(one) for one in right.index])  # dvc's axes
             right.to_csv(folder / "right.csv", index_label="update")
-        numbers = means(scores)
-    write_json(folder / "metrics.json", {name: finite(numbers)})
-    return write_formats(name, folder)
-
-
-def write_formats(name: str, folder: Path) -> str:
-    """Write the tables of a report that is there in every format; returns the one for a reader."""
     tables, notes = displayed(name, folder)
-    texts = {ending: text(tables, notes) for ending, text in FORMATS.items()}
-    for ending, text in texts.items():
-        (folder / f"{name}.{ending}").write_text(text, encoding="utf-8")
-    return texts["txt"]
+    for ending, form in FORMATS.items():
+        (folder / f"{name}.{ending}").write_text(form(tables, notes), encoding="utf-8")
+    return FORMATS["txt"](tables, notes)
 
 
 def about(params: Params) -> dict[str, str]:
@@ -82,28 +66,6 @@ def about(params: Params) -> dict[str, str]:
     layers = f"{model.layers} layer{'s' * (model.layers > 1)} of width {model.width}"
     tasks = f"fine-tuned on {len(params.tasks)} task{'s' * (len(params.tasks) != 1)}"
     return {"run": f"Profile {params.profile}: {layers}, {trained}, {tasks}"}
-
-
-def means(scores: pd.DataFrame) -> dict[str, Any]:
-    """Mean and deviation over the seeds, by column and metric; of another system than the whole
-    model, with its name.
-    """
-    ours = scores[scores["update"].isna()]
-    ours = pd.concat([ours, average(ours[ours["table"] == TABLE5.name].dropna(subset="score"))])
-    found = {}
-    for (system, *key), of in ours.groupby(["system", "column", "metric"], sort=False)["score"]:
-        place = "-".join([*key, *([] if system == FULL else [system])]).replace(" ", "-")
-        found[place] = {"mean": of.mean(), "sd": of.std()}
-    return found
-
-
-def finite(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Nested numbers with four decimals, without those that are none."""
-    return {
-        key: finite(value) if isinstance(value, dict) else round(float(value), 4)
-        for key, value in numbers.items()
-        if isinstance(value, dict) or math.isfinite(value)
-    }
 
 
 def draw(path: Path, picture: "Callable[[], Figure]") -> None:

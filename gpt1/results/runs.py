@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # pandas takes half a second, which not every command is wort
     import pandas as pd
 
 SHIPPED = Path(__file__).parents[1] / "reference"
-RUN, LOCK = "run.json", "dvc.lock"
+RUN = "run.json"
 SCORES, PREDICTIONS, CLAIMS = "scores.parquet", "predictions.parquet", "claims.parquet"
 PREDICTION_KEY = ["task", "system", "update", "pretraining_seed", "seed", "split", "example"]
 

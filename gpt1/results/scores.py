@@ -74,17 +74,11 @@ def _rows(
             if one.task != task or pd.isna(update) == (not one.parts):
                 continue
             drawn, examples = draws_of(group, one)
-            split = group["split"].iloc[0] if not one.parts else _split(group, one)
-            about = (name, system, task, one.title, one.metric, split)
+            splits = {f"{split}{part.suffix}" for split in ("dev", "test") for part in one.parts}
+            there = (split for split in group["split"].unique() if split in splits or not splits)
+            about = (name, system, task, one.title, one.metric, " ".join(there))
             source = sources.get(task, "")
-            if drawn.empty:
-                unlabelled = not group["label"].notna().any()
-                if unlabelled:
-                    yield (*about, pd.NA, pd.NA, update, np.nan, 0, np.nan, source)
+            if not group["label"].notna().any():
+                yield (*about, pd.NA, pd.NA, update, np.nan, 0, np.nan, source)
             for seeds, scores in zip(drawn.index, drawn.to_numpy(), strict=True):
                 yield (*about, *seeds, update, scores[0], examples, scores[1:].std(ddof=1), source)
-
-
-def _split(rows: pd.DataFrame, column: ScoredColumn) -> str:
-    splits = {f"{split}{part.suffix}" for split in ("dev", "test") for part in column.parts}
-    return " ".join(split for split in rows["split"].unique() if split in splits)

@@ -1,17 +1,16 @@
 """`gpt1 table`: a report in a format, or beside another run's; the answer of all on one screen."""
 
+import json
 import sys
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, stage_folder
+from gpt1.base.files import stage_folder
 from gpt1.base.terminal import WIDTH, plain, print_json
-from gpt1.results.runs import CLAIMS, RUN, SCORES, find_run, missing, read_table, shipped, within
+from gpt1.results.runs import CLAIMS, SCORES, find_run, missing, read_table, shipped
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
-SCORED = ("table2", "table3", "table4", "table5", "figure2")
 KEYS = ["system", "column", "metric", "update"]
 SAME = 5e-5  # as far apart as two numbers of four decimals may be
 
@@ -23,14 +22,11 @@ def show_answer() -> None:
     import pandas as pd
 
     from gpt1.results.answer import primary_table, sentence, tasks_table
-    from gpt1.results.provenance import duration_in_words
+    from gpt1.results.provenance import facts
 
     claims = read_table(stage_folder("report", "claims", CLAIMS))
-    there = [
-        path for name in SCORED[:-1] if (path := stage_folder("report", name, SCORES)).is_file()
-    ]
-    scores = pd.concat([read_table(path) for path in there], ignore_index=True)
-    parts = [fill(sentence(claims, duration_in_words()), WIDTH)]
+    scores = pd.concat(map(read_table, sorted(stage_folder("report").glob(f"table?/{SCORES}"))))
+    parts = [fill(sentence(claims, facts().get("Time", "")), WIDTH)]
     parts += [table.to_string() for table in (tasks_table(scores), primary_table(claims))]
     parts.append(
         f"The page:    {stage_folder('report', 'index.html')} (gpt1 report)\n"
@@ -55,8 +51,8 @@ def show_against(name: str, other: Path, title: str, as_json: bool) -> None:
     """
     import pandas as pd
 
-    if name not in SCORED:
-        raise UserError(f"--against compares scores, expected one of {', '.join(SCORED)}")
+    if name in ("claims", "curves"):
+        raise UserError(f"--against compares scores, expected table2 … table5 or figure2: {name}")
     here, there = (
         read_table(place / stage_folder("report", name, SCORES))
         .groupby(KEYS, dropna=False, sort=False)["score"]
@@ -67,8 +63,8 @@ def show_against(name: str, other: Path, title: str, as_json: bool) -> None:
     both["difference"] = both["here"] - both[title]
     differ = int((~(both["difference"].abs() <= SAME)).sum())
     if as_json:
-        rows = both.reset_index().astype(object).where(lambda cell: cell.notna(), None)
-        print_json({"table": name, "differ": differ, "rows": rows.to_dict("records")})
+        rows = json.loads(both.reset_index().to_json(orient="records"))
+        print_json({"table": name, "differ": differ, "rows": rows})
         return
     both.index = [" ".join(str(one) for one in key if not pd.isna(one)) for key in both.index]
     print(plain(f"{both.round(4).to_string()}\n\n{differ} of {len(both)} scores differ"))
@@ -81,16 +77,3 @@ def other_run(against: str) -> Path:
             f"--against {against}: expected a run's folder, or {' or '.join(shipped())}"
         )
     return found.absolute()
-
-
-def facts_of(run: str) -> dict[str, Any]:
-    """Of another run its page's path and size, and where it was packed its facts. Raises UserError
-    where it has no page, or no such run is there.
-    """
-    with within(run):
-        page = stage_folder("report", "index.html").absolute()
-        if not page.is_file():
-            raise UserError(f"{page} is not there: gpt1 report, in the root of that run, makes it")
-        packed = read_json(Path(RUN))["facts"] if Path(RUN).is_file() else {}
-        facts = {plain(name): plain(said) for name, said in packed.items()}
-        return {"path": page.as_posix(), "bytes": page.stat().st_size, "facts": facts}

@@ -1,13 +1,12 @@
-"""Tables 2 to 5 as pivots of the scores, under the paper's rows, in the formats of pandas."""
+"""Tables 2 to 5 as pivots of the scores, under the paper's rows."""
 
-from collections.abc import Iterator, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 
 import pandas as pd
 
 from gpt1.results.columns import FULL, averaged, columns_of
-from gpt1.results.glue import glue_of_paper
-from gpt1.results.paper import GLUE, GLUE_ROW, GLUE_TASKS, TABLE5, TABLES, PaperRow
+from gpt1.results.glue import SEEDS, glue_of_paper
+from gpt1.results.paper import AVERAGE, GLUE, GLUE_ROW, GLUE_TASKS, MODEL, TABLE5_METRICS, TABLES
 
 TITLES = {
     FULL: "full",
@@ -20,9 +19,6 @@ TITLES = {
     "tfidf": "TF-IDF",
 }
 BASELINES = ("majority", "tfidf")
-AVERAGE = "Avg"
-HEADINGS = {name: f"Table {name[-1]}. {table.title}" for name, table in TABLES.items()}
-HEADINGS |= {TABLE5.name: "Table 5. Ablations"}
 
 
 def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -31,20 +27,22 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     the paper prints a dash, or the run has no score.
     """
     mine = scores[(scores["table"] == name) & scores["score"].notna()]
-    mine = pd.concat([mine, average(mine)]) if name == TABLE5.name else mine
-    headers = _headers(name, mine)
-    mine = mine.assign(header=pd.MultiIndex.from_frame(mine[["column", "metric"]]).map(headers))
-    by = mine.dropna(subset="header").groupby(["system", "header"])["score"]
+    if name == "table5":
+        titles = common_titles(mine)
+        mine = pd.concat([mine, average(mine)])
+    else:
+        titles = " ".join(mine.loc[mine["column"] == GLUE, "task"].head(1)).split()
+    headers = _headers(name, len(titles))
+    header = pd.MultiIndex.from_frame(mine[["column", "metric"]]).map(headers)
+    by = mine.groupby(["system", header])["score"]
     mean, deviation, seeds = (one.unstack() for one in (by.mean(), by.std(), by.count()))
-    rows = list(_paper_rows(name, mine, headers))
-    known = [one for one in TITLES if one in mean.index or one == FULL]
-    for system in [*known, *sorted(set(mean.index) - set(TITLES))]:
-        there = system in mean.index
-        rows.append((label(name, system), mean.loc[system].to_dict() if there else {}))
-        if there and (count := int(seeds.loc[system].max())) > 1:
-            rows.append((f"± over {count} seeds", deviation.loc[system].to_dict()))
-    labels, values = zip(*rows, strict=True)
-    return pd.DataFrame(list(values), list(labels), list(headers.values()), dtype=float)
+    rows = [_paper(name, headers, titles)]
+    for system in [*TITLES, *mean.index.difference(list(TITLES))]:
+        if system in mean.index or system == FULL:
+            rows.append(mean.reindex([system]).set_axis([label(name, system)]))
+        if system in mean.index and (count := int(seeds.loc[system].max())) > 1:
+            rows.append(deviation.loc[[system]].set_axis([f"± over {count} seeds"]))
+    return pd.concat(rows).reindex(columns=list(headers.values()))
 
 
 def common_titles(scores: pd.DataFrame) -> list[str]:
@@ -55,69 +53,47 @@ def common_titles(scores: pd.DataFrame) -> list[str]:
 
 def average(scores: pd.DataFrame) -> pd.DataFrame:
     """Each system's mean over the columns that all have, by seed: Table 5's first column."""
-    keys = pd.DataFrame(
-        [(one.title, one.metric) for one in averaged()], columns=["column", "metric"]
-    )
-    titles = common_titles(scores.merge(keys))
-    mine = scores.merge(keys[keys["column"].isin(titles)])
-    by = mine.groupby(["system", "pretraining_seed", "seed"], dropna=False)["score"]
-    mean = by.agg(["mean", "count"]).query(f"count == {len(titles)}").reset_index()
-    return mean.rename(columns={"mean": "score"}).assign(column=AVERAGE, metric="mean")
-
-
-def paper_average(row: PaperRow, titles: Sequence[str]) -> float:
-    """A row of the paper's Table 5 averaged over columns; over all of them as it is printed."""
-    if len(titles) == len(TABLE5.columns):
-        return TABLE5.printed_means[row.system]
-    return fmean(TABLE5.score(row, title) for title in titles)
-
-
-def _headers(name: str, mine: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """{(column, metric): what stands above it}, in order."""
-    columns = averaged() if name == TABLE5.name else columns_of(name)
-    words = {(one.title, one.metric): one.header(name) for one in columns}
-    if name == TABLE5.name:
-        return {(AVERAGE, "mean"): AVERAGE} | words
-    if name != "table4":
-        return words
-    known = TABLES[name].columns
-    main = [next(key for key in words if key[0] == title) for title in known if title != GLUE]
-    tasks = mine.loc[mine["column"] == GLUE, "task"]
-    count, every = len(tasks.iloc[0].split()) if len(tasks) else len(GLUE_TASKS), len(GLUE_TASKS)
-    glue = {(GLUE, "mean"): GLUE if count == every else f"{GLUE} {count}/{every}"}
-    return {key: words[key] for key in main} | glue | words
+    keys = [(one.title, one.metric) for one in averaged()]
+    mine = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
+    titles = common_titles(mine)
+    mine = mine[mine["column"].isin(titles)]
+    by = mine.groupby(["system", *SEEDS], dropna=False)["score"]
+    mean = by.mean()[by.count() == len(titles)].reset_index()
+    return mean.assign(column=AVERAGE, metric="mean")
 
 
 def label(name: str, system: str) -> str:
     """What a row of ours is called."""
-    if name == TABLE5.name and system not in BASELINES:
+    if name == "table5" and system not in BASELINES:
         return f"this run: {TITLES.get(system, system)}"
     return "this run" if system == FULL else TITLES.get(system, system)
 
 
-def _paper_rows(
-    name: str, mine: pd.DataFrame, headers: dict[tuple[str, str], str]
-) -> Iterator[tuple[str, dict[str, float | None]]]:
-    """The paper's rows by header; its model's last, with all that the GLUE server said of it."""
-    scores: dict[str, float | None]
-    if name == TABLE5.name:
-        titles = common_titles(mine[mine["column"] != AVERAGE]) or list(TABLE5.columns)
-        for row in (TABLE5.full, *TABLE5.variants.values()):
-            values = (paper_average(row, titles), *row.scores)
-            yield row.system, dict(zip(headers.values(), values, strict=True))
-        return
-    table = TABLES[name]
-    first: dict[str, str] = {}
-    for (title, _), header in headers.items():
-        first.setdefault(title, header)
-    for row in (*table.others, table.model):
-        scores = {first[one]: score for one, score in zip(table.columns, row.scores, strict=True)}
-        tasks = mine.loc[mine["column"] == GLUE, "task"]
-        if first.get(GLUE, GLUE) != GLUE:  # over other tasks
-            scores.pop(first[GLUE])
-        if row is table.model:
-            known = {header: GLUE_ROW[key] for key, header in headers.items() if key in GLUE_ROW}
-            scores = {**known, **scores}
-            if len(tasks):
-                scores[first[GLUE]] = glue_of_paper(tasks.iloc[0].split())
-        yield row.system, scores
+def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
+    """{(column, metric): what stands above it}, in order; the GLUE score is over so many tasks."""
+    columns = averaged() if name == "table5" else columns_of(name)
+    words = {(one.title, one.metric): one.header(name) for one in columns}
+    if name == "table5":
+        return {(AVERAGE, "mean"): AVERAGE} | words
+    if name != "table4":
+        return words
+    first = {key[0]: key for key in reversed(words)}.values()
+    main = {key: word for key, word in words.items() if key in first}
+    return main | {(GLUE, "mean"): f"{GLUE} {tasks}/{len(GLUE_TASKS)}" if tasks else GLUE} | words
+
+
+def _paper(name: str, headers: dict[tuple[str, str], str], titles: Sequence[str]) -> pd.DataFrame:
+    """The paper's rows under headers, its mean of Table 5 and its GLUE score over the same columns
+    and tasks as ours; its model with all that the GLUE server said of it.
+    """
+    if name == "table5":
+        rows = TABLES[name].set_axis(list(headers.values()), axis=1)
+        every = len(titles) in (0, len(TABLE5_METRICS))  # the mean as it is printed
+        return rows if every else rows.assign(**{AVERAGE: TABLES[name][titles].mean(axis=1)})
+    first = {title: header for (title, _), header in reversed(headers.items())}
+    rows = TABLES[name].rename(columns=first)
+    if titles:
+        rows[first[GLUE]] = pd.Series({MODEL: glue_of_paper(titles)})
+    for key in headers.keys() & GLUE_ROW.keys():
+        rows.loc[MODEL, headers[key]] = GLUE_ROW[key]
+    return rows
