@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 180_350,
-    "product, files": 242,
-    "tests, tokens": 181_600,
-    "tests, files": 118,
-    "benchmarks, tokens": 33_100,
-    "benchmarks, files": 30,
-    "pages, bytes": 297_700,
-    "scripts and templates, bytes": 23_900,
+    "product, tokens": 162_600,
+    "product, files": 228,
+    "tests, tokens": 173_400,
+    "tests, files": 115,
+    "benchmarks, tokens": 31_720,
+    "benchmarks, files": 29,
+    "pages, bytes": 292_700,
+    "scripts and templates, bytes": 18_300,
 }
 
 GROUND = {"base", "params.schema"}
