@@ -42,7 +42,6 @@ from side_by_side import (
 from trainer import collate, module_of, rows_of, trainer_for
 from transformers.utils import logging
 
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.heads import Classifier
 from gpt1.params.profile import compose
 from gpt1.params.schema import Finetune, Model, read_params, validate
@@ -159,7 +158,7 @@ def check_equal(work: Work) -> float:
     """
     ours, dev = work.start(), work.task.splits[work.task.selection_split]
     rows = np.arange(min(LOGITS_OF, len(dev)))
-    expected = ours(pad(dev, rows).tokens_bkt, NO_DROPOUT, 0.0).logits_bo
+    expected = ours(pad(dev, rows).tokens_bkt).logits_bo
     found = module_of(ours, work.sizes, work.recipe).eval()(**collate(rows_of(dev)[: len(rows)]))[
         "logits"
     ]

@@ -138,9 +138,7 @@ def our_step(size: Size, network: Network, machine: Machine, always_deepspeed: b
         update = next(updates)
         windows = windows_at(update)
         batches = [
-            MicroBatch(
-                part, len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device)
-            )
+            MicroBatch(len(part) / len(windows), torch.from_numpy(windows[part]).to(engine.device))
             for part in rows
         ]
         rates = optim.rates(recipe, update, UPDATES, recipe.warmup_updates / UPDATES)

@@ -11,7 +11,6 @@ from our_step import Size, windows_of
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 
 PADDED_TO = 128  # rows of the token embeddings: products of other numbers are slow
@@ -63,7 +62,7 @@ def check_equal(size: Size, ours: Decoder, theirs: Any) -> float:
     the program above 1e-4.
     """
     tokens_1t = torch.from_numpy(windows_of(size)(0)[:1, : min(64, size.model.context)])
-    expected = F.linear(ours(tokens_1t, NO_DROPOUT).hidden_btd, ours.tokens)
+    expected = F.linear(ours(tokens_1t).hidden_btd, ours.tokens)
     found = theirs.eval()(input_ids=tokens_1t).logits
     theirs.train()
     difference = float((found - expected).abs().max() / expected.abs().max())

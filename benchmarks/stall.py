@@ -71,7 +71,6 @@ class Blocks:
         recipe, windows = self.size.recipe, self.windows(update)
         batches = [
             MicroBatch(
-                part,
                 len(part) / len(windows),
                 self.torch.from_numpy(windows[part]).to(self.engine.device),
             )

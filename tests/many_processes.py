@@ -1,5 +1,5 @@
 """A training for test_many_processes.py, `python -m many_processes FOLDER`: 20 updates of a 1
-M-parameter model, dropout on.
+M-parameter model.
 
 By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever shares the batch, it is
 the same training.
@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from gpt1.model.dropout import Dropout
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.params.schema import Model, validate
@@ -49,7 +48,6 @@ def recipe():
     return paper().pretrain.model_copy(
         update={
             "precision": "fp32",
-            "dropout": 0.1,
             "learning_rate": 1e-3,
             "max_gradient_norm": 0.7,
         }
@@ -74,9 +72,7 @@ def train(engine, updates, micro_batch, scale=1.0):
         engine.begin(len(parts))
         total = 0.0
         for part in parts:
-            found = engine.forward(
-                torch.from_numpy(windows[part]), Dropout(recipe().dropout, update, part)
-            )["loss"]
+            found = engine.forward(torch.from_numpy(windows[part]), 0.0)["loss"]
             engine.backward(found * scale, len(part) / BATCH)
             total += float(found.detach()) * len(part) / BATCH
         told = torch.tensor([total], dtype=torch.float64)
@@ -151,7 +147,7 @@ def main(folder):
     load(engine, folder.parent / "plain/half.safetensors", HALF)
     engine.begin(2)
     dropped = torch.zeros(1, 5, dtype=torch.long)
-    engine.backward(engine.forward(dropped, Dropout(0.0, 0, np.arange(1)))["loss"], 0.5)
+    engine.backward(engine.forward(dropped, 0.0)["loss"], 0.5)
     resumed = train(engine, range(HALF + 1, UPDATES + 1), 3)
     save(engine, folder / "resumed.safetensors")
     alive = alive_after_seeds(machine, folder)

@@ -24,7 +24,6 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.inference.finished import finished
 from gpt1.inference.prediction import read_file
 from gpt1.inference.saved import answer, example_of, load_model
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
 from gpt1.tasks.rows import Example
@@ -109,7 +108,7 @@ def test_neighbours_and_padding_change_no_bit(here):
     ids = [model.sequences(one)[0] for one in (short, long)]
     padded_b1t = torch.tensor([[[*row, *[one("z")] * (16 - len(row))]] for row in ids])
     with torch.no_grad():
-        together = model.classifier(padded_b1t, NO_DROPOUT, 0.0).logits_bo.numpy()
+        together = model.classifier(padded_b1t).logits_bo.numpy()
     assert np.stack([model.logits([row]) for row in ids]) == pytest.approx(
         together, rel=1e-5, abs=5e-5
     )

@@ -12,7 +12,6 @@ from made_prompts import SIZES, prompts_of
 
 from gpt1.base.errors import UserError
 from gpt1.inference.continuations import log_probabilities, read_prompts
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 
@@ -139,7 +138,7 @@ def test_a_plain_forward_gives_the_same(kind):
     for (prefix, continuations, uncounted), found in zip(made, sums(model, made), strict=True):
         for ids, skipped, sum_ in zip(continuations, uncounted, found, strict=True):
             text = torch.tensor([[*prefix, *ids]])
-            logs = (model(text, NO_DROPOUT).hidden_btd[0] @ model.tokens.T).log_softmax(1).detach()
+            logs = (model(text).hidden_btd[0] @ model.tokens.T).log_softmax(1).detach()
             first = len(prefix) + skipped
             assert sum_ == pytest.approx(
                 logs[first - 1 : -1].gather(1, text[0, first:, None]).sum().item(), abs=NEAR

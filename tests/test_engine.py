@@ -13,7 +13,6 @@ import torch
 
 from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.params.schema import Model, validate
@@ -112,7 +111,7 @@ def run_pretraining(recipe, micro_batch, this=None, updates=UPDATES, dropout=0.0
     for update in range(1, updates + 1):
         rows = windows(update)
         shared = [
-            MicroBatch(part, len(part) / BATCH, torch.from_numpy(rows[part]))
+            MicroBatch(len(part) / BATCH, torch.from_numpy(rows[part]))
             for part in batches.shares(np.arange(BATCH), this.rank, this.processes, micro_batch)
         ]
         losses.append(
@@ -155,7 +154,7 @@ def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
             PlainEngine(Pretraining(decoder, recipe.precision), recipe),
             torch.from_numpy(windows(1)),
         )
-        batch = [MicroBatch(np.arange(BATCH), 1.0, rows)]
+        batch = [MicroBatch(1.0, rows)]
         return [
             take_update(
                 engine, batch, 0.0, 0, update, optim.rates(recipe, update, 100, 0.1), Stop()
@@ -281,9 +280,9 @@ def test_padding_is_on_the_right_and_lengths_tell_of_it():
 def test_losses_and_logits_do_not_depend_on_the_company(recipe):
     model, examples = classifier(), pair_examples(12)
     objective = Finetuning(model, 0.0, 0.5, "fp32")
-    together = objective.parts(batches.pad(examples, np.arange(12)), NO_DROPOUT)
+    together = objective.parts(batches.pad(examples, np.arange(12)))
     for row in range(12):
-        alone = objective.parts(batches.pad(examples, np.array([row])), NO_DROPOUT)
+        alone = objective.parts(batches.pad(examples, np.array([row])))
         torch.testing.assert_close(together.logits_bo[row : row + 1], alone.logits_bo)
         torch.testing.assert_close(
             together.lm_loss.losses_n[2 * row : 2 * row + 2], alone.lm_loss.losses_n
@@ -295,11 +294,7 @@ def test_evaluation_is_in_file_order_whatever_the_batches(recipe):
     model, examples = classifier(), pair_examples(11)
     objective = Finetuning(model, 0.0, 0.5, "fp32")
     engine = PlainEngine(objective, recipe)
-    expected = (
-        model(batches.pad(examples, np.arange(11)).tokens_bkt, NO_DROPOUT, 0.0)
-        .logits_bo.detach()
-        .numpy()
-    )
+    expected = model(batches.pad(examples, np.arange(11)).tokens_bkt).logits_bo.detach().numpy()
     for most_tokens in (1, 100, 1000):
         np.testing.assert_allclose(
             logits_of(engine, objective, examples, most_tokens, Stop()), expected, atol=1e-6
@@ -330,7 +325,7 @@ def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
         engine = PlainEngine(Finetuning(classifier(), 0.0, 0.5, "fp32"), recipe)
         rows = batches.by_length(examples, np.arange(8))
         parts = [
-            MicroBatch(part, len(part) / 8, batches.pad(examples, rows[part]))
+            MicroBatch(len(part) / 8, batches.pad(examples, rows[part]))
             for part in batches.shares(np.arange(8), 0, 1, micro_batch)
         ]
         found.append(
@@ -350,7 +345,7 @@ def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
 
 def test_without_lambda_there_is_no_language_model_loss(recipe):
     losses = Finetuning(classifier(), 0.0, 0.0, "fp32")(
-        batches.pad(pair_examples(4), np.arange(4)), NO_DROPOUT
+        batches.pad(pair_examples(4), np.arange(4)), 0.0
     )
     assert losses.keys() == {"loss", "task_loss"}
     assert losses["loss"] == losses["task_loss"]

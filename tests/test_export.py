@@ -16,7 +16,6 @@ from gpt1.corpus.words import Cleaner
 from gpt1.exchange.incoming import read_checkpoint, write_import
 from gpt1.exchange.openai_gpt import to_ours, to_theirs
 from gpt1.exchange.outgoing import export_language_model
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, read_weights, save_weights
 
@@ -97,7 +96,7 @@ def test_the_same_logits_on_50_texts(model, exported, tokenizer):
     for text in paragraphs(50):
         tokens_bt = torch.tensor([tokenizer(text).input_ids[: SIZES.context] or [0]])
         with torch.inference_mode():
-            hidden_btd, embeddings = model[1](tokens_bt, NO_DROPOUT)
+            hidden_btd, embeddings = model[1](tokens_bt)
             logits_btv = hidden_btd @ embeddings.tokens_vd.T
             assert torch.allclose(theirs(tokens_bt).logits, logits_btv, rtol=0, atol=1e-5), text
 

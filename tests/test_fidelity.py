@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from gpt1.corpus.bpe import import_authors
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.params import schema, yaml
@@ -150,7 +149,7 @@ def compare_updates(path, device="cpu"):
             torch.from_numpy(arrays[f"{t}/mask"].sum(-1)).long(),
             torch.from_numpy(arrays[f"{t}/y"]).long(),
         ).to(torch.device(device))
-        parts = objective.parts(batch, NO_DROPOUT)
+        parts = objective.parts(batch)
         near(
             without_mean(parts.logits_bo),
             without_mean(arrays[f"{t}/clf_logits"].astype(np.float64)),
@@ -167,7 +166,7 @@ def compare_updates(path, device="cpu"):
             f"{t} language-model losses",
         )
         optimizer.zero_grad()
-        objective(batch, NO_DROPOUT)["loss"].backward()
+        objective(batch)["loss"].backward()
         gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
         for name in names:
             expected = arrays[f"{t}/grad/{name}"]

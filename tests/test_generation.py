@@ -20,7 +20,6 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.inference import scores
 from gpt1.inference.generation import go_on, load_language_model, readable, whole_words
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
@@ -96,7 +95,7 @@ def refused(function, *arguments, **named):
 def log_probabilities(network, ids):
     """Of the next token by our own network; the unknown piece, which stands for no text, aside."""
     with torch.no_grad():
-        logits_v = (network(torch.tensor([ids]), NO_DROPOUT).hidden_btd @ network.tokens.T)[0, -1]
+        logits_v = (network(torch.tensor([ids])).hidden_btd @ network.tokens.T)[0, -1]
     logits_v[0] = -torch.inf
     return logits_v.log_softmax(0)
 

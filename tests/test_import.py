@@ -19,7 +19,6 @@ from gpt1.exchange import authors
 from gpt1.exchange.authors import read_authors
 from gpt1.exchange.incoming import read_checkpoint, write_import
 from gpt1.exchange.outgoing import export_language_model
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import load_weights, read_weights
 
@@ -114,7 +113,7 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
     load_weights(tmp_path / "official/weights.safetensors", description, decoder)
     tokens = np.random.default_rng(3).integers(0, WORDS.size, CONTEXT)
     with torch.inference_mode():
-        hidden_btd, embeddings = decoder(torch.from_numpy(tokens)[None], NO_DROPOUT)
+        hidden_btd, embeddings = decoder(torch.from_numpy(tokens)[None])
         logits_tv = (hidden_btd @ embeddings.tokens_vd.T)[0].numpy()
     assert np.abs(logits_tv - logits_by_hand(by_hand(numbers, SHAPES), tokens, HEADS)).max() < 1e-5
 

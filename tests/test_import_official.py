@@ -9,7 +9,6 @@ from made_data import CONTEXT, VOCABULARY, WORDS, write_params, write_shards
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.shards import Shards
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, load_weights, read_weights, save_weights
 from gpt1.params.profile import compose, without_absent
@@ -69,7 +68,7 @@ def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
         Shards.open(tmp_path / "data/shard").heldout_windows(6, CONTEXT)
     ):
         with torch.inference_mode():
-            hidden_btd, embeddings = decoder(window[None, :-1], NO_DROPOUT)
+            hidden_btd, embeddings = decoder(window[None, :-1])
             logits_tv = (hidden_btd @ embeddings.tokens_vd.T)[0].double()
         nats += [
             float(logits_tv[place].logsumexp(0) - logits_tv[place, token])

@@ -66,7 +66,7 @@ def apart(one, other):
     return max(float(np.abs(found[name] - expected[name]).max()) for name in found)
 
 
-def test_losses_are_those_of_one_process_with_dropout_on(plain, two):
+def test_losses_are_those_of_one_process(plain, two):
     found, _ = two
     assert len(found["losses"]) == UPDATES
     np.testing.assert_allclose(found["losses"], plain["losses"], rtol=1e-5)

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from gpt1.model import layout
-from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head, first_extract
 from gpt1.model.layout import few, real_places
@@ -121,7 +120,7 @@ def test_forward_is_the_papers():
         for parameter in model.parameters():  # biases and gains other than their start
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1)))
     tokens = np.array([3, 1, 4, 1, 5, 9, 2, 6])
-    hidden_btd = model(torch.from_numpy(tokens)[None], NO_DROPOUT).hidden_btd
+    hidden_btd = model(torch.from_numpy(tokens)[None]).hidden_btd
     np.testing.assert_allclose(
         hidden_btd[0].detach().numpy(), numpy_forward(model, tokens), atol=2e-5
     )
@@ -132,9 +131,7 @@ def test_no_state_depends_on_what_comes_after(rate):
     model, tokens_bt = decoder(), torch.arange(10)[None]
     for position in (0, 4, 8):
         model.zero_grad()
-        model(tokens_bt, Dropout(rate, 1, np.array([2]))).hidden_btd[
-            0, position
-        ].square().sum().backward()
+        model(tokens_bt, rate).hidden_btd[0, position].square().sum().backward()
         assert model.positions.grad[position + 1 :].abs().max() == 0
         assert model.tokens.grad[position + 1 :].abs().max() == 0
         assert model.positions.grad[: position + 1].abs().sum(1).min() > 0 or rate
@@ -143,9 +140,7 @@ def test_no_state_depends_on_what_comes_after(rate):
 def test_padding_changes_nothing():
     model, tokens_bt = decoder(), torch.arange(6)[None]
     padded_bt = torch.cat([tokens_bt, torch.zeros(1, 5, dtype=torch.long)], 1)
-    torch.testing.assert_close(
-        model(padded_bt, NO_DROPOUT).hidden_btd[:, :6], model(tokens_bt, NO_DROPOUT).hidden_btd
-    )
+    torch.testing.assert_close(model(padded_bt).hidden_btd[:, :6], model(tokens_bt).hidden_btd)
 
 
 @pytest.mark.parametrize(("worth", "groups"), [(math.inf, 0), (100, 2)])
@@ -160,51 +155,16 @@ def test_little_is_computed_for_padding(worth, groups, monkeypatch):
     assert len(real.places_m) == 20
     assert len(real.groups) == groups
     assert len({few(m) for m in range(128, 256)}) == 9
-    together_btd = model(tokens_bt, NO_DROPOUT, real).hidden_btd
+    together_btd = model(tokens_bt, 0.0, real).hidden_btd
     sum(together_btd[row, :length].square().sum() for row, length in enumerate(lengths)).backward()
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
     for row, length in enumerate(lengths):
-        alone_td = model(tokens_bt[row : row + 1, :length], NO_DROPOUT).hidden_btd[0]
+        alone_td = model(tokens_bt[row : row + 1, :length]).hidden_btd[0]
         alone_td.square().sum().backward()
         torch.testing.assert_close(together_btd[row, :length], alone_td)
     for together, parameter in zip(gradients, model.parameters(), strict=True):
         torch.testing.assert_close(together, parameter.grad, rtol=1e-4, atol=1e-4)
-
-
-def test_one_dropped_matrix_for_input_and_output():
-    model = decoder()
-    tokens_bt = torch.arange(12)[None]
-    first, again = (model(tokens_bt, Dropout(0.5, 7, np.array([row]))) for row in (1, 2))
-    rows_vd = first.embeddings.all_rows_vd()
-    assert rows_vd.shape == (20 + 12, 16)
-    assert torch.equal(rows_vd, again.embeddings.all_rows_vd()), (
-        "the matrix is drawn once an update, not for each micro-batch"
-    )
-    assert not torch.equal(first.hidden_btd, again.hidden_btd)
-    assert not torch.equal(
-        rows_vd, model(tokens_bt, Dropout(0.5, 8, np.array([1]))).embeddings.all_rows_vd()
-    )
-    assert 0.3 < (rows_vd == 0).float().mean() < 0.7
-    kept = rows_vd != 0
-    torch.testing.assert_close(rows_vd[kept], 2 * torch.cat([model.tokens, model.positions])[kept])
-
-
-def test_dropout_depends_on_its_seeds_only():
-    model, tokens_bt = decoder(), torch.arange(8)[None]
-    first = model(tokens_bt, Dropout(0.3, 5, np.array([6]))).hidden_btd
-    torch.manual_seed(99)
-    assert torch.equal(first, model(tokens_bt, Dropout(0.3, 5, np.array([6]))).hidden_btd)
-
-
-def test_classifier_dropout_alone_is_seeded_too():
-    model, tokens_bkt = (
-        Classifier(decoder(), head("single")),
-        torch.tensor([[[1, 2, 19]], [[3, 4, 19]]]),
-    )
-    first = model(tokens_bkt, Dropout(0.0, 5, np.array([6, 7])), 0.5).logits_bo
-    torch.manual_seed(99)
-    assert torch.equal(first, model(tokens_bkt, Dropout(0.0, 5, np.array([6, 7])), 0.5).logits_bo)
 
 
 def test_the_first_extract_counts():
@@ -217,40 +177,22 @@ def head(combine, outputs=3):
 
 def test_shapes_of_heads():
     states_bkd = torch.randn(4, 2, 16, generator=seeded())
-    assert head("single")(states_bkd[:, :1], NO_DROPOUT).shape == (4, 3)
-    assert head("sum")(states_bkd, NO_DROPOUT).shape == (4, 3)
-    assert head("choose", 2)(states_bkd, NO_DROPOUT).shape == (4, 2)
+    assert head("single")(states_bkd[:, :1]).shape == (4, 3)
+    assert head("sum")(states_bkd).shape == (4, 3)
+    assert head("choose", 2)(states_bkd).shape == (4, 2)
     assert sum(parameter.numel() for parameter in head("choose", 2).parameters()) == 17
 
 
 def test_similarity_is_symmetric():
     model = Classifier(decoder(), head("sum"))
     a, b = [17, 1, 2, 18, 3, 4, 19], [17, 3, 4, 18, 1, 2, 19]
-    one, other = (
-        model(torch.tensor([pair]), NO_DROPOUT, 0.0).logits_bo for pair in ([a, b], [b, a])
-    )
+    one, other = (model(torch.tensor([pair])).logits_bo for pair in ([a, b], [b, a]))
     torch.testing.assert_close(one, other)
-    assert not torch.allclose(one, model(torch.tensor([[a, a]]), NO_DROPOUT, 0.0).logits_bo)
-
-
-def test_choices_share_one_dropout_mask():
-    logits_bk = head("choose")(torch.ones(64, 4, 16), Dropout(0.5, 0, np.arange(64)))
-    torch.testing.assert_close(logits_bk, logits_bk[:, :1].expand(-1, 4))
-    assert logits_bk[:, 0].round(decimals=3).unique().numel() > 32, (
-        "each example has a mask of its own"
-    )
-
-
-def test_classifier_dropout_is_applied_once_and_scaled():
-    classifier = head("single")
-    logits = torch.stack(
-        [classifier(torch.ones(500, 1, 16), Dropout(0.3, key, np.arange(500))) for key in range(20)]
-    ).view(-1, 3)
-    torch.testing.assert_close(logits.mean(0), classifier.linear.weight.sum(1), atol=0.05, rtol=0)
+    assert not torch.allclose(one, model(torch.tensor([[a, a]])).logits_bo)
 
 
 def test_classifier_reads_extract_from_the_last_row():
     model = Classifier(decoder(), head("single"))
     tokens_bkt = torch.tensor([[[17, 5, 19, 0, 0]], [[17, 5, 6, 7, 19]]])
-    alone = model(tokens_bkt[:1, :, :3], NO_DROPOUT, 0.0).logits_bo
-    torch.testing.assert_close(model(tokens_bkt, NO_DROPOUT, 0.0).logits_bo[:1], alone)
+    alone = model(tokens_bkt[:1, :, :3]).logits_bo
+    torch.testing.assert_close(model(tokens_bkt).logits_bo[:1], alone)

@@ -85,7 +85,7 @@ def saver(folder, minutes=0.0):
 def step(engine, update):
     rows = torch.from_numpy(np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 9)))
     rates = optim.rates(engine.recipe, update, UPDATES, 0.1)
-    take_update(engine, [MicroBatch(np.arange(BATCH), 1.0, rows)], 0.1, 5, update, rates, Stop())
+    take_update(engine, [MicroBatch(1.0, rows)], 0.1, 5, update, rates, Stop())
     return Position(update, update, 0)
 
 

@@ -16,7 +16,6 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
@@ -231,11 +230,7 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
         return mean_from(vocabulary.encode(f"{before} {after}"), len(vocabulary.encode(before)))
 
     def mean_from(ids: list[int], first: int) -> float:
-        logs = (
-            (model(torch.tensor([ids]), NO_DROPOUT).hidden_btd[0] @ model.tokens.T)
-            .log_softmax(1)
-            .detach()
-        )
+        logs = (model(torch.tensor([ids])).hidden_btd[0] @ model.tokens.T).log_softmax(1).detach()
         return float(np.mean([logs[place - 1, ids[place]] for place in range(first, len(ids))]))
 
     race = [

@@ -278,7 +278,6 @@ def kept_classifier(weights: Path):
     import torch
     from safetensors.torch import load_file
 
-    from gpt1.model.dropout import NO_DROPOUT
     from gpt1.model.heads import Classifier, Head
     from gpt1.model.networks import make_network
     from gpt1.params.schema import read_params
@@ -292,4 +291,4 @@ def kept_classifier(weights: Path):
         network, Head(params.model.width, 2, "single", params.model.weight_deviation, generator)
     )
     classifier.load_state_dict(load_file(weights))
-    return lambda tokens_bkt: classifier(tokens_bkt, NO_DROPOUT, 0.0).logits_bo
+    return lambda tokens_bkt: classifier(tokens_bkt).logits_bo

@@ -70,7 +70,7 @@ def test_each_module_that_is_not_of_the_core_is_named_with_its_extra() -> None:
     [
         (["--version"], 0, "gpt1 "),
         (["predict", "cola", "--weights", "none", "--first", "A."], 2, "error: none"),
-        (["generate", "--prompt", "a"], 2, "no model has been trained here"),
+        (["generate", "a"], 2, "is not there; run the stage"),
         (["export", "out"], 2, "error: "),
         (["table", "table2"], 2, "error: data/report/table2"),
         (["run"], 2, "pip install 'gpt1[pipeline]'"),

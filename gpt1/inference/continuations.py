@@ -17,7 +17,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 
 LOGITS_AT_ONCE = 1 << 22  # 16 MB
@@ -100,7 +99,7 @@ def log_probabilities(
         counted_b1 = torch.from_numpy(counted[rows])[:, None]
         scored_bt = (place_t < end_b1) & (place_t >= end_b1 - counted_b1)
         device = embedding_vd.device
-        hidden_btd = network(tokens_bt[:, :-1].to(device), NO_DROPOUT).hidden_btd
+        hidden_btd = network(tokens_bt[:, :-1].to(device)).hidden_btd
         found_s = target_log_probabilities(
             hidden_btd[scored_bt.to(device)], embedding_vd, tokens_bt[:, 1:][scored_bt].to(device)
         )

@@ -15,7 +15,6 @@ from torch.nn.utils.rnn import pad_sequence
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.inference.loading import read_saved
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.tasks.layouts import Jsonl, Passages, Tsv
@@ -111,7 +110,7 @@ class TaskModel:
         """Logits [outputs] of one example from its sequences' ids."""
         device = self.classifier.head.linear.weight.device
         tokens_kt = pad_sequence([torch.tensor(ids) for ids in sequences], batch_first=True)
-        logits_1o = self.classifier(tokens_kt[None].to(device), NO_DROPOUT, 0.0).logits_bo
+        logits_1o = self.classifier(tokens_kt[None].to(device)).logits_bo
         return np.asarray(logits_1o[0].float().cpu().numpy())
 
     def answer(self, example: Example) -> Answer:

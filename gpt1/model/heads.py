@@ -4,12 +4,11 @@ state at the first extract symbol.
 
 from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.dropout import HEAD, Dropout, cut, keep, threshold
+from gpt1.model.block import dropped
 from gpt1.model.gpt import Embeddings
 from gpt1.model.layout import LENGTHS, Places, places_of
 from gpt1.model.lstm import Network
@@ -46,18 +45,13 @@ class Head(nn.Module):
             self.linear.weight.normal_(0.0, deviation, generator=generator)
             self.linear.bias.zero_()
 
-    def forward(self, states_bkd: Tensor, dropout: Dropout) -> Tensor:
+    def forward(self, states_bkd: Tensor, dropout: float = 0.0) -> Tensor:
         """Logits [b, outputs] from the extracted states of the k sequences of each example;
-        `dropout` is the classifier's own.
+        `dropout` is the classifier's own rate, one mask an example, shared by its sequences.
         """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
-        if dropout.rate:  # one mask an example, shared by its sequences
-            keys_b2 = dropout.keys_on(states_bkd.device, [HEAD])[0, 1:]
-            width = states_bkd.shape[2]
-            kept_bd = keep(
-                keys_b2, torch.zeros_like(keys_b2[:, 0]), width, width, threshold(dropout.rate)
-            )
-            states_bkd = cut(states_bkd, kept_bd[:, None], dropout.rate)
+        if dropout:
+            states_bkd = states_bkd * dropped(torch.ones_like(states_bkd[:, :1]), dropout)
         return functions[self.combine](states_bkd)
 
     def classify(self, states_bkd: Tensor) -> Tensor:
@@ -86,11 +80,6 @@ class Classified(NamedTuple):
     embeddings: Embeddings
 
 
-def of_each_sequence(dropout: Dropout, k: int) -> Dropout:
-    """Dropout of examples as that of their k sequences each."""
-    return dropout._replace(rows_b=(dropout.rows_b[:, None] * k + np.arange(k)).reshape(-1))
-
-
 class Classifier(nn.Module):
     """A network and a head on it. The last token row of the network is the extract symbol."""
 
@@ -109,14 +98,12 @@ class Classifier(nn.Module):
     def forward(
         self,
         tokens_bkt: Tensor,
-        dropout: Dropout,
-        classifier_dropout: float,
+        dropout: float = 0.0,
+        classifier_dropout: float = 0.0,
         places: Places | None = None,
     ) -> Classified:
         """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but
         extract. `places`: of the b · k sequences, padded to `padded_length`, where known.
-
-        `dropout` numbers the examples; their sequences have numbers of their own.
         """
         b, k, t = tokens_bkt.shape
         longer = self.padded_length(t)
@@ -124,10 +111,7 @@ class Classifier(nn.Module):
         if places is None:  # a GPU is waited for
             lengths_n = first_extract(tokens_nt[:, :t], self.extract).cpu() + 1
             places = places_of(lengths_n, longer, tokens_nt.device)
-        of_sequences = of_each_sequence(dropout, k)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, of_sequences, places.real)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, places.real)
         sequences_n = torch.arange(b * k, device=tokens_nt.device)
         states_bkd = hidden_ntd[sequences_n, places.last_n].view(b, k, -1)
-        return Classified(
-            self.head(states_bkd, dropout._replace(rate=classifier_dropout)), hidden_ntd, embeddings
-        )
+        return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)

@@ -32,17 +32,14 @@ class Layout(NamedTuple):
     """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but
     attention is computed for padding.
 
-    `bias_tt` (or [b, 1, t, t]) is added to the scores: -inf for what a position does not see, else
-    0. None: each sees all before it, and torch's fused attention is used.
-    `positions_t`: 0 to t - 1. `start`: the number in the batch of the first of these sequences.
+    `bias_tt` is added to the scores: -inf for what a position does not see, else 0. None: each sees
+    all before it, and torch's fused attention is used.
     """
 
     b: int
     t: int
     real_m: Tensor | None
     bias_tt: Tensor | None
-    positions_t: Tensor
-    start: int = 0
 
     def tokens(self) -> int:
         """m."""
@@ -57,17 +54,7 @@ class Layout(NamedTuple):
             group.t,
             (real_m // self.t - group.start) * group.t + real_m % self.t,
             None if self.bias_tt is None else self.bias_tt[: group.t, : group.t],
-            self.positions_t[: group.t],
-            group.start,
         )
-
-    def sequences_and_positions(self) -> tuple[Tensor, Tensor] | None:
-        """Number of the sequence [m] of each real token, and its position [m]; None where all b · t
-        are real.
-        """
-        if self.real_m is None:
-            return None
-        return self.real_m // self.t, self.positions_t[self.real_m % self.t]
 
     def real(self, x_btd: Tensor) -> Tensor:
         """The rows of the real tokens, [m, d]."""

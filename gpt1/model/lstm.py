@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.dropout import BLOCKS, MATRIX, Dropout, cut, keep, threshold
-from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
+from gpt1.model.block import dropped
+from gpt1.model.gpt import Decoder, Embeddings, Hidden
 from gpt1.model.layout import Real
 from gpt1.params.schema import Model
 
@@ -28,8 +28,7 @@ class Lstm(nn.Module):
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.context, self.compiled = sizes.context, "no"
-        self.places_of_dropout = [MATRIX, BLOCKS]
+        self.context, self.compiled = sizes.context, False
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)
         self.projection = nn.Linear(units, sizes.width)
@@ -42,28 +41,16 @@ class Lstm(nn.Module):
                     parameter.zero_()
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
-    def forward(self, tokens_bt: Tensor, dropout: Dropout, real: Real | None = None) -> Hidden:
+    def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
         """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
 
-        Dropout acts on the embedding matrix and on the LSTM's outputs. The `real`
-        tokens change nothing: padding comes last.
+        Dropout acts on the embedding matrix and on the LSTM's outputs. The `real` tokens change
+        nothing: padding comes last.
         """
-        embeddings, device = self._embeddings(), tokens_bt.device
-        if not dropout.rate:
-            outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
-            return Hidden(self.projection(outputs_btu), embeddings)
-        of_matrix, of_outputs = dropout.keys_on(device, self.places_of_dropout)
-        embeddings = dropped(embeddings, dropout.rate, of_matrix[0], keep, cut)
-        outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, embeddings.tokens_vd))
-        positions_t = torch.arange(tokens_bt.shape[1], dtype=torch.int32, device=device)
-        units = outputs_btu.shape[2]
-        kept = keep(of_outputs[1:, None], positions_t, units, units, threshold(dropout.rate))
-        outputs_btu = cut(outputs_btu, kept, dropout.rate)
-        return Hidden(self.projection(outputs_btu), embeddings)
-
-    def _embeddings(self) -> Embeddings:
-        """The embedding matrix as heads and softmax know it, with no rows of positions."""
-        return Embeddings(self.tokens, self.tokens.new_empty(0, self.tokens.shape[1]))
+        rows_vd = dropped(self.tokens, dropout)
+        outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))
+        hidden_btd = self.projection(dropped(outputs_btu, dropout))
+        return Hidden(hidden_btd, Embeddings(rows_vd, rows_vd[:0]))  # it has no positions
 
 
 Network = Decoder | Lstm  # for all that treats them alike

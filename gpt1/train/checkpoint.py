@@ -3,7 +3,8 @@ or not at all. Training waits for a copy of it in host memory, which a thread th
 
 `data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint; the fingerprint
 stands for parameters and inputs, so a changed run never finds the checkpoint of another. There is
-no random state: all that is drawn follows from seed and update.
+no random state: all that is drawn follows from seed and update, dropout from processes and
+micro-batch too.
 """
 
 import ast
@@ -41,6 +42,7 @@ from gpt1.train.outputs import Curve, Snapshots
 CHECKPOINT_FORMAT = 3
 FILES = {"weights.safetensors", "adam.safetensors"}
 BACKGROUND_NICENESS = 10  # of the thread that writes: training comes first
+DRAWN_BY = ("processes", "micro_batch")
 KEPT = 2  # the last one, and the one before it in case the last is damaged
 CANNOT_CHANGE_A_RESULT = (
     "gpt1.params.schema",
@@ -64,10 +66,13 @@ class Position(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A whole checkpoint: its folder, and the position it was made at."""
+    """A whole checkpoint: its folder, the position it was made at, and what follows the machine of
+    what was drawn up to there: processes and rows of a micro-batch.
+    """
 
     folder: Path
     position: Position
+    drawn_by: tuple[int | None, ...]
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
@@ -171,6 +176,7 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> Ch
             ):
                 raise ValueError("a file's sha256 is not the one noted")
             position = Position(*(whole_number(state[field]) for field in Position._fields))
+            drawn_by = tuple(state["machine"].get(name) for name in DRAWN_BY)
             code_then = {str(name): str(digest) for name, digest in state["code"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             print(
@@ -181,7 +187,7 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> Ch
             )
             continue
         check_code(code_then, code, folder, accept)
-        return Checkpoint(path, position)
+        return Checkpoint(path, position, drawn_by)
     return None
 
 

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
 from gpt1.model.device import Copy
-from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.launch import Machine
@@ -43,7 +42,7 @@ class PlainEngine:
         """
         self.optimizer.zero_grad()
 
-    def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
+    def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
         losses: dict[str, Tensor] = self.objective(batch, dropout)
         return losses
@@ -148,7 +147,7 @@ class DeepSpeedEngine:
         if self.sharded:
             self.sharded.begin()
 
-    def forward(self, batch: Any, dropout: Dropout) -> dict[str, Tensor]:
+    def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
         losses: dict[str, Tensor] = self.engine(batch, dropout)
         return losses

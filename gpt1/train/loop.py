@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from gpt1.base.errors import UserError
 from gpt1.model.device import to_device
-from gpt1.model.dropout import Dropout
 from gpt1.params.schema import Optimization
 from gpt1.train import checkpoint, optim
 from gpt1.train.ahead import Ahead
@@ -47,11 +46,8 @@ def seed_for(*parts: int) -> int:
 
 
 class MicroBatch(NamedTuple):
-    """Numbers of these rows in the global batch [b], their share of it, and the rows themselves as
-    the objective takes them.
-    """
+    """Rows of the global batch as the objective takes them, and their share of it."""
 
-    rows_b: Integers
     share: float
     inputs: Any
 
@@ -67,17 +63,19 @@ def take_update(
 ) -> dict[str, float]:
     """One step on this process's micro-batches.
 
-    Dropout follows (seed, update) and the rows' numbers in the global batch, whatever the processes
-    and micro-batches. Returns the global batch's losses, the gradient's norm before clipping and
-    the learning rate; where one of them is not finite no step has been taken. Raises Interrupted
-    where the run is to end, before its step.
+    Dropout is drawn by torch's generator, seeded by (seed, update, rank, number of the
+    micro-batch): a resumed run draws the same, other processes or micro-batches draw other masks.
+    Returns the global batch's losses, the gradient's norm before clipping and the learning rate;
+    where one of them is not finite no step has been taken. Raises Interrupted where the run is to
+    end, before its step.
     """
     engine.begin(len(micro_batches))
     sums: dict[str, torch.Tensor] = {}
-    for rows_b, share, inputs in micro_batches:
+    for number, (share, inputs) in enumerate(micro_batches, start=1):
         if stop.asked if engine.processes > 1 else stop.signal:
             raise Interrupted
-        losses = engine.forward(inputs, Dropout(dropout_rate, seed_for(seed, update), rows_b))
+        torch.manual_seed(seed_for(seed, update, engine.rank, number))
+        losses = engine.forward(inputs, dropout_rate)
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
             sums[name] = (
@@ -236,7 +234,7 @@ class Trainer:
         places = np.arange(len(batch))
         parts = shares(places, engine.rank, engine.processes, self.micro_batch.rows)
         return [
-            MicroBatch(part, len(part) / len(batch), moved(self.select(batch[part]), engine.device))
+            MicroBatch(len(part) / len(batch), moved(self.select(batch[part]), engine.device))
             for part in parts
         ]
 

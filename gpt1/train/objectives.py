@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from gpt1.model.dropout import NO_DROPOUT, Dropout
 from gpt1.model.heads import Classifier
 from gpt1.model.layout import Places, places_of
 from gpt1.model.lstm import Network
@@ -26,12 +25,12 @@ class Pretraining(nn.Module):
         super().__init__()
         self.decoder, self.precision = decoder, precision
 
-    def forward(self, windows_bt: Tensor, dropout: Dropout) -> dict[str, Tensor]:
+    def forward(self, windows_bt: Tensor, dropout: float = 0.0) -> dict[str, Tensor]:
         """Mean loss in nats a token of windows [b, context + 1], each token but the first a
         target.
         """
         targets_bt = windows_bt[:, 1:]
-        compiled = windows_bt.is_cuda and self.decoder.compiled == "blocks and masks"
+        compiled = windows_bt.is_cuda and self.decoder.compiled
         with in_precision(windows_bt.device, self.precision):
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
             lm_loss = losses.language_model(
@@ -74,7 +73,7 @@ class Finetuning(nn.Module):
         """Logits [b, outputs] in float32, without dropout."""
         with in_precision(batch.tokens_bkt.device, self.precision):
             logits_bo: Tensor = self.classifier(
-                batch.tokens_bkt, NO_DROPOUT, 0.0, self._places(batch)
+                batch.tokens_bkt, places=self._places(batch)
             ).logits_bo
         return logits_bo.float()
 
@@ -83,14 +82,14 @@ class Finetuning(nn.Module):
         t = self.classifier.padded_length(tokens_bkt.shape[2])
         return places_of(lengths_n, t, tokens_bkt.device)
 
-    def parts(self, batch: Batch, dropout: Dropout) -> Parts:
+    def parts(self, batch: Batch, dropout: float = 0.0) -> Parts:
         """Logits and losses of each example and sequence; labels are classes (int64) or scores of
         STS-B (floating).
         """
         with in_precision(batch.tokens_bkt.device, self.precision):
             return self._parts_in_precision(batch, dropout)
 
-    def _parts_in_precision(self, batch: Batch, dropout: Dropout) -> Parts:
+    def _parts_in_precision(self, batch: Batch, dropout: float = 0.0) -> Parts:
         tokens_bkt, lengths_n = batch.tokens_bkt, batch.lengths_bk.flatten()
         logits_bo, hidden_ntd, embeddings = self.classifier(
             tokens_bkt, dropout, self.classifier_dropout, self._places(batch)
@@ -117,7 +116,7 @@ class Finetuning(nn.Module):
             ),
         )
 
-    def forward(self, batch: Batch, dropout: Dropout) -> dict[str, Tensor]:
+    def forward(self, batch: Batch, dropout: float = 0.0) -> dict[str, Tensor]:
         """Equation 5 (`loss`) and its two terms; without `lm_loss` where lambda is 0."""
         _, task_losses_b, lm_loss = self.parts(batch, dropout)
         if lm_loss is None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import torch
 
 from gpt1.model.device import to_device, to_host
-from gpt1.model.dropout import NO_DROPOUT
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
 from gpt1.params.schema import Pretrain
@@ -81,7 +80,7 @@ def heldout_values(
     most = -(-len(corpus.heldout_windows) // (engine.processes * micro_batch))
     for start in stop.between(engine, range(0, len(own), micro_batch), most):
         windows_bt = to_device(torch.from_numpy(own[start : start + micro_batch]), engine.device)
-        nats += engine.objective(windows_bt, NO_DROPOUT)["loss"].double() * len(windows_bt)
+        nats += engine.objective(windows_bt, 0.0)["loss"].double() * len(windows_bt)
     loss = to_host(engine.total(nats)).read()[0] / len(corpus.heldout_windows)
     return {
         "heldout_loss": loss,
@@ -126,6 +125,13 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     trainer.tokens = first * tokens
     if first and trainer.main:
         print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
+        now = (run.machine.processes, trainer.micro_batch.rows)
+        if state and recipe.dropout and state.drawn_by != now:
+            print(
+                f"{what}: dropout draws other masks from here on: processes and rows of a"
+                f" micro-batch are {now}, and were {state.drawn_by}",
+                file=sys.stderr,
+            )
     snapshots = Snapshots(run.folder / "snapshots", run.description)
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     saver = Saver(

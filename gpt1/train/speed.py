@@ -53,35 +53,31 @@ def speed_up(
     watch(network, "blocks.0.qkv.weight", recipe.precision)
     fused = machine.device == "cuda" and not machine.reference_attention
     wanted = worth_compiling(recipe, machine, parameters, tokens)
-    lacks = wanted != "no" and compiler() is None
-    if lacks:
-        wanted = "no"
-        if first:
-            print(NO_COMPILER, file=sys.stderr, flush=True)
-    if wanted != "no":
+    lacks = wanted and compiler() is None
+    if lacks and first:
+        print(NO_COMPILER, file=sys.stderr, flush=True)
+    wanted = wanted and not lacks
+    if wanted:
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(COMPILED_FOLDER.expanduser()))
     network.speed_up(wanted, fused)
     return chosen | {
-        "compiled": NOT_COMPILED if lacks else wanted,
+        "compiled": NOT_COMPILED if lacks else "blocks" if wanted else "no",
         "attention": FUSED if fused else "plain",
     }
 
 
-def worth_compiling(recipe: Optimization, machine: Machine, parameters: int, tokens: int) -> str:
-    """What of a decoder to compile for so many tokens (0: see `speed_up`): "no", "masks" or "blocks
-    and masks"; see `compiler` for whether that can be done.
+def worth_compiling(recipe: Optimization, machine: Machine, parameters: int, tokens: int) -> bool:
+    """Whether to compile a decoder's blocks for so many tokens (0: see `speed_up`); see `compiler`
+    for whether that can be done.
     """
     flop = FLOP_A_PARAMETER * parameters * tokens
     if not flop or machine.compiled is False:
-        return "no"
+        return False
     here = arithmetic(torch.device(machine.device), recipe.precision)
+    if machine.compiled:
+        return here in ("bf16", "fp32")
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
-    if not (pays or machine.compiled):
-        return "no"
-    if here == "bf16" or (here == "fp32" and machine.compiled):
-        worth = machine.compiled or machine.device == "cuda" or native_amx()
-        return "blocks and masks" if worth else "no"
-    return "masks" if recipe.dropout and machine.device == "cpu" else "no"
+    return pays and here == "bf16" and (machine.device == "cuda" or native_amx())
 
 
 def compiler() -> str | None:
