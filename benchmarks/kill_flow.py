@@ -6,8 +6,8 @@ it comes to its end before that, in a further clone.
 
     python benchmarks/kill_flow.py [--times 10]
 
-It tells of each end which stages were at work, which said that they had saved, and whether anything
-was left; of each clone, the outputs in dvc.lock that are not those of the undisturbed run.
+It tells of each end which stages were at work, which of them in their updates, which said that they
+had saved, and whether anything was left; of each clone, the outputs in dvc.lock that are not those of the undisturbed run.
 """
 
 import argparse
@@ -43,6 +43,7 @@ RUN = ("gpt1.cli", "run", "pretrain", "finetune")
 SERVED = ("prefect", "deployment", "run", "reproduce-all", "-p", 'only=["pretrain","finetune"]')
 KINDS = ["Ctrl-C", "SIGTERM", "SIGKILL", "cancel", "DVC killed", "stage killed"]
 SAVED = re.compile(r"checkpoint saved|nothing to save yet|finished seeds are kept")
+TRAINING = re.compile(r"update \d+ of")
 LATEST_SECONDS, PATIENCE_SECONDS = 18.0, 30.0
 
 
@@ -80,9 +81,12 @@ class Clone:
         return said
 
     def processes(self) -> list[psutil.Process]:
-        """All that is at work in the clone."""
+        """All that is at work in the clone: what has ended and waits for its parent has no folder."""
         everyone = psutil.process_iter(["cwd", "cmdline"])
         return [one for one in everyone if (one.info["cwd"] or "").startswith(str(self.folder))]
+
+    def said(self, name: str) -> str:
+        return (self.folder / f"data/logs/run/{name}.log").read_text("utf-8", "replace")
 
     def left(self) -> set[psutil.Process]:
         return set(self.processes()) - self.lasting
@@ -119,6 +123,10 @@ def seconds_until(done: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
+def ended(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
 def end(clone: Clone, kind: str) -> bool:
     """Ask for a run and end it; whether it was still at work."""
     number = ""
@@ -133,21 +141,20 @@ def end(clone: Clone, kind: str) -> bool:
     if not clone.left():
         return False
     at_work = clone.stages()
+    training = [name for name in at_work if TRAINING.search(clone.said(name))]
     print(f"{kind} after {moment:.0f} s, at work {', '.join(at_work) or 'none'}", end="; ")
+    print(f"in updates {', '.join(training) or 'none'}", end="; ")
     if "killed" in kind:
         name, stage = random.choice(list(at_work.items()))
         (stage if kind == "stage killed" else stage.parent()).kill()
-        print(f"{name} gone in {seconds_until(lambda: not stage.is_running()):.1f} s", end=", ")
+        print(f"{name} gone in {seconds_until(lambda: ended(stage)):.1f} s", end=", ")
         print(f"again in {seconds_until(lambda: name in clone.stages()):.1f} s", end="; ")
     if number:
         clone.start("prefect", "flow-run", "cancel", number).communicate()
     else:
         os.killpg(run.pid, getattr(signal, kind, signal.SIGINT))
     gone = seconds_until(lambda: not clone.left())
-    said = {
-        name: (clone.folder / f"data/logs/run/{name}.log").read_text("utf-8", "replace")
-        for name in at_work
-    }
+    said = {name: clone.said(name) for name in at_work}
     saved = [name for name, text in said.items() if SAVED.search(text)]
     lost = [text.splitlines()[-1:] for text in said.values() if not SAVED.search(text)]
     print(

@@ -23,7 +23,9 @@ from gpt1.base.locks import locked
 LOCK = Path(".dvc/tmp/gpt1-run.lock")
 ENDS = LOCK.with_suffix(".ends")  # its length: how often the run has been asked to end
 LOOK_SECONDS = 0.2
-EXITED = re.compile(r"exited with (-?\d+)$", re.MULTILINE)  # as DVC says of a command
+EXITED = re.compile(
+    r"^ERROR: failed to reproduce.* exited with (-?\d+)$", re.MULTILINE
+)  # as DVC says of a command
 
 
 class StageFailedError(Exception):
@@ -108,11 +110,12 @@ def failure(name: str, status: int, said: str) -> StageFailedError:
     exited = EXITED.search(said)
     killed = (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
     lost = (int(exited[1]) if exited else status) in killed or TORN in said
-    why = "its process was killed (out of memory?)" if lost else "it ended without a word"
-    lines = re.findall(
-        r"^(?!ERROR: failed to reproduce).*\S.*$", "" if lost else said, re.MULTILINE
-    )
-    reason = [why, *lines, *re.findall("^error: (.*)", said, re.MULTILINE)][-1]
+    lines = ["it ended without a word", *re.findall(r".*\S.*", EXITED.sub("", said))]
+    if lost:
+        lines = ["its process was killed (out of memory?)"]
+    if not shutil.disk_usage(LOGS).free:
+        lines = ["no room is left on the disk: make some, and run again"]
+    reason = [*lines, *re.findall("^error: (.*)", said, re.MULTILINE)][-1]
     return (StageLostError if lost else StageFailedError)(f"{name}: {reason} (log: {log_of(name)})")
 
 

@@ -32,12 +32,8 @@ class Progress(Bar):
         )
         self.waiting, self.seconds, self.lanes = set(names), seconds, lanes
         self.shown = self.add_task("", total=len(self.waiting))
-        self.began: dict[str, float] = {}
+        self.began: dict[str, float] = {}  # what is at work, since when
         self.spoken = time.monotonic()
-
-    def begin(self, name: str) -> None:
-        """A stage is at work."""
-        self.began[name] = time.monotonic()
 
     def end(self, name: str, line: str) -> None:
         """A stage has ended; what there is to say of it."""

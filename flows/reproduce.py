@@ -105,7 +105,7 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
                 environment = None if asked() else lanes.take(name, stale[name].runs_network)
                 if environment is not None:
                     ready.remove(name)
-                    progress.begin(name)
+                    progress.began[name] = time.monotonic()
                     before = [futures[need] for need in needs[name]]
                     futures[name] = run_stage.submit(name, environment, wait_for=before)  # type: ignore[call-overload]
                     futures[name].add_done_callback(lambda _, name=name: ended.put(name))
