@@ -29,8 +29,7 @@ serve: setup  ## Prefect's server with the flows, MLflow's pages, on this machin
 
 ui: setup  ## MLflow's pages on this machine's own address, with all finished results, until Ctrl-C
 	gpt1 sync
-	@python -m gpt1.tracking.views http://127.0.0.1:5000 & \
-	MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
+	@MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
 
 docs: setup  ## the documentation, as the folder site/, readable from disk
 	mkdocs build --strict --quiet

@@ -39,8 +39,9 @@ LIVE = (
 )
 SYNC = "from gpt1.cli import main; main()"
 POINTS = """select runs.name, metrics.key, step, count(*), max(metrics.value), max(is_nan) from metrics
-    join runs using (run_uuid) join tags using (run_uuid)
-    where tags.key = 'stage' and tags.value = ? group by 1, 2, 3"""
+    join runs using (run_uuid) join params using (run_uuid)
+    where params.key = 'stage' and params.value = ? and metrics.key != 'seconds'
+    and metrics.key not like 'system/%' group by 1, 2, 3"""
 Points = dict[tuple[str, str, int], tuple[float, bool]]
 
 

@@ -59,7 +59,7 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def begin(fingerprint: str = "f1") -> live.Tracker:
     """The tracker of a pre-training."""
-    return live.Tracker("pretrain", "transformer", read_params(), fingerprint, silent=False)
+    return live.Tracker("pretrain", "transformer/seed-0", read_params(), fingerprint)
 
 
 def client() -> Any:

@@ -161,24 +161,16 @@ def write_results() -> None:
         "".join(json.dumps(point) + "\n" for point in curve),
     )
     put(
-        "data/logs/pretrain/transformer.jsonl",
-        "".join(
-            json.dumps(line) + "\n"
-            for line in (
-                {"fingerprint": "f" * 16, "stage": "pretrain", "name": "transformer", "time": 1.0},
-                {"time": 2.0, "update": 1, "loss": 9.0},
-            )
-        ),
-    )
-    put(
-        "data/logs/pretrain/transformer-machine.jsonl",
-        json.dumps({"time": 2.0, "update": 1, "tokens_per_second": 5.0}) + "\n",
+        "data/logs/pretrain/transformer/seed-0.jsonl",
+        "".join(json.dumps({"time": 2.0, **point}) + "\n" for point in curve),
     )
     machine = {"cpu": "c", "cores": "2", "gpu": "none", "python": "3", "torch": "2"}
     put(
-        "data/logs/pretrain/transformer.run.json",
+        "data/logs/pretrain/transformer/seed-0.run.json",
         {
-            "status": "finished",
+            "fingerprint": "f" * 16,
+            "time": 1.0,
+            "status": "FINISHED",
             "seconds": 3,
             "machine": machine,
             "checkout": {"git_commit": "unknown"},
@@ -207,11 +199,11 @@ def read_results() -> None:
 def read_record() -> None:
     from gpt1.exchange.card import facts_about
     from gpt1.params.schema import read_params
-    from gpt1.tracking.results import finished_groups, finished_results
+    from gpt1.tracking.results import finished, read_training
 
     facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"), None)
-    params = read_params()
-    list(finished_results(params)), list(finished_groups(params))
+    for training in finished(read_params()):
+        read_training(*training, {})
 
 
 def read_page() -> None:

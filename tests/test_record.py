@@ -12,11 +12,12 @@ import pytest
 from made_results import begin
 
 from gpt1.base import cores
+from gpt1.base.machine import machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
-from gpt1.tracking.log import log_path, machine, read_log
+from gpt1.tracking.log import log_path, read_log
 
-CURVE = log_path("pretrain", "transformer")
+CURVE = log_path("pretrain", "transformer/seed-0")
 
 
 @pytest.fixture(autouse=True)
@@ -24,26 +25,20 @@ def _folder(tmp_path, monkeypatch):
     made_results.enter(tmp_path, monkeypatch)
 
 
-def test_a_log_holds_header_times_and_points():
+def test_a_log_holds_facts_times_and_points():
     before = time.time()
     tracker = begin()
     tracker.log(10, {"loss": 2.5, "learning_rate": 1e-3})
     tracker.log(20, {"loss": float("nan")})
-    tracker.close("finished")
-    header, points = read_log(CURVE)
-    assert (header["fingerprint"], header["stage"], header["name"], header["profile"]) == (
-        "f1",
-        "pretrain",
-        "transformer",
-        "made_up",
-    )
+    tracker.close("FINISHED")
+    facts, points = read_log(CURVE)
+    named = [facts[key] for key in ("fingerprint", "stage", "name", "status")]
+    assert named == ["f1", "pretrain", "transformer/seed-0", "FINISHED"]
     assert [{key: value for key, value in point.items() if key != "time"} for point in points] == [
         {"update": 10, "loss": 2.5, "learning_rate": 1e-3},
         {"update": 20, "loss": None},
     ]
     assert before - 1 < points[0]["time"] <= points[1]["time"] < time.time() + 1
-    facts = json.loads(CURVE.with_suffix(".run.json").read_text())
-    assert facts["status"] == "finished"
     assert facts["machine"].keys() == {"cpu", "cores", "gpu", "python", "torch"}
     assert facts["checkout"]["git_commit"] == "unknown"  # this folder is no checkout
 
@@ -52,7 +47,7 @@ def test_a_clock_that_jumps_makes_no_negative_seconds(monkeypatch):
     tracker, now = begin(), time.time()
     monkeypatch.setattr(time, "time", lambda: now - 3600)
     tracker.log(10, {"loss": 2.5})
-    tracker.close("finished")
+    tracker.close("FINISHED")
     assert 0 <= json.loads(CURVE.with_suffix(".run.json").read_text())["seconds"] < 60
     assert len(read_log(CURVE)[1]) == 1
 
@@ -67,7 +62,7 @@ def test_a_resumed_run_repeats_no_point_and_a_cut_line_is_dropped():
     for update in (20, 30, 40):
         tracker.log(update, {"loss": -1.0})
     tracker.log(30, {"heldout_loss": 5.0})  # the kill came between two lines of one update
-    tracker.close("finished")
+    tracker.close("FINISHED")
     assert [
         (point["update"], point.get("loss"), point.get("heldout_loss"))
         for point in read_log(CURVE)[1]
@@ -78,7 +73,7 @@ def test_another_fingerprint_and_a_finished_run_begin_anew():
     for fingerprint, value in (("f1", 1.0), ("f2", 2.0), ("f2", 3.0)):
         tracker = begin(fingerprint)
         tracker.log(10, {"loss": value})
-        tracker.close("finished")
+        tracker.close("FINISHED")
         header, points = read_log(CURVE)
         assert header["fingerprint"] == fingerprint
         assert [point["loss"] for point in points] == [value]
@@ -96,13 +91,13 @@ def test_a_log_that_cannot_be_written_warns_once(capfd):
     tracker = begin()
     for update in range(10):
         tracker.log(update, {"loss": 1.0})
-    tracker.close("finished")
+    tracker.close("FINISHED")
     assert capfd.readouterr().err.count("warning:") == 1
 
 
 def test_mlflow_is_not_imported_at_the_start():
     program = (
-        "import sys, gpt1.tracking.sync; print([name for name in ('mlflow', 'torch', 'pandas') if name"
+        "import sys, gpt1.tracking.live; print([name for name in ('mlflow', 'torch', 'pandas') if name"
         " in sys.modules])"
     )
     assert (
@@ -123,22 +118,6 @@ def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
     assert tracking_uri() == "http://from.environment:2"
     del os.environ["MLFLOW_TRACKING_URI"]
     assert tracking_uri() == "http://from.file:1"
-
-
-def test_results_and_signs_of_one_task_keep_its_own_parameters():
-    from gpt1.tracking.results import dotted, stage_params
-
-    values = json.loads(Path("params.yaml").read_text())
-    values["tasks"]["rte"]["finetune"] = {"epochs": 9}
-    Path("params.yaml").write_text(json.dumps(values))
-    given = stage_params(read_params(), "finetune", "rte/seed-1")
-    assert (given["finetune.epochs"], given["task.group"], given["finetune.seeds"]) == (
-        "9",
-        "glue_nli",
-        "[0, 1]",
-    )
-    assert stage_params(read_params(), "pretrain", "transformer")["finetune.epochs"] == "3"
-    assert dotted({"a": {"b": None, "c": {}}, "d": "x"}) == {"a.b": "null", "a.c": "{}", "d": "x"}
 
 
 def test_a_run_records_the_cores_that_a_container_leaves(tmp_path, monkeypatch):

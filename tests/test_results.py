@@ -1,19 +1,23 @@
-"""What MLflow is told of ablations, layer transfer and zero-shot curves: names, parameters, curves,
-last numbers.
-"""
+"""What MLflow is told of finished trainings: names, subjects, parameters, curves, scores."""
 
 import json
 from pathlib import Path
 
 import made_results
+import pandas as pd
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.tracking.names import colour_of, group_of, run_name
-from gpt1.tracking.results import finished_groups, finished_results, stage_params
+from gpt1.tracking.results import finished, read_training, reported_scores, subject
+from gpt1.tracking.store import parameters
 
-SEED = {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
 VARIANTS = {"lstm": {"network": "lstm", "finetune": {"lambda_lm": 0.25}}}
+NAMES = [
+    ("pretrain", "transformer/seed-0"),
+    ("finetune", "cola/seed-1"),
+    ("ablate", "lstm-cola/seed-1"),
+    ("transfer", "cola/layers-12/seed-0"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -25,138 +29,64 @@ def _folder(tmp_path, monkeypatch):
         variants=VARIANTS,
         ablate=made_results.ablate_rows(("lstm",), ("cola",)),
         transfer={"cola": {"group": "glue", "layers": [0, 12]}},
-        zero_shot={"cola": {"train_rows": None, "rows": None}},
     )
 
 
-def write_curve(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    (folder / "curve.jsonl").write_text(json.dumps({"update": 10, "loss": 1.5}) + "\n")
+def write_training(folder: str, **summary: float) -> Path:
+    made_results.write_json(Path(folder, "summary.json"), {"updates": 20} | summary)
+    Path(folder, "curve.jsonl").write_text(json.dumps({"update": 10, "loss": 1.5}) + "\n")
+    return Path(folder)
 
 
-def write_everything() -> None:
-    write_curve(Path("data/ablate/lstm-cola/seed-1"))
-    made_results.write_json(Path("data/ablate/lstm-cola/seed-1/summary.json"), SEED)
-    write_curve(Path("data/transfer/cola/layers-0/seed-0"))
-    made_results.write_json(Path("data/transfer/cola/layers-0/seed-0/summary.json"), SEED)
-    snapshots = [
-        {"update": update, "tokens": 8 * update, "scores": {"cola": update / 10}}
-        for update in (1, 3)
-    ]
-    made_results.write_json(
-        Path("data/zero_shot/lstm/seed-0/scores.json"),
-        {"network": "lstm", "sets": {"cola": {}}, "snapshots": snapshots},
-    )
-    made_results.write_json(
-        Path("data/report/figure2/metrics.json"),
-        {"figure2": {"layers": {"cola": {"0": {"score": 41.0}}}}},
-    )
-    Path("data/report/figure2/figure2-left.svg").write_text("<svg/>")
-
-
-def test_every_result_is_a_run():
-    write_everything()
-    found = {f"{result.stage} {result.name}": result for result in finished_results(read_params())}
-    assert list(found) == [
-        "ablate lstm-cola/seed-1",
-        "transfer cola/layers-0/seed-0",
-        "zero_shot lstm",
-        "report figure2",
-    ]
-    assert found["ablate lstm-cola/seed-1"].final["final/best_dev_score"] == 0.5
-    assert [(point["update"], point["cola"]) for point in found["zero_shot lstm"].points] == [
-        (1, 0.1),
-        (3, 0.3),
-    ]
-    assert found["zero_shot lstm"].headline == {"zero_shot.lstm.cola": 0.3}
-    assert [path.name for path in found["report figure2"].artifacts] == [
-        "figure2-left.svg",
-        "metrics.json",
-    ]
-
-
-def test_seeds_make_a_group_and_numbers_of_layers_a_curve():
-    scores = {"0": 0.25, "1": 0.75}
-    for layers in (0, 12):
-        for seed, score in scores.items():
-            path = Path(f"data/transfer/cola/layers-{layers}/seed-{seed}/summary.json")
-            made_results.write_json(path, {"best_dev_score": score + layers})
-    (group,) = finished_groups(read_params())
-    assert (group.stage, group.name) == ("transfer", "cola")
-    found = [
-        (point["update"], point["dev_score.mean"], point["dev_score.best"])
-        for point in group.points
-    ]
-    assert found == [(0, 0.5, 0.75), (12, 12.5, 12.75)]
-    assert group.points[0]["dev_score.sd"] == pytest.approx(0.5 / 2**0.5)
-
-
-def test_names_sort_as_the_paper_goes():
-    names = [
-        ("report", "table2"),
-        ("transfer", "race/layers-12/seed-0"),
-        ("transfer", "race/layers-2/seed-0"),
-        ("ablate", "lstm-mnli/seed-0"),
-        ("zero_shot", "lstm"),
-        ("finetune", "rte/seed-0"),
-        ("finetune", "rte"),
-        ("pretrain", "transformer"),
-    ]
-    assert sorted(run_name(*name) for name in names) == [
-        "1 pretrain transformer",
-        "2 finetune rte",
-        "2 rte seed 0",
-        "3 lstm-mnli seed 0",
-        "4 race layers 02 seed 0",
-        "4 race layers 12 seed 0",
-        "5 zero-shot lstm",
-        "6 report table2",
-    ]
-    assert [group_of(*name) for name in names] == [
-        None,
-        "race",
-        "race",
-        "lstm-mnli",
-        None,
-        "rte",
-        None,
-        None,
-    ]
-
-
-def test_seeds_side_by_side_have_colours_of_their_own():
-    colours = [colour_of("finetune", f"rte/seed-{seed}")["mlflow.runColor"] for seed in range(7)]
-    assert len(set(colours)) == 7
-    assert colour_of("ablate", "lstm-rte/seed-10")["mlflow.runColor"] == colours[3]
-    for stage, name in (
-        ("pretrain", "lstm/seed-0"),  # stands beside other networks
-        ("transfer", "race/layers-2/seed-0"),  # beside other numbers of layers
-        ("finetune", "rte"),
-        ("report", "table2"),
+def test_every_finished_training_of_these_tasks_is_there():
+    for folder in (
+        "pretrain/transformer/seed-0",
+        "finetune/glue/cola/seed-1",
+        "finetune/glue/mnli/seed-0",  # of a task that is not among these
+        "ablate/lstm-cola/seed-1",
+        "ablate/no_aux-cola/seed-0",
+        "transfer/cola/layers-12/seed-0",
     ):
-        assert colour_of(stage, name) == {}
+        write_training(f"data/{folder}")
+    assert [(stage, name) for stage, name, _ in finished(read_params())] == NAMES
 
 
-def test_each_run_has_the_parameters_that_made_it():
-    params = read_params()
-    ablated = stage_params(params, "ablate", "lstm-cola/seed-1")
-    assert (ablated["network"], ablated["finetune.lambda_lm"], ablated["task.group"]) == (
-        "lstm",
-        "0.25",
-        "glue",
-    )
-    moved = stage_params(params, "transfer", "cola/layers-0/seed-0")
-    assert (moved["network"], moved["finetune.transfer"], moved["finetune.seeds"]) == (
-        "transformer",
-        "0",
-        "[0, 1]",
-    )
-    assert stage_params(params, "finetune", "cola/seed-0")["finetune.transfer"] == "all"
+def test_what_a_training_is_of():
+    assert [subject(*name) for name in NAMES] == [
+        ("(pre-training)", "transformer", "0"),
+        ("cola", "full", "1"),
+        ("cola", "lstm", "1"),
+        ("cola", "layers-12", "0"),
+    ]
 
 
-def test_a_run_without_zero_shot_sets_has_no_curve():
-    made_results.write_json(
-        Path("data/zero_shot/lstm/seed-0/scores.json"),
-        {"network": "lstm", "sets": {}, "snapshots": []},
-    )
-    assert list(finished_results(read_params())) == []
+def test_each_run_has_the_recipe_that_made_it():
+    pretrained, tuned, ablated, _ = (parameters(read_params(), *name) for name in NAMES)
+    assert (ablated["stage"], ablated["system"], ablated["lambda_lm"]) == ("ablate", "lstm", 0.25)
+    assert (tuned["lambda_lm"], tuned["layers"], tuned["epochs"]) == (0.5, 12, 3)
+    assert pretrained["epochs"] == 100, "the paper's"
+
+
+def test_the_score_is_of_the_reports_and_over_the_most_examples():
+    rows = [("RACE-m", 3, 50.0), ("RACE", 9, 75.0), ("other", 9, 10.0)]
+    scores = pd.DataFrame(rows, columns=["column", "n", "score"])
+    scores = scores.assign(task="race", system="full", seed=0, update=None)
+    Path("data/report/table3").mkdir(parents=True)
+    scores.to_parquet("data/report/table3/scores.parquet")
+    (row,) = reported_scores().items()
+    assert (row[0], row[1]["score"]) == (("race", "full", "0"), 0.75)
+
+
+def test_points_have_the_times_of_their_log_and_of_no_other():
+    folder = write_training("data/finetune/glue/cola/seed-0", best_dev_score=0.5)
+    log = Path("data/logs/finetune/cola/seed-0.jsonl")
+    facts = {"fingerprint": "f1", "time": 5.0, "seconds": 3.0}
+    made_results.write_json(log.with_suffix(".run.json"), facts)
+    for loss, mark in ((1.5, "f1"), (9.0, None)):
+        log.write_text(json.dumps({"time": 7.0, "update": 10, "loss": loss}) + "\n")
+        found = read_training("finetune", "cola/seed-0", folder, {"time": 8.0, "score": 0.75})
+        assert (found.fingerprint == "f1") == (mark is not None)
+        assert (found.points[0]["time"] == 7.0) == (mark is not None)
+        assert {"update": 20, "time": 8.0, "score": 0.75} in found.points
+        assert found.points[-1]["best_dev_score"] == 0.5
+        assert (found.points[-1]["seconds"] == 3.0) == (mark is not None)

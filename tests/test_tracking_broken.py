@@ -11,13 +11,13 @@ import pytest
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
-from gpt1.tracking import sync as tracking
 from gpt1.tracking.address import problem
 from gpt1.tracking.log import log_path, read_log
+from gpt1.tracking.sync import sync
 
 pytestmark = pytest.mark.slow
 
-CURVE = log_path("pretrain", "transformer")
+CURVE = log_path("pretrain", "transformer/seed-0")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def train_live(monkeypatch, close_seconds: float) -> float:
     for update in range(1000):
         tracker.log(update, {"loss": 1.0})
     assert time.monotonic() - began < 2
-    tracker.close("finished")
+    tracker.close("FINISHED")
     assert len(read_log(CURVE)[1]) == 1000
     return time.monotonic() - began
 
@@ -70,7 +70,7 @@ def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkey
     made_results.write_pretraining()
     began = time.monotonic()
     with pytest.raises(UserError, match=r"MLflow .*gpt1 sync") as caught:
-        tracking.sync(read_params())
+        sync(read_params())
     assert time.monotonic() - began < 20
     assert "hunter2" not in said + str(caught.value)
     assert "someone" not in said + str(caught.value)
@@ -105,4 +105,4 @@ def test_a_broken_result_is_one_line():
     made_results.write_pretraining()
     Path("data/pretrain/transformer/seed-0/curve.jsonl").write_text('{"update": 1\n')
     with pytest.raises(UserError, match=r"data/.*dvc repro"):
-        tracking.sync(read_params())
+        sync(read_params())

@@ -14,9 +14,14 @@ Examples:
 def sync() -> None:
     """Send finished results that MLflow does not have yet; a second call changes nothing."""
     from gpt1.params.schema import read_params
+    from gpt1.tracking.address import tracking_uri
     from gpt1.tracking.sync import sync as sync_results
+    from gpt1.tracking.views import addresses
 
-    held, written = sync_results(read_params())
+    params, uri = read_params(), tracking_uri()
+    held, written = sync_results(params)
     news = f"{written} results written to MLflow, which has all {held} now"
     print(f"{news if written else f'MLflow is up to date: {held} results'}")
-    print("next: make ui (MLflow's pages, every curve)")
+    if held:
+        print("next: make ui, and there")
+        print(addresses(params, uri if uri.startswith("http") else "http://127.0.0.1:5000"))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from gpt1.base.files import LOGS, read_json, stage_folder
+from gpt1.base.machine import checkout, machine
 from gpt1.base.units import duration
 from gpt1.results.runs import RUN
-from gpt1.tracking.log import checkout, machine
 
 PARAMS = Path("params.yaml")
 COMPOSED = "# Composed by: "

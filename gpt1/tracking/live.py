@@ -1,23 +1,19 @@
 """What a stage sees of tracking while it runs: points go to its log at once, and to MLflow by a
-process of its own.
+thread, for which nothing waits.
 """
 
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from threading import Event, Thread
 
 from gpt1.params.schema import Params
-from gpt1.tracking.address import switched_off, tracking_uri, warn, without_password
-from gpt1.tracking.log import RunLog, log_path
-from gpt1.tracking.names import pretraining_name
+from gpt1.tracking.address import problem, switched_off, warn
+from gpt1.tracking.log import RunLog
 
-LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `sync`
-CLOSE_SECONDS = 10.0
+LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `gpt1 sync`
+SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
 
 
 @contextmanager
@@ -27,87 +23,80 @@ def tracked(
     """Begin, or go on with, the log of a run; gives the function that reports points, and notes how
     the block ended. `fingerprint` stands for the run's parameters and inputs; only rank 0 writes.
     """
-    if stage == "pretrain":
-        name = pretraining_name(params, name)
-    tracker = Tracker(stage, name, params, fingerprint, os.environ.get("RANK", "0") != "0")
+    if os.environ.get("RANK", "0") != "0":
+        yield lambda update, values: None
+        return
+    tracker = Tracker(stage, name, params, fingerprint)
     try:
         yield tracker.log
     except BaseException as error:
-        tracker.close("failed" if isinstance(error, Exception) else "interrupted")
+        tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
         raise
-    tracker.close("finished")
+    tracker.close("FINISHED")
 
 
 class Tracker:
-    """Writes the log, and after half a minute has another process send it. Neither method ever
-    raises.
-    """
+    """Writes the log, and after half a minute has a thread send it. Neither method ever raises."""
 
-    def __init__(
-        self, stage: str, name: str, params: Params, fingerprint: str, silent: bool
-    ) -> None:
-        self.began = time.monotonic()
-        self.request: dict[str, Any] = {"stage": stage, "name": name}
-        self.request |= {"fingerprint": fingerprint, "params": params.model_dump(mode="json")}
-        self.path = log_path(stage, name)
-        self.sender: subprocess.Popen[bytes] | None = None
-        self.live = not (silent or switched_off())
+    def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
+        self.params, self.began, self.ended = params, time.monotonic(), Event()
+        self.status, self.slow = "", False
+        self.sender: Thread | None = None
         self.run_log: RunLog | None = None
-        if not silent:
-            try:
-                self.run_log = RunLog(stage, name, fingerprint, {"profile": params.profile})
-            except OSError as error:
-                self._give_up(error)
+        with self._guarded():
+            self.run_log = RunLog(stage, name, fingerprint)
 
-    def _give_up(self, error: Exception) -> None:
-        self.run_log = None
-        warn(f"the log {self.path} cannot be written ({error}); the run goes on without it")
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, LookupError, TypeError, ValueError) as error:
+            self.run_log = None
+            warn(f"the log of the run cannot be written ({error}); it goes on without")
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
         """Add a point of the curve at `update`."""
         if self.run_log is None:
             return
-        try:
+        with self._guarded():
             self.run_log.append(update, values)
-        except (OSError, TypeError, ValueError) as error:
-            self._give_up(error)
-        if self.live and time.monotonic() - self.began >= LIVE_AFTER_SECONDS:
-            self.live = False
-            self._start_sender()
-
-    def _start_sender(self) -> None:
-        try:
-            self.sender = subprocess.Popen(
-                [sys.executable, "-m", "gpt1.tracking.sync"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=os.environ | {"OMP_NUM_THREADS": "1"},
-            )
-            assert self.sender.stdin is not None
-            self.sender.stdin.write(json.dumps(self.request).encode() + b"\n")
-            self.sender.stdin.flush()
-        except OSError as error:
-            warn(
-                f"nothing is sent to MLflow while the run goes on ({error}); gpt1 sync does it"
-                " later"
-            )
+        late = time.monotonic() - self.began >= LIVE_AFTER_SECONDS
+        if late and self.sender is None and not switched_off():
+            self.sender = Thread(target=self._send, args=(self.run_log,), daemon=True)
+            self.sender.start()
 
     def close(self, status: str) -> None:
-        """Say how the run ended: finished, failed or interrupted."""
+        """Say how the run ended, in MLflow's words: FINISHED, FAILED, KILLED."""
         if self.run_log is not None:
-            try:
+            with self._guarded():
                 self.run_log.close(status)
-            except OSError as error:
-                self._give_up(error)
-            self.run_log = None
-        if self.sender is None:
-            return
+        self.status = status
+        self.ended.set()
+        if self.sender is not None:
+            self.sender.join(CLOSE_SECONDS)
+            if self.sender.is_alive():
+                self.slow = True
+                warn("MLflow is slow; gpt1 sync sends it the rest of the curve")
+
+    def _send(self, log: RunLog) -> None:
+        """Send what is new every few seconds until the run has ended."""
         try:
-            self.sender.communicate(b"close\n", timeout=CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.sender.kill()
-            already_warned, _ = self.sender.communicate()
-            if not already_warned:
-                uri = without_password(tracking_uri())
-                warn(f"MLflow at {uri} is slow; gpt1 sync adds what it has not got")
-        self.sender = None
+            from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+            from gpt1.tracking.store import Store
+
+            store = Store(self.params)
+            wanted = ("stage", "name", "fingerprint", "time")
+            run = store.run(*(log.facts[key] for key in wanted))
+            run_id, sent = run.info.run_id, 0
+            store.client.update_run(run_id, "RUNNING")
+            machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)  # type: ignore[no-untyped-call]
+            machine.start()  # type: ignore[no-untyped-call]
+            while not self.ended.wait(SEND_EVERY_SECONDS if sent else 0):
+                sent += store.send(run, log.points[sent:])
+            machine.finish()  # type: ignore[no-untyped-call]
+            store.send(run, log.points[sent:])
+            store.client.set_terminated(run_id, self.status)
+        except Exception as error:
+            if not self.slow:
+                warn(f"{problem(error)}; the run goes on, and gpt1 sync sends its curve later")

@@ -1,0 +1,103 @@
+"""MLflow at the experiment of a profile: a run a training, found again by what made it. Imported
+only by what talks to MLflow.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Param, Run, RunTag
+
+from gpt1.base.files import LOGS
+from gpt1.base.locks import locked
+from gpt1.params.recipes import finetune_recipe, pretraining_params
+from gpt1.params.schema import Params
+from gpt1.tracking.address import (
+    SQLITE,
+    sqlite_file,
+    tracking_uri,
+)
+from gpt1.tracking.log import Point
+from gpt1.tracking.results import subject
+
+LOCK_SECONDS = 60.0
+COMPLETE = "gpt1.complete"
+
+
+class Store:
+    """MLflow's client and an experiment. Raises whatever MLflow raises, and OSError for a broken
+    database.
+    """
+
+    def __init__(self, params: Params) -> None:
+        self.params, self.uri = params, tracking_uri()
+        with locked(LOGS / "mlflow.lock", LOCK_SECONDS):  # two at once can break a new database
+            open_sqlite(self.uri)
+            self.client = MlflowClient(tracking_uri=self.uri)
+            found = self.client.get_experiment_by_name(params.profile)
+            self.experiment = str(
+                found.experiment_id if found else self.client.create_experiment(params.profile)
+            )
+
+    def run(self, stage: str, name: str, fingerprint: str, began: float | None = None) -> Run:
+        """The run of a stage's `rte/seed-0` by the fingerprint of what made it; where it is not
+        there it is begun, at `began` (seconds since 1970).
+        """
+        identity = f"{stage} {name} {fingerprint}"
+        query = f"tags.`gpt1.run` = '{identity}'"
+        if found := self.client.search_runs([self.experiment], query, max_results=1):
+            return found[0]
+        values = parameters(self.params, stage, name) if "/" in name else {}
+        title = " ".join(list(values.values())[:3]) or name
+        start = None if began is None else int(began * 1000)
+        run = self.client.create_run(self.experiment, start, {"gpt1.run": identity}, title)
+        params = [Param(key, str(value)) for key, value in values.items()]
+        self.client.log_batch(run.info.run_id, params=params)
+        return run
+
+    def send(self, run: Run, points: Sequence[Point]) -> int:
+        """Log points, of which MLflow leaves out those that it has already; how many they are."""
+        metrics = [
+            Metric(key, float(value), int(point["time"] * 1000), int(point["update"]))
+            for point in points
+            for key, value in point.items()
+            if key not in ("time", "update") and isinstance(value, int | float)
+        ]
+        self.client.log_batch(run.info.run_id, metrics=metrics)
+        return len(points)
+
+    def end(self, run: Run, digest: str, tags: dict[str, str], time: float) -> None:
+        """Note that a run ended at `time`, and has all results that a digest stands for."""
+        words = [RunTag(*one) for one in {**tags, COMPLETE: digest}.items()]
+        self.client.log_batch(run.info.run_id, tags=words)
+        self.client.set_terminated(run.info.run_id, "FINISHED", int(time * 1000))
+
+
+def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
+    """What a run is of, and the sizes and the recipe that it was trained by."""
+    task, system, seed = subject(stage, name)
+    if stage == "pretrain":
+        recipe = pretraining_params(params, system).pretrain.model_dump()  # type: ignore[arg-type]
+    else:
+        recipe = finetune_recipe(params, task, system if stage == "ablate" else None).model_dump()
+    about = {"task": task, "system": system, "seed": seed, "stage": stage}
+    return about | params.model.model_dump() | recipe
+
+
+def open_sqlite(uri: str) -> None:
+    """Make a database of SQLite that is not there, under another name until it is whole: MLflow
+    takes seconds for its tables, and one that is ended meanwhile leaves them broken for good. It
+    tries a broken file for a minute and more: raises sqlite3.DatabaseError.
+    """
+    if (path := sqlite_file(uri)) is None:
+        return
+    if path.exists():
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("PRAGMA schema_version")
+        return
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    MlflowClient(tracking_uri=f"{SQLITE}{unfinished}").get_experiment("0")
+    unfinished.replace(path)
