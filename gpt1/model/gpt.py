@@ -99,9 +99,8 @@ class Decoder(nn.Module):
         b, t = tokens_bt.shape
         layout = Layout(b, t, None if real is None else real.places_m, self._bias(t))
         layouts = [layout.of(group) for group in real.groups] if real else []
-        x_md = layout.real(
-            F.embedding(tokens_bt, embeddings.tokens_vd) + embeddings.positions_pd[:t]
-        )
+        positions_td = embeddings.positions_pd[:t]
+        x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
         for block in self.blocks:
             x_md = block(x_md, layouts or [layout], dropout)
         return Hidden(layout.padded(x_md), embeddings)
