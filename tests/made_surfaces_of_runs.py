@@ -108,7 +108,7 @@ def write_checkpoint() -> None:
     for update in (10, 20):
         write(
             Path("state"),
-            Position(update, 2, 0),
+            Position(update, 2),
             tensors,
             tensors,
             {"gpt1/a.py": "0" * 64},

@@ -107,9 +107,9 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
     whole, one, two = new_engine(recipe), new_engine(recipe), new_engine(recipe)
     expected = go(whole, 1, 6)
     go(one, 1, 3)
-    checkpoint.write_checkpoint(tmp_path, Position(3, 2, 0), *one.state(), {"a.py": "1"}, {})
+    checkpoint.write_checkpoint(tmp_path, Position(3, 2), *one.state(), {"a.py": "1"}, {})
     state = checkpoint.newest_checkpoint(tmp_path, {"a.py": "1"}, False)
-    assert state.position == Position(3, 2, 0)
+    assert state.position == Position(3, 2)
     checkpoint.restore(state, two)
     assert go(two, 4, 6) == expected[3:]
     assert all(
@@ -125,7 +125,7 @@ def saved_checkpoints(recipe, folder, updates=(1, 2, 3)):
             engine, whole_batch(update), 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop()
         )
         checkpoint.write_checkpoint(
-            folder, Position(update, update, 0), *engine.state(), {"gpt1/model/gpt.py": "old"}, {}
+            folder, Position(update, update), *engine.state(), {"gpt1/model/gpt.py": "old"}, {}
         )
 
 
@@ -237,4 +237,4 @@ def test_a_signal_ends_the_run_with_its_status(capsys):
 def test_state_json_can_be_read_by_people(recipe, tmp_path):
     saved_checkpoints(recipe, tmp_path, (1,))
     state = read_json(tmp_path / "update-00000001" / "state.json")
-    assert state.keys() == {"update", "curve_lines", "skipped_updates", "code", "machine", "sha256"}
+    assert state.keys() == {"update", "curve_lines", "code", "machine", "sha256"}

@@ -280,19 +280,12 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
     )
     with pytest.raises(SystemExit):
         run_here("pretrain", "transformer", "0")
-    *skipped, last = capsys.readouterr().err.splitlines()
-    assert sum("skipped, its loss is" in line for line in skipped) == 5
+    last = capsys.readouterr().err.splitlines()[-1]
     assert (
-        "error: pretrain transformer/seed-0: updates 2 to 6 were skipped one after another, expected"
-        " finite numbers, found loss is" in last
+        "error: pretrain transformer/seed-0: expected finite numbers at update 2, found loss is"
+        in last
     )
     assert "lower the learning rate" in last
-    written = json.loads(next(Path().glob("data/checkpoints/*/not-finite.json")).read_text())[
-        "updates"
-    ]
-    assert all(0 <= start < 600 - CONTEXT for update in written for start in update["batch"]), (
-        "no windows of the two books"
-    )
 
 
 def test_pretraining_refuses_other_networks(workplace, refused):
@@ -355,7 +348,6 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
         "best_update": best["update"],
         "best_dev_score": best["dev_score"],
         "updates": 8,
-        "skipped_updates": 0,
     }
 
 

@@ -39,7 +39,7 @@ from gpt1.model.weights import read_tensors
 from gpt1.train.engine import Engine, on_any
 from gpt1.train.outputs import Curve, Snapshots
 
-CHECKPOINT_FORMAT = 3
+CHECKPOINT_FORMAT = 4
 FILES = {"weights.safetensors", "adam.safetensors"}
 BACKGROUND_NICENESS = 10  # of the thread that writes: training comes first
 DRAWN_BY = ("processes", "micro_batch")
@@ -56,13 +56,10 @@ CANNOT_CHANGE_A_RESULT = (
 
 
 class Position(NamedTuple):
-    """How far a run has come: its last update that took a step, the curve's lines up to there, how
-    many updates took no step.
-    """
+    """How far a run has come: its last update, and the curve's lines up to there."""
 
     update: int
     curve_lines: int
-    skipped_updates: int
 
 
 class Checkpoint(NamedTuple):
@@ -204,8 +201,7 @@ def restore(checkpoint: Checkpoint, engine: Engine) -> None:
     """
     _, weights = read_tensors(checkpoint.folder / "weights.safetensors")
     _, moments = read_tensors(checkpoint.folder / "adam.safetensors")
-    update, _, skipped = checkpoint.position
-    engine.load(weights, moments, update - skipped)
+    engine.load(weights, moments, checkpoint.position.update)
 
 
 class Saver:

@@ -62,7 +62,7 @@ class FinetuningRun:
 
 class FinetunedSeed(NamedTuple):
     """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they
-    were, how many updates took no step, and how fast it went.
+    were, and how fast it went.
     """
 
     logits: dict[str, Logits]
@@ -70,7 +70,6 @@ class FinetunedSeed(NamedTuple):
     best_update: int
     best_dev_score: float
     updates: int
-    skipped_updates: int
     speed: dict[str, Any]
 
 
@@ -109,7 +108,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows, five updates in a row are not finite, one row takes more memory than there is or
+    training rows, an update is not finite, there is too little memory or
     another process has taken the folder, OSError where there is no room for the curve in the end.
     """
     classifier, recipe, task, seed = run.classifier, run.recipe, run.task, run.seed
@@ -160,10 +159,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
                 # draw the batch and take the step
                 values = trainer.take_update(update)
                 # log
-                trainer.log(update, int(train.lengths(draw(update)).sum()), values)
-                if trainer.guard.hopeless():
-                    path = run.curve.with_suffix(".not-finite.json")
-                    raise trainer.guard.stop(path, "finished seeds are kept", draw)
+                tokens = int(train.lengths(draw(update)).sum())
+                trainer.log(update, tokens, values, lambda: "finished seeds are kept")
                 # evaluate, and keep the best
                 if update in evaluate_at:
                     dev_logits = evaluate(dev)
@@ -191,7 +188,6 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         best.update,
         best.score,
         updates,
-        trainer.guard.skipped,
         trainer.speed(),
     )
 

@@ -130,7 +130,6 @@ def keep_seed(
             "best_update": outcome.best_update,
             "best_dev_score": outcome.best_dev_score,
             "updates": outcome.updates,
-            "skipped_updates": outcome.skipped_updates,
         }
         write_json(out / "summary.json", summary)
         note_finished(out, summary, code)

@@ -1,5 +1,5 @@
 """One update after another, whatever is trained: losses and gradients of a batch's micro-batches,
-the step, the guard, the curve; with progress and a way to stop.
+the step, the curve; with progress and a way to stop.
 """
 
 import math
@@ -24,7 +24,6 @@ from gpt1.train.ahead import Ahead
 from gpt1.train.batches import Batch, Integers, moved, shares
 from gpt1.train.checkpoint import Checkpoint, Position
 from gpt1.train.engine import Engine, make_engine, on_any
-from gpt1.train.guards import Guard, MicroBatchSize, is_out_of_memory
 from gpt1.train.launch import Machine
 from gpt1.train.optim import Rates
 from gpt1.train.outputs import Curve, ProgressBar
@@ -34,6 +33,7 @@ Report = Callable[[int, Mapping[str, float]], None]
 Draw = Callable[[int], Integers]  # the global batch of an update, a number a row
 Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of some of these rows
 Item = TypeVar("Item")
+SHOWN_ROWS = 16  # of the batch of an update that went wrong
 
 
 def seed_for(*parts: int) -> int:
@@ -91,6 +91,13 @@ def take_update(
         "learning_rate": rates.learning_rate,
         "gradient_norm": norm,
     }
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a GPU or this machine has no memory left."""
+    return isinstance(
+        error, torch.OutOfMemoryError | MemoryError
+    ) or "DefaultCPUAllocator: can't allocate memory" in str(error)
 
 
 class Interrupted(BaseException):
@@ -183,9 +190,7 @@ class Trainer:
     ) -> None:
         self.recipe, self.seed, self.updates, self.warmup = recipe, seed, updates, warmup
         self.report, self.main, self.stop = report, machine.rank == 0, Stop()
-        self.micro_batch = MicroBatchSize(
-            min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes)
-        )
+        self.rows = min(machine.micro_batch_for(row_tokens), recipe.batch_size // machine.processes)
         shares(np.arange(recipe.batch_size), 0, machine.processes, 1)  # or refuse before any work
         # the engine, and in it the state to go on from
         self.engine = make_engine(objective, recipe, machine)
@@ -195,59 +200,61 @@ class Trainer:
         if state is not None:
             checkpoint.restore(state, self.engine)
         # what watches and tells
-        first = state.position if state else Position(0, 0, 0)
+        first = state.position if state else Position(0, 0)
         self.tokens = 0  # of all updates so far
         self.curve = Curve(curve if self.main else None, first.curve_lines)
-        self.guard = Guard(what, first.skipped_updates, self.main)
+        self.what = what
         lacks = NOT_COMPILED if choices.get("compiled") == NOT_COMPILED else ""
         self.progress = ProgressBar(what, updates, first.update, self.main, lacks)
 
     def take_update(self, update: int) -> dict[str, float]:
-        """The function above on this process's share of a global batch, taken again from its start
-        with half the rows where memory runs out: the same sums.
-
-        Raises UserError where one row is too much already, or where other processes are in the
-        midst of the same update.
+        """The function above on this process's share of a global batch. Raises UserError where
+        there is too little memory for it.
         """
-        rates = optim.rates(self.recipe, update, self.updates, self.warmup, self.guard.skipped)
-        while True:
-            try:
-                return take_update(
-                    self.engine,
-                    self.ahead.take(update),
-                    self.recipe.dropout,
-                    self.seed,
-                    update,
-                    rates,
-                    self.stop,
-                )
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                self.ahead.drop()
-                self.micro_batch.halve(self.engine, update, error)
-            torch.cuda.empty_cache()  # once the error, which holds the update's tensors, is gone
+        rates = optim.rates(self.recipe, update, self.updates, self.warmup)
+        batches, recipe = self.ahead.take(update), self.recipe
+        try:
+            return take_update(
+                self.engine, batches, recipe.dropout, self.seed, update, rates, self.stop
+            )
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise UserError(
+                f"{self.what}: update {update}: {self.rows} rows at a time take more memory than"
+                f" process {self.engine.rank} has ({type(error).__name__}: {str(error)[:120]}); set"
+                f" GPT1_MICRO_BATCH={max(1, self.rows // 2)}, or have fewer stages side by side"
+            ) from None
 
     def _micro_batches(self, update: int) -> list[MicroBatch]:
         """This process's share of an update's batch, on its device."""
         batch, engine = self.draw(update), self.engine
         places = np.arange(len(batch))
-        parts = shares(places, engine.rank, engine.processes, self.micro_batch.rows)
+        parts = shares(places, engine.rank, engine.processes, self.rows)
         return [
             MicroBatch(len(part) / len(batch), moved(self.select(batch[part]), engine.device))
             for part in parts
         ]
 
-    def log(self, update: int, tokens: int, values: Mapping[str, float]) -> bool:
-        """Show and note an update on so many tokens; returns whether it took its step."""
+    def log(
+        self, update: int, tokens: int, values: Mapping[str, float], saved: Callable[[], str]
+    ) -> None:
+        """Show and note an update on so many tokens. Raises UserError, with what `saved` says, at
+        the first that is not finite: it has taken no step, and the next would not be either.
+        """
+        strange = [f"{name} is {one}" for name, one in values.items() if not math.isfinite(one)]
+        if strange:
+            rows = self.draw(update).tolist()
+            raise UserError(
+                f"{self.what}: expected finite numbers at update {update}, found"
+                f" {', '.join(strange)}, on the rows {', '.join(map(str, rows[:SHOWN_ROWS]))}"
+                f"{', …' if len(rows) > SHOWN_ROWS else ''} of its data; {saved()}; lower the"
+                " learning rate, lengthen the warm-up, or set precision to fp32 in params.yaml"
+            )
         self.tokens += tokens
         self.progress.advance(update, tokens, values["loss"])
-        stepped = self.guard.passes(update, values)
-        if not stepped:
-            self.note(update, {"skipped_updates": self.guard.skipped})
-        elif update % self.recipe.log_updates == 0 or update == self.updates:
+        if update % self.recipe.log_updates == 0 or update == self.updates:
             self.note(update, values)
-        return stepped
 
     def note(self, update: int, values: Mapping[str, float]) -> None:
         """Put a point on the curve and into the report."""
@@ -259,7 +266,7 @@ class Trainer:
         """How fast it went and what was chosen, for a log."""
         return {
             **self.choices,
-            "micro_batch": str(self.micro_batch.rows),
+            "micro_batch": str(self.rows),
             "seconds": self.progress.seconds(),
             "tokens_per_second": self.progress.tokens_per_second(),
         }

@@ -27,21 +27,17 @@ class Rates(NamedTuple):
     weight_decay: float
 
 
-def rates(
-    recipe: Optimization, update: int, updates: int, warmup: float, skipped: int = 0
-) -> Rates:
+def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rates:
     """The authors' Adam at `update` (from 1) in terms of AdamW.
 
     They add epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate;
-    `warmup` is a share of `updates`. The schedule goes by the update, Adam's bias corrections by
-    the steps taken: `skipped` updates before this one took none.
+    `warmup` is a share of `updates`.
     """
-    steps = update - skipped
-    root = math.sqrt(1.0 - recipe.beta2**steps)
+    root = math.sqrt(1.0 - recipe.beta2**update)
     return Rates(
         recipe.learning_rate * schedule(recipe.schedule, update, updates, warmup),
         recipe.epsilon / root,
-        recipe.weight_decay * root / (1.0 - recipe.beta1**steps),
+        recipe.weight_decay * root / (1.0 - recipe.beta1**update),
     )
 
 

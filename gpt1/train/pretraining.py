@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,12 +58,9 @@ class PretrainingRun:
 
 
 class Pretrained(NamedTuple):
-    """The last held-out perplexities, how many updates took no step, and how fast it went (for a
-    log, not for an output).
-    """
+    """The last held-out perplexities, and how fast it went (for a log, not for an output)."""
 
     heldout: dict[str, float]
-    skipped_updates: int
     speed: dict[str, Any]
 
 
@@ -95,14 +93,14 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
     A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
     made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
-    complete update. Raises UserError where five updates in a row, or a held-out loss, are not
-    finite, where one row takes more memory than there is, where the checkpoint was made by other
+    complete update. Raises UserError where an update or a held-out loss is not finite, where there
+    is too little memory, where the checkpoint was made by other
     code, or where another process has taken the folder; OSError where there is no room for curve
     and snapshots in the end.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
-    done = state.position if state else Position(0, 0, 0)  # the last update that took its step
+    done = state.position if state else Position(0, 0)  # the last update
     what = f"pretrain {run.description.kind}/seed-{run.seed}"
     first, heldout = done.update, dict[str, float]()
     tokens = recipe.batch_size * network.context  # of an update
@@ -125,7 +123,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     trainer.tokens = first * tokens
     if first and trainer.main:
         print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
-        now = (run.machine.processes, trainer.micro_batch.rows)
+        now = (run.machine.processes, trainer.rows)
         if state and recipe.dropout and state.drawn_by != now:
             print(
                 f"{what}: dropout draws other masks from here on: processes and rows of a"
@@ -138,7 +136,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         trainer.engine,
         run.folder,
         run.code,
-        facts(run.machine) | trainer.choices | {"micro_batch": trainer.micro_batch.rows},
+        facts(run.machine) | trainer.choices | {"micro_batch": trainer.rows},
         recipe.checkpoint_minutes,
         first,
         (trainer.curve, snapshots),
@@ -152,22 +150,16 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                     trainer.stop.due = update < updates and saver.due(update)
                     values = trainer.take_update(update)
                     # log
-                    stepped = trainer.log(update, tokens, values)
-                    if trainer.guard.hopeless():
-                        path = run.folder / "not-finite.json"
-                        raise trainer.guard.stop(path, saver.finish(done), corpus.starts)
+                    trainer.log(update, tokens, values, partial(saver.finish, done))
                     # save
                     if update in snapshots_at and trainer.main:
                         snapshots.take(update, network)
-                    if stepped:
-                        done = Position(update, trainer.curve.lines, trainer.guard.skipped)
-                        if trainer.stop.due:
-                            saver.begin(done)
+                    done = Position(update, trainer.curve.lines)
+                    if trainer.stop.due:
+                        saver.begin(done)
                 # evaluate
                 if update and (update % recipe.heldout_updates == 0 or update == updates):
-                    heldout = heldout_values(
-                        trainer.engine, corpus, trainer.micro_batch.rows, trainer.stop
-                    )
+                    heldout = heldout_values(trainer.engine, corpus, trainer.rows, trainer.stop)
                     trainer.note(update, finite(heldout, update, "held-out text"))
         except Interrupted:
             saved = saver.finish(done)
@@ -178,4 +170,4 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             )
     trainer.curve.write()
     snapshots.write()
-    return Pretrained(heldout, trainer.guard.skipped, trainer.speed())
+    return Pretrained(heldout, trainer.speed())

@@ -129,7 +129,6 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         run.network,
         updates=run.updates,
         tokens=run.updates * run.recipe.batch_size * run.network.context,
-        skipped_updates=trained.skipped_updates,
         **trained.heldout,
     )
     kept = run.folder / f"seed-{run.seed}"
@@ -174,5 +173,5 @@ def take_over(
                 f"{weights.parent}: expected a finite loss on the held-out books, found none; bring"
                 " the weights again: gpt1 import FOLDER"
             )
-        run = {"source": "official", "updates": 0, "tokens": 0, "skipped_updates": 0}
+        run = {"source": "official", "updates": 0, "tokens": 0}
         write_json(new / "summary.json", summary_of(shards, wanted, network, **run, **heldout))
