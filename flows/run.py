@@ -31,11 +31,11 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     os.environ["DO_NOT_TRACK"] = "1"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     os.environ["PREFECT_LOGGING_INTERNAL_LEVEL"] = "CRITICAL"
-    import httpx
-
     from flows.server import prefect_server
 
     with prefect_server():
+        import httpx
+
         from flows.reproduce import reproduce_all
 
         try:

@@ -28,7 +28,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 180_350,
+    "product, tokens": 180_400,
     "product, files": 242,
     "tests, tokens": 181_600,
     "tests, files": 118,
