@@ -8,8 +8,6 @@ from typing import Any
 import httpx
 from prefect.plugins import HookContext, SetupResult, register_hook
 
-ADDRESS = "http://127.0.0.1:4200/api"
-
 
 @register_hook
 def setup_environment(*, ctx: HookContext) -> SetupResult | None:
@@ -27,4 +25,6 @@ def setup_environment(*, ctx: HookContext) -> SetupResult | None:
             sys.exit(f"error: no Prefect server answers at {client.api_url}: make serve starts one")
 
     PrefectClient.read_deployment_by_name = by_bare_name  # type: ignore[method-assign,assignment]
-    return None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": ADDRESS})
+    return (
+        None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": "http://127.0.0.1:4200/api"})
+    )

@@ -22,7 +22,6 @@ from gpt1.base.locks import locked
 
 LOCK = Path(".dvc/tmp/gpt1-run.lock")
 ENDS = LOCK.with_suffix(".ends")  # its length: how often the run has been asked to end
-LOOK_SECONDS = 0.2
 EXITED = re.compile(
     r"^ERROR: failed to reproduce.* exited with (-?\d+)$", re.MULTILINE
 )  # as DVC says of a command
@@ -90,7 +89,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
             if stopped < asked():
                 os.killpg(process.pid, signal.SIGKILL if stopped else signal.SIGINT)
                 stopped += 1
-            time.sleep(LOOK_SECONDS)
+            time.sleep(0.2)
         said = log_text(name)
         if not status:
             return

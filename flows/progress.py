@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 from flows.graph import seconds_left
 from flows.processes import log_text
 
-TICK_SECONDS, QUIET_SECONDS = 1.0, 60.0
+QUIET_SECONDS = 60.0
 
 
 class Progress(Bar):
@@ -42,13 +42,12 @@ class Progress(Bar):
         self.advance(self.shown)
         self.say(line)
 
-    def tick(self) -> float:
-        """Show what is at work; returns the seconds until that is to be done again."""
+    def tick(self) -> None:
+        """Show what is at work."""
         at_work = ", ".join(f"{name}{updates_of(name)}" for name in self.began)
         self.update(self.shown, description=at_work + (left := self.left()))
         if self.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
             self.say(f"at work: {at_work} ({len(self.waiting)} to go{left})")
-        return TICK_SECONDS
 
     def say(self, line: str) -> None:
         """A line above the bar."""

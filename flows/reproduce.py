@@ -44,8 +44,7 @@ from gpt1.base.settings import setting
 from gpt1.tracking.log import FLOW_RUN_URL
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
-PICTURE, SVG = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))"), "data:image/svg+xml;base64,"
-MOST_LINES = 200  # of a stage's log, on Prefect's page
+PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 
 def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
@@ -70,7 +69,7 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
         repro(name, environment)
     finally:
         said = log_text(name)
-        get_run_logger().info("\n".join(said.splitlines()[-MOST_LINES:]))
+        get_run_logger().info("\n".join(said.splitlines()[-200:]))
     with suppress(Exception):  # no table, or no server any more: the stage is done all the same
         show_table(name)
     return time.monotonic() - began if "Running stage '" in said else 0.0
@@ -80,10 +79,13 @@ def show_table(name: str) -> None:
     """A table or figure as an artifact on Prefect's page, with its pictures in it."""
     page = stage_folder("report", name, f"{name}.md")
     text = PICTURE.sub(
-        lambda found: SVG + base64.b64encode((page.parent / found[0]).read_bytes()).decode(),
+        lambda found: (
+            "data:image/svg+xml;base64,"
+            + base64.b64encode((page.parent / found[0]).read_bytes()).decode()
+        ),
         page.read_text(encoding="utf-8"),
     )
-    create_markdown_artifact(key=name, markdown=text, description=str(page))
+    create_markdown_artifact(key=name, markdown=text)
 
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
@@ -106,13 +108,15 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
                 if environment is not None:
                     ready.remove(name)
                     progress.began[name] = time.monotonic()
-                    before = [futures[need] for need in needs[name]]
-                    futures[name] = run_stage.submit(name, environment, wait_for=before)  # type: ignore[call-overload]
+                    futures[name] = run_stage.submit(  # type: ignore[call-overload]
+                        name, environment, wait_for=[futures[need] for need in needs[name]]
+                    )
                     futures[name].add_done_callback(lambda _, name=name: ended.put(name))
             if not progress.began:
                 return failed
+            progress.tick()
             try:
-                name = ended.get(timeout=progress.tick())
+                name = ended.get(timeout=1)
             except queue.Empty:
                 continue
             lanes.give_back(name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from flows.graph import read_graph
 from flows.processes import alone_here, interrupt
-from gpt1.base.errors import INTERRUPTED_STATUS
+from gpt1.base.errors import INTERRUPTED_STATUS, UserError
 
 NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to MLflow)"
 
@@ -30,12 +30,20 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     # Prefect's lines are for its pages; a person sees those of flows/progress.py
     os.environ["DO_NOT_TRACK"] = "1"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
+    os.environ["PREFECT_LOGGING_INTERNAL_LEVEL"] = "CRITICAL"
     from flows.server import prefect_server
 
     with prefect_server():
+        import httpx
+
         from flows.reproduce import reproduce_all
 
-        state: Any = reproduce_all(only=list(targets), lanes=lanes, return_state=True)
+        try:
+            state: Any = reproduce_all(only=list(targets), lanes=lanes, return_state=True)
+        except httpx.TransportError:
+            raise UserError(
+                "Prefect's server has gone; what is finished is kept, the next run goes on"
+            ) from None
         for handler in logging.getLogger("prefect.flow_runs").handlers:
             handler.flush()  # while there is a server to take the lines
     if state.is_cancelled():

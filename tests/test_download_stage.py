@@ -72,6 +72,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
     (tmp_path / "data/raw/books").mkdir(parents=True)
     (tmp_path / "data/raw/books/one.txt").write_text("A book.\n")
     monkeypatch.setenv("COLUMNS", "200")

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from gpt1.base.errors import UserError, run_stage
+from gpt1.base.errors import TEMPORARY_STATUS, UserError, run_stage
 from gpt1.base.interrupts import end_with_parent, interrupts_held
 from gpt1.base.locks import locked
 from gpt1.base.settings import setting
@@ -48,6 +48,9 @@ def main() -> None:
     """Run the stage that the command line names. Raises UserError for any other command line."""
     if "DVC_STAGE" in os.environ:  # or else a stage outlives a DVC that is killed
         end_with_parent()
+        orphan = os.getpgid(os.getppid()) != os.getpgrp()  # DVC was killed before that line
+        if orphan and "RANK" not in os.environ:  # a launcher may put its processes into groups
+            sys.exit(TEMPORARY_STATUS)
     verb, items = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if verb not in VERBS:
         raise UserError(f"expected a stage, one of {', '.join(VERBS)}; found {verb or 'none'}")
