@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 180_650,
-    "product, files": 242,
-    "tests, tokens": 181_600,
-    "tests, files": 118,
-    "benchmarks, tokens": 33_100,
+    "product, tokens": 170_250,
+    "product, files": 239,
+    "tests, tokens": 178_100,
+    "tests, files": 117,
+    "benchmarks, tokens": 33_050,
     "benchmarks, files": 30,
-    "pages, bytes": 297_700,
-    "scripts and templates, bytes": 23_900,
+    "pages, bytes": 296_200,
+    "scripts and templates, bytes": 23_850,
 }
 
 GROUND = {"base", "params.schema"}
