@@ -69,7 +69,7 @@ def test_the_best_seed_is_registered_once(checkout):
         "1",
         "accuracy",
     )
-    assert client.get_run(version.run_id).info.run_name == "2 rte seed 1"
+    assert client.get_run(version.run_id).info.run_name == "rte full 1"
     assert (
         "mlflow models serve -m models:/gpt1-paper-rte@best \\\n  --env-manager local"
         in client.get_registered_model(NAME).description
