@@ -31,7 +31,7 @@ from made_stages import TASK, made_params, write_inputs
 from gpt1.base.files import sha256_file, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
-STAGES = {"pretrain": "transformer", "finetune": TASK}
+STAGES = {"pretrain": ("transformer", "0"), "finetune": (TASK,)}
 POLL_SECONDS, AMID_SECONDS, PATIENCE_SECONDS = 0.001, 0.03, 600.0
 LIVE = (
     "import runpy, gpt1.tracking.live as live; live.LIVE_AFTER_SECONDS = 2.0;"
@@ -82,7 +82,7 @@ class Place:
         """
         log = (self.folder / "said").open("ab")
         return subprocess.Popen(
-            [sys.executable, "-c", LIVE, stage, STAGES[stage]],
+            [sys.executable, "-c", LIVE, stage, *STAGES[stage]],
             cwd=self.folder,
             env=self.environment,
             stdout=log,

@@ -107,7 +107,7 @@ def read_params() -> None:
 
 
 def write_conf() -> None:
-    for name in ("paper", "demo", "small"):
+    for name in ("paper", "town", "demo", "small"):
         put(f"conf/{name}.yaml", (ROOT / f"conf/{name}.yaml").read_bytes())
 
 

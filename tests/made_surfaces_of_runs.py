@@ -173,7 +173,7 @@ def write_results() -> None:
             "status": "FINISHED",
             "seconds": 3,
             "machine": machine,
-            "checkout": {"git_commit": "unknown"},
+            "checkout": {"git_commit": "unknown", "dirty": "unknown"},
         },
     )
     put(

@@ -41,11 +41,11 @@ def log_model(store: Store, run: Run, weights: Path, training: Training) -> None
     client, run_id = store.client, run.info.run_id
     if client.search_logged_models([store.experiment], f"source_run_id = '{run_id}'"):
         return
-    update = training.points[-1]["update"]
+    end = training.points[-1]
     tags = {"weights": str(weights), "sha256": sha256_file(weights)}
     name = run.info.run_name.replace(" ", "-")
     model = client.create_logged_model(store.experiment, name, run_id, tags)
-    client.log_outputs(run_id, [LoggedModelOutput(model.model_id, update)])
+    client.log_outputs(run_id, [LoggedModelOutput(model.model_id, end["update"])])
     client.finalize_logged_model(model.model_id, "READY")
-    when, which, measured = run.info.start_time, model.model_id, training.measured.items()
-    client.log_batch(run_id, [Metric(*one, when, update, which) for one in measured])
+    at = int(end["time"] * 1000), end["update"], model.model_id
+    client.log_batch(run_id, [Metric(key, one, *at) for key, one in training.measured.items()])

@@ -56,23 +56,22 @@ class Tracker:
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
         """Add a point of the curve at `update`."""
-        if self.run_log is None:
-            return
-        with self._guarded():
-            self.run_log.append(update, values)
+        if self.run_log:
+            with self._guarded():
+                self.run_log.append(update, values)
         late = time.monotonic() - self.began >= LIVE_AFTER_SECONDS
-        if late and self.sender is None and not switched_off():
+        if late and self.run_log and not self.sender and not switched_off():
             self.sender = Thread(target=self._send, args=(self.run_log,), daemon=True)
             self.sender.start()
 
     def close(self, status: str) -> None:
         """Say how the run ended, in MLflow's words: FINISHED, FAILED, KILLED."""
-        if self.run_log is not None:
+        if self.run_log:
             with self._guarded():
                 self.run_log.close(status)
         self.status = status
         self.ended.set()
-        if self.sender is not None:
+        if self.sender:
             self.sender.join(CLOSE_SECONDS)
             if self.sender.is_alive():
                 self.slow = True
