@@ -22,10 +22,9 @@ from prefect import Flow, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.runtime import deployment, flow_run
+from prefect.runtime import deployment
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
-from prefect.utilities.urls import url_for
 
 from flows.graph import Stage, longest_paths, read_graph
 from flows.lanes import Lanes
@@ -41,7 +40,6 @@ from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
 from gpt1.base.settings import setting
-from gpt1.tracking.log import FLOW_RUN_URL
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
@@ -147,7 +145,6 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     """What every flow does: have these stages (none: all), and all that they need, run where they
     are out of date; `lanes` side by side, by default as many as the machine bears.
     """
-    os.environ[FLOW_RUN_URL] = url_for("flow-run", flow_run.get_id()) or ""
     try:
         with alone_here() if deployment.id else nullcontext():
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -23,7 +23,6 @@ PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTR
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 EVERYTHING = "\n".join(TEXTS.values())
 OF_A_PROCESS = {
-    "GPT1_FLOW_RUN_URL",
     "GPT1_HEARTBEAT",
     "GPT1_MARK",
     "GPT1_MLFLOW_URL",

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.files import LOGS, parse_json, read_json, write_json, writing
-from gpt1.base.machine import checkout as checkout
-from gpt1.base.machine import machine
+from gpt1.base.machine import checkout, machine
 
 RUNS = LOGS / "mlflow.json"  # which of MLflow's runs the last sync brought up to date
-FLOW_RUN_URL = "GPT1_FLOW_RUN_URL"
 Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: number or None, ...}
 
 
