@@ -74,15 +74,10 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
     if data is None or folder.name == "snapshots":
         return facts
     try:
-        number = f"seed-{task['seed']}" if task else folder.name
-        seeds = sorted((data / "pretrain/transformer").glob("seed-*"))
-        training = (
-            read_known(
-                (seeds[0] if len(seeds) == 1 else seeds[0].with_name(number)) / "summary.json"
-            )
-            if seeds
-            else {}
-        )
+        pretrainings = sorted((data / "pretrain/transformer").glob("seed-*"))
+        own = f"seed-{task['seed']}" if task else folder.name  # of several that of its number
+        chosen = [one for one in pretrainings if one.name == own or len(pretrainings) == 1]
+        training = read_known(chosen[0] / "summary.json") if chosen else {}
         index = read_known(data / "shard/index.json")
         if training.get("source") == "official":
             facts["imported"] = read_known(data / "acquire/weights/official/import.json")
