@@ -85,7 +85,7 @@ class Blocks:
         """
         began = time.monotonic()
         if with_checkpoint:
-            self.saver.begin(Position(self.update, 0, 0))
+            self.saver.begin(Position(self.update, 0))
             self.copies.append(time.monotonic() - began)
             assert self.saver.writing
             self.saver.writing[1].add_done_callback(
@@ -94,7 +94,7 @@ class Blocks:
         for _ in range(updates):
             self.take()
         seconds = time.monotonic() - began
-        self.saver.finish(Position(0, 0, 0))
+        self.saver.finish(Position(0, 0))
         return seconds
 
 

@@ -124,7 +124,7 @@ def first_loss(rank=0, seed=5, update=3, micro_batches=1):
     windows = torch.arange(4 * 10).view(4, 10) % ROWS
     parts = [MicroBatch(1 / micro_batches, part) for part in windows.chunk(micro_batches)]
     torch.manual_seed(np.random.default_rng().integers(2**31))
-    rates = optim.rates(recipe, update, 100, 0.2, 0)
+    rates = optim.rates(recipe, update, 100, 0.2)
     return take_update(engine, parts, 0.3, seed, update, rates, Stop())["loss"]
 
 
@@ -150,5 +150,5 @@ def test_the_micro_batches_of_an_update_have_masks_of_their_own():
     forward = engine.forward
     engine.forward = lambda *given: seen.append(forward(*given)) or seen[-1]
     half = MicroBatch(0.5, torch.arange(20).view(2, 10) % ROWS)
-    take_update(engine, [half, half], 0.3, 5, 3, optim.rates(recipe, 3, 100, 0.2, 0), Stop())
+    take_update(engine, [half, half], 0.3, 5, 3, optim.rates(recipe, 3, 100, 0.2), Stop())
     assert seen[0]["loss"] != seen[1]["loss"]

@@ -86,7 +86,7 @@ def step(engine, update):
     rows = torch.from_numpy(np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 9)))
     rates = optim.rates(engine.recipe, update, UPDATES, 0.1)
     take_update(engine, [MicroBatch(1.0, rows)], 0.1, 5, update, rates, Stop())
-    return Position(update, update, 0)
+    return Position(update, update)
 
 
 def checkpoints(folder):
@@ -114,7 +114,7 @@ def test_training_goes_on_while_a_slow_disk_takes_a_checkpoint(tmp_path, slow_di
         for update in range(2, 6):
             offer(writer, step(engine, update))
         assert not checkpoints(tmp_path), "training waited for the disk"
-        assert writer.finish(Position(1, 1, 0)) == "checkpoint saved"
+        assert writer.finish(Position(1, 1)) == "checkpoint saved"
         assert checkpoints(tmp_path) == [1]
     told = capsys.readouterr().err
     assert told == "the checkpoint due at update 2 waits: that of update 1 is still being written\n"
@@ -169,7 +169,7 @@ def test_a_checkpoint_without_room_is_told_once_and_taken_when_there_is_room(tmp
                 offer(writer, step(engine, update))
                 while writer.writing and not writer.writing[1].done():
                     time.sleep(0.01)
-        assert writer.finish(Position(0, 0, 0)) == "nothing to save yet"
+        assert writer.finish(Position(0, 0)) == "nothing to save yet"
         assert not list(tmp_path.iterdir()), "a half-written checkpoint lies about"
         told = capsys.readouterr().err
         assert told.startswith("checkpoint of update 1 not written: ")
@@ -177,8 +177,8 @@ def test_a_checkpoint_without_room_is_told_once_and_taken_when_there_is_room(tmp
         assert told.endswith("; training goes on, next try in 0 min\n")
         assert told.count("\n") == 1
         with files_of_at_most(4000):
-            assert writer.finish(Position(3, 3, 0)).startswith("no checkpoint of it (")
-        assert writer.finish(Position(3, 3, 0)) == "checkpoint saved"
+            assert writer.finish(Position(3, 3)).startswith("no checkpoint of it (")
+        assert writer.finish(Position(3, 3)) == "checkpoint saved"
     assert checkpoints(tmp_path) == [3]
 
 
