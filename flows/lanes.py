@@ -27,11 +27,11 @@ class Lanes:
 
     @classmethod
     def of_machine(cls, wanted: int | None = None) -> "Lanes":
-        """As many as cores and memory bear, or as `wanted`; one where GPT1_PROCESSES or
-        GPT1_HOSTFILE gives a training all there is. No threads where GPT1_THREADS says them.
+        """As many as cores and memory bear, or as `wanted`; one where GPT1_PROCESSES gives a
+        training all there is. No threads where GPT1_THREADS says them.
         """
         gpus = visible_gpus()
-        several = setting("GPT1_PROCESSES") not in (None, "1") or setting("GPT1_HOSTFILE")
+        several = setting("GPT1_PROCESSES") not in (None, "1")
         training_bytes = PROCESS_BYTES + BYTES_A_PARAMETER * parameters(
             read_params(), "transformer"
         )

@@ -25,7 +25,7 @@ def main(name: str, number: str) -> None:
     several processes where the machine says so), write the outputs as a whole.
     """
     # read
-    params, machine = read_params(), launch.read_machine(over_hosts=True)
+    params, machine = read_params(), launch.read_machine()
     network, seed = network_and_seed(name, number)
     out = stage_folder("pretrain", network, f"seed-{seed}")
     params, shards = pretraining_params(params, network), Shards.open(stage_folder("shard"))
@@ -36,13 +36,13 @@ def main(name: str, number: str) -> None:
         weights = stage_folder("acquire", "weights", "official", "weights.safetensors")
         take_over(out, weights, seed, params, shards, description, machine)
         return
-    updates, code = number_of_updates(params, shards), checkpoint.code_hashes("pretrain")
+    updates, code = number_of_updates(params, shards), checkpoint.code_digest("pretrain")
     folder = run_folder(params.pretrain, shards, description, seed)
     kept = folder / out.name
 
     # train, if it is not finished
     if finished_seed(kept, code, machine.accept_checkpoint) is None:
-        if launch.spread(machine, "gpt1.stages", "pretrain", network, number):
+        if launch.spread(machine, "pretrain", network, number):
             return
         launch.prepare(machine)
         run = make_run(params, shards, description, seed, updates, machine, code)

@@ -7,20 +7,15 @@ no random state: all that is drawn follows from seed and update, dropout from pr
 micro-batch too.
 """
 
-import ast
-import os
-import re
+import hashlib
 import shutil
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
@@ -36,23 +31,14 @@ from gpt1.base.files import (
     writing_folder,
 )
 from gpt1.model.weights import read_tensors
-from gpt1.train.engine import Engine, on_any
+from gpt1.params.yaml import read_yaml
+from gpt1.train.engine import Engine
 from gpt1.train.outputs import Curve, Snapshots
 
-CHECKPOINT_FORMAT = 4
-FILES = {"weights.safetensors", "adam.safetensors"}
-BACKGROUND_NICENESS = 10  # of the thread that writes: training comes first
+CHECKPOINT_FORMAT = 5
+FILES = ("adam.safetensors", "weights.safetensors")
 DRAWN_BY = ("processes", "micro_batch")
 KEPT = 2  # the last one, and the one before it in case the last is damaged
-CANNOT_CHANGE_A_RESULT = (
-    "gpt1.params.schema",
-    "gpt1.base.cores",
-    "gpt1.base.errors",
-    "gpt1.base.extras",
-    "gpt1.base.files",
-    "gpt1.tracking",
-    "gpt1.params.strict",
-)
 
 
 class Position(NamedTuple):
@@ -63,74 +49,56 @@ class Position(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A whole checkpoint: its folder, the position it was made at, and what follows the machine of
-    what was drawn up to there: processes and rows of a micro-batch.
+    """A whole checkpoint: its folder, the position it was made at, and the processes and rows of a
+    micro-batch that its dropout was drawn with.
     """
 
     folder: Path
     position: Position
-    drawn_by: tuple[int | None, ...]
+    drawn_by: tuple[Any, ...]
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
     """The folder of a run's checkpoints; `what_matters` is any JSON value of its parameters and the
     hashes of its inputs.
     """
-    return (
-        CHECKPOINTS
-        / f"{stage}-{name}-{fingerprint({'format': CHECKPOINT_FORMAT, 'run': what_matters})}"
-    )
+    digest = fingerprint({"format": CHECKPOINT_FORMAT, "run": what_matters})
+    return CHECKPOINTS / f"{stage}-{name}-{digest}"
 
 
-def code_hashes(stage: str) -> dict[str, str]:
-    """sha256 of every file of ours that a stage imports, itself or by way of others, and that can
-    change a result.
+def code_digest(stage: str) -> str:
+    """One sha256 of all code and settings that dvc.yaml says a stage's numbers follow from."""
+    root, digest = Path(__file__).parents[2], hashlib.sha256()
+    about = read_yaml(root / "dvc.yaml")["stages"][stage]
+    for dep in sorted(about.get("do", about)["deps"]):
+        if dep.startswith(("gpt1/", "conf/")):
+            path = root / dep
+            for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def check_code(then: str, now: str, folder: Path, accept: bool) -> None:
+    """Raise UserError where the state in `folder` was made by other code, unless it is to be
+    accepted.
     """
-    root, hashes, waiting = Path(__file__).parents[2], {}, [f"gpt1.stages.{stage}"]
-    while waiting:
-        name = waiting.pop()
-        path = root / (name.replace(".", "/") + ".py")
-        if (
-            name.startswith(CANNOT_CHANGE_A_RESULT)
-            or not path.is_file()
-            or str(path.relative_to(root)) in hashes
-        ):
-            continue
-        hashes[str(path.relative_to(root))] = sha256_file(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpt1"):
-                waiting += [
-                    str(node.module),
-                    *(f"{node.module}.{alias.name}" for alias in node.names),
-                ]
-    return hashes
-
-
-def check_code(
-    found: Mapping[str, str], now: Mapping[str, str], folder: Path, accept: bool
-) -> None:
-    """Raise UserError naming the files that have changed since the state in `folder` was made,
-    unless it is to be accepted.
-    """
-    changed = sorted(name for name in found.keys() | now.keys() if found.get(name) != now.get(name))
-    if changed and not accept:
+    if then != now and not accept:
         raise UserError(
-            f"{folder} was made by other code ({', '.join(changed)} changed since): restore those"
-            " files to go on from it, or delete the folder to start again (or set"
-            " GPT1_ACCEPT_CHECKPOINT=1 to go on with the new code)"
+            f"{folder} was made by other code (digest {then[:8]}, now {now[:8]}): restore that to"
+            " go on from it, or delete the folder to start again (or set GPT1_ACCEPT_CHECKPOINT=1"
+            " to go on with the new code)"
         )
 
 
 def write_checkpoint(
     folder: Path,
     position: Position,
-    weights: Mapping[str, Tensor],
-    moments: Mapping[str, Tensor],
-    code: Mapping[str, str],
+    tensors: Sequence[Mapping[str, Tensor]],
+    code: str,
     machine: Mapping[str, Any],
 ) -> None:
-    """Write tensors that lie in host memory and the position beside, sync, rename; then remove all
-    but the last KEPT checkpoints.
+    """Write moments and weights, as FILES names them, from host memory and the position beside,
+    sync, rename; then remove all but the last KEPT checkpoints.
 
     The curve in `folder` is synced first: its lines up to the position must be there as long as the
     checkpoint is. Raises OSError.
@@ -140,19 +108,13 @@ def write_checkpoint(
     name = f"update-{position.update:08d}"
     try:
         with writing_folder(folder / name) as new:
-            save_file(dict(weights), new / "weights.safetensors")
-            save_file(dict(moments), new / "adam.safetensors")
-            write_json(
-                new / "state.json",
-                position._asdict()
-                | {"code": dict(code), "machine": dict(machine)}
-                | {"sha256": {name: sha256_file(new / name) for name in sorted(FILES)}},
-            )
-    except SafetensorError as error:  # how safetensors tells of a full disk: "... (os error 28)"
-        number = re.search(r"os error (\d+)", str(error))
-        raise (
-            OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(str(error))
-        ) from None
+            for file, values in zip(FILES, tensors, strict=True):
+                save_file(dict(values), new / file)
+            state = position._asdict() | {"code": code, "machine": dict(machine)}
+            digests = {file: sha256_file(new / file) for file in FILES}
+            write_json(new / "state.json", state | {"sha256": digests})
+    except SafetensorError as error:  # a full disk, in its own words
+        raise OSError(str(error)) from None
     whole = sorted(folder.glob("update-*"))
     kept = [path for path in whole if path.name <= name][-KEPT:]  # what is later was damaged
     for path in (*whole, *folder.glob(".update-*.partial")):
@@ -160,7 +122,7 @@ def write_checkpoint(
             shutil.rmtree(path)
 
 
-def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> Checkpoint | None:
+def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
     """The last whole checkpoint of a run, or None. A damaged one is named on stderr and left out.
 
     Raises UserError where it was made by other code and is not to be accepted.
@@ -168,13 +130,11 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> Ch
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
             state = read_json(path / "state.json")
-            if set(state["sha256"]) != FILES or any(
-                sha256_file(path / name) != digest for name, digest in state["sha256"].items()
-            ):
+            if any(sha256_file(path / file) != state["sha256"][file] for file in FILES):
                 raise ValueError("a file's sha256 is not the one noted")
-            position = Position(*(whole_number(state[field]) for field in Position._fields))
+            position = Position(*(int(state[field]) for field in Position._fields))
             drawn_by = tuple(state["machine"].get(name) for name in DRAWN_BY)
-            code_then = {str(name): str(digest) for name, digest in state["code"].items()}
+            code_then = str(state["code"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             print(
                 f"{path} is damaged ({printable(str(error))}): it is left out, and the run goes on"
@@ -185,22 +145,21 @@ def newest_checkpoint(folder: Path, code: Mapping[str, str], accept: bool) -> Ch
             continue
         check_code(code_then, code, folder, accept)
         return Checkpoint(path, position, drawn_by)
+    name = folder.name.rpartition("-")[0]
+    if others := sorted(folder.parent.glob(f"{name}-????????????????/update-*")):
+        print(
+            f"{name}: starts at update 0; {others[-1]} is of another recipe or other data",
+            file=sys.stderr,
+            flush=True,
+        )
     return None
-
-
-def whole_number(value: Any) -> int:
-    """A count that state.json holds. Raises ValueError for another thing."""
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("a count that is none")
-    return value
 
 
 def restore(checkpoint: Checkpoint, engine: Engine) -> None:
     """Put a checkpoint's weights and moments back where they were taken from. Raises UserError
     where a file cannot be read.
     """
-    _, weights = read_tensors(checkpoint.folder / "weights.safetensors")
-    _, moments = read_tensors(checkpoint.folder / "adam.safetensors")
+    moments, weights = (read_tensors(checkpoint.folder / file)[1] for file in FILES)
     engine.load(weights, moments, checkpoint.position.update)
 
 
@@ -216,7 +175,7 @@ class Saver:
         self,
         engine: Engine,
         folder: Path,
-        code: Mapping[str, str],
+        code: str,
         machine: Mapping[str, Any],
         minutes: float,
         saved: int,
@@ -225,124 +184,73 @@ class Saver:
         self.engine, self.folder, self.code = engine, folder, code
         self.machine, self.outputs = machine, outputs
         self.seconds, self.main = minutes * 60, engine.rank == 0
-        # the update of the last checkpoint, and when the last was begun
-        self.saved, self.began = saved, time.monotonic()
-        self.thread = ThreadPoolExecutor(1, "checkpoint", _lower_priority)
-        self.writing: tuple[Position, Future[None]] | None = None
-        self.copies: dict[str, Tensor] = {}
-        self.said = ""  # what was said last of a checkpoint that could not be written in time
+        # the update of the last checkpoint, when one was last begun, what went wrong with it
+        self.saved, self.began, self.failure = saved, time.monotonic(), ""
+        self.thread = ThreadPoolExecutor(1, "checkpoint")
+        self.writing: Future[None] | None = None
 
-    def due(self, update: int) -> bool:
-        """Whether this process, the first one, wants a checkpoint of an update: the time has come,
-        and the one before is written.
+    def due(self) -> bool:
+        """Whether this process, the first one, wants a checkpoint: the time has come, and the one
+        before is written.
         """
-        if self.writing and self.writing[1].done():
-            self._collect()
         late = self.main and time.monotonic() - self.began >= self.seconds
-        if late and self.writing:
-            self._say(
-                f"the checkpoint due at update {update} waits: that of update"
-                f" {self.writing[0].update} is still being written"
-            )
-        return late and not self.writing
+        return late and (self.writing is None or self.writing.done())
 
     def begin(self, position: Position) -> None:
         """Begin to write a checkpoint; all processes take part in giving the state."""
-        state = self.engine.state()
-        if self.main:
-            self.began = time.monotonic()
-            try:
-                self.writing = position, self.thread.submit(self._write(position, *state))
-            except OSError as error:
-                self._failed(position, error)
+        self.wait()
+        weights, moments = self.engine.state()
+        if not self.main or position.update == self.saved:
+            return
+        self.began = time.monotonic()
+        try:
+            for output in self.outputs:
+                output.write()
+        except OSError as error:
+            self._failed(position, error)
+            return
+        tensors = [
+            {name: tensor.detach().to("cpu", copy=True) for name, tensor in part.items()}
+            for part in (moments, weights)
+        ]
+        self.writing = self.thread.submit(self._write, position, tensors)
 
     def finish(self, position: Position) -> str:
-        """Wait for a checkpoint in progress, then write that of `position` if it is not there.
-        Returns in words what there is.
-        """
-        self._collect()
-        if on_any(self.engine, self.main and position.update > self.saved):
-            weights, moments = self.engine.state()
-            if self.main:
-                wrong = "weights that are not finite"
-                try:
-                    if all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
-                        self._write(position, weights, moments)()
-                        self.saved, wrong = position.update, ""
-                except OSError as error:
-                    wrong = _reason(error)
-                if wrong:
-                    last = f"the last one is of update {self.saved}"
-                    return f"no checkpoint of it ({wrong}), {last}"
-        return "checkpoint saved" if position.update else "nothing to save yet"
+        """Write the checkpoint of `position` if it is not there. Returns in words what there is."""
+        self.wait()
+        if not position.update:
+            return "nothing to save yet"
+        self.begin(position)
+        self.wait()
+        if self.failure:
+            return f"no checkpoint of it ({self.failure}), the last one is of update {self.saved}"
+        return "checkpoint saved"
+
+    def wait(self) -> None:
+        """Wait for a checkpoint in progress."""
+        if self.writing:
+            self.writing.result()
 
     def close(self) -> None:
         """Wait for a checkpoint in progress; the thread is no more."""
-        self._collect()
         self.thread.shutdown()
 
-    def _write(
-        self, position: Position, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]
-    ) -> Callable[[], None]:
-        """Write the outputs and copy the state; what is left to be done, for any thread."""
-        for output in self.outputs:
-            output.write()
-        host_weights, host_moments = (
-            {name: self._copy(f"{kind}/{name}", tensor) for name, tensor in tensors.items()}
-            for kind, tensors in (("weights", weights), ("moments", moments))
-        )
-        if self.engine.device.type == "cuda":
-            torch.cuda.synchronize(self.engine.device)
-        state = host_weights, host_moments
-        return lambda: write_checkpoint(self.folder, position, *state, self.code, self.machine)
-
-    def _copy(self, name: str, tensor: Tensor) -> Tensor:
-        """A tensor's values in memory of this machine that is kept from one checkpoint to the
-        next.
-        """
-        if name not in self.copies:
-            self.copies[name] = torch.empty(
-                tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda
-            )
-        return self.copies[name].copy_(tensor.detach(), non_blocking=True)
-
-    def _collect(self) -> None:
-        """Wait for the checkpoint in progress, if there is one, and note what became of it."""
-        if self.writing is None:
-            return
-        (position, future), self.writing = self.writing, None
+    def _write(self, position: Position, tensors: Sequence[Mapping[str, Tensor]]) -> None:
         try:
-            future.result()
+            write_checkpoint(self.folder, position, tensors, self.code, self.machine)
+            self.saved, self.failure = position.update, ""
         except OSError as error:
             self._failed(position, error)
-        else:
-            self.saved, self.said = position.update, ""
 
     def _failed(self, position: Position, error: OSError) -> None:
-        self._say(
-            f"checkpoint of update {position.update} not written: {_reason(error)}; training goes"
-            f" on, next try in {self.seconds / 60:g} min"
-        )
-
-    def _say(self, line: str) -> None:
-        """Say it unless the same kind of thing was said last."""
-        kind = line.partition(" update ")[0]
-        if self.main and kind != self.said:
-            self.said = kind
-            print(line, file=sys.stderr, flush=True)
-
-
-def _reason(error: OSError) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _lower_priority() -> None:
-    """Let this thread's work wait for that of others; only Linux gives a thread a priority of its
-    own.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
+        known, self.failure = self.failure, error.strerror or str(error)
+        if not known:
+            print(
+                f"checkpoint of update {position.update} not written: {self.failure}; training goes"
+                f" on, next try in {self.seconds / 60:g} min",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def link_or_copy(source: str, target: str) -> str:

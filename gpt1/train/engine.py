@@ -1,46 +1,36 @@
-"""How a step is taken: a plain engine for one process, and its twin over DeepSpeed for several.
-
-Both take the same losses, clip alike and call the same authors' Adam, so they give the same
-numbers. Whether a step is taken is decided where the gradients lie: a GPU waits for nobody.
+"""How one update is computed: by plain torch in one process, by DeepSpeed in several. Both take the
+same losses and step the same Adam, so that their numbers agree but for rounding.
 """
 
+import json
 import logging
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
-from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
-from gpt1.model.device import Copy
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.launch import Machine
-from gpt1.train.zero import ShardedAdam
+from gpt1.train.optim import MOMENTS
 
-# gradients that are exchanged at once, at stage 1 while others are still to come
-BUCKET_NUMBERS = 20_000_000
+DEEPSPEED = Path("conf/ds_config.json")
 
 
-class PlainEngine:
-    """One process, plain torch."""
+class Engine:
+    """One process, plain torch; the objective lies on its device."""
 
-    rank, processes, stage = 0, 1, 0
+    rank, processes = 0, 1
 
     def __init__(self, objective: nn.Module, recipe: Optimization) -> None:
         self.device = next(objective.parameters()).device
-        self.objective, self.parameters = objective, list(objective.parameters())
+        self.objective, self.recipe = objective, recipe
         self.optimizer = optim.adam(objective, recipe)
-        self.recipe = recipe
-
-    def begin(self, _micro_batches: int) -> None:
-        """Begin an update of so many micro-batches; gradients of one that was not finished are
-        forgotten.
-        """
-        self.optimizer.zero_grad()
 
     def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
@@ -51,101 +41,82 @@ class PlainEngine:
         """Add the gradient of one micro-batch that makes up `share` of the global batch."""
         torch.autograd.backward(loss * share)
 
-    def step(self, rates: optim.Rates, told_n: Tensor) -> Copy:
-        """Clip, step, clear the gradients; no step where a number is not finite.
-
-        Gives the sums of `told_n` (float64) over all processes, and after them the gradient's
-        global norm before clipping.
-        """
-        gradients = optim.gradients_of(self.parameters)
-        totals_n = torch.cat([told_n, optim.square_norm(gradients)[None]])
-        found = optim.prepare_step(self.optimizer, gradients, totals_n, rates, self.recipe)
+    def step(self, rates: optim.Rates) -> Tensor:
+        """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
+        gradients = optim.gradients_of(self.objective.parameters())
+        norm = optim.clip_gradients(gradients, self.recipe.max_gradient_norm)
+        optim.set_rates(self.optimizer, rates)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return found
+        return norm
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors
-        themselves, where they lie.
+    def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        """Weights by name, and Adam's running averages as `<moment>.<name>`, wherever they lie; all
+        processes must call it.
         """
-        return dict(self.objective.named_parameters()), optim.moments(
-            self.objective, self.optimizer
-        )
+        weights = dict(self.objective.named_parameters())
+        return weights, {
+            f"{moment}.{name}": self.optimizer.state[parameter][moment]
+            for name, parameter in weights.items()
+            for moment in MOMENTS
+        }
 
+    @torch.no_grad()
     def load(
-        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int
+        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """Put back what `state` gave after so many steps."""
-        optim.put_back(self.objective, self.optimizer, weights, moments, steps)
+        """Put back what `state` gave after so many updates, with any number of processes."""
+        for name, parameter in self.objective.named_parameters():
+            parameter.copy_(weights[name])
+            self.optimizer.state[parameter] = {
+                "step": torch.tensor(float(updates), device=self.device),
+                **{moment: moments[f"{moment}.{name}"].to(self.device) for moment in MOMENTS},
+            }
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
         return values
 
     def leave(self) -> None:
-        """There is nobody to take leave of."""
+        """Wait for the other processes, and end the exchange with them: there are none."""
 
     def close(self) -> None:
-        """Nothing holds this engine."""
+        """Let go of what holds the objective."""
 
 
-class DeepSpeedEngine:
-    """One of several processes: DeepSpeed averages gradients, and at ZeRO stage 1 does so while the
-    backward pass goes on and shares out what Adam keeps.
+class DeepSpeedEngine(Engine):
+    """One of several processes. DeepSpeed averages gradients, clips, and from ZeRO stage 1 on
+    shares out what Adam keeps: conf/ds_config.json.
     """
 
-    def __init__(self, objective: nn.Module, recipe: Optimization, machine: Machine) -> None:
-        # DeepSpeed takes the GPU of this number: 0 in a task that srun lets see but its own; and it
-        # wants Open MPI's to be the same
-        os.environ["LOCAL_RANK"] = str(machine.local_rank)
-        if "OMPI_COMM_WORLD_LOCAL_RANK" in os.environ:
-            os.environ["OMPI_COMM_WORLD_LOCAL_RANK"] = str(machine.local_rank)
-        for name, value in (
-            ("RANK", "0"),
-            ("WORLD_SIZE", "1"),
-            ("MASTER_ADDR", "127.0.0.1"),
-            ("MASTER_PORT", str(free_port())),
-        ):
-            os.environ.setdefault(name, value)
+    def __init__(
+        self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
+    ) -> None:
         os.environ["DS_ACCELERATOR"] = machine.device
-        logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
         import deepspeed
 
-        logging.getLogger("DeepSpeed").setLevel(logging.ERROR)  # its import sets a level of its own
-        self.device = (
-            torch.device(machine.device, machine.local_rank)
-            if machine.device == "cuda"
-            else torch.device("cpu")
-        )
-        self.rank, self.processes = machine.rank, machine.processes
-        self.objective = objective.to(self.device)
-        self.optimizer = optim.adam(objective, recipe)
-        self.recipe = recipe
-        self.stage = zero_stage(machine)
-        settings = settings_of(self.stage)
-        check_settings(settings)
+        logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+        warnings.filterwarnings("ignore", ".torch.distributed", FutureWarning)
         if machine.device == "cuda":
-            torch.cuda.set_device(self.device)
-        # Processes of a CPU would exchange by a module compiled at first use: no compiler, or a
-        # space in its path, and nothing would run.
-        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-        deepspeed.init_distributed(dist_backend=machine.backend, verbose=False)
-        warnings.filterwarnings(
-            "ignore", ".torch.distributed", FutureWarning
-        )  # DeepSpeed calls what has a newer name
+            torch.cuda.set_device(machine.local_rank)
+        else:  # it would compile a module of its own at first use, which needs a compiler
+            deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+        deepspeed.init_distributed("nccl" if machine.device == "cuda" else "gloo", verbose=False)
+        super().__init__(objective, recipe)
+        self.rank, self.processes = machine.rank, machine.processes
+        self.micro_batches = micro_batches
+        config = deepspeed_config(recipe, micro_batches)
         self.engine, *_ = deepspeed.initialize(
-            model=objective, optimizer=self.optimizer, config=settings
+            model=objective, optimizer=self.optimizer, config=config
         )
-        self.sharded = ShardedAdam(self.engine, self.optimizer) if self.stage else None
-
-    def begin(self, micro_batches: int) -> None:
-        """Begin an update of so many micro-batches; gradients of one that was not finished are
-        forgotten.
-        """
-        self.micro_batches, self.taken = micro_batches, 0
-        self.engine.zero_grad()
-        if self.sharded:
-            self.sharded.begin()
+        self.stage = self.engine.zero_optimization_stage()
+        # of two groups of parameters DeepSpeed would find the first one's averages alone
+        for group in self.optimizer.param_groups if self.stage else ():
+            for shard in group["params"]:
+                averages = {moment: torch.zeros_like(shard.detach()) for moment in MOMENTS}
+                self.optimizer.state[shard] = {
+                    "step": torch.zeros((), device=self.device)
+                } | averages
 
     def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
         """The objective's losses of one micro-batch."""
@@ -154,158 +125,102 @@ class DeepSpeedEngine:
 
     def backward(self, loss: Tensor, share: float) -> None:
         """Add the gradient of one micro-batch that makes up `share` of the global batch; DeepSpeed
-        divides by the processes.
+        divides by processes and micro-batches.
         """
-        self.taken += 1
-        self.engine.set_gradient_accumulation_boundary(self.taken == self.micro_batches)
-        self.engine.backward(loss * (share * self.processes))
+        self.engine.backward(loss * (share * self.processes * self.micro_batches))
+        if not self.engine.is_gradient_accumulation_boundary():
+            self.engine.step()
 
-    def step(self, rates: optim.Rates, told_n: Tensor) -> Copy:
-        """Clip, step, clear the gradients; no step where a number is not finite.
-
-        Gives the sums of `told_n` (float64) over all processes, and after them the gradient's
-        global norm before clipping. All that the processes tell one another beside gradients is
-        this one message.
-        """
-        self.taken = 0
-        gradients = (
-            self.sharded.gradients()
-            if self.sharded
-            else optim.gradients_of(self.objective.parameters())
-        )
-        square = optim.square_norm(gradients)
-        # at stage 0 all have all gradients: one tells of them
-        own = square if self.sharded or self.rank == 0 else torch.zeros_like(square)
-        totals_n = self.total(torch.cat([told_n, own[None]]))
-        found = optim.prepare_step(self.optimizer, gradients, totals_n, rates, self.recipe)
+    def step(self, rates: optim.Rates) -> Tensor:
+        """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
+        optim.set_rates(self.optimizer, rates)
+        if self.stage:
+            self.engine.step()
+            return torch.as_tensor(self.engine.get_global_grad_norm())
+        norm = optim.global_norm(optim.gradients_of(self.objective.parameters()))
         self.engine.step()
-        self.engine.zero_grad()
-        return found
+        return norm
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Weights by name, and Adam's running averages as `<moment>.<name>`: the tensors
-        themselves, where they lie.
+    def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        """As above; what the processes share is put together on each of them."""
+        from deepspeed.utils import safe_get_full_optimizer_state
 
-        What several processes share is put together anew on rank 0, and nothing is given elsewhere;
-        then all must call it.
-        """
-        if self.sharded:
-            return self.sharded.gather(self.rank == 0)
-        return dict(self.objective.named_parameters()), optim.moments(
-            self.objective, self.optimizer
-        )
+        if not self.stage:
+            return super().state()
+        weights = dict(self.objective.named_parameters())
+        return weights, {
+            f"{moment}.{name}": safe_get_full_optimizer_state(parameter, moment)
+            for name, parameter in weights.items()
+            for moment in MOMENTS
+        }
 
     def load(
-        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], steps: int
+        self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """Put back what `state` gave after so many steps, at any number of processes, at either
-        stage; all must call it.
-        """
-        if self.sharded:
-            self.sharded.scatter(weights, moments, steps)
-        else:
-            optim.put_back(self.objective, self.optimizer, weights, moments, steps)
+        """As above."""
+        from deepspeed.utils import safe_set_full_fp32_param, safe_set_full_optimizer_state
+
+        if not self.stage:
+            super().load(weights, moments, updates)
+            return
+        # DeepSpeed finds the averages from the first step on: one of no length
+        optim.set_rates(self.optimizer, optim.Rates(0.0, 1.0, 0.0))
+        for _ in range(self.micro_batches):
+            sums = [parameter.sum() for parameter in self.objective.parameters()]
+            self.backward(torch.stack(sums).sum(), 0.0)
+        self.engine.step()
+        for name, parameter in self.objective.named_parameters():
+            parameter.data.copy_(weights[name])
+            safe_set_full_fp32_param(parameter, weights[name].to(self.device))
+            for moment in MOMENTS:
+                average = moments[f"{moment}.{name}"].to(self.device)
+                safe_set_full_optimizer_state(parameter, average, moment)
+        for state in self.optimizer.state.values():
+            state["step"].fill_(updates)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
-        if self.processes > 1:
-            torch.distributed.all_reduce(values)
+        distributed.all_reduce(values)
         return values
 
     def leave(self) -> None:
-        """End the exchange before this process ends early, once all have come here: threads of it
-        that are left could abort the exit.
+        """Wait for the other processes, and end the exchange with them: its threads could abort an
+        exit.
         """
-        total_floats(self, [0.0])
-        torch.distributed.destroy_process_group()
+        distributed.barrier()
+        self.close()
+        distributed.destroy_process_group()
 
     def close(self) -> None:
-        """Take off DeepSpeed's hooks, which from stage 1 on would hold engine and network for ever;
-        the weights stay.
-        """
-        self.engine.destroy()
+        """Let go of what holds the objective: DeepSpeed's hooks."""
+        if distributed.is_initialized():
+            self.engine.destroy()
 
 
-Engine = PlainEngine | DeepSpeedEngine
-
-
-def make_engine(objective: nn.Module, recipe: Optimization, machine: Machine) -> Engine:
-    """The plain engine for one process, unless DeepSpeed is asked for; DeepSpeed for several."""
-    if machine.processes == 1 and not machine.deepspeed:
-        return PlainEngine(objective.to(machine.device), recipe)
-    return DeepSpeedEngine(objective, recipe, machine)
-
-
-def zero_stage(machine: Machine) -> int:
-    """GPT1_ZERO_STAGE, or 1 on several GPUs by NCCL, else 0.
-
-    Both exchange as much. Stage 0 does so after the backward pass: eight H100 with 4,096 tokens
-    each compute for some 8 ms and would then exchange for 3.
+def make_engine(
+    objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
+) -> Engine:
+    """Plain torch for one process, DeepSpeed for several, each with so many micro-batches an
+    update; the objective goes to the machine's device.
     """
-    if machine.zero_stage is not None:
-        return machine.zero_stage
-    return int(machine.processes > 1 and machine.backend == "nccl")
+    device = "cpu" if machine.device == "cpu" else f"cuda:{machine.local_rank}"
+    objective = objective.to(device)
+    if machine.processes == 1:
+        return Engine(objective, recipe)
+    return DeepSpeedEngine(objective, recipe, machine, micro_batches)
 
 
-def settings_of(stage: int) -> dict[str, Any]:
-    """What DeepSpeed is told. Batches, precision and clipping are ours: they must be the
-    authors'.
+def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
+    """conf/ds_config.json, its "auto" filled in from the recipe. Raises UserError where it is no
+    JSON object.
     """
-    return {
-        "train_micro_batch_size_per_gpu": 1,
-        "gradient_accumulation_steps": 1,  # `backward` says which is the last
-        "zero_optimization": {
-            "stage": stage,
-            "overlap_comm": True,
-            "reduce_bucket_size": BUCKET_NUMBERS,
-            "compute_grad_norm": stage == 0,
-        },
-        "communication_data_type": "fp32",
-        "zero_allow_untested_optimizer": True,
-        "gradient_clipping": 0.0,
+    values = {
+        "train_micro_batch_size_per_gpu": 1,  # rows are ours to count
+        "gradient_accumulation_steps": micro_batches,
+        "gradient_clipping": recipe.max_gradient_norm,
     }
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse what this DeepSpeed does not know: it would pass over a key of the first level without
-    a word. Raises UserError.
-    """
-    from deepspeed import version
-    from deepspeed.runtime import constants
-    from deepspeed.runtime.zero.config import ZERO_OPTIMIZATION
-
-    known = {value for value in vars(constants).values() if isinstance(value, str)}
-    if unknown := sorted(settings.keys() - known - {ZERO_OPTIMIZATION}):
-        raise UserError(
-            f"DeepSpeed: expected a version that knows its settings {', '.join(unknown)}, found"
-            f" {version}; install that of constraints.txt"
-        )
-
-
-def total_floats(engine: Engine, values: Sequence[float]) -> list[float]:
-    """Sums of numbers over all processes, in float64."""
-    return [
-        float(value)
-        for value in engine.total(
-            torch.tensor(values, dtype=torch.float64, device=engine.device)
-        ).tolist()
-    ]
-
-
-def on_any(engine: Engine, flag: bool) -> bool:
-    """Whether a flag is raised in any process; all must ask."""
-    return total_floats(engine, [float(flag)])[0] > 0 if engine.processes > 1 else flag
-
-
-def finite(values: dict[str, float], update: int, place: str) -> dict[str, float]:
-    """The values as they are. Raises UserError naming the update where one is not a finite
-    number.
-    """
-    for name, value in values.items():
-        if value != value or value in (float("inf"), float("-inf")):
-            raise UserError(
-                f"{place}: {name} is {value} at update {update}, expected a finite number; lower"
-                " the learning rate, lengthen the warm-up, or set precision to fp32 in"
-                " params.yaml, and look at the curve before that update"
-            )
-    return values
+    try:
+        config = dict(json.loads(DEEPSPEED.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"{DEEPSPEED}: expected settings of DeepSpeed in JSON ({error})") from None
+    return config | {name: value for name, value in values.items() if config.get(name) == "auto"}

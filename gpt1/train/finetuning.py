@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpt1.model.device import to_device
 from gpt1.model.heads import Classifier
 from gpt1.params.schema import Finetune
 from gpt1.train.batches import (
     Examples,
-    Integers,
     by_length,
     evaluation_batches,
     members,
@@ -27,7 +25,7 @@ from gpt1.train.batches import (
 )
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable
+from gpt1.train.loop import Interrupted, Report, Stop, Training, stoppable, training_steps
 from gpt1.train.objectives import Finetuning
 from gpt1.train.speed import speed_up
 
@@ -91,15 +89,16 @@ def logits_of(
 
     Raises Interrupted where the run is to end.
     """
-    batches, parts = evaluation_batches(examples, engine.rank, engine.processes, most_tokens), []
-    for rows in stop.between(engine, batches, len(batches)):
+    parts = []
+    for rows in evaluation_batches(examples, engine.rank, engine.processes, most_tokens):
+        stop.check(engine)
         if len(rows):
             parts.append((rows, objective.logits(pad(examples, rows).to(engine.device))))
     head = objective.classifier.head
     outputs = head.linear.out_features if head.combine != "choose" else examples.sequences
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
-        logits_no[to_device(torch.from_numpy(rows), engine.device)] = logits_bo
+        logits_no[torch.from_numpy(rows)] = logits_bo
     return engine.total(logits_no).cpu().numpy()
 
 
@@ -108,99 +107,78 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows, an update is not finite, there is too little memory or
-    another process has taken the folder, OSError where there is no room for the curve in the end.
+    training rows, an update is not finite or there is too little memory, OSError where there is no
+    room for the curve in the end.
     """
-    classifier, recipe, task, seed = run.classifier, run.recipe, run.task, run.seed
+    classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]
     in_epoch = updates_in_epoch(len(train), recipe.batch_size, task.name)
     updates = in_epoch * recipe.epochs
     row_tokens = int(train.lengths(np.arange(len(train))).max()) * train.sequences
-    network, draw = classifier.decoder, partial(_batch, train, recipe.batch_size, seed)
-    choices = speed_up(network, recipe, run.machine, 0)
     objective = Finetuning(
         classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
     )
-    trainer = Trainer(
+    training = Training(
         run.what,
         objective,
         recipe,
         run.machine,
-        seed=seed,
+        seed=run.seed,
         updates=updates,
         warmup=recipe.warmup_fraction,
         row_tokens=row_tokens,
-        choices=choices,
-        draw=draw,
+        choices=speed_up(classifier.decoder, recipe, run.machine, 0),
         select=partial(pad, train),
         curve=run.curve,
         report=report,
     )
     evaluate = partial(
         logits_of,
-        trainer.engine,
+        training.engine,
         objective,
         most_tokens=run.machine.micro_batch_for(row_tokens) * row_tokens,
-        stop=trainer.stop,
+        stop=training.stop,
     )
-    evaluate_at = set(range(in_epoch, updates + 1, in_epoch)) | {
-        update for update in recipe.evaluation_updates if update < in_epoch
-    }
-    others = {
-        name: examples
-        for name, examples in task.splits.items()
-        if name not in ("train", task.selection_split)
-    }
-    update, dev_logits = 0, np.zeros((0, 0), np.float32)
-    best = Best(float("-inf"), 0, dev_logits, {})
-    with closing(trainer), stoppable(trainer.stop):
+    evaluate_at = {update for update in recipe.evaluation_updates if update < in_epoch}
+    evaluate_at |= set(range(in_epoch, updates + 1, in_epoch))
+    others = task.splits.keys() - {"train", task.selection_split}
+    dev_logits = np.zeros((0, 0), np.float32)
+    done, best = 0, Best(float("-inf"), 0, dev_logits, {})
+    with closing(training), stoppable(training.stop):
         try:
-            for update in range(1, updates + 1):
-                # draw the batch and take the step
-                values = trainer.take_update(update)
-                # log
-                tokens = int(train.lengths(draw(update)).sum())
-                trainer.log(update, tokens, values, lambda: "finished seeds are kept")
-                # evaluate, and keep the best
-                if update in evaluate_at:
+            rows = (members(len(train), recipe.batch_size, run.seed, n + 1) for n in range(updates))
+            for step in training_steps(training, (by_length(train, some) for some in rows)):
+                done = step.update
+                training.log(step, int(train.lengths(step.rows).sum()))
+                if done in evaluate_at:
                     dev_logits = evaluate(dev)
                     score = task.score(dev_logits)
-                    trainer.note(update, {"epoch": update / in_epoch, "dev_score": score})
+                    training.note(done, {"epoch": done / in_epoch, "dev_score": score})
                     if score > best.score:
-                        best = Best(score, update, dev_logits, _copy(classifier))
+                        best = Best(score, done, dev_logits, _copy(classifier))
             # the other splits by the last weights, and by the best
-            of_last = {task.selection_split: dev_logits, **_each(evaluate, others)}
-            of_best = of_last
+            last = {name: evaluate(task.splits[name]) for name in others}
+            last[task.selection_split], at_best = dev_logits, last
             if best.update < updates:
                 classifier.load_state_dict(best.weights)
-                of_best = {task.selection_split: best.logits, **_each(evaluate, others)}
+                at_best = {name: evaluate(task.splits[name]) for name in others}
+                at_best[task.selection_split] = best.logits
         except Interrupted:
-            trainer.engine.leave()
-            trainer.stop.end(
-                f"interrupted at update {update} of {updates} of {run.what}: finished seeds are"
-                " kept; run the same command again to go on (this seed starts anew)"
+            training.stop.end(
+                training.engine,
+                f"interrupted at update {done} of {updates} of {run.what}: finished seeds are"
+                " kept; run the same command again to go on (this seed starts anew)",
             )
-    trainer.curve.write()
+    training.curve.write()
     return FinetunedSeed(
-        {f"{split}/last": logits for split, logits in of_last.items()}
-        | {f"{split}/best": logits for split, logits in of_best.items()},
+        {f"{split}/last": logits for split, logits in last.items()}
+        | {f"{split}/best": logits for split, logits in at_best.items()},
         best.weights,
         best.update,
         best.score,
         updates,
-        trainer.speed(),
+        training.speed(),
     )
-
-
-def _batch(train: Examples, batch_size: int, seed: int, update: int) -> Integers:
-    """Rows of an update's global batch, the shortest first."""
-    return by_length(train, members(len(train), batch_size, seed, update))
-
-
-def _each(
-    evaluate: Callable[[Examples], Logits], splits: Mapping[str, Examples]
-) -> dict[str, Logits]:
-    return {name: evaluate(examples) for name, examples in splits.items()}
 
 
 def _copy(classifier: Classifier) -> dict[str, torch.Tensor]:

@@ -113,7 +113,7 @@ def keep_seed(
     classifier: Classifier,
     description: Description,
     recipe: Finetune | None,
-    code: dict[str, str],
+    code: str,
 ) -> None:
     """Keep a finished seed until the stage ends: its outputs, and state.json to know them whole
     by; with a `recipe` also its weights and recipe.json, what they were trained by.
@@ -175,7 +175,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     as a whole. `tracked` is given (stage, name, params, fingerprint) of each seed.
     """
     # read
-    machine, code = launch.read_machine(), checkpoint.code_hashes("finetune")
+    machine, code = launch.read_machine(), checkpoint.code_digest("finetune")
     stage, *items = job.command
     encoded = stage_folder("encode", params.tasks[job.task].group, job.task)
     about, task = read_task(encoded, params)
@@ -185,7 +185,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
 
     # train the seeds that are not finished
     todo = [one for one in seeds if not one.done]
-    if todo and launch.spread(machine, "gpt1.stages", *job.command):
+    if todo and launch.spread(machine, *job.command):
         return
     launch.prepare(machine)
     speeds = {}
@@ -216,7 +216,7 @@ def seeds_of(
     encoded: Path,
     task: EncodedTask,
     wanted: Description,
-    code: dict[str, str],
+    code: str,
     accept: bool,
 ) -> list[FinetuningSeed]:
     """Every seed of every part, with the folder of its run, which stands for all that matters to

@@ -26,13 +26,13 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def note_finished(folder: Path, summary: Mapping[str, Any], code: Mapping[str, str]) -> None:
+def note_finished(folder: Path, summary: Mapping[str, Any], code: str) -> None:
     """Write state.json beside a seed's outputs, to know them whole by."""
-    state = {"code": dict(code), "summary": dict(summary), "sha256": digests(folder)}
+    state = {"code": code, "summary": dict(summary), "sha256": digests(folder)}
     write_json(folder / STATE, state)
 
 
-def finished_seed(folder: Path, code: Mapping[str, str], accept: bool) -> dict[str, Any] | None:
+def finished_seed(folder: Path, code: str, accept: bool) -> dict[str, Any] | None:
     """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made
     it and its stage has not ended.
     """
@@ -41,7 +41,7 @@ def finished_seed(folder: Path, code: Mapping[str, str], accept: bool) -> dict[s
         state = read_json(folder / STATE)
         if dict(state["sha256"]) != digests(folder):
             return None
-        code_then, summary = dict(state["code"]), dict[str, Any](state["summary"])
+        code_then, summary = str(state["code"]), dict[str, Any](state["summary"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     if ended and code_then != code:

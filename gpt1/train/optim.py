@@ -4,14 +4,13 @@
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.device import Copy, to_host
 from gpt1.params.schema import Optimization
 from gpt1.train.schedules import schedule
 
@@ -20,7 +19,7 @@ ROW = 1024
 
 
 class Rates(NamedTuple):
-    """What torch's AdamW must be told at one update so that its step is the authors'."""
+    """What torch's AdamW must be given at one update so that its step is the authors'."""
 
     learning_rate: float
     epsilon: float
@@ -42,8 +41,8 @@ def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rat
 
 
 class AdamW(torch.optim.AdamW):
-    """torch's own, whose methods are taken out of wrappers that import its compiler, a second's
-    work, to tell it to leave them alone.
+    """torch's own, without the wrappers of its methods that import torch's compiler: a second for
+    each of a hundred stages.
     """
 
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
@@ -55,7 +54,7 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
     """Fused AdamW over a model's parameters: the first group, of rank above 1, decays; biases and
     gains do not.
     """
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    parameters = list(model.parameters())
     groups = [
         {"params": [parameter for parameter in parameters if parameter.ndim > 1]},
         {"params": [parameter for parameter in parameters if parameter.ndim <= 1]},
@@ -64,13 +63,18 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
 
 
 def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
-    """Tell the two groups of `adam` the rates of the coming step."""
+    """Give the two groups of `adam` the rates of the coming step."""
     for group, decay in zip(optimizer.param_groups, (values.weight_decay, 0.0), strict=True):
         group.update(lr=values.learning_rate, eps=values.epsilon, weight_decay=decay)
 
 
-def square_norm(tensors: list[Tensor]) -> Tensor:
-    """The sum of the squares of all numbers, float64.
+def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """The gradients of the parameters that have one."""
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def global_norm(tensors: list[Tensor]) -> Tensor:
+    """The norm of all numbers together, float64.
 
     By short rows on a CPU: there a running float32 sum over the 31 M numbers of the embedding
     matrix is wrong in the third digit.
@@ -83,71 +87,12 @@ def square_norm(tensors: list[Tensor]) -> Tensor:
         rest = torch.cat([numbers[whole:] for numbers, whole in flat])
         rows.append(F.pad(rest, (0, -len(rest) % ROW)).view(-1, ROW))
         norms = torch.cat([torch.linalg.vector_norm(part, dim=1) for part in rows])
-    return norms.double().square().sum()
-
-
-def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """The gradients of the parameters that have one."""
-    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+    return norms.double().square().sum().sqrt()
 
 
 @torch.no_grad()
-def clip_gradients(gradients: list[Tensor], norm: Tensor, max_norm: float) -> None:
-    """Scale all gradients by max_norm / max(norm, max_norm), `norm` being that of all together."""
+def clip_gradients(gradients: list[Tensor], max_norm: float) -> Tensor:
+    """Scale all gradients by max_norm / max(norm, max_norm). Returns their global norm before."""
+    norm = global_norm(gradients)
     torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0).to(gradients[0].dtype))
-
-
-@torch.no_grad()
-def prepare_step(
-    optimizer: torch.optim.Optimizer,
-    gradients: list[Tensor],
-    totals_n: Tensor,
-    rates: Rates,
-    recipe: Optimization,
-) -> Copy:
-    """Clip, and set the optimizer of `adam` up for its step, which changes nothing where one of the
-    totals is not finite; the last of them is the square of all gradients' norm.
-
-    Gives the totals with the norm in its place. No step waits for them: the host may read them
-    while it is taken.
-    """
-    norm = totals_n[-1].sqrt_()
-    clip_gradients(gradients, norm, recipe.max_gradient_norm)
-    set_rates(optimizer, rates)
-    # what torch's gradient scaler would set: fused AdamW leaves all as it is where it is 1
-    setattr(optimizer, "found_inf", 1.0 - totals_n.isfinite().all().float())  # noqa: B010
-    return to_host(totals_n)
-
-
-def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's running averages as `<moment>.<parameter>`: the optimizer's own tensors. Empty before
-    the first step.
-    """
-    return {
-        f"{moment}.{name}": optimizer.state[parameter][moment]
-        for name, parameter in model.named_parameters()
-        for moment in MOMENTS
-        if moment in optimizer.state[parameter]
-    }
-
-
-@torch.no_grad()
-def put_back(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    weights: Mapping[str, Tensor],
-    averages: Mapping[str, Tensor],
-    steps: int,
-) -> None:
-    """Set a model's parameters, and its Adam to the running averages of `moments` after so many
-    steps.
-    """
-    for name, parameter in model.named_parameters():
-        parameter.copy_(weights[name])
-        optimizer.state[parameter] = {
-            "step": torch.tensor(float(steps), device=parameter.device),
-            **{
-                moment: averages[f"{moment}.{name}"].to(parameter.device, copy=True)
-                for moment in MOMENTS
-            },
-        }
+    return norm

@@ -43,14 +43,13 @@ class Curve:
     def add(self, point: dict[str, float]) -> None:
         """Append one point."""
         self.lines += 1
-        if self.path is not None:
-            already = self.waiting
-            self.waiting += json.dumps(point, allow_nan=False) + "\n"
-            try:
-                self.write()
-            except OSError as error:
-                if not already:
-                    _say(self.path, error, "its lines wait in memory")
+        already = self.waiting
+        self.waiting += json.dumps(point, allow_nan=False) + "\n"
+        try:
+            self.write()
+        except OSError as error:
+            if not already:
+                _say_waiting(self.path, error)
 
     def write(self) -> None:
         """Put on disk what waits. Raises OSError where that cannot be; a part that went there is
@@ -61,7 +60,8 @@ class Curve:
                 file.truncate(self.bytes_)
                 file.seek(self.bytes_)
                 written = file.write(self.waiting.encode())
-            self.bytes_, self.waiting = self.bytes_ + written, ""
+            self.bytes_ += written
+        self.waiting = ""
 
 
 class Snapshots:
@@ -76,12 +76,14 @@ class Snapshots:
     def take(self, update: int, network: Network) -> None:
         """Write the network's weights as they are after `update`."""
         path = self.folder / f"{update:08d}.safetensors"
-        self.waiting[path] = weights = network.state_dict()
+        self.waiting[path] = {
+            name: tensor.detach().to("cpu", copy=True)
+            for name, tensor in network.state_dict().items()
+        }
         try:
             self.write()
         except OSError as error:
-            self.waiting[path] = {name: one.cpu().clone() for name, one in weights.items()}
-            _say(path, error, "it waits in memory")
+            _say_waiting(path, error)
 
     def write(self) -> None:
         """Put on disk what waits. Raises OSError where that cannot be."""
@@ -90,8 +92,8 @@ class Snapshots:
             del self.waiting[path]
 
 
-def _say(path: Path, error: OSError, what_waits: str) -> None:
-    line = f"{path} cannot be written ({error.strerror}): {what_waits}, training goes on"
+def _say_waiting(path: Path | None, error: OSError) -> None:
+    line = f"{path} cannot be written ({error.strerror}): it waits in memory, training goes on"
     print(line, file=sys.stderr, flush=True)
 
 

@@ -4,9 +4,6 @@ take bfloat16 numbers.
 Cores without bfloat16 products would need a hundred times as long for them in torch. There the same
 numbers, rounded to bfloat16, are multiplied in float32: the same results but for the order of sums,
 at float32's speed.
-
-What a log says of it is observed: a gradient that came out of a bfloat16 product, real or emulated,
-holds bfloat16 numbers and no others.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,11 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
-
-from gpt1.base.errors import UserError
 
 EMULATED = "bf16 emulated"
 PRODUCTS: set[Any] = {
@@ -62,26 +57,6 @@ def in_precision(device: torch.device, precision: str) -> AbstractContextManager
         EMULATED: Bf16Emulation,
     }
     return contexts[arithmetic(device, precision)]()
-
-
-def watch(network: nn.Module, name: str, precision: str) -> None:
-    """See to it that the first backward pass through a matrix of the network multiplies in this
-    precision: it raises UserError where the gradient is of another.
-    """
-
-    def look(gradient: Tensor) -> None:
-        if not (gradient.isfinite().all() and gradient.any()):
-            return  # it tells nothing; the next one will
-        handle.remove()
-        found = "bf16" if (gradient == gradient.bfloat16()).all() else "fp32"
-        if found != precision:
-            raise UserError(
-                f"precision: expected matrix products in {precision}, found {found} in the gradient"
-                f" of {name}; nothing was trained: set precision to {found} in params.yaml, or"
-                " report this with the output of python -m torch.utils.collect_env"
-            )
-
-    handle = network.get_parameter(name).register_hook(look)  # type: ignore[no-untyped-call]
 
 
 class Bf16Emulation(TorchFunctionMode):

@@ -6,23 +6,30 @@ import math
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from gpt1.model.device import to_device, to_host
+from gpt1.model.device import to_device
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
 from gpt1.params.schema import Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
-from gpt1.train.checkpoint import Position, Saver
-from gpt1.train.engine import Engine, finite
+from gpt1.train.checkpoint import Checkpoint, Position, Saver
+from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine, facts
-from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable
+from gpt1.train.loop import (
+    Interrupted,
+    Report,
+    Stop,
+    Training,
+    check_finite,
+    stoppable,
+    training_steps,
+)
 from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import Snapshots
 from gpt1.train.schedules import snapshot_updates
@@ -43,7 +50,7 @@ class Corpus(NamedTuple):
 @dataclass(frozen=True)
 class PretrainingRun:
     """A network to be trained from one seed for `updates` updates in `folder`, where curve.jsonl,
-    snapshots/ and checkpoints lie; `code` has the hashes that checkpoints are held to.
+    snapshots/ and checkpoints lie; `code` is the digest that checkpoints are held to.
     """
 
     network: Network
@@ -54,7 +61,7 @@ class PretrainingRun:
     corpus: Corpus
     machine: Machine
     folder: Path
-    code: dict[str, str] = field(default_factory=dict)
+    code: str = ""
 
 
 class Pretrained(NamedTuple):
@@ -73,13 +80,15 @@ def heldout_values(
 
     Raises Interrupted where the run is to end.
     """
-    own = corpus.heldout_windows[engine.rank :: engine.processes]
+    windows, together = corpus.heldout_windows, micro_batch * engine.processes
     nats = torch.zeros(1, dtype=torch.float64, device=engine.device)
-    most = -(-len(corpus.heldout_windows) // (engine.processes * micro_batch))
-    for start in stop.between(engine, range(0, len(own), micro_batch), most):
-        windows_bt = to_device(torch.from_numpy(own[start : start + micro_batch]), engine.device)
-        nats += engine.objective(windows_bt, 0.0)["loss"].double() * len(windows_bt)
-    loss = to_host(engine.total(nats)).read()[0] / len(corpus.heldout_windows)
+    for start in range(0, len(windows), together):
+        stop.check(engine)
+        own = windows[start : start + together][engine.rank :: engine.processes]
+        if len(own):
+            windows_bt = to_device(torch.from_numpy(own), engine.device)
+            nats += engine.objective(windows_bt, 0.0)["loss"].double() * len(own)
+    loss = engine.total(nats).item() / len(windows)
     return {
         "heldout_loss": loss,
         "heldout_perplexity": math.exp(loss),
@@ -94,18 +103,14 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
     made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
     complete update. Raises UserError where an update or a held-out loss is not finite, where there
-    is too little memory, where the checkpoint was made by other
-    code, or where another process has taken the folder; OSError where there is no room for curve
-    and snapshots in the end.
+    is too little memory, where the checkpoint was made by other code; OSError where there is no
+    room for curve and snapshots in the end.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
-    done = state.position if state else Position(0, 0)  # the last update
-    what = f"pretrain {run.description.kind}/seed-{run.seed}"
-    first, heldout = done.update, dict[str, float]()
     tokens = recipe.batch_size * network.context  # of an update
-    trainer = Trainer(
-        what,
+    training = Training(
+        f"pretrain {run.description.kind}/seed-{run.seed}",
         Pretraining(network, recipe.precision),
         recipe,
         run.machine,
@@ -114,60 +119,66 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,
         choices=speed_up(network, recipe, run.machine, updates * tokens),
-        draw=corpus.starts,
         select=lambda starts: torch.from_numpy(corpus.windows(starts)),
         curve=run.folder / "curve.jsonl",
         report=report,
         state=state,
     )
-    trainer.tokens = first * tokens
-    if first and trainer.main:
-        print(f"{what}: going on from the checkpoint of update {first}", file=sys.stderr)
-        now = (run.machine.processes, trainer.rows)
-        if state and recipe.dropout and state.drawn_by != now:
-            print(
-                f"{what}: dropout draws other masks from here on: processes and rows of a"
-                f" micro-batch are {now}, and were {state.drawn_by}",
-                file=sys.stderr,
-            )
+    if state and training.main:
+        say_where_it_goes_on(training, state, run.machine.processes)
+    training.tokens = training.first * tokens
     snapshots = Snapshots(run.folder / "snapshots", run.description)
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
+    machine = facts(run.machine) | training.choices | {"micro_batch": training.micro_batch}
     saver = Saver(
-        trainer.engine,
+        training.engine,
         run.folder,
         run.code,
-        facts(run.machine) | trainer.choices | {"micro_batch": trainer.rows},
+        machine,
         recipe.checkpoint_minutes,
-        first,
-        (trainer.curve, snapshots),
+        training.first,
+        (training.curve, snapshots),
     )
-    with closing(trainer), stoppable(trainer.stop), closing(saver):
+    done, heldout = Position(training.first, training.curve.lines), dict[str, float]()
+
+    def evaluate(update: int) -> None:
+        if update and (update % recipe.heldout_updates == 0 or update == updates):
+            values = heldout_values(training.engine, corpus, training.micro_batch, training.stop)
+            check_finite(values, f"{training.what}: held-out loss after update {update}")
+            training.note(update, values)
+            heldout.update(values)
+
+    with closing(training), stoppable(training.stop), closing(saver):
         try:
-            for update in range(first, updates + 1):
-                # no update where the checkpoint was made, but its evaluation
-                if update > first:
-                    # draw the batch and take the step
-                    trainer.stop.due = update < updates and saver.due(update)
-                    values = trainer.take_update(update)
-                    # log
-                    trainer.log(update, tokens, values, partial(saver.finish, done))
-                    # save
-                    if update in snapshots_at and trainer.main:
-                        snapshots.take(update, network)
-                    done = Position(update, trainer.curve.lines)
-                    if trainer.stop.due:
-                        saver.begin(done)
-                # evaluate
-                if update and (update % recipe.heldout_updates == 0 or update == updates):
-                    heldout = heldout_values(trainer.engine, corpus, trainer.rows, trainer.stop)
-                    trainer.note(update, finite(heldout, update, "held-out text"))
+            evaluate(done.update)  # what was cut short
+            batches = map(corpus.starts, range(done.update + 1, updates + 1))
+            for step in training_steps(training, batches, saver.due):
+                training.log(step, tokens)
+                if step.update in snapshots_at and training.main:
+                    snapshots.take(step.update, network)
+                done = Position(step.update, training.curve.lines)
+                if step.save and step.update < updates:
+                    saver.begin(done)
+                evaluate(step.update)
         except Interrupted:
             saved = saver.finish(done)
-            trainer.engine.leave()  # the others wait: the launcher ends all once one has ended
-            trainer.stop.end(
+            training.stop.end(
+                training.engine,
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
-                f" {saved}; run the same command again to go on"
+                f" {saved}; run the same command again to go on",
             )
-    trainer.curve.write()
+    training.curve.write()
     snapshots.write()
-    return Pretrained(heldout, trainer.speed())
+    return Pretrained(heldout, training.speed())
+
+
+def say_where_it_goes_on(training: Training, state: Checkpoint, processes: int) -> None:
+    """Name the checkpoint's update, and other dropout masks than those of one run, on stderr."""
+    line = f"going on from the checkpoint of update {training.first}"
+    now = processes, training.micro_batch
+    if training.recipe.dropout and state.drawn_by != now:
+        line += (
+            "; dropout draws other masks from here on: processes and rows of a micro-batch are"
+            f" {now}, and were {state.drawn_by}"
+        )
+    print(f"{training.what}: {line}", file=sys.stderr, flush=True)

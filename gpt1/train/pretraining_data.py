@@ -18,7 +18,7 @@ from gpt1.model.networks import make_network, parameters_by_component
 from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
-from gpt1.train.engine import PlainEngine
+from gpt1.train.engine import Engine
 from gpt1.train.finished import note_finished
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop, seed_for
@@ -86,7 +86,7 @@ def make_run(
     seed: int,
     updates: int,
     machine: Machine,
-    code: dict[str, str],
+    code: str,
 ) -> PretrainingRun:
     """A freshly drawn network, and the folder of the checkpoints that its run may go on from."""
     recipe, name, rows = params.pretrain, description.kind, description.vocabulary_size
@@ -164,7 +164,7 @@ def take_over(
         network = make_network(wanted.kind, params, wanted.vocabulary_size, torch.Generator())
         load_weights(weights, wanted, network)
         save_weights(new / "weights.safetensors", network, wanted)
-        engine = PlainEngine(Pretraining(network.to(machine.device), recipe.precision), recipe)
+        engine = Engine(Pretraining(network.to(machine.device), recipe.precision), recipe)
         corpus = corpus_of(shards, recipe, seed, network.context)
         rows = machine.micro_batch_for(network.context)
         heldout = heldout_values(engine, corpus, rows, Stop())
