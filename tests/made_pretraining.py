@@ -1,6 +1,7 @@
 """A pre-training of twelve updates in this process, on made windows."""
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -98,16 +99,7 @@ class Run:
             np.random.default_rng(0).integers(0, ROWS, size=(HELDOUT, 9)),
             0.75,
         )
-        machine = Machine(
-            device="cpu",
-            processes=1,
-            rank=0,
-            local_rank=0,
-            threads=1,
-            micro_batch=self.micro_batch,
-            launched=False,
-            accept_checkpoint=False,
-        )
+        machine = Machine("cpu", threads=1, micro_batch=self.micro_batch)
         run = PretrainingRun(
             self.network,
             Description("transformer", {}, ROWS, "f" * 16),
@@ -120,14 +112,13 @@ class Run:
         )
         return pretrain(run, lambda update, values: self.reported.append((update, dict(values))))
 
-    def stopped(self, ask_at, match, number=signal.SIGINT):
+    def stopped(self, ask_at, match, capsys, number=signal.SIGINT):
         """A run that is asked to end at a call: it ends with these words, and no micro-batch
         later.
         """
-        with pytest.raises(
-            KeyboardInterrupt if number == signal.SIGINT else SystemExit, match=match
-        ):
+        with pytest.raises(SystemExit, match=str(128 + number)):
             self.go(lambda call, _: os.kill(os.getpid(), number) if call == ask_at else None)
+        assert re.search(match, capsys.readouterr().err)
         assert self.calls == ask_at, (
             f"{self.calls - ask_at} micro-batches went through the network after the signal"
         )

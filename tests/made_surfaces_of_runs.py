@@ -109,9 +109,8 @@ def write_checkpoint() -> None:
         write(
             Path("state"),
             Position(update, 2),
-            tensors,
-            tensors,
-            {"gpt1/a.py": "0" * 64},
+            (tensors, tensors),
+            "0" * 64,
             {"device": "cpu"},
         )
     kept = Path("state/seed-0")
@@ -119,7 +118,7 @@ def write_checkpoint() -> None:
     put(
         "state/seed-0/state.json",
         {
-            "code": {"gpt1/a.py": "0" * 64},
+            "code": "0" * 64,
             "summary": {"updates": 3},
             "sha256": {"logits.npz": sha256_file(kept / "logits.npz")},
         },
@@ -131,10 +130,10 @@ def read_checkpoint() -> None:
     from gpt1.train.checkpoint import newest_checkpoint
     from gpt1.train.finished import finished_seed
 
-    if found := newest_checkpoint(Path("state"), {"gpt1/a.py": "0" * 64}, accept=False):
+    if found := newest_checkpoint(Path("state"), "0" * 64, accept=False):
         read_tensors(found.folder / "weights.safetensors")
         read_tensors(found.folder / "adam.safetensors")
-    finished_seed(Path("state/seed-0"), {"gpt1/a.py": "0" * 64}, accept=False)
+    finished_seed(Path("state/seed-0"), "0" * 64, accept=False)
 
 
 def write_results() -> None:

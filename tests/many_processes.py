@@ -1,19 +1,19 @@
-"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 20 updates of a 1
-M-parameter model.
-
-By the plain engine, or by as many processes as GPT1_PROCESSES says; whoever shares the batch, it is
-the same training.
+"""A training for test_many_processes.py, `python -m many_processes FOLDER [ddp]`: 20 updates of a 1
+M-parameter model, by as many processes as a launcher has started, through our engine or, as a
+measure, through torch's own DistributedDataParallel.
 """
 
 import gc
 import json
 import sys
+import time
 import weakref
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
+from torch.nn.parallel import DistributedDataParallel
 
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
@@ -23,9 +23,8 @@ from gpt1.train import optim
 from gpt1.train.batches import Examples, shares
 from gpt1.train.engine import make_engine
 from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
-from gpt1.train.launch import prepare, read_machine, spread
+from gpt1.train.launch import prepare, read_machine
 from gpt1.train.objectives import Pretraining
-from gpt1.train.speed import speed_up
 
 MODEL = Model(
     context=16,
@@ -37,7 +36,7 @@ MODEL = Model(
     weight_deviation=0.02,
     layer_norm_epsilon=1e-5,
 )
-ROWS, BATCH, UPDATES, HALF = 2000, 4, 20, 10
+ROWS, BATCH, UPDATES, HALF, MICRO_BATCHES = 2000, 4, 20, 10, 2
 
 
 def paper():
@@ -45,61 +44,70 @@ def paper():
 
 
 def recipe():
-    return paper().pretrain.model_copy(
-        update={
-            "precision": "fp32",
-            "learning_rate": 1e-3,
-            "max_gradient_norm": 0.7,
-        }
-    )
+    changed = {"precision": "fp32", "learning_rate": 1e-3, "max_gradient_norm": 0.7}
+    return paper().pretrain.model_copy(update=changed)
 
 
-def engine_of(machine):
-    network = Decoder(MODEL, ROWS, torch.Generator().manual_seed(0))
-    speed_up(network, recipe(), machine, 0)
-    return make_engine(Pretraining(network, recipe().precision), recipe(), machine)
+def objective():
+    return Pretraining(Decoder(MODEL, ROWS, torch.Generator().manual_seed(0)), "fp32")
 
 
-def train(engine, updates, micro_batch, scale=1.0):
-    """Losses and gradient norms of these updates."""
-    losses, norms = [], []
+def micro_batches(update, rank, processes):
+    """This process's windows [b, context + 1] of an update, in two micro-batches."""
+    drawn = np.random.default_rng(update).integers(0, ROWS, size=(BATCH, MODEL.context + 1))
+    parts = shares(np.arange(BATCH), rank, processes, BATCH // processes // MICRO_BATCHES)
+    return [torch.from_numpy(drawn[part] ** 2 // ROWS) for part in parts]
+
+
+def train(engine, updates):
+    """Losses, gradient norms and seconds of these updates."""
+    losses, norms, seconds = [], [], []
     for update in updates:
-        windows = (
-            np.random.default_rng(update).integers(0, ROWS, size=(BATCH, MODEL.context + 1)) ** 2
-            // ROWS
-        )
-        parts = shares(np.arange(BATCH), engine.rank, engine.processes, micro_batch)
-        engine.begin(len(parts))
-        total = 0.0
-        for part in parts:
-            found = engine.forward(torch.from_numpy(windows[part]), 0.0)["loss"]
-            engine.backward(found * scale, len(part) / BATCH)
-            total += float(found.detach()) * len(part) / BATCH
-        told = torch.tensor([total], dtype=torch.float64)
-        loss, norm = engine.step(optim.rates(recipe(), update, UPDATES, 0.2), told).read()
-        losses.append(loss)
-        norms.append(norm)
-    return losses, norms
+        start, total = time.perf_counter(), torch.zeros((), dtype=torch.float64)
+        for windows_bt in micro_batches(update, engine.rank, engine.processes):
+            loss, share = engine.forward(windows_bt, 0.0)["loss"], len(windows_bt) / BATCH
+            engine.backward(loss, share)
+            total += loss.detach() * share
+        norms.append(float(engine.step(optim.rates(recipe(), update, UPDATES, 0.2))))
+        losses.append(float(engine.total(total)))
+        seconds.append(time.perf_counter() - start)
+    return losses, norms, seconds
+
+
+def train_by_ddp(machine):
+    """The same updates by torch's DistributedDataParallel and our Adam."""
+    torch.distributed.init_process_group("gloo")
+    network = DistributedDataParallel(objective())
+    optimizer, losses, seconds = optim.adam(network, recipe()), [], []
+    for update in range(1, UPDATES + 1):
+        start, total = time.perf_counter(), torch.zeros((), dtype=torch.float64)
+        parts = micro_batches(update, machine.rank, machine.processes)
+        for number, windows_bt in enumerate(parts, 1):
+            network.require_backward_grad_sync = number == len(parts)
+            loss, share = network(windows_bt)["loss"], len(windows_bt) / BATCH
+            (loss * share * machine.processes).backward()
+            total += loss.detach() * share
+        optim.clip_gradients(optim.gradients_of(network.parameters()), recipe().max_gradient_norm)
+        optim.set_rates(optimizer, optim.rates(recipe(), update, UPDATES, 0.2))
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.distributed.all_reduce(total)
+        losses.append(float(total))
+        seconds.append(time.perf_counter() - start)
+    return losses, seconds
 
 
 def save(engine, path):
     weights, moments = engine.state()
     if engine.rank == 0:
-        save_file(
-            {
-                name: value.detach().contiguous().clone()
-                for name, value in (weights | moments).items()
-            },
-            path,
-        )
+        state = {**weights, **moments}
+        save_file({name: state[name].detach().contiguous().clone() for name in state}, path)
 
 
-def load(engine, path, steps):
-    found = load_file(path)
-    moments = {name: value for name, value in found.items() if name.startswith(optim.MOMENTS)}
-    engine.load(
-        {name: value for name, value in found.items() if name not in moments}, moments, steps
-    )
+def load(engine, path, updates):
+    state = load_file(path)
+    moments = {name: value for name, value in state.items() if name.startswith(optim.MOMENTS)}
+    engine.load({name: state[name] for name in state if name not in moments}, moments, updates)
 
 
 def alive_after_seeds(machine, folder):
@@ -132,38 +140,31 @@ def alive_after_seeds(machine, folder):
     return sum(reference() is not None for reference in references)
 
 
-def main(folder):
+def main(folder, ddp):
     machine = read_machine()
-    if spread(machine, "many_processes", str(folder)):
-        return
     prepare(machine)
-    engine = engine_of(machine)
-    first = train(engine, range(1, HALF + 1), 4)
-    save(engine, folder / "half.safetensors")
-    second = train(engine, range(HALF + 1, UPDATES + 1), 1)
-    save(engine, folder / "end.safetensors")
-    not_finite = train(engine, [UPDATES + 1], 2, float("nan"))[1]
-    save(engine, folder / "after-nan.safetensors")
-    load(engine, folder.parent / "plain/half.safetensors", HALF)
-    engine.begin(2)
-    dropped = torch.zeros(1, 5, dtype=torch.long)
-    engine.backward(engine.forward(dropped, 0.0)["loss"], 0.5)
-    resumed = train(engine, range(HALF + 1, UPDATES + 1), 3)
-    save(engine, folder / "resumed.safetensors")
-    alive = alive_after_seeds(machine, folder)
+    if ddp:
+        losses, seconds = train_by_ddp(machine)
+        seen = {"losses": losses, "seconds": seconds}
+    else:
+        engine = make_engine(objective(), recipe(), machine, MICRO_BATCHES)
+        first = train(engine, range(1, HALF + 1))
+        save(engine, folder / "half.safetensors")
+        second = train(engine, range(HALF + 1, UPDATES + 1))
+        save(engine, folder / "end.safetensors")
+        engine = make_engine(objective(), recipe(), machine, MICRO_BATCHES)
+        load(engine, folder.parent / "plain/half.safetensors", HALF)
+        resumed = train(engine, range(HALF + 1, UPDATES + 1))
+        seen = {
+            "losses": first[0] + second[0],
+            "norms": first[1] + second[1],
+            "seconds": first[2] + second[2],
+            "resumed": resumed[0],
+            "alive": alive_after_seeds(machine, folder),
+        }
     if machine.rank == 0:
-        (folder / "found.json").write_text(
-            json.dumps(
-                {
-                    "losses": first[0] + second[0],
-                    "norms": first[1] + second[1],
-                    "resumed": resumed[0],
-                    "not_finite": not_finite,
-                    "alive": alive,
-                }
-            )
-        )
+        (folder / "seen.json").write_text(json.dumps(seen))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), "ddp" in sys.argv[2:])

@@ -3,7 +3,6 @@ happened.
 """
 
 import json
-import signal
 
 import numpy as np
 import pytest
@@ -16,8 +15,7 @@ from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import checkpoint, optim
 from gpt1.train.checkpoint import Position
-from gpt1.train.engine import PlainEngine
-from gpt1.train.launch import Machine, read_machine
+from gpt1.train.engine import Engine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import Curve
@@ -44,7 +42,7 @@ def whole_batch(update):
 
 
 def new_engine(recipe):
-    return PlainEngine(
+    return Engine(
         Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), recipe
     )
 
@@ -55,38 +53,6 @@ def recipe(request):
     return pretrain.model_copy(
         update={"dropout": 0.0, "precision": "fp32", "batch_size": 8, "learning_rate": 1e-3}
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "line"),
-    [
-        ("GPT1_PROCESSES", "two", "GPT1_PROCESSES: expected a whole number above 0, found 'two'"),
-        ("GPT1_THREADS", "0", "GPT1_THREADS: expected a whole number above 0, found '0'"),
-        ("GPT1_MICRO_BATCH", "-1", "GPT1_MICRO_BATCH: expected a whole number above 0"),
-        ("GPT1_DEVICE", "tpu", "GPT1_DEVICE: expected cpu or cuda, found 'tpu'"),
-    ],
-)
-def test_settings_of_the_machine_that_make_no_sense(monkeypatch, tmp_path, name, value, line):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GPT1_DEVICE", "cpu")
-    monkeypatch.setenv(name, value)
-    with pytest.raises(UserError, match=line):
-        read_machine()
-
-
-def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".env").write_text("GPT1_DEVICE=cpu\nGPT1_PROCESSES=3\nGPT1_MICRO_BATCH=5\n")
-    monkeypatch.setenv("GPT1_PROCESSES", "2")
-    monkeypatch.delenv("GPT1_DEVICE", raising=False)
-    found = read_machine()
-    assert (found.device, found.processes, found.micro_batch, found.micro_batch_for(512)) == (
-        "cpu",
-        2,
-        5,
-        5,
-    )
-    assert Machine("cpu", 1, 0, 0, 1, None, False, False).micro_batch_for(512) == 8
 
 
 def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
@@ -107,8 +73,8 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(recipe, tmp_path):
     whole, one, two = new_engine(recipe), new_engine(recipe), new_engine(recipe)
     expected = go(whole, 1, 6)
     go(one, 1, 3)
-    checkpoint.write_checkpoint(tmp_path, Position(3, 2), *one.state(), {"a.py": "1"}, {})
-    state = checkpoint.newest_checkpoint(tmp_path, {"a.py": "1"}, False)
+    checkpoint.write_checkpoint(tmp_path, Position(3, 2), one.state()[::-1], "digest", {})
+    state = checkpoint.newest_checkpoint(tmp_path, "digest", False)
     assert state.position == Position(3, 2)
     checkpoint.restore(state, two)
     assert go(two, 4, 6) == expected[3:]
@@ -125,7 +91,7 @@ def saved_checkpoints(recipe, folder, updates=(1, 2, 3)):
             engine, whole_batch(update), 0.0, 5, update, optim.rates(recipe, update, 9, 0.1), Stop()
         )
         checkpoint.write_checkpoint(
-            folder, Position(update, update), *engine.state(), {"gpt1/model/gpt.py": "old"}, {}
+            folder, Position(update, update), engine.state()[::-1], "old", {}
         )
 
 
@@ -165,29 +131,23 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(recipe, tmp_pa
     else:
         for path in [last / "weights.safetensors"] if damage == "gone" else list(last.iterdir()):
             path.unlink()
-    assert (
-        checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "old"}, False).position.update
-        == 2
-    )
+    assert checkpoint.newest_checkpoint(tmp_path, "old", False).position.update == 2
     told = capsys.readouterr().err
     assert "update-00000003 is damaged" in told
     assert told.count("\n") == 1
 
 
-def test_a_checkpoint_of_other_code_names_the_files_and_the_ways_on(recipe, tmp_path):
+def test_a_checkpoint_of_other_code_names_the_ways_on(recipe, tmp_path):
     saved_checkpoints(recipe, tmp_path, (1,))
     with pytest.raises(
         UserError,
         match=(
-            r"made by other code \(gpt1/model/gpt\.py changed.*restore .* delete .*"
+            r"made by other code \(digest old, now new\): restore .* delete .*"
             r" GPT1_ACCEPT_CHECKPOINT=1"
         ),
     ):
-        checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, False)
-    assert (
-        checkpoint.newest_checkpoint(tmp_path, {"gpt1/model/gpt.py": "new"}, True).position.update
-        == 1
-    )
+        checkpoint.newest_checkpoint(tmp_path, "new", False)
+    assert checkpoint.newest_checkpoint(tmp_path, "new", True).position.update == 1
 
 
 def test_the_fingerprint_tells_runs_apart():
@@ -220,18 +180,6 @@ def test_a_curve_that_lacks_lines_is_refused_not_filled_with_a_gap(tmp_path):
         ),
     ):
         Curve(path, 3)
-
-
-def test_a_signal_ends_the_run_with_its_status(capsys):
-    stop = Stop()
-    stop.ask(signal.SIGTERM, None)
-    with pytest.raises(SystemExit) as ended:
-        stop.end("interrupted at update 3")
-    assert ended.value.code == 143
-    assert capsys.readouterr().err == "interrupted at update 3\n"
-    stop.ask(signal.SIGINT, None)
-    with pytest.raises(KeyboardInterrupt, match="interrupted at update 3"):
-        stop.end("interrupted at update 3")
 
 
 def test_state_json_can_be_read_by_people(recipe, tmp_path):

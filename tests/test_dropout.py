@@ -13,7 +13,7 @@ from gpt1.model.lstm import Lstm
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, validate
 from gpt1.train import optim
-from gpt1.train.engine import PlainEngine
+from gpt1.train.engine import Engine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 
@@ -119,7 +119,7 @@ def first_loss(rank=0, seed=5, update=3, micro_batches=1):
     """
     recipe = validate(compose("paper", [])).pretrain
     recipe = recipe.model_copy(update={"dropout": 0.3, "precision": "fp32"})
-    engine = PlainEngine(Pretraining(Decoder(SIZES, ROWS, seeded(0)), "fp32"), recipe)
+    engine = Engine(Pretraining(Decoder(SIZES, ROWS, seeded(0)), "fp32"), recipe)
     engine.rank = rank
     windows = torch.arange(4 * 10).view(4, 10) % ROWS
     parts = [MicroBatch(1 / micro_batches, part) for part in windows.chunk(micro_batches)]
@@ -145,7 +145,7 @@ def test_the_micro_batches_of_an_update_have_masks_of_their_own():
     recipe = validate(compose("paper", [])).pretrain.model_copy(
         update={"dropout": 0.3, "precision": "fp32"}
     )
-    engine = PlainEngine(Pretraining(Decoder(SIZES, ROWS, seeded(0)), "fp32"), recipe)
+    engine = Engine(Pretraining(Decoder(SIZES, ROWS, seeded(0)), "fp32"), recipe)
     seen = []
     forward = engine.forward
     engine.forward = lambda *given: seen.append(forward(*given)) or seen[-1]

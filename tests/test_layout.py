@@ -46,7 +46,7 @@ ROOMS = {  # room -> what of ours it may import
     "corpus": GROUND | {"corpus"},
     "tasks": GROUND | {"tasks", "sources", "corpus"},
     "model": GROUND | {"model"},
-    "train": GROUND | {"train", "model", "corpus.shards", "tasks.metrics"},
+    "train": GROUND | {"train", "params.yaml", "model", "corpus.shards", "tasks.metrics"},
     "inference": (
         GROUND
         | {
@@ -118,7 +118,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/inference/registered.py",
         "gpt1/inference/served.py",
     ],
-    "deepspeed": ["gpt1/train/engine.py", "gpt1/train/zero.py"],
+    "deepspeed": ["gpt1/train/engine.py"],
     "torch": [
         "gpt1/model/",
         "gpt1/train/",

@@ -17,7 +17,7 @@ from gpt1.model.weights import read_weights, save_weights
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import read_params
 from gpt1.train import finetuning_data
-from gpt1.train.engine import PlainEngine
+from gpt1.train.engine import Engine
 from gpt1.train.finetuning import logits_of
 from gpt1.train.finetuning_data import make_classifier, read_task
 from gpt1.train.loop import Stop
@@ -191,7 +191,7 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
     classifier = make_classifier(params, recipe, about, wanted, weights_of("transformer"), 0)
     classifier.load_state_dict(read_weights(folder / "seed-0/weights.safetensors")[1])
     objective = Finetuning(classifier, 0.0, 0.0, recipe.precision)
-    engine = PlainEngine(objective, recipe)
+    engine = Engine(objective, recipe)
     for split in ("dev", "test"):
         again = logits_of(engine, objective, task.splits[split], 100, Stop())
         np.testing.assert_allclose(arrays(folder)[f"{split}/best"], again, atol=1e-6)

@@ -14,14 +14,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-import torch
 from made_data import write_params, write_shards, write_task
 from made_pretraining import BATCH, HELDOUT, UPDATES, Run, made_recipe, outputs
 from safetensors.numpy import load_file
 
 from gpt1.train import checkpoint
-from gpt1.train.engine import PlainEngine
-from gpt1.train.loop import Interrupted, Stop, stoppable
 
 SETTINGS = {
     "GPT1_DEVICE": "cpu",
@@ -71,13 +68,14 @@ THREE, EVALUATED = 3 * BATCH, 3 * BATCH + HELDOUT
     ],
 )
 def test_a_stopped_update_or_evaluation_is_dropped_and_made_anew(
-    recipe, undisturbed, tmp_path, ask_at, at
+    recipe, undisturbed, tmp_path, ask_at, at, capsys
 ):
     run = Run(tmp_path, recipe)
     run.stopped(
         ask_at,
         f"interrupted at update {at} of {UPDATES}, what came after it is dropped: checkpoint saved;"
         " run the same",
+        capsys,
     )
     assert run.checkpoints() == [at]
     weights, snapshot = (
@@ -92,27 +90,32 @@ def test_a_stopped_update_or_evaluation_is_dropped_and_made_anew(
     assert run.results() == undisturbed[1]
 
 
-def test_stopped_again_and_again_and_at_last_in_the_last_evaluation(recipe, undisturbed, tmp_path):
+def test_stopped_again_and_again_and_at_last_in_the_last_evaluation(
+    recipe, undisturbed, tmp_path, capsys
+):
     run = Run(tmp_path, recipe)
-    run.stopped(THREE + 2, "at update 3")
-    run.stopped(2, "at update 3")  # again in the evaluation
+    run.stopped(THREE + 2, "at update 3", capsys)
+    run.stopped(2, "at update 3", capsys)  # again in the evaluation
     assert run.checkpoints() == [3]
     run.stopped(
-        2 * HELDOUT + 4 * BATCH - 1, "at update 6"
+        2 * HELDOUT + 4 * BATCH - 1, "at update 6", capsys
     )  # the evaluations of updates 3 and 6 before it
-    run.stopped(HELDOUT + 2, "at update 6")
-    run.stopped(2 * HELDOUT + 6 * BATCH + 3, f"at update {UPDATES} of {UPDATES}")
+    run.stopped(HELDOUT + 2, "at update 6", capsys)
+    run.stopped(2 * HELDOUT + 6 * BATCH + 3, f"at update {UPDATES} of {UPDATES}", capsys)
     assert run.go().heldout == undisturbed[0]
     assert run.calls == HELDOUT, "only the last evaluation was left to do"
     assert run.results() == undisturbed[1]
 
 
-def test_before_the_first_update_is_whole_there_is_nothing_to_save(recipe, undisturbed, tmp_path):
+def test_before_the_first_update_is_whole_there_is_nothing_to_save(
+    recipe, undisturbed, tmp_path, capsys
+):
     run = Run(tmp_path, recipe)
     run.stopped(
         2,
         f"interrupted at update 0 of {UPDATES}, what came after it is dropped: nothing to save yet;"
         " run the same command again",
+        capsys,
     )
     assert run.checkpoints() == []
     run.go()
@@ -121,13 +124,12 @@ def test_before_the_first_update_is_whole_there_is_nothing_to_save(recipe, undis
 
 def test_a_termination_ends_alike_with_its_own_status(recipe, tmp_path, capsys):
     run = Run(tmp_path, recipe)
-    run.stopped(2 * BATCH + 3, "143", signal.SIGTERM)
-    assert capsys.readouterr().err.startswith(f"interrupted at update 2 of {UPDATES}, ")
+    run.stopped(2 * BATCH + 3, f"^interrupted at update 2 of {UPDATES}, ", capsys, signal.SIGTERM)
     assert run.checkpoints() == [2]
 
 
 def test_a_checkpoint_that_is_there_is_not_written_again(
-    recipe, undisturbed, tmp_path, monkeypatch
+    recipe, undisturbed, tmp_path, monkeypatch, capsys
 ):
     run, saved, write = Run(tmp_path, recipe), [], checkpoint.write_checkpoint
     monkeypatch.setattr(
@@ -138,8 +140,8 @@ def test_a_checkpoint_that_is_there_is_not_written_again(
             write(folder, position, *rest),
         ),
     )
-    run.stopped(EVALUATED + BATCH + 2, "at update 4 of .*: checkpoint saved")
-    run.stopped(3, "at update 4 of .*: checkpoint saved")
+    run.stopped(EVALUATED + BATCH + 2, "at update 4 of .*: checkpoint saved", capsys)
+    run.stopped(3, "at update 4 of .*: checkpoint saved", capsys)
     assert saved == [4]
     run.go()
     assert run.results() == undisturbed[1]
@@ -147,7 +149,7 @@ def test_a_checkpoint_that_is_there_is_not_written_again(
 
 @pytest.mark.parametrize("place", ["save_file", "write_json"])
 def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(
-    recipe, undisturbed, tmp_path, monkeypatch, place
+    recipe, undisturbed, tmp_path, monkeypatch, place, capsys
 ):
     run, write, asked = (
         Run(tmp_path, recipe.model_copy(update={"checkpoint_minutes": 0.0})),
@@ -162,31 +164,13 @@ def test_a_signal_amid_a_checkpoint_lets_it_be_written_whole(
 
     with monkeypatch.context() as patched:
         patched.setattr(checkpoint, place, ask_and_write)
-        with pytest.raises(KeyboardInterrupt, match="checkpoint saved"):
+        with pytest.raises(SystemExit, match="130"):
             run.go()
+    assert "checkpoint saved" in capsys.readouterr().err
     assert asked.is_set()
     assert 1 in run.checkpoints(), "the checkpoint in progress was not written to its end"
     run.go()
     assert run.results() == undisturbed[1]
-
-
-# What looks at the flag
-
-
-def test_items_come_until_the_flag_is_set(recipe):
-    engine = PlainEngine(torch.nn.Linear(1, 1), recipe)
-    stop = Stop()
-    with stoppable(stop):
-        assert list(stop.between(engine, "abc", 4)) == [
-            "a",
-            "b",
-            "c",
-        ], "a process with fewer items asks as often as the others"
-        items = stop.between(engine, "abc", 3)
-        assert next(items) == "a"
-        os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises(Interrupted):
-            next(items)
 
 
 # The stages as commands

@@ -25,7 +25,7 @@ from gpt1.train.batches import (
 )
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Report, Stop, Training, stoppable, training_steps
+from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable, training_steps
 from gpt1.train.objectives import Finetuning
 from gpt1.train.speed import speed_up
 
@@ -118,7 +118,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     objective = Finetuning(
         classifier, recipe.classifier_dropout, recipe.lambda_lm, recipe.precision
     )
-    training = Training(
+    training = Trainer(
         run.what,
         objective,
         recipe,

@@ -136,7 +136,7 @@ class Step(NamedTuple):
     save: bool
 
 
-class Training:
+class Trainer:
     """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
     `what`: `<stage> <name>`, for the screen; `warmup` is a share of the updates, `row_tokens` the
@@ -204,7 +204,7 @@ class Training:
 
 
 def training_steps(
-    training: Training, batches: Iterable[Integers], due: Callable[[], bool] = bool
+    training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
     """Take an update on each global batch, rows of the data; `due` says whether this process wants
     a checkpoint after the coming one.
@@ -236,8 +236,8 @@ def training_steps(
                 f" {str(error)[:120]}); set GPT1_MICRO_BATCH={max(1, training.micro_batch // 2)},"
                 " or have fewer stages side by side"
             ) from None
-        shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
-        check_finite(values, f"{training.what}: update {update} (rows {shown}, … of the data)")
+        shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist())) + ", …" * (len(rows) > SHOWN_ROWS)
+        check_finite(values, f"{training.what}: update {update} (rows {shown} of the data)")
         yield Step(update, rows, values, save)
 
 

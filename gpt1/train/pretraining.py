@@ -25,7 +25,7 @@ from gpt1.train.loop import (
     Interrupted,
     Report,
     Stop,
-    Training,
+    Trainer,
     check_finite,
     stoppable,
     training_steps,
@@ -109,7 +109,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
     tokens = recipe.batch_size * network.context  # of an update
-    training = Training(
+    training = Trainer(
         f"pretrain {run.description.kind}/seed-{run.seed}",
         Pretraining(network, recipe.precision),
         recipe,
@@ -172,7 +172,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     return Pretrained(heldout, training.speed())
 
 
-def say_where_it_goes_on(training: Training, state: Checkpoint, processes: int) -> None:
+def say_where_it_goes_on(training: Trainer, state: Checkpoint, processes: int) -> None:
     """Name the checkpoint's update, and other dropout masks than those of one run, on stderr."""
     line = f"going on from the checkpoint of update {training.first}"
     now = processes, training.micro_batch
