@@ -69,27 +69,10 @@ def read_corpus() -> None:
                     clean_documents(cleaner, texts)
 
 
-def write_ledger() -> None:
-    put(
-        "cache/ledger.json",
-        {"rte/RTE.zip": {"sha256": "0" * 64, "bytes": 3, "address": "https://example.org/RTE.zip"}},
-    )
-
-
-def read_ledger() -> None:
-    from gpt1.sources.addresses import Remote
-    from gpt1.sources.cache import expected
-    from gpt1.sources.cache import read_ledger as read
-
-    read(Path("cache"))
-    expected(Path("cache"), "rte", Remote("RTE.zip", ("https://example.org/RTE.zip",)))
-
-
 SURFACES_OF_CORPORA = (
     *(
         Surface(f"export {form}", lambda form=form: write_export(form), lambda: read_task("snli"))  # type: ignore[misc]
         for form in ("parquet", "arrow", "jsonl")
     ),
     Surface("corpus", write_corpus, read_corpus),
-    Surface("ledger", write_ledger, read_ledger),
 )

@@ -129,9 +129,9 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/inference/",
         "gpt1/exchange/",
     ],
-    "requests": ["gpt1/sources/transfer.py"],
-    "urllib3": ["gpt1/sources/transfer.py"],
-    "platformdirs": ["gpt1/sources/cache.py"],
+    "requests": ["gpt1/sources/download.py"],
+    "urllib3": ["gpt1/sources/download.py"],
+    "platformdirs": ["gpt1/sources/download.py"],
     "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/", "gpt1/results/runs.py"],
     "pandas": [
         "gpt1/results/",

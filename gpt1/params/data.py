@@ -4,6 +4,7 @@ will download or leave out.
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +14,8 @@ from gpt1.base.files import DATA, RAW
 from gpt1.params.profile import compose_run, in_words, link_folder, requested, write_params
 from gpt1.params.schema import PARAMS, Params, refuse_without_stage, validate
 from gpt1.sources.addresses import DOWNLOADS
-from gpt1.sources.cache import cache_folder, offline
+from gpt1.sources.download import lacking, offline
 from gpt1.sources.find import find_sources
-from gpt1.sources.offered import lacking, offer
 from gpt1.tasks.table import TASKS, all_sources
 
 
@@ -68,21 +68,15 @@ def link_sources(folder: Path) -> None:
 
 
 def show_downloads(names: Collection[str]) -> None:
-    """Say what a run will download: what, how large, from where, checked by what, under which
-    licence.
-    """
+    """Say what a run will download: what, how large, from where, under which licence."""
     table = Table(
-        "to download",
-        "files",
-        "size",
-        "from",
-        "checked by",
-        "licence",
-        title_justify="left",
-        pad_edge=False,
+        "to download", "file", "MB", "from", "licence", title_justify="left", pad_edge=False
     )
     for name in names:
-        table.add_row(*offer(all_sources()[name], cache_folder()))
+        for remote in DOWNLOADS[name]:
+            size = f"{remote.bytes_ / 1e6:,.2f}" if remote.bytes_ else "not published"
+            host = urlsplit(remote.address).hostname
+            table.add_row(name, remote.name, size, host, all_sources()[name].licence)
     Console(highlight=False).print(table)
 
 
@@ -90,7 +84,7 @@ def refuse_lacking(names: Collection[str]) -> None:
     """Raises UserError where a file that a run would download is not in the cache, so that the run
     would need the network.
     """
-    if missing := [str(path) for name in names for path in lacking(name, cache_folder())]:
+    if missing := [str(path) for name in names for path in lacking(name)]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UserError(
             "without the network nothing can be downloaded, and the cache lacks"

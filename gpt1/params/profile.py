@@ -15,7 +15,7 @@ from gpt1.params.schema import Params, imported_sources, read_params, validate
 from gpt1.params.strict import nearest_key
 from gpt1.params.yaml import parse_yaml, read_yaml, write_commented
 from gpt1.sources.addresses import DOWNLOADS
-from gpt1.sources.offered import chosen
+from gpt1.sources.download import chosen
 from gpt1.tasks.table import all_sources
 
 CONF = Path("conf")
