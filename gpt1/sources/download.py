@@ -40,12 +40,6 @@ def cache_folder() -> Path:
     return (Path(given).expanduser() if given else user_cache_path("gpt1")) / "downloads"
 
 
-def lacking(name: str) -> list[Path]:
-    """Places in the cache where files of a source do not lie yet."""
-    places = (cache_folder() / name / remote.name for remote in DOWNLOADS[name])
-    return [place for place in places if not place.is_file()]
-
-
 def chosen(
     names: Sequence[str],
     rows: Mapping[str, Any],
