@@ -51,7 +51,7 @@ def write_corpus() -> None:
 
 def read_corpus() -> None:
     from gpt1.corpus.cleaning import clean_documents, clean_piece
-    from gpt1.corpus.documents import batches, stretches
+    from gpt1.corpus.documents import batches
     from gpt1.corpus.files import list_corpus
     from gpt1.corpus.inspection import inspect, refuse_binary
 
@@ -64,9 +64,8 @@ def read_corpus() -> None:
             clean_piece(cleaner, piece, io.StringIO())
     for file in files:
         if file.form != "text":
-            for stretch in stretches(file):
-                for texts in batches(stretch, "text"):
-                    clean_documents(cleaner, texts)
+            for texts in batches(file, "text"):
+                clean_documents(cleaner, texts)
 
 
 SURFACES_OF_CORPORA = (
