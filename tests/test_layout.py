@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 151_900,
-    "product, files": 223,
-    "tests, tokens": 167_100,
+    "product, tokens": 141_721,
+    "product, files": 218,
+    "tests, tokens": 162_288,
     "tests, files": 114,
     "benchmarks, tokens": 31_780,
     "benchmarks, files": 29,
-    "pages, bytes": 292_200,
-    "scripts and templates, bytes": 18_150,
+    "pages, bytes": 289_076,
+    "scripts and templates, bytes": 18_134,
 }
 
 GROUND = {"base", "params.schema"}

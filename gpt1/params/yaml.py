@@ -14,7 +14,7 @@ HEAD = "Edit it, or compose it anew. What each value means and comes from: conf/
 def read_yaml(path: Path) -> Any:
     """Plain values of a YAML 1.2 file. Raises UserError where it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path}: expected YAML in UTF-8, found {error}; compose it with gpt1 profile,"
