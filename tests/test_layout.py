@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 141_721,
+    "product, tokens": 141_609,
     "product, files": 218,
     "tests, tokens": 162_288,
     "tests, files": 114,
     "benchmarks, tokens": 31_780,
     "benchmarks, files": 29,
-    "pages, bytes": 289_076,
+    "pages, bytes": 289_839,
     "scripts and templates, bytes": 18_134,
 }
 
