@@ -33,8 +33,9 @@ from gpt1.demo.telling import question, sentence
 from gpt1.inference.continuations import Prompts, log_probabilities
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import load_weights
-from gpt1.params.profile import compose, write_params
+from gpt1.params.profile import compose
 from gpt1.params.schema import PARAMS, read_params
+from gpt1.params.yaml import write_yaml
 from gpt1.stages import acquire, bpe, clean, pretrain, shard
 from gpt1.stages.zero_shot import snapshots_of
 from gpt1.train import launch
@@ -53,7 +54,7 @@ class MinimalPair(NamedTuple):
 def pre_train(town: int, overrides: list[str], folder: Path) -> None:
     """The demo's stages from the books of a town to one pre-training, in a folder."""
     values = compose("demo", [f"world.town.seed={town}", "pretrain.seeds=[0]", *overrides])
-    write_params(folder / PARAMS, values, "benchmarks/minimal_pairs.py")
+    write_yaml(folder / PARAMS, values, "benchmarks/minimal_pairs.py")
     os.chdir(folder)
     row = read_params().world["town"]
     write_books(Path("data/world/town/books"), row.seed, row.books, row.pages)

@@ -8,9 +8,7 @@ SHOWN_DIGITS = 12
 
 
 def downloads() -> str:
-    """A row a file: source, file, bytes, checksum and who published it, addresses in the order in
-    which they are asked, licence.
-    """
+    """A row a file: source, file, bytes, checksum and who published it, address, licence."""
     head = (
         "| source | file | bytes | checksum, and who published it | from | licence"
         " |\n|---|---|---:|---|---|---|"
@@ -19,15 +17,9 @@ def downloads() -> str:
     for name, remotes in DOWNLOADS.items():
         licence = SOURCES[name].licence if name in SOURCES else TASKS[name].licence
         for remote in remotes:
-            checksum = remote.checksum
-            checked = (
-                f"{checksum.kind} `{checksum.value[:SHOWN_DIGITS]}…`: {checksum.publisher}"
-                if checksum
-                else "recorded at first use"
-            )
-            places = ", ".join(
-                f"[{number}]({address})" for number, address in enumerate(remote.addresses, 1)
-            )
+            checked = f"{remote.kind} `{remote.checksum[:SHOWN_DIGITS]}…`: {remote.publisher}"
             size = f"{remote.bytes_:,}" if remote.bytes_ else "not published"
-            rows.append(f"| `{name}` | {remote.name} | {size} | {checked} | {places} | {licence} |")
+            rows.append(
+                f"| `{name}` | {remote.name} | {size} | {checked} | [there]({remote.address}) | {licence} |"
+            )
     return "\n".join([head, *rows])

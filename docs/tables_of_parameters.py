@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -85,16 +85,25 @@ def kind(field: FieldInfo) -> str:
     """What may stand there, in words."""
     bounds = [
         f"{word} {bound}"
-        for part in field.metadata
+        for part in [*field.metadata, *_metadata(field.annotation)]
         for name, word in BOUNDS
         if (bound := getattr(part, name, None)) is not None
     ]
     return ", ".join([" or ".join(_kinds(field.annotation)), *bounds])
 
 
+def _metadata(annotation: Any) -> Iterator[Any]:
+    """What Annotated says of an annotation's parts."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from getattr(part, "__metadata__", ())
+
+
 def _kinds(annotation: Any) -> Iterator[str]:
     origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
+    if origin is Annotated:
+        yield from _kinds(inner[0])
+    elif origin is Literal:
         yield from (f"`{choice}`" for choice in inner)
     elif origin in (Union, types.UnionType):
         for part in inner:

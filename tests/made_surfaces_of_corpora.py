@@ -51,7 +51,7 @@ def write_corpus() -> None:
 
 def read_corpus() -> None:
     from gpt1.corpus.cleaning import clean_documents, clean_piece
-    from gpt1.corpus.documents import batches, stretches
+    from gpt1.corpus.documents import batches
     from gpt1.corpus.files import list_corpus
     from gpt1.corpus.inspection import inspect, refuse_binary
 
@@ -64,25 +64,8 @@ def read_corpus() -> None:
             clean_piece(cleaner, piece, io.StringIO())
     for file in files:
         if file.form != "text":
-            for stretch in stretches(file):
-                for texts in batches(stretch, "text"):
-                    clean_documents(cleaner, texts)
-
-
-def write_ledger() -> None:
-    put(
-        "cache/ledger.json",
-        {"rte/RTE.zip": {"sha256": "0" * 64, "bytes": 3, "address": "https://example.org/RTE.zip"}},
-    )
-
-
-def read_ledger() -> None:
-    from gpt1.sources.addresses import Remote
-    from gpt1.sources.cache import expected
-    from gpt1.sources.cache import read_ledger as read
-
-    read(Path("cache"))
-    expected(Path("cache"), "rte", Remote("RTE.zip", ("https://example.org/RTE.zip",)))
+            for texts in batches(file, "text"):
+                clean_documents(cleaner, texts)
 
 
 SURFACES_OF_CORPORA = (
@@ -91,5 +74,4 @@ SURFACES_OF_CORPORA = (
         for form in ("parquet", "arrow", "jsonl")
     ),
     Surface("corpus", write_corpus, read_corpus),
-    Surface("ledger", write_ledger, read_ledger),
 )

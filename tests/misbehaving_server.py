@@ -1,12 +1,12 @@
 """A web server on 127.0.0.1 that misbehaves on purpose: a script says, answer by answer, what it
-does; it writes down what it was asked.
+does; it writes down which ranges it was asked for.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,7 +19,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         with self.server.lock:
-            self.server.asked.append(Request(self.path, dict(self.headers.items())))
+            self.server.ranges.append(self.headers.get("Range"))
             script = self.server.script
             answer = script.pop(0) if len(script) > 1 else script[0]
         self.close_connection = True
@@ -32,18 +32,9 @@ class Handler(BaseHTTPRequestHandler):
     def head(self, status: int, **headers: object) -> None:
         """A status and headers; `Content_Length` is written Content-Length."""
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in {"Connection": "close", **headers}.items():
             self.send_header(name.replace("_", "-"), str(value))
-        self.send_header("Connection", "close")
         self.end_headers()
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked."""
-
-    path: str
-    headers: dict[str, str]
 
 
 class Server(ThreadingHTTPServer):
@@ -53,7 +44,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, script: "list[Answer]") -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.script, self.asked, self.lock = script, list[Request](), threading.Lock()
+        self.script, self.ranges, self.lock = script, list[str | None](), threading.Lock()
 
     def address(self, name: str = "file.zip") -> str:
         return f"http://127.0.0.1:{self.server_port}/{name}"
@@ -83,85 +74,33 @@ def serving(*script: Answer) -> Iterator[Server]:
 
 @dataclass(frozen=True)
 class File:
-    """Sends `body` as a good server does, ranges and marks included; the rest says how it does
-    not.
-    """
+    """Sends `body` as a good server does, ranges included; the rest says how it does not."""
 
     body: bytes
-    etag: str | None = '"one"'
-    modified: str | None = None
     ranges: bool = True
-    heeds_if_range: bool = True
     cut_after: int | None = None  # bytes of each answer, then the connection ends
-    drip_seconds: float = 0.0  # after every byte
     stall_after: int | None = None  # bytes, then nothing
-    announced: int | None = None  # as Content-Length, in place of the truth
-    length: bool = True
-    chunked: bool = False
-    content_type: str = "application/zip"
-    shift: int = 0  # added to where a range begins
-    more: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, handler: Handler) -> None:
-        start, wanted = 0, handler.headers.get("Range")
-        mark = self.etag or self.modified
-        if (
-            wanted
-            and self.ranges
-            and (not self.heeds_if_range or handler.headers.get("If-Range") in (None, mark))
-        ):
-            start = int(wanted.removeprefix("bytes=").split("-")[0]) + self.shift
-        body = self.body[start:]
-        headers: dict[str, object] = {"Content-Type": self.content_type, **self.more}
-        if self.chunked:
-            headers["Transfer-Encoding"] = "chunked"
-        elif self.length:
-            headers["Content-Length"] = len(body) if self.announced is None else self.announced
-        if self.etag:
-            headers["ETag"] = self.etag
-        if self.modified:
-            headers["Last-Modified"] = self.modified
+        wanted, start = handler.headers.get("Range"), 0
+        if wanted and self.ranges:
+            start = int(wanted.removeprefix("bytes=").split("-")[0])
         if start and start >= len(self.body):
-            handler.head(416, Content_Range=f"bytes */{len(self.body)}", Content_Length=0)
+            handler.head(416, Content_Length=0)
             return
-        if start:
-            headers["Content-Range"] = f"bytes {start}-{len(self.body) - 1}/{len(self.body)}"
-        handler.head(206 if start else 200, **headers)
-        self.send(handler, body)
-
-    def send(self, handler: Handler, body: bytes) -> None:
-        body = body if self.cut_after is None else body[: self.cut_after]
-        if self.chunked:
-            handler.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
-            if self.cut_after is None:
-                handler.wfile.write(b"0\r\n\r\n")
-        elif self.drip_seconds:
-            for byte in body:
-                handler.wfile.write(bytes([byte]))
-                time.sleep(self.drip_seconds)
-        elif self.stall_after is not None:
+        body = self.body[start:]
+        handler.head(206 if start else 200, Content_Length=len(body))
+        if self.stall_after is not None:
             handler.wfile.write(body[: self.stall_after])
             handler.wfile.flush()
             time.sleep(2)
         else:
-            handler.wfile.write(body)
+            handler.wfile.write(body[: self.cut_after])
 
 
 def status(code: int, **headers: object) -> Answer:
     """An answer without a file."""
     return lambda handler: handler.head(code, **{"Content_Length": 0, **headers})
-
-
-def redirect(to: Callable[[Handler], str], code: int = 302) -> Answer:
-    """An answer that sends elsewhere."""
-    return lambda handler: handler.head(code, Location=to(handler), Content_Length=0)
-
-
-def page(handler: Handler) -> None:
-    """A page in place of the file, as where one has to log in, under the file's own type."""
-    body = b"\n<!DOCTYPE html><html><title>Please log in \x1b]0;owned\x07</title></html>"
-    handler.head(200, Content_Type="application/zip", Content_Length=len(body))
-    handler.wfile.write(body)
 
 
 def hang_up(handler: Handler) -> None:

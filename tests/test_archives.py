@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.sources.archives import FREE_BYTES, is_archive, unpack
+from gpt1.sources.archives import is_archive, unpack
 
 LIMIT = 10_000
 
@@ -69,8 +69,8 @@ def test_both_kinds_are_unpacked_with_their_folders(tmp_path: Path) -> None:
     assert not is_archive(tmp_path)
 
 
-OUTSIDE = "which would leave the folder; expected names inside it, get the official archive again"
-PLAIN = "expected plain files and folders only, get the official archive again"
+PLAIN = "expected plain files inside it, each once: get the official archive again"
+OUTSIDE = f"which would leave the folder; {PLAIN}"
 
 
 @pytest.mark.parametrize(
@@ -90,26 +90,26 @@ PLAIN = "expected plain files and folders only, get the official archive again"
         ),
         (
             lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.SYMTYPE, "/etc/passwd")),
-            f"a.tar.gz holds 'x', which is a link; {PLAIN}",
+            f"a.tar.gz holds 'x', which is a link or a device; {PLAIN}",
         ),
         (
             lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.LNKTYPE, "y")),
-            f"a.tar.gz holds 'x', which is a link; {PLAIN}",
+            f"a.tar.gz holds 'x', which is a link or a device; {PLAIN}",
         ),
         (
             lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.CHRTYPE)),
-            f"a.tar.gz holds 'x', which is a device; {PLAIN}",
+            f"a.tar.gz holds 'x', which is a link or a device; {PLAIN}",
         ),
         (
             lambda path: tar_with(path / "a.tar.gz", special("x", tarfile.FIFOTYPE)),
-            f"a.tar.gz holds 'x', which is a device; {PLAIN}",
+            f"a.tar.gz holds 'x', which is a link or a device; {PLAIN}",
         ),
         (lambda path: zip_with(path / "a.zip", ("../x", b"1")), f"a.zip holds '../x', {OUTSIDE}"),
         (lambda path: zip_with(path / "a.zip", ("a\\..\\..\\x", b"1")), OUTSIDE),
         (lambda path: zip_with(path / "a.zip", ("/x", b"1")), f"a.zip holds '/x', {OUTSIDE}"),
         (
             lambda path: zip_with(path / "a.zip", (zip_link("x"), b"/etc/passwd")),
-            f"a.zip holds 'x', which is a link; {PLAIN}",
+            f"a.zip holds 'x', which is a link or a device; {PLAIN}",
         ),
         (
             lambda path: tar_with(path / "a.tar.gz", ("x", b"0" * 6000), ("y", b"0" * 6000)),
@@ -144,9 +144,7 @@ def test_a_truncated_archive_is_refused(tmp_path: Path, name: str, part: float) 
     archive.write_bytes(whole[: int(len(whole) * part)])
     with pytest.raises(
         UserError,
-        match=(
-            r"a\.(tar\.gz|zip) cannot be unpacked \(.+\): it is cut short or damaged; get it again"
-        ),
+        match=(r"a\.(tar\.gz|zip) cannot be unpacked \(.+\): it is cut short or damaged"),
     ):
         unpack(archive, tmp_path / "out", 100_000)
     assert not (tmp_path / "out").exists()
@@ -161,20 +159,9 @@ def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
         unpack(archive, tmp_path / "out", LIMIT)
 
 
-def test_an_archive_that_bursts_is_refused_however_much_is_allowed(tmp_path: Path) -> None:
-    zeros = bytes(FREE_BYTES + 1)
-    for archive in (
-        zip_with(tmp_path / "a.zip", ("x", zeros)),
-        tar_with(tmp_path / "a.tar.gz", ("x", zeros)),
-    ):
-        with pytest.raises(UserError, match=r"more than 100 times its size, as no text does"):
-            unpack(archive, tmp_path / "out", 10**12)
-        assert not (tmp_path / "out").exists()
-
-
 def test_a_name_may_come_once(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = zip_with(tmp_path / "a.zip", ("x", b"1"), ("x", b"2"))
     for archive in (twice, tar_with(tmp_path / "a.tar.gz", ("a/x", b"1"), ("A/X", b"2"))):
-        with pytest.raises(UserError, match="twice, or in two spellings; expected each file once"):
+        with pytest.raises(UserError, match=r"twice, or more than .* each once"):
             unpack(archive, tmp_path / "out", LIMIT)

@@ -10,15 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
-from gpt1.corpus import learn as learn_module
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut
 from gpt1.corpus.bpe import Vocabulary, import_authors
-from gpt1.corpus.learn import count_parts, learn, merge_runs, most_frequent
-from gpt1.corpus.merges import Words, find_merges
+from gpt1.corpus.learn import count_words, learn
 
 NONE_HELD_OUT = HoldOut(0, 0.0)
 WORDS = Counter(
@@ -73,11 +70,6 @@ def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
 
 def part_of(path: Path) -> BookPart:
     return BookPart(CleanedBook(path.name, path, False), 0, path.stat().st_size)
-
-
-def run_of(words: Counter[str], folder: Path) -> Path:
-    (folder / "book").write_text(" ".join(words.elements()), encoding="utf-8")
-    return Path(count_parts(NONE_HELD_OUT, ([part_of(folder / "book")], folder / "run")))
 
 
 @pytest.mark.golden
@@ -140,7 +132,7 @@ def test_learning_is_greedy(tmp_path: Path) -> None:
         }
     )
     for words, merges in ((WORDS, 6), (random_words, 40)):
-        learned = learn(run_of(words, tmp_path), merges, 50, 100, False)
+        learned = learn(words, merges, 50, 100)
         assert len(learned.merges) == merges
         assert_greedy(learned.merges, words)
         frequency = Counter("".join(words.elements()))
@@ -170,7 +162,7 @@ def test_learned_again_equal_and_saved_and_loaded(tmp_path: Path) -> None:
             for _ in range(800)
         }
     )
-    first, *others = (learn(run_of(words, tmp_path), 200, 8, 1000, False) for _ in range(12))
+    first, *others = (learn(words, 200, 8, 1000) for _ in range(12))
     assert all(other == first for other in others)
     vocabulary = Vocabulary(first.characters, first.merges)
     assert vocabulary.size == 1 + 2 * 8 + 200 + 1 == len(set(vocabulary.pieces))
@@ -190,92 +182,27 @@ def test_learned_again_equal_and_saved_and_loaded(tmp_path: Path) -> None:
         )
 
 
-def hugging_faces(words: Counter[str], alphabet: list[str], merges: int) -> list[tuple[str, str]]:
-    """The merges that Hugging Face's trainer finds, to which each word is said as often as it
-    counts; of several ways to one piece the first.
-    """
-    tokenizer = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.train_from_iterator(
-        [" ".join(words.elements())],
-        trainers.BpeTrainer(
-            vocab_size=2 * len(alphabet) + merges,
-            min_frequency=2,
-            initial_alphabet=alphabet,
-            limit_alphabet=len(alphabet),
-            special_tokens=[character + "</w>" for character in alphabet],
-            end_of_word_suffix="</w>",
-            show_progress=False,
-        ),
-    )
-    found: dict[str, tuple[str, str]] = {}
-    for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
-        found.setdefault(left + right, (left, right))
-    return list(found.values())[:merges]
-
-
-def some_words(generator: random.Random, letters: str, types: int, longest: int) -> Counter[str]:
-    return Counter(
-        {
-            "".join(generator.choices(letters, k=generator.randint(1, longest))): generator.choice(
-                [1, 1, 2, 3, generator.randint(1, 50)]
-            )
-            for _ in range(types)
-        }
-    )
-
-
-@pytest.mark.parametrize("letters", ["a", "ab", "abc", "abcdefgh"])
-def test_merges_are_those_of_hugging_faces_trainer_ties_included(letters: str) -> None:
-    generator = random.Random(letters)
-    alphabet = generator.sample(letters, len(letters))
-    for _ in range(25):
-        words = some_words(generator, letters, generator.choice([3, 40, 200]), 12)
-        merges = generator.choice([3, 60, 300])
-        found = find_merges(sorted(words.items()), alphabet, merges, False)[:merges]
-        assert found == hugging_faces(words, alphabet, merges)
-
-
-def test_learning_does_no_more_where_words_count_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    words, merged = some_words(random.Random(0), "abcdefgh", 3000, 9), Counter[int]()
-    merge = Words.merge
-    found = []
-    for times in (1, 10**6):
-        monkeypatch.setattr(
-            Words, "merge", lambda *given, times=times: (merged.update([times]), merge(*given))
-        )
-        counted = [(word, count * times) for word, count in sorted(words.items())]
-        found.append(find_merges(counted, list("abcdefgh"), 500, False))
-    assert found[0] == found[1]
-    assert merged[1] == merged[10**6] > 500
-
-
 def test_rare_characters_are_unknown(tmp_path: Path) -> None:
-    learned = learn(run_of(WORDS + Counter({"zq": 1}), tmp_path), 3, 10, 100, False)
+    learned = learn(WORDS + Counter({"zq": 1}), 3, 10, 100)
     vocabulary = Vocabulary(learned.characters, learned.merges)
     assert len(learned.characters) == 10
     assert not {"z", "q"} & set(learned.characters)
     assert vocabulary.encode_words(["z"]) == [0]
 
 
-def test_counts_in_runs_are_the_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learn_module, "RUNS_AT_ONCE", 2)
+def test_words_are_counted_and_the_most_frequent_kept(tmp_path: Path) -> None:
     generator = random.Random(2)
-    words = [generator.choice(["a", "b", "\n", "a.b", "é", "漢", "zz"]) for _ in range(500)]
-    runs = []
-    for number in range(7):
-        path = tmp_path / f"book{number}"
-        path.write_text(" ".join(words[number::7]), encoding="utf-8", newline="\n")
-        runs.append(Path(count_parts(NONE_HELD_OUT, ([part_of(path)], tmp_path / f"run{number}"))))
-    merged = merge_runs(runs, tmp_path)
-    counts = Counter(word for word in words if word != "\n")
-    assert merged.read_text(encoding="utf-8") == "".join(
-        f"{word}\t{count}\n" for word, count in sorted(counts.items())
-    )
-    for most in range(1, 8):
-        kept, types = most_frequent(merged, most)
-        expected = sorted(sorted(counts, key=lambda word: (-counts[word], word))[:most])
-        assert ([word for word, _ in kept], types) == (expected, 6)
+    words = [
+        generator.choice(["a", "b", "\n", "a.b", "é", "漢", "zz", "x" * 101]) for _ in range(500)
+    ]
+    (tmp_path / "book").write_text(" ".join(words), encoding="utf-8", newline="\n")
+    counts = Counter(word for word in words if word != "\n" and len(word) <= 100)
+    assert count_words(NONE_HELD_OUT, part_of(tmp_path / "book")) == counts
+    for most in range(3, 7):
+        learned = learn(counts, 0, 50, most)
+        kept = sorted(counts, key=lambda word: (-counts[word], word))[:most]
+        assert set(learned.characters) == set("".join(kept))
+        assert (learned.word_types, learned.kept_types) == (6, most)
 
 
 def test_more_merges_than_the_words_support(tmp_path: Path) -> None:
@@ -285,7 +212,7 @@ def test_more_merges_than_the_words_support(tmp_path: Path) -> None:
             r"bpe.merges asks for 500 merges, .* 5 different words support \d+ .*: lower bpe.merges"
         ),
     ):
-        learn(run_of(WORDS, tmp_path), 500, 50, 100, False)
+        learn(WORDS, 500, 50, 100)
 
 
 def write_authors(folder: Path, table: object, merges: str) -> None:

@@ -10,17 +10,18 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from gpt1.base import errors
 from gpt1.base.errors import UserError, perhaps
-from gpt1.cli import ENDING, PANELS, app, load, main
+from gpt1.cli import COMMANDS, ENDING, app, main
 from gpt1.commands.generate import generate
 from gpt1.params.profile import compose
 
-NAMES = [name for names in PANELS.values() for name in names]
+NAMES = list(COMMANDS)
 EXAMPLE = re.compile(
     r"^ +(?:[A-Z0-9_]+=\S+ )*gpt1 (.+?)(?: {2,}.*)?$"
 )  # a comment stands after two blanks or more
@@ -35,6 +36,10 @@ def gpt1(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         check=False,
         env=os.environ | environment,
     )
+
+
+def load(name: str) -> Any:
+    return get_command(app).commands[name]
 
 
 def examples(name: str) -> list[list[str]]:
@@ -117,14 +122,14 @@ def test_help_is_quick_for_it_imports_next_to_nothing():
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant():
     said = gpt1("estmate")
     assert said.returncode == 2
-    assert re.fullmatch(r"error: .*'estmate'.*\bestimate\?.*gpt1 --help.*\n", said.stderr)
+    assert re.fullmatch(r"error: .*'estmate'.*'estimate'\?.*gpt1 --help.*\n", said.stderr)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("table tabel2", r"'tabel2' is not one of 'table2', .*; did you mean table2\?"),
-        ("table --json", r"Missing argument 'name'.*table2, table3"),
+        ("table tabel2", r"'tabel2' is not one of 'table2', "),
+        ("table --format json", r"Missing argument 'name'.*table2, table3"),
         ("table table2 --format csv --against x", "--against knows --format terminal and json"),
         ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
         ("table table2 more", "unexpected extra argument"),
@@ -177,8 +182,8 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
         ),
     ):
         code = (
-            "import gpt1.cli as cli, gpt1.commands.sync as sync\ndef fail():\n    'Fails.'\n   "
-            f" raise {error}\nsync.sync = fail\nimport sys; sys.argv = ['gpt1', 'sync']; cli.main()"
+            "import gpt1.commands.sync as sync\ndef fail():\n    'Fails.'\n   "
+            f" raise {error}\nsync.sync = fail\nimport sys, gpt1.cli as cli; sys.argv = ['gpt1', 'sync']; cli.main()"
         )
         said = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
@@ -203,9 +208,7 @@ def test_what_a_terminal_cannot_encode_is_escaped(encoding):
 
 def test_the_version_is_that_of_the_installed_package():
     said = gpt1("--version")
-    first, extras = said.stdout.splitlines()
-    assert (said.returncode, first) == (0, f"gpt1 {metadata.version('gpt1')}")
-    assert extras.startswith("extras: serve, pipeline"), "the tests have both"
+    assert (said.returncode, said.stdout) == (0, f"gpt1 {metadata.version('gpt1')}\n")
 
 
 def test_the_group_itself_has_no_arguments_but_help_version_and_completion():
@@ -222,18 +225,12 @@ def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
     assert perhaps("xyz", ["cola", "rte"]) == ""
     with pytest.raises(
         UserError,
-        match=r"'smal'.*demo, evening, official, paper, small.*\bsmall\?$",
+        match=r"'smal'.*demo, evening, official, paper, small",
     ):
         compose("smal", [])
 
 
 def test_a_model_that_is_not_there_is_told_by_the_folder_and_what_to_do(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        UserError,
-        match=rf"^{re.escape(str(tmp_path))} is no project folder",
-    ):
-        generate(["a"])
-    (tmp_path / "dvc.yaml").touch()
-    with pytest.raises(UserError, match=r"seed-0/weights\.safetensors is not there; run the stage"):
+    with pytest.raises(UserError, match=r"params\.yaml: .*run this in a project folder"):
         generate(["a"])

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from gpt1.base.errors import UserError
 from gpt1.corpus import documents, files
-from gpt1.corpus.documents import batches, stretches
+from gpt1.corpus.documents import batches
 from gpt1.corpus.files import list_corpus
 from gpt1.corpus.gutenberg import body
 from gpt1.corpus.inspection import Inspection, inspect, read_piece, recognised, refuse_wrong_name
@@ -24,7 +24,7 @@ TEXTS = ["One two.\nThree", "", "four “five”", "six  "]
 
 def texts_of(path: Path, field: str = "text") -> list[str | None]:
     file = list_corpus(path.parent)[0]
-    return [text for one in stretches(file) for batch in batches(one, field) for text in batch]
+    return [text for batch in batches(file, field) for text in batch]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -37,24 +37,10 @@ def test_every_form_gives_the_same_texts(
     monkeypatch.setattr(documents, "BATCH_CHARACTERS", 60)
     monkeypatch.setattr(documents, "COLUMN_BYTES", 100)
     monkeypatch.setattr(files, "BLOCK_BYTES", 7)
-    found = [batch for one in stretches(list_corpus(tmp_path)[0]) for batch in batches(one, "body")]
+    found = list(batches(list_corpus(tmp_path)[0], "body"))
     assert len(found) > 5
     assert [text for batch in found for text in batch] == texts
     assert max(sum(len(text or "") for text in batch) for batch in found) <= 60 + 50
-
-
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("bytes_", [1, 60, 500])
-def test_stretches_of_a_file_are_its_texts(
-    tmp_path: Path, name: str, bytes_: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = [*TEXTS, None, *("é" * number for number in range(200))]
-    FORMS[name](tmp_path / name, texts)
-    monkeypatch.setattr(documents, "STRETCH_BYTES", bytes_)
-    monkeypatch.setattr(files, "BLOCK_BYTES", 7)
-    found = stretches(list_corpus(tmp_path)[0])
-    assert len(found) > 9
-    assert [text for one in found for batch in batches(one, "text") for text in batch] == texts
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.zst", ".TXT.GZ"])
@@ -202,7 +188,7 @@ def test_bombs_and_endless_lines_are_refused(
         with pytest.raises(
             UserError, match=rf"{table.name} unpacks to more than 250 times its size"
         ):
-            [list(batches(one, "text")) for one in stretches(table)]
+            list(batches(table, "text"))
     monkeypatch.setattr(documents, "LONGEST_DOCUMENT", 10_000)
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n{"text": "' + b"x" * 300_000)
     with pytest.raises(UserError, match="row 1 is longer than 10,000"):

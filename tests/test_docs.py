@@ -10,12 +10,13 @@ import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from pydantic import BaseModel
 
 from gpt1.params.schema import Params
-from gpt1.params.strict import known_keys
 from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -315,6 +316,18 @@ def check(folder: Path, pages: dict[Path, Page]) -> None:
 
 def text_of(path: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
+
+
+def known_keys(model: type[BaseModel]) -> list[str]:
+    """Every dotted name below a model; rows of a mapping stand as `*`."""
+    names = []
+    for name, field in model.model_fields.items():
+        names.append(name)
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                prefix = name if inner is field.annotation else f"{name}.*"
+                names.extend(f"{prefix}.{key}" for key in known_keys(inner))
+    return names
 
 
 @pytest.mark.slow

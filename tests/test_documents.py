@@ -68,7 +68,6 @@ def mixed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
         patch.setattr(documents, "BATCH_CHARACTERS", 2000)
-        patch.setattr(documents, "STRETCH_BYTES", 3000)
         patch.setattr(encoding, "LONG_WORDS", 150)
         patch.setattr(books_module, "PART_BYTES", 900)
         for name in ("clean", "bpe", "shard"):

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from gpt1.base import files
 from gpt1.params import schema
-from gpt1.params.sections import Section
+from gpt1.params.schema import Section
 from gpt1.params.yaml import read_yaml
 from gpt1.tracking.live import Tracker
 
@@ -80,7 +80,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     "gpt1/tracking/store.py": set(),
     "gpt1/tracking/results.py": set(),
     "gpt1/base/machine.py": set(),
-    "gpt1/params/sections.py": set(),
     "gpt1/params/strict.py": {"validated"},
     "gpt1/params/yaml.py": set(),
 }
@@ -264,7 +263,7 @@ def test_places_are_where_dvc_looks_for_them() -> None:
 @pytest.mark.parametrize("path", ["base/cores", "base/errors", "base/files", "params/yaml"])
 def test_what_is_no_part_of_params_knows_nothing_of_them(path: str) -> None:
     known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
-    assert not known & {"gpt1/params/schema.py", "gpt1/params/sections.py"}
+    assert not known & {"gpt1/params/schema.py"}
 
 
 def test_a_record_gives_a_stage_nothing_back() -> None:

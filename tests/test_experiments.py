@@ -12,10 +12,10 @@ import pytest
 from our_imports import ROOT
 
 from gpt1.base.errors import UserError
-from gpt1.params.profile import compose, write_params
+from gpt1.params.profile import compose
 from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import read_params
-from gpt1.params.yaml import read_yaml
+from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.stages import dev_scores
 
 SCORES = Path("data/report/dev_scores")
@@ -100,7 +100,7 @@ def test_a_sweep_is_queued_run_shown_and_drawn(tmp_path: Path) -> None:
     }
     graph = {"stages": {"dev_scores": stage}, "artifacts": ours["artifacts"]} | shown
     (tmp_path / "dvc.yaml").write_text(json.dumps(graph))  # JSON is YAML
-    write_params(tmp_path / "params.yaml", compose("demo", []), "gpt1 profile demo")
+    write_yaml(tmp_path / "params.yaml", compose("demo", []), "gpt1 profile demo")
     (tmp_path / "score.py").write_text(SCORE)
     run("git", "init", "-q")
     run("dvc", "init", "-q")

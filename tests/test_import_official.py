@@ -11,7 +11,7 @@ from gpt1.base.errors import UserError
 from gpt1.corpus.shards import Shards
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, load_weights, read_weights, save_weights
-from gpt1.params.profile import compose, without_absent
+from gpt1.params.profile import compose, on_data
 from gpt1.params.schema import Model, validate
 from gpt1.stages import pretrain
 
@@ -90,7 +90,7 @@ def test_weights_of_other_sizes_are_refused(imported, tmp_path):
 
 
 def test_the_profile_leaves_out_what_only_a_pretraining_gives():
-    values = without_absent(compose("official", []), {"books", "official", *TASKS})
+    values = on_data(compose("official", []), {"books", "official", *TASKS})
     params = validate(values)
     assert params.pretrain.source == params.bpe.source == "official"
     assert (set(params.sources), set(params.tasks)) == ({"books", "official", *TASKS}, TASKS)
@@ -111,12 +111,9 @@ def test_the_profile_says_what_it_misses_and_others_do_not_take_it():
     with pytest.raises(
         UserError,
         match=(
-            r"nothing is in data/raw/official, and profile official cannot run .* gpt1 import"
+            r"nothing is in data/raw/official, and official cannot run .* gpt1 import"
             r" FOLDER"
         ),
     ):
-        without_absent(compose("official", []), {"books", *TASKS})
-    assert (
-        "official"
-        not in without_absent(compose("small", []), {"books", "official", *TASKS})["sources"]
-    )
+        on_data(compose("official", []), {"books", *TASKS})
+    assert "official" not in on_data(compose("small", []), {"books", "official", *TASKS})["sources"]

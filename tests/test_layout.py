@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 151_900,
-    "product, files": 223,
-    "tests, tokens": 167_100,
+    "product, tokens": 141_609,
+    "product, files": 218,
+    "tests, tokens": 162_288,
     "tests, files": 114,
     "benchmarks, tokens": 31_780,
     "benchmarks, files": 29,
-    "pages, bytes": 292_200,
-    "scripts and templates, bytes": 18_150,
+    "pages, bytes": 289_839,
+    "scripts and templates, bytes": 18_134,
 }
 
 GROUND = {"base", "params.schema"}
@@ -129,9 +129,9 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/inference/",
         "gpt1/exchange/",
     ],
-    "requests": ["gpt1/sources/transfer.py"],
-    "urllib3": ["gpt1/sources/transfer.py"],
-    "platformdirs": ["gpt1/sources/cache.py"],
+    "requests": ["gpt1/sources/download.py"],
+    "urllib3": ["gpt1/sources/download.py"],
+    "platformdirs": ["gpt1/sources/download.py"],
     "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/", "gpt1/results/runs.py"],
     "pandas": [
         "gpt1/results/",

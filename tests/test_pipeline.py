@@ -46,9 +46,7 @@ class Brought(Checkout):
             "variants.no_pretraining.tasks={}",
             "variants.no_aux_lm.tasks={}",
             "variants.embeddings_only.tasks={}",
-            "~transfer.mnli",
-            "~transfer.race",
-            "+transfer.cola={group: glue, layers: [0]}",
+            "transfer={cola: {group: glue, layers: [0]}}",
             *made_corpus.OVERRIDES,
             *overrides,
         )

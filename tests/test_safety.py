@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gpt1.base.errors import LINE_END, LINE_START, UserError, printable, run_stage
-from gpt1.base.files import read_arrays
+from gpt1.base.errors import UserError, printable, run_stage
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
@@ -215,10 +214,8 @@ def test_a_line_of_ours_cannot_steer_a_terminal(
 
 
 def test_a_line_of_ours_stays_a_line_and_keeps_its_advice() -> None:
-    line = str(UserError("expected a name, found " + "x" * 1_000_000 + "\n\n; rename it"))
-    assert len(line) <= LINE_START + LINE_END + 3
-    assert line.startswith("expected a name")
-    assert line.endswith("; rename it")
+    line = str(UserError("expected a name, found \x1b[31m\n\n; rename it"))
+    assert line == r"expected a name, found \x1b[31m ; rename it"
     assert printable("héllo “naïve” 漢字 😀") == "héllo “naïve” 漢字 😀"
 
 
@@ -236,48 +233,6 @@ def test_every_package_may_be_used_and_says_so(monkeypatch: pytest.MonkeyPatch) 
         " docs/tables_of_licences.py"
     )
     assert licences().count("\n") == len(found) + 1
-
-
-def test_arrays_take_no_more_memory_than_their_file(tmp_path: Path) -> None:
-    import zipfile
-
-    import numpy as np
-
-    np.savez(
-        tmp_path / "good.npz",
-        a=np.arange(6).reshape(2, 3),
-        b=np.asfortranarray(np.eye(3)),
-        c=np.array(["x", "yz"]),
-        d=np.zeros((0, 4)),
-    )
-    found = read_arrays(tmp_path / "good.npz", ("a", "b", "c", "d"))
-    assert found["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert found["b"].tolist() == np.eye(3).tolist()
-    assert found["c"].tolist() == ["x", "yz"]
-    assert found["d"].shape == (0, 4)
-    found["a"][0, 0] = 9  # one's own
-    np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(10**6))
-    header = (
-        b"\x93NUMPY\x01\x00v\x00"
-        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117)
-        + b"\n"
-    )
-    objects = (
-        b"\x93NUMPY\x01\x00v\x00"
-        + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(117)
-        + b"\n"
-        + b"cos\nsystem\n"
-    )
-    for name, member in (("promise.npz", header), ("objects.npz", objects)):
-        with zipfile.ZipFile(tmp_path / name, "w") as archive:
-            archive.writestr("a.npy", member)
-    for name in ("bomb.npz", "promise.npz", "objects.npz"):
-        with pytest.raises(
-            ValueError, match=r"compressed|not of numbers or not in the file|no array"
-        ):
-            read_arrays(tmp_path / name, ("a",))
-    with pytest.raises(KeyError):
-        read_arrays(tmp_path / "good.npz", ("z",))
 
 
 @pytest.mark.slow

@@ -49,13 +49,11 @@ def checkout(tmp_path_factory):
 
 
 def predicted(fields: dict[str, str]) -> dict[str, object]:
-    """What `gpt1 predict rte --json` answers."""
+    """What `gpt1 predict rte` answers."""
     app = typer.Typer()
     app.command()(predict)
     options = [part for name, text in fields.items() for part in (f"--{name}", text)]
-    answer: dict[str, object] = json.loads(
-        CliRunner().invoke(app, ["rte", "--json", *options]).stdout
-    )
+    answer: dict[str, object] = json.loads(CliRunner().invoke(app, ["rte", *options]).stdout)
     return answer
 
 

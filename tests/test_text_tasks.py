@@ -22,7 +22,7 @@ from made_corpora import FORMS
 from test_stages_text import ROOT, outputs, run_here, sentence, stage, write_books, write_params
 
 from gpt1.base.errors import UserError
-from gpt1.corpus import books, documents, inspection
+from gpt1.corpus import books, inspection
 from gpt1.corpus.parallel import kept_tasks, mapped, tasks_for
 from gpt1.corpus.steps import divided
 
@@ -45,7 +45,6 @@ def mixed_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
     monkeypatch.setattr(inspection, "LONGEST_LINE", 500)
     monkeypatch.setattr(inspection, "PIECE_BYTES", 2000)
-    monkeypatch.setattr(documents, "STRETCH_BYTES", 1500)
     monkeypatch.setattr(books, "PART_BYTES", 900)
 
 

@@ -19,23 +19,15 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
 PROJECT = "a project folder (the root of a clone)"
 ELSEWHERE = f"run this in {PROJECT}"
-LINE_START, LINE_END = (
-    2500,
-    1000,
-)  # characters of a longer error line that are shown: what was expected, and what to do
 
 
 def printable(text: str) -> str:
     """A text in which all that could steer a terminal (control characters, marks of direction, half
     characters) stands as an escape.
     """
-    return (
-        text
-        if text.isprintable()
-        else "".join(
-            letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
-            for letter in text
-        )
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
     )
 
 
@@ -62,13 +54,7 @@ class UserError(Exception):
     """
 
     def __str__(self) -> str:
-        line = " ".join(super().__str__().split())
-        line = (
-            line
-            if len(line) <= LINE_START + LINE_END
-            else f"{line[:LINE_START]} … {line[-LINE_END:]}"
-        )
-        return printable(line)
+        return printable(" ".join(super().__str__().split()))
 
 
 class TemporaryError(UserError):

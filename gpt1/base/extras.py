@@ -2,8 +2,6 @@
 them; what to say where one is not there.
 """
 
-import importlib.util
-
 EXTRAS = {  # extra -> what of its packages is imported, by the names of the modules
     "serve": ("mlflow",),
     "pipeline": (
@@ -26,18 +24,6 @@ EXTRAS = {  # extra -> what of its packages is imported, by the names of the mod
     ),
     "ray": ("ray",),
 }
-
-
-def there() -> list[str]:
-    """The extras of which every package can be found here."""
-    return [extra for extra, modules in EXTRAS.items() if all(map(_found, modules))]
-
-
-def _found(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ImportError:  # as who hides a package may say it
-        return False
 
 
 def how_to_get(error: ModuleNotFoundError) -> str:

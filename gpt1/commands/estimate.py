@@ -28,6 +28,6 @@ def estimate(
     """
     from gpt1.estimate import show
     from gpt1.params.profile import requested
-    from gpt1.params.schema import validate
+    from gpt1.params.schema import read_params, validate
 
-    show(validate(requested(name, overrides or [], None)))
+    show(validate(requested(name, overrides or [])) if name else read_params())

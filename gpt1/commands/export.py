@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, argument, first_weights, option
+from gpt1.commands.options import (
+    OF_THE_FIRST,
+    VOCABULARY,
+    Vocabulary,
+    argument,
+    first_weights,
+    option,
+)
 
 EXAMPLES = """
 Examples:
@@ -21,9 +28,7 @@ Examples:
 def export(
     folder: Annotated[Path, argument("A new folder.")],
     weights: Annotated[Path | None, option(f"Weights of a language model. {OF_THE_FIRST}")] = None,
-    vocabulary: Annotated[
-        Path, typer.Option(help="The folder of the vocabulary they were trained with.")
-    ] = VOCABULARY,
+    vocabulary: Vocabulary = VOCABULARY,
     task: Annotated[
         Path | None,
         option(
@@ -44,8 +49,6 @@ def export(
 
     target = folder.expanduser()
     if task is None:
-        if seed is not None:
-            raise UserError("--seed is of a task's model; name the task by --task, or leave it out")
         files = export_language_model(weights or first_weights(), vocabulary, target)
     elif weights is not None:
         raise UserError("expected --task or --weights, found both; leave one out")

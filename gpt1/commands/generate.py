@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, first_weights, option, refuse_elsewhere
+from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, Vocabulary, first_weights, option
 
 EXAMPLES = """
 Examples:
@@ -14,7 +14,7 @@ Examples:
 
     gpt1 generate "It was late." --top-p 0.95 --samples 3 --seed 1
 
-    gpt1 generate "It was late." "He said" --beams 4 --json
+    gpt1 generate "It was late." "He said" --beams 4
 """
 
 
@@ -24,14 +24,9 @@ def generate(
         Path | None,
         option(f"A Transformer's weights: pre-trained, a snapshot, or imported. {OF_THE_FIRST}"),
     ] = None,
-    vocabulary: Annotated[
-        Path, typer.Option(help="The folder of the vocabulary they were trained with.")
-    ] = VOCABULARY,
+    vocabulary: Vocabulary = VOCABULARY,
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
     beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
-    length_penalty: Annotated[
-        float, typer.Option(help="Of beam search: a text's log-probability / length ^ this.")
-    ] = 1.0,
     temperature: Annotated[
         float | None, option("Draw each token, from logits / this.", min=1e-3)
     ] = None,
@@ -42,7 +37,6 @@ def generate(
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Texts for each prompt.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of what is drawn.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a prompt.")] = False,
 ) -> None:
     """Go on with texts by a pre-trained Transformer: the likeliest token each time, by beam search,
     or drawn.
@@ -50,36 +44,20 @@ def generate(
     Drawn where --temperature, --top-k, --top-p or several --samples ask for it. Texts are lower
     case, words with blanks between, as the model reads and writes them; none goes past its context.
     """
-    import json
-    import sys
-
-    from gpt1.base.errors import UserError
     from gpt1.base.terminal import plain
     from gpt1.inference.generation import encode_prompt, go_on, load_language_model
     from gpt1.train import launch
 
     asked = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    if beams > 1 and (how or samples > beams):
-        raise UserError(
-            "expected --beams alone, with --samples of at most as many: beam search draws nothing;"
-            " leave the others out"
-        )
-    if weights is None:
-        refuse_elsewhere("gpt1 generate")
-    draw = beams == 1 and (bool(how) or samples > 1)
-    how |= {"do_sample": draw, "num_beams": beams, "num_return_sequences": samples}
-    if beams > 1:
-        how["length_penalty"] = length_penalty
+    how["do_sample"] = bool(how) or (samples > 1 and beams == 1)
     machine = launch.read_machine()
     launch.prepare(machine)
     model = load_language_model(weights or first_weights(), vocabulary, machine.device)
-    for number, prompt in enumerate(prompts):
-        texts = go_on(model, encode_prompt(model.vocabulary, prompt), tokens, seed, **how)
-        if as_json:
-            record = {"prompt": prompt, "texts": texts}
-            print(json.dumps(record, ensure_ascii=sys.stdout.isatty()))
-            continue
-        typer.echo(("\n" if number else "") + typer.style(plain(prompt), bold=True))
+    for prompt in prompts:
+        ids = encode_prompt(model.vocabulary, prompt)
+        counts = {"num_beams": max(beams, samples if beams > 1 else 1)}
+        texts = go_on(model, ids, tokens, seed, num_return_sequences=samples, **counts, **how)
+        typer.echo(typer.style(plain(prompt), bold=True))
         for text in texts:
             typer.echo(f"  {plain(text)}".replace("\n", "\n  "))

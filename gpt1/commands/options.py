@@ -5,9 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from gpt1.base.errors import UserError
-from gpt1.base.files import DATA
-
 VOCABULARY = Path("data/bpe")
 
 
@@ -21,6 +18,9 @@ def argument(text: str) -> Any:
     return typer.Argument(help=text, show_default=False)
 
 
+Vocabulary = Annotated[
+    Path, typer.Option(help="The folder of the vocabulary they were trained with.")
+]
 Task = Annotated[str, argument("A task of params.yaml that is fine-tuned.")]
 Seed = Annotated[
     int | None,
@@ -41,21 +41,9 @@ OF_THE_FIRST = (
 )
 
 
-def refuse_elsewhere(command: str) -> None:
-    """Raises UserError where this is no project folder, and so has no models of its own."""
-    if not (Path("dvc.yaml").is_file() or Path(DATA).is_dir()):
-        raise UserError(
-            f"{Path.cwd()} is no project folder, which has its models in {DATA}: call {command} in"
-            " one (the root of a clone), or name a model by --weights FILE"
-            " --vocabulary FOLDER"
-        )
-
-
 def first_weights() -> Path:
     """The pre-trained weights that speak where one alone can: of the first of pretrain.seeds."""
     from gpt1.params.recipes import pretraining_of
-    from gpt1.params.schema import PARAMS, read_params
+    from gpt1.params.schema import read_params
 
-    if not PARAMS.is_file():
-        return Path("data/pretrain/transformer/seed-0/weights.safetensors")
     return pretraining_of(read_params(), "transformer") / "weights.safetensors"

@@ -1,12 +1,12 @@
 """`gpt1 predict`: what a fine-tuned model answers, to one example or to a file of them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gpt1.base.errors import UserError
-from gpt1.commands.options import VOCABULARY, Seed, Task, option, refuse_elsewhere
+from gpt1.commands.options import VOCABULARY, Seed, Task, Vocabulary, option
 
 EXAMPLES = """
 Examples:
@@ -50,24 +50,21 @@ def predict(
         Path | None,
         option("Weights of a fine-tuned model of that task. Default: those in data/finetune."),
     ] = None,
-    vocabulary: Annotated[
-        Path, typer.Option(help="The folder of the vocabulary they were trained with.")
-    ] = VOCABULARY,
+    vocabulary: Vocabulary = VOCABULARY,
     out: Annotated[
         Path | None,
         option("Where a file's answers go (.tsv, .csv, .jsonl). Default: FILE.predictions.tsv."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Answer an example with a fine-tuned model, or a file of them, with the task's score where it
+    """Answer an example, as JSON, with a fine-tuned model, or a file of them, with the task's score where it
     has labels.
 
     The weights are those of the update that was best on the development split. An answer never
     depends on the other rows.
     """
-    import json
     import sys
 
+    from gpt1.base.terminal import print_json
     from gpt1.inference import prediction
     from gpt1.inference.finished import finished
     from gpt1.inference.saved import example_of, load_model
@@ -75,9 +72,7 @@ def predict(
     from gpt1.tasks.table import TASKS
 
     if weights is None:
-        refuse_elsewhere("gpt1 predict")
-        done = finished(read_params(), task)
-        weights = done.weights(seed)
+        weights = finished(read_params(), task).weights(seed)
     elif task not in TASKS:
         raise UserError(f"expected one of the tasks {', '.join(TASKS)}; found {task}")
     fields = {"first": first, "second": second, "choices": choice or None}
@@ -91,17 +86,12 @@ def predict(
     if model.task.name != task:
         raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")
     if file is None:
-        answer = model.answer(example).record()
-        print(json.dumps(answer, ensure_ascii=sys.stdout.isatty()) if as_json else line(answer))
+        print_json(model.answer(example).record())
         return
     answers = prediction.answer_all(model, rows.examples)
     target = out or Path(f"{file.stem}.predictions.tsv")
     prediction.write_answers(target, model.task, answers)
     scores = prediction.scores(model.task, rows.examples, answers) if rows.labelled else {}
-    if as_json:
-        record: dict[str, Any] = {"rows": len(answers), "left_out": rows.left_out, "scores": scores}
-        print(json.dumps(record | {"predictions": str(target)}))
-        return
     print(f"{model.task.title}, {weights.parent.name}: {len(answers)} rows answered in {target}")
     for metric, found in scores.items():
         print(
@@ -112,13 +102,3 @@ def predict(
         print("no labels, so no score", file=sys.stderr)
     for reason, count in rows.left_out.items():
         print(f"{count} rows left out: {reason}", file=sys.stderr)
-
-
-def line(answer: dict[str, Any]) -> str:
-    """An answer for a person: the label or score, the text chosen, the probabilities."""
-    from gpt1.base.terminal import plain
-
-    said = answer["label"] if "label" in answer else f"{answer['score']:.3f}"
-    chosen = "  " + " ".join(plain(answer["choice"]).split()) if "choice" in answer else ""
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in answer["probabilities"].items())
-    return f"{said}{chosen}  ({shares})"

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gpt1.commands.options import argument, option
 
 EXAMPLES = """
@@ -54,10 +52,6 @@ def profile(
             "data/raw."
         ),
     ] = None,
-    offline: Annotated[
-        bool,
-        typer.Option("--offline", help="Refuse downloads that the cache does not hold already."),
-    ] = False,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
     from gpt1.estimate import lines
@@ -67,5 +61,5 @@ def profile(
     def names(text: str | None) -> list[str] | None:
         return None if text is None else text.replace(",", " ").split()
 
-    compose_profile(name, overrides or [], data, names(tasks), names(download), offline)
+    compose_profile(name, overrides or [], data, names(tasks), names(download))
     print(lines(read_params())[-1])

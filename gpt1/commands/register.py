@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import typer
-
 from gpt1.commands.options import argument
 
 EXAMPLES = """
@@ -22,7 +20,6 @@ def register(
         list[str] | None,
         argument("Tasks; all that are finished where none is named."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The registered models as JSON.")] = False,
 ) -> None:
     """Enter the best seed of each task in MLflow's registry, alias `best`; a second call changes
     nothing.
@@ -30,16 +27,11 @@ def register(
     Names are gpt1-PROFILE-TASK. The registry keeps a copy of the weights (470 MB a task at the
     paper's size), their vocabulary and the code that answers.
     """
-    import json
-
     from gpt1.inference.registered import register as register_models
     from gpt1.inference.registered import serve_command
     from gpt1.params.schema import read_params
 
     found = register_models(read_params(), tasks or [])
-    if as_json:
-        print(json.dumps([one._asdict() for one in found]))
-        return
     for one in found:
         print(
             f"{one.name} version {one.version}: seed {one.seed} of {one.task},"

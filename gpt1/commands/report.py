@@ -12,7 +12,7 @@ Examples:
 
     gpt1 report                          write data/report/index.html from what is there
 
-    gpt1 report -o ~/gpt1.html --json    elsewhere; what is missing as JSON
+    gpt1 report -o ~/gpt1.html           elsewhere
 
     gpt1 report --run reference/town     where the page of the run lies that ships with gpt1
 """
@@ -23,12 +23,6 @@ def report(
         Path | None,
         option("The file to write. Default: data/report/index.html.", "-o", "--out"),
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Where the page is, its size, what is missing: as one JSON object."
-        ),
-    ] = False,
     run: Run = None,
 ) -> None:
     """Put every result of the run on one page that needs nothing beside it: tables, figures,
@@ -37,8 +31,6 @@ def report(
     Runs nothing: an unfinished run gives a page that names what is missing. Of another run
     (--run) no page is made: it says where its page lies.
     """
-    import json
-
     from gpt1.results.page import INDEX, write_page
     from gpt1.results.runs import missing, within
 
@@ -48,12 +40,9 @@ def report(
         with within(run):
             if not INDEX.is_file():
                 raise missing(INDEX)
-            print(json.dumps({"path": str(INDEX.absolute())}) if as_json else INDEX.absolute())
+            print(INDEX.absolute())
         return
     told = write_page(out or INDEX)
-    if as_json:
-        print(json.dumps(told))
-        return
     print(f"{told['path']}: {told['bytes'] / 1000:,.0f} kB, to open in any browser")
     if told["parts_missing"]:
         some = ", ".join(told["parts_missing"])

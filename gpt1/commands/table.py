@@ -17,7 +17,7 @@ Examples:
 
     gpt1 table table2 --against ../other  another run, by its folder
 
-    gpt1 table table5 --json | jq .notes
+    gpt1 table table5 --format json | jq .notes
 
     gpt1 table table5 --run reference/town    of the run that ships with gpt1
 """
@@ -40,7 +40,6 @@ def table(
         ),
     ] = None,
     run: Run = None,
-    json: Annotated[bool, typer.Option("--json", help="As --format json.")] = False,
 ) -> None:
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
@@ -48,7 +47,6 @@ def table(
     from gpt1.results.runs import within
     from gpt1.results.show import other_run, show_against, show_answer, show_table
 
-    format_ = "json" if json else format_
     if name is None and (format_ != "terminal" or against):
         raise typer.BadParameter("Missing argument 'name': table2, table3, …")
     if against is not None and format_ not in ("terminal", "json"):

@@ -1,5 +1,5 @@
-"""A corpus cleaned: books in pieces and files of documents in stretches, each written for itself
-and then joined in order; and the counts of both.
+"""A corpus cleaned: books in pieces and files of documents, each written for itself, the pieces
+then joined in order; and the counts of both.
 """
 
 import os
@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.corpus.documents import Stretch, batches, stretches, text_fields
+from gpt1.corpus.documents import batches, text_fields
 from gpt1.corpus.files import CorpusFile
 from gpt1.corpus.gutenberg import body
 from gpt1.corpus.inspection import Inspection, Piece, inspect, read_piece, refuse_binary
@@ -30,7 +30,7 @@ QUICK = 50  # times as quick as cleaning it is to look through a file
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only where there are any
 
-Found = Inspection | list[Stretch]
+Found = Inspection | None  # of a file of documents
 FOUND: TypeAdapter[Found] = TypeAdapter(Found)
 
 
@@ -38,22 +38,20 @@ FOUND: TypeAdapter[Found] = TypeAdapter(Found)
 class Part:
     """What is cleaned together, where to write it, and the field of a document's text."""
 
-    part: Piece | Stretch
+    part: Piece | CorpusFile
     target: Path
     field: str
 
     @property
     def bytes_(self) -> int:
         """How much text it is."""
-        return (
-            self.part.stop - self.part.start if isinstance(self.part, Piece) else self.part.bytes_
-        )
+        if isinstance(self.part, Piece):
+            return self.part.stop - self.part.start
+        return self.part.path.stat().st_size
 
 
 def inspect_files(files: Sequence[CorpusFile], kept: Path) -> list[Found]:
-    """Look through every file: a book's inspection, a file of documents in stretches. Raises
-    UserError where a book is no text.
-    """
+    """Look through every book. Raises UserError where one is no text."""
     sizes = [file.path.stat().st_size for file in files]
     found = mapped("reading books", dict, _inspect, files, sizes, kept, QUICK)
     inspected = [FOUND.validate_python(one) for one in found]
@@ -62,7 +60,7 @@ def inspect_files(files: Sequence[CorpusFile], kept: Path) -> list[Found]:
 
 
 def _inspect(_: dict[str, Any], file: CorpusFile) -> Any:
-    found: Found = inspect(file) if file.form == "text" else stretches(file)
+    found: Found = inspect(file) if file.form == "text" else None
     return FOUND.dump_python(found, mode="json")
 
 
@@ -72,8 +70,8 @@ def clean_files(
     """Write every book, cleaned, into folder/books and every file of documents into
     folder/documents; their counts. Raises UserError.
     """
-    parts: list[Sequence[Piece | Stretch]] = [
-        one.pieces if isinstance(one, Inspection) else one for one in inspected
+    parts: list[Sequence[Piece | CorpusFile]] = [
+        found.pieces if found else [file] for file, found in zip(files, inspected, strict=True)
     ]
     own = kept / "parts"
     own.mkdir(exist_ok=True)
@@ -88,8 +86,8 @@ def clean_files(
     counts: dict[str, Any] = {"books": {}, "empty": []}
     for file, found, whole in zip(files, inspected, parts, strict=True):
         results_of_it = list(islice(results, len(whole)))
-        if not isinstance(found, Inspection):
-            rows = join_documents(file, field, results_of_it, folder / DOCUMENTS / file.name)
+        if found is None:
+            rows = keep_documents(field, *results_of_it[0], folder / DOCUMENTS / file.name)
             counts.setdefault("documents", {})[file.name] = rows
         elif words := join_book(results_of_it, book := folder / BOOKS / file.name):
             others = by_words.setdefault(words, [])
@@ -118,7 +116,7 @@ def clean_part(cleaner: Cleaner, item: Part) -> dict[str, Any]:
     with writing(item.target, apart=True) as file:
         if isinstance(item.part, Piece):
             return {"words": clean_piece(cleaner, item.part, file)}
-        return clean_stretch(cleaner, item.part, item.field, file)
+        return clean_file(cleaner, item.part, item.field, file)
 
 
 def clean_piece(cleaner: Cleaner, piece: Piece, file: TextIO) -> int:
@@ -140,13 +138,13 @@ def clean_piece(cleaner: Cleaner, piece: Piece, file: TextIO) -> int:
     return words
 
 
-def clean_stretch(cleaner: Cleaner, stretch: Stretch, field: str, file: TextIO) -> dict[str, Any]:
-    """Write some documents, cleaned; counts of them, and `first`: which of them, if any, is the
-    first that cannot be read.
+def clean_file(cleaner: Cleaner, documents: CorpusFile, field: str, file: TextIO) -> dict[str, Any]:
+    """Write the documents of a file, cleaned; counts of them, and `first`: the first of them, if
+    any, that cannot be read.
     """
     counts: Counter[str] = Counter()
     first = None
-    for texts in batches(stretch, field):
+    for texts in batches(documents, field):
         text, found, unreadable = clean_documents(cleaner, texts)
         file.write((" " if counts["documents"] else "") + text)
         if first is None and unreadable is not None:
@@ -206,34 +204,23 @@ def join(parts: Sequence[Path], between: str, target: Path) -> None:
                 shutil.copyfileobj(file, whole)
 
 
-def join_documents(
-    file: CorpusFile, field: str, parts: Sequence[tuple[Part, dict[str, Any]]], target: Path
-) -> dict[str, int]:
-    """Join the cleaned documents of one file; their counts. Raises UserError where too many cannot
-    be read.
+def keep_documents(field: str, item: Part, found: dict[str, Any], target: Path) -> dict[str, int]:
+    """Put the cleaned documents of one file in their place; their counts. Raises UserError where
+    too many cannot be read.
     """
-    counts: Counter[str] = Counter()
-    first = None
-    for _, found in parts:
-        if first is None and found["first"] is not None:
-            first = counts["documents"] + found["first"]
-        counts.update({name: count for name, count in found.items() if name != "first"})
+    assert isinstance(item.part, CorpusFile)
+    counts = Counter(found)
     if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
         raise UserError(
-            f"{file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no text in"
-            f" {field!r} (or no blanks in it), the first is row {first}, counted from 0; found"
-            f" fields {text_fields(file)}; name the field of the texts (gpt1 profile PROFILE"
-            " clean.text_field=FIELD) or mend the file"
+            f"{item.part.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no"
+            f" text in {field!r} (or no blanks in it), the first is row {found['first']}, counted"
+            f" from 0; found fields {text_fields(item.part)}; name the field of the texts (gpt1"
+            " profile PROFILE clean.text_field=FIELD) or mend the file"
         )
     if counts["words"]:
-        join([item.target for item, found in parts if found.get("documents")], " ", target)
-    return {
-        "bytes": file.path.stat().st_size,
-        **{
-            name: counts[name]
-            for name in ("documents", "words", "empty", "unreadable", "licensed", "stripped")
-        },
-    }
+        join([item.target], "", target)
+    names = ("documents", "words", "empty", "unreadable", "licensed", "stripped")
+    return {"bytes": item.bytes_, **{name: counts[name] for name in names}}
 
 
 def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:

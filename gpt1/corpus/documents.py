@@ -1,22 +1,15 @@
 """Files with a document a row (.jsonl, .parquet, .arrow): their texts, some at a time, in memory
-that does not grow with the file, and stretches of them that are read each for itself.
+that does not grow with the file.
 """
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.files import CorpusFile, blocks, refuse_bomb
 
-STRETCH_BYTES = 4_000_000  # of a file, or of what it holds unpacked: some seconds of cleaning
-# of a packed file, or of a group of a table's rows: each stretch is reached by reading from the
-# beginning, a hundred times as quick as cleaning is
-MOST_STRETCHES = 16
-UNPACKED_TIMES = 3  # text packed by gzip, Zstandard or Parquet is about so many times its file
 BATCH_CHARACTERS = 1_000_000  # of text handed on together
 BATCH_ROWS = 10_000
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
@@ -25,48 +18,13 @@ COLUMN_BYTES = 16_000_000  # of a column read together
 Texts = list[str | None]  # of consecutive rows, None where a row has none
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Documents of a file that are read together. [start, stop): rows of a table; of a .jsonl file
-    the bytes, unpacked, in which the rows' lines begin. bytes_: about how much text that is.
+def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
+    """The documents of a file in order, from the field (or column) of that name. Raises UserError
+    for a damaged file.
     """
-
-    file: CorpusFile
-    start: int
-    stop: int
-    bytes_: int
-
-
-def stretches(file: CorpusFile) -> list[Stretch]:
-    """A file of documents in stretches of about STRETCH_BYTES, in order. Raises UserError for a
-    damaged one.
-    """
-    size = file.path.stat().st_size
-    if file.form == "jsonl":
-        total = sum(len(block) for block, _ in blocks(file, 0, None)) if file.packed else size
-        size = total
-        step = max(STRETCH_BYTES, -(-total // MOST_STRETCHES)) if file.packed else STRETCH_BYTES
-        edges = [*range(0, total, step), total]
-    else:
-        groups = _groups(file)
-        total = sum(groups)
-        size *= UNPACKED_TIMES if file.form == "parquet" else 1
-        by_size = -(-total * STRETCH_BYTES // max(1, size))
-        edges = [*range(0, total, max(1, by_size, max(groups, default=0) // MOST_STRETCHES)), total]
-    return [
-        Stretch(file, start, stop, size * (stop - start) // total)
-        for start, stop in pairwise(edges)
-    ]
-
-
-def batches(stretch: Stretch, field: str) -> Iterator[Texts]:
-    """The documents of a stretch in order, from the field (or column) of that name. Raises
-    UserError for a damaged file.
-    """
-    rows = _json_rows(stretch, field) if stretch.file.form == "jsonl" else _rows(stretch, field)
     texts: Texts = []
     characters = 0
-    for text in rows:
+    for text in _json_rows(file, field) if file.form == "jsonl" else _rows(file, field):
         texts.append(text)
         characters += len(text or "")
         if characters >= BATCH_CHARACTERS or len(texts) >= BATCH_ROWS:
@@ -76,52 +34,27 @@ def batches(stretch: Stretch, field: str) -> Iterator[Texts]:
         yield texts
 
 
-def _lines(file: CorpusFile, start: int, stop: int) -> Iterator[bytes]:
-    """The lines, without their ends, that begin at bytes [start, stop) of a file unpacked."""
-    begin = max(0, start - 1)  # of the line that is being read: the one before is passed over
-    parts: list[bytes] = []
-    length = 0
-    for block, _ in blocks(file, begin, None):
-        *whole, rest = block.split(b"\n")
-        for line in whole:
-            if begin >= start:
-                yield b"".join([*parts, line])
-            begin += length + len(line) + 1
-            parts, length = [], 0
-            if begin >= stop:
-                return
-        parts += [rest] if begin >= start else []
-        length += len(rest)
-        if begin < start and begin + length >= stop:
-            return
-        if length > LONGEST_DOCUMENT:
-            lines = sum(before.count(b"\n") for before, _ in blocks(file, 0, begin))
-            raise _too_long(file, lines)
-    if length and begin >= start:
-        yield b"".join(parts)
+def _lines(file: CorpusFile) -> Iterator[bytes]:
+    """The lines of a file unpacked, without their ends."""
+    rest, row = b"", 0
+    for block, _ in blocks(file, 0, None):
+        *whole, rest = (rest + block).split(b"\n")
+        row += len(whole)
+        yield from whole
+        if len(rest) > LONGEST_DOCUMENT:
+            raise _too_long(file, row)
+    if rest:
+        yield rest
 
 
-def _json_rows(stretch: Stretch, field: str) -> Iterator[str | None]:
-    for line in _lines(stretch.file, stretch.start, stretch.stop):
+def _json_rows(file: CorpusFile, field: str) -> Iterator[str | None]:
+    for line in _lines(file):
         try:
             row: Any = json.loads(line) if line.strip() else {field: ""}
         except (ValueError, RecursionError):
             row = None
         text = row.get(field) if isinstance(row, dict) else None
         yield text if isinstance(text, str) else None
-
-
-def _groups(file: CorpusFile) -> list[int]:
-    """How many rows of a table are stored together, group after group."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    with _one_line(file):
-        if file.form == "parquet":
-            about = parquet.read_metadata(file.path)
-            return [about.row_group(number).num_rows for number in range(about.num_row_groups)]
-        with pa.memory_map(str(file.path)) as source:
-            return [batch.num_rows for batch in _record_batches(source)]
 
 
 @contextmanager
@@ -139,21 +72,19 @@ def _one_line(file: CorpusFile) -> Iterator[None]:
         ) from None
 
 
-def _rows(stretch: Stretch, field: str) -> Iterator[str | None]:
-    """The texts of the rows [start, stop) of a table's column."""
-    file, unpacked = stretch.file, 0
-    size = file.path.stat().st_size
+def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
+    """The texts of a table's column."""
+    unpacked, size = 0, file.path.stat().st_size
     find = _parquet_columns if file.form == "parquet" else _arrow_columns
     with _one_line(file):
-        for first, column in find(stretch, field):
-            # one by one: a dictionary may hold a long text that many rows name
-            for row, value in enumerate(column, first):
-                text = value.as_py()
-                unpacked += len(text or "")
-                refuse_bomb(file, unpacked, size)
-                if text is not None and len(text) > LONGEST_DOCUMENT:
-                    raise _too_long(file, row)
-                yield text
+        # one by one: a dictionary may hold a long text that many rows name
+        for row, value in enumerate(one for column in find(file, field) for one in column):
+            text = value.as_py()
+            unpacked += len(text or "")
+            refuse_bomb(file, unpacked, size)
+            if text is not None and len(text) > LONGEST_DOCUMENT:
+                raise _too_long(file, row)
+            yield text
 
 
 def _checked(file: CorpusFile, schema: Any, field: str) -> None:
@@ -178,43 +109,25 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
         )
 
 
-def _parquet_columns(stretch: Stretch, field: str) -> Iterator[tuple[int, Any]]:
-    """Some rows of a Parquet file's column after the other, each time with the number of the
-    first.
-    """
+def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
+    """Some rows of a Parquet file's column after the other."""
     from pyarrow import parquet
 
-    file = stretch.file
     _checked(file, parquet.read_schema(file.path), field)
     with parquet.ParquetFile(
         file.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=[field]
     ) as table:
-        about, row = table.metadata, 0
-        for group in range(about.num_row_groups):
-            rows = about.row_group(group).num_rows
-            if row + rows <= stretch.start or row >= stretch.stop:
-                row += rows
-                continue
-            bytes_ = max(
-                1, about.row_group(group).total_byte_size
-            )  # not the column's: pyarrow dies over a damaged description of one
-            at_once = min(BATCH_ROWS, max(1, rows * COLUMN_BYTES // bytes_))
+        for group in range(table.num_row_groups):
+            about = table.metadata.row_group(group)
+            # not the column's size: pyarrow dies over a damaged description of one
+            at_once = about.num_rows * COLUMN_BYTES // max(1, about.total_byte_size)
             for found in table.iter_batches(
-                at_once, row_groups=[group], columns=[field], use_threads=False
+                min(BATCH_ROWS, max(1, at_once)),
+                row_groups=[group],
+                columns=[field],
+                use_threads=False,
             ):
-                yield from _within(stretch, row, found.column(0))
-                row += found.num_rows
-                if row >= stretch.stop:
-                    return
-
-
-def _within(stretch: Stretch, row: int, column: Any) -> Iterator[tuple[int, Any]]:
-    """Of a column whose first row has that number the rows of a stretch, if any, and the number of
-    the first of them.
-    """
-    start, stop = max(row, stretch.start), min(row + len(column), stretch.stop)
-    if start < stop:
-        yield start, column.slice(start - row, stop - start)
+                yield found.column(0)
 
 
 def _record_batches(source: Any) -> Iterator[Any]:
@@ -232,25 +145,19 @@ def _record_batches(source: Any) -> Iterator[Any]:
         yield from pa.ipc.open_stream(source)
 
 
-def _arrow_columns(stretch: Stretch, field: str) -> Iterator[tuple[int, Any]]:
+def _arrow_columns(file: CorpusFile, field: str) -> Iterator[Any]:
     """The same of an Arrow file."""
     import pyarrow as pa
 
-    row = 0
-    with pa.memory_map(str(stretch.file.path)) as source:
-        for batch in _record_batches(source):
-            if row == 0:
-                _checked(stretch.file, batch.schema, field)
-            for first, column in _within(
-                stretch, row, batch.column(batch.schema.get_field_index(field))
-            ):
-                column.validate(full=True)
-                at_once = max(1, len(column) * COLUMN_BYTES // max(1, column.nbytes))
-                for start in range(0, len(column), at_once):
-                    yield first + start, column.slice(start, at_once)
-            row += batch.num_rows
-            if row >= stretch.stop:
-                return
+    with pa.memory_map(str(file.path)) as source:
+        for number, batch in enumerate(_record_batches(source)):
+            if number == 0:
+                _checked(file, batch.schema, field)
+            column = batch.column(batch.schema.get_field_index(field))
+            column.validate(full=True)
+            at_once = max(1, len(column) * COLUMN_BYTES // max(1, column.nbytes))
+            for start in range(0, len(column), at_once):
+                yield column.slice(start, at_once)
 
 
 def _too_long(file: CorpusFile, row: int) -> UserError:
@@ -263,7 +170,7 @@ def _too_long(file: CorpusFile, row: int) -> UserError:
 def text_fields(file: CorpusFile) -> str:
     """The fields of the first row of a .jsonl file that hold texts, in words."""
     row: Any = None
-    for line in _lines(file, 0, 1) if file.form == "jsonl" else ():
+    for line in _lines(file) if file.form == "jsonl" else ():
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):

@@ -1,38 +1,27 @@
-"""Learning byte pairs (Sennrich et al. 2016) from the words of the training books, in memory that
-does not grow with the corpus.
-
-Words are counted by parts, each part a sorted run on disk; the runs are merged, the most frequent
-types kept, and the merges found from their counts.
+"""Learning byte pairs (Sennrich et al. 2016) from the words of the training books by the trainer of
+Hugging Face's tokenizers.
 """
 
-import heapq
-import sys
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import writing
 from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, unit_names, units_of
-from gpt1.corpus.bpe import Vocabulary
-from gpt1.corpus.merges import LEAST_PAIRS, find_merges
+from gpt1.corpus.bpe import WORD_END, Vocabulary
 from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import NEWLINE
 from gpt1.params.schema import Params
 
 QUICK = 4  # times as quick as cleaning it is to count words
-COUNTED_BYTES = 16_000_000  # of text whose words are counted together
-RUNS_AT_ONCE = 64  # open files while merging
 LONGEST_LEARNED = 100  # characters; a longer word is no word, and its count no use
-
-Count = tuple[str, int]
+LEAST_PAIRS = 2  # a pair seen once is not merged (Sennrich et al.'s own default)
+REPEATED = 10_000  # times a word is handed to the trainer at once
 
 
 @dataclass(frozen=True)
@@ -55,127 +44,40 @@ def learn_from_books(
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     cut = [(book, *parts_of(book)) for book in books]
-    units = [(book, documents) for book, _, documents in cut]
-    hold_out.check(unit_names(units))
-    groups = list(grouped(part for _, found, _ in cut for part in found))
-    tasks = [(parts, kept / f"words-{number}") for number, parts in enumerate(groups)]
-    sizes = [sum(part.bytes_ for part in parts) for parts in groups]
-    runs = mapped("counting words", partial(copy, hold_out), count_parts, tasks, sizes, kept, QUICK)
-    run = merge_runs(list(map(Path, runs)), kept)
-    learned = learn(
-        run,
-        params.bpe.merges,
-        params.bpe.alphabet_size,
-        params.bpe.max_word_types,
-        sys.stderr.isatty(),
-    )
+    names = [*unit_names((book, documents) for book, _, documents in cut)]
+    hold_out.check(names)
+    parts = [part for _, found, _ in cut for part in found]
+    sizes = [part.bytes_ for part in parts]
+    counts: Counter[str] = Counter()
+    for found in mapped(
+        "counting words", partial(copy, hold_out), count_words, parts, sizes, kept, QUICK
+    ):
+        counts.update(found)
+    bpe = params.bpe
+    learned = learn(counts, bpe.merges, bpe.alphabet_size, bpe.max_word_types)
     return Vocabulary(learned.characters, learned.merges), {
         "source": "learn",
-        "books": sum(not hold_out.holds(name) for name in unit_names(units)),
+        "books": sum(not hold_out.holds(name) for name in names),
         "word_types": learned.word_types,
         "kept_types": learned.kept_types,
     }
 
 
-def grouped(parts: Iterable[BookPart]) -> Iterator[list[BookPart]]:
-    """Parts of books, one after another, in groups of about COUNTED_BYTES."""
-    group: list[BookPart] = []
-    bytes_ = 0
-    for part in parts:
-        group.append(part)
-        bytes_ += part.bytes_
-        if bytes_ >= COUNTED_BYTES:
-            yield group
-            group, bytes_ = [], 0
-    if group:
-        yield group
-
-
-def count_parts(hold_out: HoldOut, task: tuple[list[BookPart], Path]) -> str:
-    """Count the words for training in parts of cleaned books into a sorted run at the given
-    path.
-    """
-    parts, run = task
+def count_words(hold_out: HoldOut, part: BookPart) -> dict[str, int]:
+    """How often each word stands in what is for training of a part of a cleaned book."""
     counts: Counter[str] = Counter()
-    for part in parts:
-        for row, words, _ in units_of(part):
-            if not hold_out.holds(part.name_of(row)):
-                counts.update(words)
+    for row, words, _ in units_of(part):
+        if not hold_out.holds(part.name_of(row)):
+            counts.update(words)
     del counts[NEWLINE]
-    _write_run(run, sorted(item for item in counts.items() if len(item[0]) <= LONGEST_LEARNED))
-    return str(run)
+    return {word: count for word, count in counts.items() if len(word) <= LONGEST_LEARNED}
 
 
-def _write_run(path: Path, counts: Iterable[Count]) -> None:
-    with writing(path, apart=True) as file:
-        file.writelines(f"{word}\t{count}\n" for word, count in counts)
-
-
-def _read_run(path: Path, files: ExitStack) -> Iterator[Count]:
-    for line in files.enter_context(path.open(encoding="utf-8", newline="\n")):
-        word, _, count = line.rpartition("\t")
-        yield word, int(count)
-
-
-def merge_runs(runs: list[Path], kept: Path) -> Path:
-    """Merge sorted runs, a few at once, into one run of the sums; `kept`: a folder of
-    kept_tasks.
+def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: int) -> Learned:
+    """Learn `merges` byte pairs from counts of words, of which the most frequent are kept (of
+    equals, those first in order). Raises UserError where the words support fewer.
     """
-    generation = 0
-    while len(runs) != 1:
-        generation += 1
-        tasks = [
-            (runs[first : first + RUNS_AT_ONCE], kept / f"merged-{generation}-{first}")
-            for first in range(0, max(len(runs), 1), RUNS_AT_ONCE)
-        ]
-        sizes = [sum(run.stat().st_size for run in group) for group, _ in tasks]
-        merged = mapped("adding up counts", dict, merge_group, tasks, sizes, kept)
-        runs = list(map(Path, merged))
-    return runs[0]
-
-
-def merge_group(_: dict[str, Any], task: tuple[list[Path], Path]) -> str:
-    """Merge sorted runs into one of their sums at the given path."""
-    runs, target = task
-    with ExitStack() as files:
-        counts = heapq.merge(*(_read_run(run, files) for run in runs))
-        sums = (
-            (word, sum(count for _, count in same)) for word, same in groupby(counts, itemgetter(0))
-        )
-        _write_run(target, sums)
-    return str(target)
-
-
-def most_frequent(run: Path, most: int) -> tuple[list[Count], int]:
-    """The `most` most frequent words of a run (of equals, those first in order), in order of the
-    words; and how many there were.
-
-    Two passes: the counts alone say where the line falls, so memory is that of what is kept.
-    """
-    with ExitStack() as files:
-        types_by_count = Counter(count for _, count in _read_run(run, files))
-    least, room = 0, most
-    for count in sorted(types_by_count, reverse=True):
-        if types_by_count[count] > room:
-            least = count
-            break
-        room -= types_by_count[count]
-    kept = []
-    with ExitStack() as files:
-        for word, count in _read_run(run, files):
-            if count > least or (count == least and room > 0):
-                room -= count == least
-                kept.append((word, count))
-    return kept, sum(types_by_count.values())
-
-
-def learn(
-    run: Path, merges: int, alphabet_size: int, most_types: int, show_progress: bool
-) -> Learned:
-    """Learn `merges` byte pairs from a run of word counts. Raises UserError where the words support
-    fewer.
-    """
-    words, word_types = most_frequent(run, most_types)
+    words = sorted(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most_types])
     characters: Counter[str] = Counter()
     for word, count in words:
         for character in word:
@@ -185,11 +87,50 @@ def learn(
     ]
     known = set(alphabet)
     words = [(word, count) for word, count in words if known.issuperset(word)]
-    found = find_merges(words, alphabet, merges, show_progress)[:merges]
+    found = find_merges(words, alphabet, merges)
     if len(found) < merges:
         raise UserError(
-            f"bpe.merges asks for {merges:,} merges, but the training books' {word_types:,}"
+            f"bpe.merges asks for {merges:,} merges, but the training books' {len(counts):,}"
             f" different words support {len(found):,} (pairs seen at least {LEAST_PAIRS} times):"
             " lower bpe.merges to that, or bring more books"
         )
-    return Learned(alphabet, found, word_types, len(words))
+    return Learned(alphabet, found, len(counts), len(words))
+
+
+def find_merges(
+    words: Iterable[tuple[str, int]], alphabet: list[str], merges: int
+) -> list[tuple[str, str]]:
+    """At most so many merges, in order, of words over an alphabet and their counts, each merge with
+    a result of its own.
+
+    Of pairs that stand equally often the one whose pieces were there first is merged: characters
+    that end a word by the alphabet's order, then the others by their code points, then merges.
+    """
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import Split
+    from tokenizers.trainers import BpeTrainer
+
+    def said() -> Iterator[str]:
+        for word, count in words:
+            for done in range(0, count, REPEATED):
+                yield f"{word} " * min(REPEATED, count - done)
+
+    tokenizer = Tokenizer(BPE(end_of_word_suffix=WORD_END))
+    tokenizer.pre_tokenizer = Split(" ", "removed")
+    trainer = BpeTrainer(
+        vocab_size=2 * len(alphabet) + merges,
+        min_frequency=LEAST_PAIRS,
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        special_tokens=[character + WORD_END for character in alphabet],
+        end_of_word_suffix=WORD_END,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(said(), trainer)
+    by_result: dict[
+        str, tuple[str, str]
+    ] = {}  # a second way to a piece is left out: the layout gives a piece one id
+    for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
+        by_result.setdefault(left + right, (left, right))
+    return list(by_result.values())[:merges]

@@ -4,8 +4,6 @@ the cores of this machine or by Ray on many, and what a task has finished is kep
 """
 
 import shutil
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -23,7 +21,6 @@ LITTLE_BYTES = 24_000_000  # up to this a single process is as quick
 TASK_BYTES = 8_000_000  # of the smallest tasks
 SMALL_TASKS = 512  # with more of them than this, tasks grow
 LARGE_TASK_BYTES = 128_000_000  # to this: a minute or two, which is what a kill may cost
-QUIET_SECONDS = 30.0
 
 Work = Callable[[Any, Any], Any]
 
@@ -78,9 +75,15 @@ def mapped(
     """
     tasks = tasks_for(sum(sizes) // quick)
     if tasks == 1:
-        yield from _here(label, prepare, work, items, sizes)
+        done = 0
+        with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
+            tool = prepare() if items else None
+        with progress(label, sum(sizes)) as reached:
+            for item, size in zip(items, sizes, strict=True):
+                yield work(tool, item)
+                reached(done := done + size)
         return
-    with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
+    with interrupts_held():  # as above
         from gpt1.corpus import steps
     own = folder / fingerprint([label, tasks, list(sizes)])
     share = steps.TextStep(prepare, work, items, steps.divided(sizes, tasks), sizes, own)
@@ -89,43 +92,12 @@ def mapped(
     yield from steps.results(own, tasks)
 
 
-def _here(
-    label: str,
-    prepare: Callable[[], Any],
-    work: Work,
-    items: Sequence[Any],
-    sizes: Sequence[int],
-) -> Iterator[Any]:
-    done = 0
-    with interrupts_held():  # as above
-        tool = prepare() if items else None
-    with progress(label, sum(sizes)) as reached:
-        for item, size in zip(items, sizes, strict=True):
-            yield work(tool, item)
-            reached(done := done + size)
-
-
 @contextmanager
 def progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on a terminal, elsewhere a line every half minute; what it gives is
-    told the bytes that are done.
-    """
+    """A bar with the time left, on a terminal; what it gives is told the bytes that are done."""
     from tqdm import tqdm
-
-    last = time.monotonic()
-
-    def reached(done: int) -> None:
-        nonlocal last
-        bar.update(done - bar.n)
-        if bar.disable and time.monotonic() - last > QUIET_SECONDS:
-            last = time.monotonic()
-            print(
-                f"{label}: {done / max(total_bytes, 1):.0%} of {total_bytes / 1e6:,.0f} MB",
-                file=sys.stderr,
-                flush=True,
-            )
 
     with tqdm(
         total=total_bytes, desc=label, unit="B", unit_scale=True, leave=False, disable=None
     ) as bar:
-        yield reached
+        yield lambda done: bar.update(done - bar.n)

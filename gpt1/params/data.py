@@ -2,21 +2,18 @@
 will download or leave out.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
+from urllib.parse import urlsplit
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, RAW
-from gpt1.params.profile import compose_run, in_words, link_folder, requested, write_params
-from gpt1.params.schema import PARAMS, Params, refuse_without_stage, validate
+from gpt1.base.files import RAW
+from gpt1.params.profile import on_data, requested
+from gpt1.params.schema import PARAMS, refuse_without_stage, validate
+from gpt1.params.yaml import write_yaml
 from gpt1.sources.addresses import DOWNLOADS
-from gpt1.sources.cache import cache_folder, offline
 from gpt1.sources.find import find_sources
-from gpt1.sources.offered import lacking, offer
-from gpt1.tasks.table import TASKS, all_sources
+from gpt1.tasks.table import all_sources
 
 
 def compose_profile(
@@ -25,100 +22,53 @@ def compose_profile(
     data: Path | None,
     tasks: Sequence[str] | None,
     downloads: Sequence[str] | None,
-    from_cache: bool,
 ) -> None:
     """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be
-    downloaded.
+    downloaded, and say what will run, and how to get what is left out.
 
-    from_cache: the cache has to have all that is to be downloaded. Raises UserError and leaves
-    params.yaml as it was.
+    Raises UserError and leaves params.yaml as it was.
     """
+    whole = requested(name, overrides, tasks)
     if data is not None:
-        requested(name, overrides, tasks)  # so that a refused profile links nothing
         link_sources(data.expanduser())
-    values, left_out = compose_run(name, overrides, tasks, downloads)
+    present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
+    values = on_data(whole, present, tasks or (), downloads)
     params = validate(values)
     refuse_without_stage(params)
-    if from_cache or offline():
-        refuse_lacking(params.download)
-    write_params(PARAMS, values, f"gpt1 profile {in_words(name, overrides, tasks, downloads)}")
-    if params.download:
-        show_downloads(params.download)
-    show(params, left_out)
+    words = " ".join([name, *overrides])
+    for option, names in (("tasks", tasks), ("download", downloads)):
+        words += f" --{option} {','.join(names)}" if names else ""
+    write_yaml(PARAMS, values, f"gpt1 profile {words}")
+    for source in params.download:
+        for remote in DOWNLOADS[source]:
+            size = f"{remote.bytes_ / 1e6:,.2f} MB" if remote.bytes_ else "size not published"
+            host, licence = urlsplit(remote.address).hostname, all_sources()[source].licence
+            print(f"to download: {remote.name}, {size}, from {host}; licence: {licence}")
+    print(
+        f"{PARAMS}: profile {name}, books from data/{params.sources['books'].folder}/books,"
+        f" {len(params.tasks)} tasks: {', '.join(params.tasks)}"
+    )
+    for left in {**whole["tasks"], **whole["zero_shot"]}:
+        if left not in params.sources:
+            offer = f", or --download {left}" if left in DOWNLOADS else ""
+            print(f"left out: {left}; to have it {all_sources()[left].how_to_get}{offer}")
 
 
 def link_sources(folder: Path) -> None:
     """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known or a
     real folder stands in the way.
     """
-    if not folder.is_dir():
+    found = find_sources(folder, all_sources().values())
+    if not any(found.values()):
         raise UserError(
-            f"--data {folder} is not a folder; expected one laid out as data/README.md says"
-        )
-    found = {
-        name: path for name, path in find_sources(folder, all_sources().values()).items() if path
-    }
-    if not found:
-        raise UserError(
-            f"--data {folder} holds no folder of a known name (books, SNLI, RACE, …);"
+            f"--data {folder} is no folder that holds one of a known name (books, SNLI, RACE, …);"
             " data/README.md lists them"
         )
     for name, path in found.items():
-        link_folder(RAW / name, path)
-
-
-def show_downloads(names: Collection[str]) -> None:
-    """Say what a run will download: what, how large, from where, checked by what, under which
-    licence.
-    """
-    table = Table(
-        "to download",
-        "files",
-        "size",
-        "from",
-        "checked by",
-        "licence",
-        title_justify="left",
-        pad_edge=False,
-    )
-    for name in names:
-        table.add_row(*offer(all_sources()[name], cache_folder()))
-    Console(highlight=False).print(table)
-
-
-def refuse_lacking(names: Collection[str]) -> None:
-    """Raises UserError where a file that a run would download is not in the cache, so that the run
-    would need the network.
-    """
-    if missing := [str(path) for name in names for path in lacking(name, cache_folder())]:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise UserError(
-            "without the network nothing can be downloaded, and the cache lacks"
-            f" {missing[0]}{more}; put the official files there by hand, where they are checked, or"
-            " take --offline (GPT1_OFFLINE) away"
-        )
-
-
-def show(params: Params, left_out: list[str]) -> None:
-    """Say what will run and what is left out, with how to get it."""
-    console = Console(highlight=False)
-    corpus = (DATA / params.sources["books"].folder / "books").resolve()
-    console.print(
-        f"{PARAMS}: profile [bold]{params.profile}[/], corpus from {corpus}, "
-        f"{len(params.tasks)} tasks: {', '.join(params.tasks) or 'none'}"
-    )
-    if left_out:
-        table = Table("left out", "how to get it", title_justify="left", pad_edge=False)
-        for name in left_out:
-            table.add_row(
-                TASKS[name].title if name in TASKS else f"{name.upper()} (zero-shot)",
-                all_sources()[name].how_to_get,
-            )
-        console.print(table)
-        if offered := [name for name in left_out if name in DOWNLOADS]:
-            console.print(
-                f"--download {','.join(offered)} (or --download all) brings these from where"
-                " they lie",
-                markup=False,
-            )
-    console.print("next: gpt1 run")
+        link = RAW / name
+        if path and link.exists() and not link.is_symlink():
+            raise UserError(f"{link} is your own; move it away before linking {path} in its place")
+        if path:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(path.resolve())

@@ -5,7 +5,7 @@ DVC watches this file for every stage that it can decide a result of.
 """
 
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
@@ -15,12 +15,11 @@ from gpt1.params.strict import validated
 
 def network_and_seed(name: str, number: str) -> tuple[NetworkName, int]:
     """The two words that name a pre-training on a command line. Raises UserError."""
-    network = next((known for known in get_args(NetworkName) if known == name), None)
-    if network is None or not number.isdecimal():
+    if name not in get_args(NetworkName) or not number.isdecimal():
         raise UserError(
             f"expected one of {', '.join(get_args(NetworkName))} and a seed, found {name} {number}"
         )
-    return network, int(number)
+    return cast(NetworkName, name), int(number)
 
 
 def pretraining_params(params: Params, network: NetworkName) -> Params:
@@ -76,4 +75,4 @@ def transferred_layers(params: Params, task: str) -> tuple[int, ...]:
 
 def is_ablated(params: Params, variant: str, task: str) -> bool:
     """Whether the run has a variant of Table 5 on a task."""
-    return any(name == variant and task in row.tasks for name, row in params.variants.items())
+    return variant in params.variants and task in params.variants[variant].tasks

@@ -2,60 +2,242 @@
 starts.
 """
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from gpt1.base.errors import UserError
-from gpt1.params.sections import (
-    Acquire,
-    Baselines,
-    Bpe,
-    Clean,
-    Download,
-    Encode,
-    Finetune,
-    Generate,
-    LstmParams,
-    Model,
-    NetworkName,
-    Networks,
-    Optimization,
-    Pretrain,
-    Schedule,
-    Section,
-    Shard,
-    SourceParams,
-    TaskParams,
-    Transfer,
-    Transformer,
-    Variant,
-    World,
-    ZeroShotParams,
-)
 from gpt1.params.strict import validated
 from gpt1.params.yaml import read_yaml
 
-__all__ = [
-    "PARAMS",
-    "Finetune",
-    "Generate",
-    "Model",
-    "NetworkName",
-    "Optimization",
-    "Params",
-    "Pretrain",
-    "Schedule",
-    "TaskParams",
-    "Variant",
-    "imported_sources",
-    "read_params",
-    "refuse_without_stage",
-    "validate",
-]
-
 PARAMS = Path("params.yaml")
+Schedule = Literal["warmup_linear", "warmup_cosine", "warmup_constant"]
+NetworkName = Literal["transformer", "lstm", "lstm_equal"]
+Group = Literal["nli", "glue_nli", "qa", "glue"]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
+
+
+Seeds = Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)]
+
+
+class Section(BaseModel):
+    """A part of params.yaml."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Acquire(Section):
+    max_unpacked_bytes: PositiveInt
+
+
+class Clean(Section):
+    corpus_name: str = Field(min_length=1)
+    text_field: str
+
+
+class Bpe(Section):
+    source: Literal["authors", "learn", "official"]
+    merges: PositiveInt
+    alphabet_size: PositiveInt
+    max_word_types: PositiveInt
+
+
+class Baselines(Section):
+    """What the networks are to beat on every task: systems that know no order of words, each tuned
+    on dev.
+    """
+
+    systems: tuple[Literal["majority", "tfidf"], ...]
+    words: PositiveInt
+    penalties: tuple[PositiveFloat, ...] = Field(min_length=1)
+
+
+class Shard(Section):
+    heldout_fraction: float = Field(gt=0, lt=1)
+    heldout_seed: NonNegativeInt
+
+
+class Model(Section):
+    """Sizes of the network (paper, section 4.1)."""
+
+    context: int = Field(ge=8)
+    width: PositiveInt
+    layers: PositiveInt
+    heads: PositiveInt
+    feed_forward: PositiveInt
+    embedding_deviation: PositiveFloat
+    weight_deviation: PositiveFloat
+    layer_norm_epsilon: PositiveFloat
+
+    @model_validator(mode="after")
+    def heads_divide_width(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"model.heads {self.heads} must divide model.width {self.width}")
+        return self
+
+
+class Transformer(Section):
+    """What the Transformer alone has: the learning rate of its pre-training, null for that of the
+    section `pretrain`.
+    """
+
+    learning_rate: PositiveFloat | None
+
+
+class LstmParams(Section):
+    """The paper's baseline, of its proportion (`lstm`) or of equal size (`lstm_equal`): one LSTM
+    layer between the same embeddings (paper, section 5).
+    """
+
+    units: PositiveInt
+    learning_rate: PositiveFloat | None
+
+
+class Optimization(Section):
+    """What pre-training and fine-tuning share: the authors' Adam, its schedule, precision."""
+
+    batch_size: PositiveInt
+    learning_rate: PositiveFloat
+    schedule: Schedule
+    beta1: Fraction
+    beta2: Fraction
+    epsilon: PositiveFloat
+    weight_decay: NonNegativeFloat
+    max_gradient_norm: PositiveFloat
+    dropout: Fraction
+    precision: Literal["bf16", "fp32"]
+    log_updates: PositiveInt
+
+
+class Pretrain(Optimization):
+    source: Literal["train", "official"]
+    epochs: PositiveFloat | None
+    updates: PositiveInt | None
+    warmup_updates: NonNegativeInt
+    seeds: Seeds
+    heldout_updates: PositiveInt
+    heldout_windows: PositiveInt
+    snapshots_per_decade: PositiveInt
+    checkpoint_minutes: PositiveFloat
+
+    @model_validator(mode="after")
+    def agrees(self) -> Self:
+        if (self.epochs is None) == (self.updates is None):
+            raise ValueError(
+                "give either pretrain.epochs or pretrain.updates a number and set the other to"
+                f" null; found epochs {self.epochs}, updates {self.updates}"
+            )
+        if self.source == "official" and len(self.seeds) > 1:
+            raise ValueError(
+                f"pretrain.seeds: expected one, for imported weights, found {list(self.seeds)}"
+            )
+        return self
+
+
+class Encode(Section):
+    max_unreadable_fraction: float = Field(ge=0, le=1)
+
+
+class Finetune(Optimization):
+    seeds: Seeds
+    epochs: PositiveInt
+    warmup_fraction: Fraction
+    classifier_dropout: Fraction
+    lambda_lm: NonNegativeFloat
+    transfer: Literal["all", "none"] | int
+    evaluation_updates: tuple[int, ...]
+
+
+class Networks(Section):
+    """The networks of a run."""
+
+    pretrain: tuple[NetworkName, ...] = Field(min_length=1)
+    zero_shot: tuple[NetworkName, ...]
+
+
+class Variant(Section):
+    """An ablation (paper, Table 5): which pre-trained network, what differs in fine-tuning, and on
+    which tasks, with their groups.
+    """
+
+    network: NetworkName
+    finetune: dict[str, Any]
+    tasks: dict[str, Group]
+
+
+class Transfer(Section):
+    """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to
+    model.layers.
+    """
+
+    group: Group
+    layers: tuple[int, ...] | None
+
+
+class ZeroShotParams(Section):
+    """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to
+    score.
+    """
+
+    train_rows: PositiveInt | None
+    rows: PositiveInt | None
+
+
+class Generate(Section):
+    """Texts that the pre-trained Transformer goes on with: own prompts and openings of held-out
+    books.
+    """
+
+    prompts: tuple[str, ...]
+    heldout_prompts: NonNegativeInt
+    prompt_tokens: PositiveInt
+    tokens: PositiveInt
+    seed: NonNegativeInt
+    samples: PositiveInt
+    beams: int = Field(ge=2)
+    length_penalty: float
+    temperature: PositiveFloat
+    top_k: PositiveInt | None
+    top_p: float = Field(gt=0, le=1)
+
+
+class World(Section):
+    seed: NonNegativeInt
+    books: PositiveInt
+    pages: PositiveInt
+
+
+class Download(Section):
+    """A source that the stage `download` brings; what and from where stands in
+    gpt1/sources/addresses.py.
+    """
+
+
+class SourceParams(Section):
+    """Where one source lies: data/<folder>/<its name>."""
+
+    group: Literal["corpus", "bpe", "weights", "tasks"]
+    folder: str
+
+
+class TaskParams(Section):
+    """One task's row: how many rows of it, and what differs in its fine-tuning."""
+
+    group: Group
+    train_rows: PositiveInt | None
+    eval_rows: PositiveInt | None
+    finetune: dict[str, Any]
 
 
 class Params(Section):
@@ -85,121 +267,60 @@ class Params(Section):
     zero_shot: dict[str, ZeroShotParams]
 
     @model_validator(mode="after")
-    def rows_agree(self) -> Self:
-        if (
-            isinstance(self.finetune.transfer, int)
-            and not 0 <= self.finetune.transfer <= self.model.layers
-        ):
-            raise ValueError(
-                f"finetune.transfer must be all, none or 0..{self.model.layers} (model.layers), "
-                f"found {self.finetune.transfer}"
-            )
-        imported = imported_sources(self.bpe.source, self.pretrain.source)
-        needed = ["books", *self.tasks, *(name for name in imported if imported[name])]
-        if wanted := [name for name in needed if name not in self.sources]:
-            raise ValueError(
-                f"sources has no row for {', '.join(wanted)}; compose params.yaml anew with gpt1"
-                " profile"
-            )
-        for name, row in self.sources.items():
-            made = (
-                name in self.download
-                if row.folder == "download"
-                else row.folder.removeprefix("world/") in self.world
-            )
-            if row.folder != "raw" and not made:
-                raise ValueError(
-                    f"sources.{name}.folder: expected raw, download with a row download.{name}, or"
-                    f" world/ and a row of world ({', '.join(self.world) or 'none'}), found"
-                    f" {row.folder}"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def rows_of_ablations_agree(self) -> Self:
-        trained = ", ".join(self.networks.pretrain)
+    def agrees(self) -> Self:
+        needed = needed_sources(self.bpe.source, self.pretrain.source)
+        trained, layers = self.networks.pretrain, range(self.model.layers + 1)
+        groups = [f"{name}: {row.group}" for name, row in self.tasks.items()]
+        folders = ["raw", *(f"world/{name}" for name in self.world)]
+        for part in (self.pretrain, self.finetune):
+            _expect("seeds", part.seeds, [tuple(dict.fromkeys(part.seeds))])
+        _expect("finetune.transfer", self.finetune.transfer, ["all", "none", *layers])
+        for name in (*needed, *self.tasks, *self.zero_shot):
+            _expect("a source that is needed", name, self.sources)
+        for name in self.networks.zero_shot:
+            _expect("networks.zero_shot", name, trained)
+        for name, source in self.sources.items():
+            made = ["download"] if name in self.download else folders
+            _expect(f"sources.{name}.folder", source.folder, made)
+        for name, row in self.transfer.items():
+            _expect(f"transfer.{name}", f"{name}: {row.group}", groups)
+            for number in row.layers or ():
+                _expect(f"transfer.{name}.layers", number, layers)
         for name, variant in self.variants.items():
-            if alien := [
-                task
-                for task, group in variant.tasks.items()
-                if task not in self.tasks or group != self.tasks[task].group
-            ]:
-                raise ValueError(
-                    f"variants.{name}.tasks: expected tasks of params.yaml with their groups, found"
-                    f" {alien[0]}: {variant.tasks[alien[0]]}; known tasks: {', '.join(self.tasks)}"
-                )
-            if variant.tasks and variant.network not in self.networks.pretrain:
-                raise ValueError(
-                    f"variants.{name}.tasks: expected {{}}, for networks.pretrain ({trained}) lacks"
-                    f" {variant.network}; add it there, or leave the variant out so"
-                )
-            layers = variant.finetune.get("transfer", self.finetune.transfer)
-            if variant.tasks and variant.network != "transformer" and isinstance(layers, int):
-                raise ValueError(
-                    f"variants.{name}.finetune.transfer: expected all or none for an LSTM, which"
-                    f" has one layer, found {layers}"
-                )
-        if untrained := set(self.networks.zero_shot) - set(self.networks.pretrain):
-            raise ValueError(
-                f"networks.zero_shot: expected some of networks.pretrain ({trained}), found"
-                f" {min(untrained)}"
-            )
-        for name, moved in self.transfer.items():
-            if name not in self.tasks or moved.group != self.tasks[name].group:
-                raise ValueError(
-                    f"transfer.{name}: expected a task of params.yaml and its group, found"
-                    f" {moved.group}; known tasks: {', '.join(self.tasks)}"
-                )
-            if outside := [
-                layers for layers in moved.layers or () if not 0 <= layers <= self.model.layers
-            ]:
-                raise ValueError(
-                    f"transfer.{name}.layers: expected numbers from 0 to {self.model.layers}"
-                    f" (model.layers), found {', '.join(map(str, outside))}"
-                )
-        if absent := [name for name in self.zero_shot if name not in self.sources]:
-            raise ValueError(
-                f"sources has no row for {', '.join(absent)} of zero_shot; compose params.yaml anew"
-                " with gpt1 profile"
-            )
+            for task, group in variant.tasks.items():
+                _expect(f"variants.{name}.tasks", f"{task}: {group}", groups)
+                _expect(f"variants.{name}.network", variant.network, trained)
+                transfer = variant.finetune.get("transfer", self.finetune.transfer)
+                moved = layers if variant.network == "transformer" else ()  # an LSTM has one layer
+                _expect(f"variants.{name}.finetune.transfer", transfer, ["all", "none", *moved])
         return self
 
 
-def imported_sources(bpe: str, pretrain: str) -> dict[str, bool]:
-    """Whether a run with bpe.source and pretrain.source needs each of the sources that not every
-    run needs.
-    """
-    return {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
+def _expect(place: str, found: Any, known: Collection[Any]) -> None:
+    if found not in known:
+        raise ValueError(f"{place}: expected {', '.join(map(str, known))}; found {found}")
+
+
+def needed_sources(bpe: str, pretrain: str) -> list[str]:
+    """The sources that a run with bpe.source and pretrain.source cannot do without."""
+    imported = {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
+    return ["books", *filter(imported.get, imported)]
 
 
 def validate(values: Any) -> Params:
     """Check plain values as params.yaml holds them. Raises UserError with one line that says what
     to mend.
     """
-    if not isinstance(values, dict):
-        raise UserError(
-            f"{PARAMS}: expected sections such as model: and pretrain:, found"
-            f" {type(values).__name__}; compose it with gpt1 profile"
-        )
-    section = values.get("pretrain")
-    if isinstance(section, dict) and "seed" in section:
-        raise UserError(
-            f"{PARAMS}: pretrain.seed is a list of seeds now: in the section pretrain, write"
-            f" seeds: [{section['seed']}] in place of seed: {section['seed']}"
-        )
     params = validated(Params, values, "", str(PARAMS))
-    rows = {f"tasks.{name}": row.finetune for name, row in params.tasks.items()}
-    rows |= {f"variants.{name}": row.finetune for name, row in params.variants.items()}
-    for place, row in {"": {}, **rows}.items():
-        inner = f"{place}.finetune".lstrip(".")
-        recipe = validated(Finetune, params.finetune.model_dump() | row, inner, str(PARAMS))
-        pretrained = params.pretrain.seeds
-        if len(pretrained) > 1 and (alone := [s for s in recipe.seeds if s not in pretrained]):
+    rows = {f"tasks.{name}.finetune": row.finetune for name, row in params.tasks.items()}
+    rows |= {f"variants.{name}.finetune": row.finetune for name, row in params.variants.items()}
+    started = params.pretrain.seeds
+    for place, row in {"finetune": {}, **rows}.items():
+        recipe = validated(Finetune, params.finetune.model_dump() | row, place, str(PARAMS))
+        if len(started) > 1 and not {*recipe.seeds} <= {*started}:
             raise UserError(
-                f"{PARAMS}: {inner}.seeds: expected seeds of pretrain.seeds"
-                f" ({', '.join(map(str, pretrained))}), for fine-tuning seed s starts from"
-                f" pre-training seed s, found {', '.join(map(str, alone))}; add them to"
-                " pretrain.seeds, or leave one pre-training seed, from which all start"
+                f"{PARAMS}: {place}.seeds: expected some of pretrain.seeds {[*started]}, of which"
+                f" each starts from its own, found {[*recipe.seeds]}"
             )
     return params
 
@@ -216,14 +337,9 @@ def refuse_without_stage(params: Params) -> None:
     stage of it without its variant: DVC would read no stage at all.
     """
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    for name in stages:
-        if f"variants.{name}.tasks" in str(stages[name]) and name not in params.variants:
-            raise UserError(
-                f"{PARAMS}: no row variants.{name}, of which dvc.yaml has a stage; to leave the"
-                f" variant out, give it no tasks: variants.{name}.tasks={{}}"
-            )
-    if alien := set(params.variants) - set(stages):
+    known = {name for name in stages if f"variants.{name}.tasks" in str(stages[name])}
+    for name in sorted(known ^ {*params.variants}):
         raise UserError(
-            f"{PARAMS}: variants.{min(alien)}: dvc.yaml has no stage {min(alien)}; add one like"
-            " no_aux_lm there, or take the row out"
+            f"{PARAMS}: variants.{name}: expected the variants of which dvc.yaml has a stage; to"
+            f" leave one out, give it no tasks: variants.{name}.tasks={{}}"
         )

@@ -1,9 +1,11 @@
-"""Plain values of a YAML file as strict pydantic models; what is wrong in one line: dotted name,
-found, expected, nearest known key.
+"""Plain values as strict pydantic models; what is wrong in one line: dotted name, found, expected,
+nearest known key.
 """
 
 import difflib
-from typing import Any, TypeVar, get_args
+import json
+import re
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -12,38 +14,19 @@ from gpt1.base.errors import UserError
 ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
-def known_keys(model: type[BaseModel]) -> list[str]:
-    """Every dotted name below a model; rows of a mapping stand as `*`."""
-    names = []
-    for name, field in model.model_fields.items():
-        names.append(name)
-        for inner in (field.annotation, *get_args(field.annotation)):
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                prefix = name if inner is field.annotation else f"{name}.*"
-                names.extend(f"{prefix}.{key}" for key in known_keys(inner))
-    return names
-
-
 def nearest_key(dotted: str, model: type[BaseModel]) -> str:
-    """The known key most like `dotted`, or an empty string; a key of the same section comes before
-    one of another.
+    """`dotted` with its last part as the key of the model that is most like it, or an empty
+    string.
     """
-    known = known_keys(model)
-    parent, _, last = dotted.rpartition(".")
-    mappings = {key.partition(".")[0] for key in known if ".*." in key}
-    pattern = ".".join(
-        "*" if place == 1 and parent.partition(".")[0] in mappings else part
-        for place, part in enumerate(parent.split("."))
-    )
-    siblings = {key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == pattern}
-    if found := difflib.get_close_matches(last, sorted(siblings), n=1):
-        return f"{parent}.{found[0]}" if parent else found[0]
-    words = {key.rpartition(".")[2]: key for key in known}
-    found = difflib.get_close_matches(last, sorted(words), n=1)
-    return words[found[0]] if found else ""
+    schema = model.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    known = {key for part in parts for key in part.get("properties", ())}
+    section, dot, last = dotted.rpartition(".")
+    near = difflib.get_close_matches(last, sorted(known - {last}), 1)
+    return f"{section}{dot}{near[0]}" if near else ""
 
 
-def explained(error: ValidationError, model: type[BaseModel], place: str, file: str) -> str:
+def explained(error: ValidationError, model: type[BaseModel], place: str) -> str:
     """One problem in one line: the dotted name, what was found, what was expected, the nearest
     known key.
 
@@ -52,51 +35,25 @@ def explained(error: ValidationError, model: type[BaseModel], place: str, file: 
     """
     problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     inner = ".".join(
-        str(part) for part in problem["loc"] if part not in ("literal['all','none']", "int")
+        str(part) for part in problem["loc"] if not re.search(r"literal|^int$", str(part))
     )
-    dotted = ".".join(part for part in (place, inner) if part)
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    dotted, found = f"{place}.{inner}".strip("."), problem["input"]
     if problem["type"] == "value_error":
-        return f"{file}: {problem['ctx']['error']}{more}"
+        return f"{dotted}: {problem['ctx']['error']}"
     if problem["type"] == "extra_forbidden":
-        near = nearest_key(inner, model)
-        hint = (
-            f"did you mean {'.'.join(part for part in (place, near) if part)}?"
-            if near
-            else "remove it"
-        )
-        return f"{file}: unknown key {dotted} (found {problem['input']!r}); {hint}{more}"
+        near = nearest_key(dotted, model) or "to remove it"
+        return f"unknown key {dotted} (found {found!r}); did you mean {near}?"
     if problem["type"] == "missing":
-        return (
-            f"{file}: {dotted} is missing; expected every key of conf/paper.yaml{more}; compose it"
-            " anew with gpt1 profile"
-        )
-    expected = (
-        problem["msg"]
-        .removesuffix("Params")  # of a class's name: people know the section
-        .replace("Input should be", "expected")
-        .replace("a valid integer", "an integer")
-        .replace("a valid ", "a ")
-    )
-    return (
-        f"{file}: {dotted}: found {problem['input']!r}, {expected[0].lower() + expected[1:]}{more}"
-    )
-
-
-def _tuples(value: Any) -> Any:
-    """YAML lists as tuples: strict models take no lists for tuples, and frozen ones should hold
-    none.
-    """
-    if isinstance(value, dict):
-        return {key: _tuples(inner) for key, inner in value.items()}
-    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
+        return f"{dotted} is missing, expected every key; compose it anew with gpt1 profile"
+    expected = problem["msg"].replace("Input should be", "expected")
+    return f"{dotted}: found {found!r}, {expected}"
 
 
 def validated(model: type[ModelType], values: Any, place: str, file: str) -> ModelType:
     """A model of plain values as YAML gives them. Raises UserError, one line with the dotted name
     under `place`, for what does not fit.
     """
-    try:
-        return model.model_validate(_tuples(values))
+    try:  # as JSON, of which strict models take a list for a tuple
+        return model.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:
-        raise UserError(explained(error, model, place, file)) from None
+        raise UserError(f"{file}: {explained(error, model, place).lstrip(': ')}") from None

@@ -1,43 +1,28 @@
 """The official files of one source, found in a folder or an archive, copied and described."""
 
-import errno
-import hashlib
 import json
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpt1.base.errors import DISK_FULL, TemporaryError, UserError
+from gpt1.base.errors import DISK_FULL, UserError
+from gpt1.base.files import sha256_file
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files, place_of, small_files
 from gpt1.sources.table import Source
 
 SHOWN_ENTRIES = 8
 BINARY = (".parquet", ".arrow", ".gz", ".zst")  # their bytes have no lines
-MAY_PASS = {
-    errno.EIO,
-    errno.ESTALE,
-    errno.ETIMEDOUT,
-    errno.ECONNRESET,
-    errno.EHOSTDOWN,
-    errno.EHOSTUNREACH,
-    errno.ENETUNREACH,
-}
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """What to say of a file that cannot be read: a network disk may be back when the stage is tried
-    again.
-    """
-    if error.errno in DISK_FULL:  # of what is written, not of what is read
+    """What to say of a file that cannot be read; a full disk is no fault of what is read."""
+    if error.errno in DISK_FULL:
         raise error
-    kind, cure = (
-        (TemporaryError, "try again")
-        if error.errno in MAY_PASS
-        else (UserError, "make it readable to you, or take it away")
+    return UserError(
+        f"{path} cannot be read ({error.strerror}); make it readable to you, or take it away"
     )
-    return kind(f"{path} cannot be read ({error.strerror}); {cure}")
 
 
 def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
@@ -60,29 +45,21 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
     for archive in filter(is_archive, entries):
         unpack(archive, spare / archive.name, max_bytes)
         if not source.every and (files := find_files(source, spare / archive.name)):
-            return beside(source, raw, files) | files
+            beside = {  # GLUE gives its diagnostic set by itself, not in the archive
+                name: place
+                for layout in source.layouts
+                if not layout.exported and {*layout.required} <= {*files}
+                for name in layout.optional
+                if (place := place_of(source, name, raw))
+            }
+            return beside | files
     if source.every and spare.is_dir() and (files := find_files(source, spare)):
         return files
-    names = [entry.name for entry in entries]
-    found = ", ".join(names[:SHOWN_ENTRIES]) + (
-        f" and {len(names) - SHOWN_ENTRIES} more" if len(names) > SHOWN_ENTRIES else ""
-    )
+    found = ", ".join(entry.name for entry in entries[:SHOWN_ENTRIES])
+    found += ", …" if len(entries) > SHOWN_ENTRIES else ""
     raise UserError(
         f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}"
     )
-
-
-def beside(source: Source, raw: Path, files: Collection[str]) -> dict[str, Path]:
-    """Optional files of the layout of `files` that lie beside an archive, not in it: GLUE gives its
-    diagnostic set by itself.
-    """
-    return {
-        name: place
-        for layout in source.layouts
-        if not layout.exported and {*layout.required} <= {*files}
-        for name in layout.optional
-        if (place := place_of(source, name, raw))
-    }
 
 
 def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, object]:
@@ -97,13 +74,11 @@ def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, obje
             shutil.copyfile(place, target)
     except OSError as error:
         raise unreadable(Path(error.filename or place), error) from None
+    row = {"sha256": sha256_file(target), "bytes": target.stat().st_size}
+    if target.suffix in BINARY:
+        return row
     with target.open("rb") as reader:
-        row = {
-            "sha256": hashlib.file_digest(reader, "sha256").hexdigest(),
-            "bytes": target.stat().st_size,
-        }
-        reader.seek(0)
-        return row | ({} if target.suffix in BINARY else {"rows": sum(1 for _ in reader)})
+        return row | {"rows": sum(1 for _ in reader)}
 
 
 def combine_files(origin: Path, target: Path) -> None:

@@ -1,6 +1,5 @@
 """Which sources a folder holds, and where in one source's folder its official files lie."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -73,17 +72,6 @@ def small_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.txt") if not is_hidden(Path(path.name)))
 
 
-def passed_over(source: Source, folder: Path) -> list[str]:
-    """Of a source that takes all files of some patterns those under `folder` that are hidden."""
-    return sorted(
-        name
-        for path in (folder.rglob("*") if source.every else ())
-        if any(map(path.match, source.every))
-        and is_hidden(relative := path.relative_to(folder))
-        and (name := relative.as_posix())
-    )
-
-
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
     """Where a layout's files lie in one folder, by name; None where a required one is not there."""
     there = {
@@ -119,31 +107,21 @@ def _folders(folder: Path) -> Iterator[Path]:
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
     """All files of some patterns, at any depth, by their names relative to `folder`."""
     found: dict[str, Path] = {}
-    for parent, folders, names in os.walk(folder, onerror=_unreadable):
-        folders[:] = sorted(name for name in folders if not is_hidden(Path(name)))
-        for name in folders:
-            if Path(parent, name).is_symlink():
-                raise UserError(
-                    f"{Path(parent, name)} is a link to a folder; put that folder itself there, so"
-                    " that none counts twice"
-                )
-        for name in names:
-            if is_hidden(Path(name)):
-                continue
-            path = Path(parent, name)
-            if any(map(path.match, patterns)) and path.is_symlink() and not path.exists():
-                raise UserError(
-                    f"{path} is a link to nothing; put the file itself there, or take the link away"
-                )
-            if any(map(path.match, patterns)) and path.is_file():
-                found[path.relative_to(folder).as_posix()] = path
-    for name in found:
-        if not name.isprintable():
+    for parent in [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())]:
+        if is_hidden(parent.relative_to(folder)):
+            continue
+        if parent != folder and parent.is_symlink():
             raise UserError(
-                f"{folder} holds a file whose name is not plain text: {name!r}; rename it"
+                f"{parent} is a link to a folder; put that folder itself there, so that none counts"
+                " twice"
             )
+        for path in _entries(parent):
+            name = path.relative_to(folder).as_posix()
+            if any(map(path.match, patterns)) and not path.is_dir():
+                if not path.is_file() or not name.isprintable():
+                    raise UserError(
+                        f"{folder} holds {name!r}, which is a link to nothing or has a name that is"
+                        " not plain text; put the file itself there, rename it, or take it away"
+                    )
+                found[name] = path
     return dict(sorted(found.items()))
-
-
-def _unreadable(error: OSError) -> None:
-    raise UserError(f"{error.filename} cannot be read ({error.strerror}); make it readable to you")

@@ -13,7 +13,6 @@ from gpt1.base.files import DATA, read_json, stage_folder, write_json, writing_f
 from gpt1.params.schema import read_params
 from gpt1.sources.acquire import copy, locate, named_as_brought
 from gpt1.sources.download import ABOUT
-from gpt1.sources.find import passed_over
 from gpt1.sources.table import MADE_UP, is_made_up
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import check_task
@@ -41,7 +40,6 @@ def main(name: str) -> None:
         if name in READ:
             with named_as_brought({folder / file: places[file] for file in places} | {spare: raw}):
                 check_task(READ[name], folder, params.encode.max_unreadable_fraction)
-        left = [*passed_over(source, raw), *passed_over(source, spare)]
         shutil.rmtree(spare, ignore_errors=True)
         about = {
             "source": name,
@@ -53,5 +51,3 @@ def main(name: str) -> None:
             about["downloaded"] = downloaded
         write_json(folder / "manifest.json", about)
     print(f"{name}: {len(manifest)} files from {raw}", file=sys.stderr)
-    if left:
-        print(f"{name}: {len(left)} hidden files left out, the first {left[0]}", file=sys.stderr)

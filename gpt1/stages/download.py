@@ -12,10 +12,8 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.params.schema import read_params
 from gpt1.sources.addresses import DOWNLOADS
-from gpt1.sources.cache import cache_folder, offline
-from gpt1.sources.download import ABOUT, fetch, import_weights, row_of
+from gpt1.sources.download import ABOUT, fetch, import_weights
 from gpt1.sources.table import OFFICIAL
-from gpt1.sources.transfer import PATIENCE, Terms
 from gpt1.tasks.table import all_sources
 
 
@@ -29,19 +27,19 @@ def main(name: str) -> None:
             f" ({', '.join(DOWNLOADS)}); found {name}"
         )
     source = all_sources()[name]
-
-    def tell(line: str) -> None:
-        print(f"{name}: {line}", file=sys.stderr, flush=True)
-
-    tell(f"licence {source.licence}; origin {source.origin}")
-    terms = Terms(cache_folder(), params.acquire.max_unpacked_bytes, offline(), PATIENCE, tell)
-    places = {remote.name: fetch(name, remote, terms) for remote in DOWNLOADS[name]}
+    print(f"{name}: licence {source.licence}; origin {source.origin}", file=sys.stderr, flush=True)
+    places = [fetch(name, remote, params.acquire.max_unpacked_bytes) for remote in DOWNLOADS[name]]
     with writing_folder(stage_folder("download", name)) as folder:
         if name == OFFICIAL.name:
-            import_weights(next(iter(places.values())).parent, folder)
+            import_weights(places[0].parent, folder)
         else:
-            for file, place in places.items():
-                shutil.copyfile(place, folder / file)
-        write_json(
-            folder / ABOUT, {"files": {remote.name: row_of(remote) for remote in DOWNLOADS[name]}}
-        )
+            for place in places:
+                shutil.copyfile(place, folder / place.name)
+        files = {
+            remote.name: {
+                "address": remote.address,
+                "checked": f"{remote.kind} {remote.checksum}, published by {remote.publisher}",
+            }
+            for remote in DOWNLOADS[name]
+        }
+        write_json(folder / ABOUT, {"files": files})
