@@ -195,7 +195,7 @@ def test_predict_answers_an_example(run):
     with pytest.raises(UserError, match="expected either a file or --first TEXT"):
         run("rte")
     hostile = {"label": "A", "choice": "a\x1b[2Jb\u202ec", "probabilities": {"A": 1.0}}
-    assert line(hostile).startswith("A  a[2Jbc ")
+    assert line(hostile).startswith(r"A  a\u001b[2Jb\u202ec ")
 
 
 def write_rows(path, rows):
