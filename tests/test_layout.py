@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 151_900,
+    "product, tokens": 151_898,
     "product, files": 223,
-    "tests, tokens": 167_100,
+    "tests, tokens": 166_971,
     "tests, files": 114,
     "benchmarks, tokens": 31_780,
     "benchmarks, files": 29,
-    "pages, bytes": 292_200,
-    "scripts and templates, bytes": 18_150,
+    "pages, bytes": 292_162,
+    "scripts and templates, bytes": 18_148,
 }
 
 GROUND = {"base", "params.schema"}

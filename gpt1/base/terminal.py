@@ -36,5 +36,4 @@ def print_json(value: Any) -> None:
     escape.
     """
     ascii_ = "utf" not in (sys.stdout.encoding or "utf").lower()
-    text = json.dumps(value, indent=1, ensure_ascii=ascii_, allow_nan=False)
-    sys.stdout.write(plain(text) + "\n")
+    print(plain(json.dumps(value, indent=1, ensure_ascii=ascii_, allow_nan=False)))

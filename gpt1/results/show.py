@@ -29,13 +29,13 @@ def show_answer(run: str | None) -> None:
 
     claims = read_table(stage_folder("report", "claims", CLAIMS))
     scores = pd.concat(map(read_table, sorted(stage_folder("report").glob(f"table?/{SCORES}"))))
-    parts = [fill(sentence(claims, facts().get("Time", "")), WIDTH)]
-    parts += [fill(said, WIDTH)] if (said := legend(scores, claims)) else []
+    said = sentence(claims, facts().get("Time", "")), legend(scores, claims)
+    parts = [fill(one, WIDTH) for one in said if one]
     parts += [table.to_string() for table in (tasks_table(scores), primary_table(claims))]
-    page, of = f"{stage_folder('report', 'index.html')} (gpt1 report)", ""
-    if run:
-        page, of = f"gpt1 report --run {run}", f" --run {run}"
-    parts.append(f"Page:   {page}\nTables: gpt1 table{of} table2 … table5, figure2, claims, curves")
+    of = f" --run {run}" if run else ""
+    parts.append(
+        f"Page:   gpt1 report{of}\nTables: gpt1 table{of} table2 … table5, figure2, claims, curves"
+    )
     print(plain("\n\n".join(parts)))
 
 
