@@ -34,7 +34,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 114,
     "benchmarks, tokens": 31_780,
     "benchmarks, files": 29,
-    "pages, bytes": 292_162,
+    "pages, bytes": 292_199,
     "scripts and templates, bytes": 18_148,
 }
 
