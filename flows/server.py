@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -70,6 +71,15 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
     or one that is started here for the block, if it is `lasting` where the others would be looked
     for. Raises UserError.
     """
+    home = os.environ.get("PREFECT_HOME", "~/.prefect")
+    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH", f"{home}/profiles.toml")).expanduser()
+    try:  # before Prefect, which warns of it and then fails
+        tomllib.loads(profiles.read_text("utf-8") if profiles.is_file() else "")
+    except ValueError as error:
+        raise UserError(
+            f"{profiles}: Prefect's profiles are no TOML ({error}): mend that line, or move the"
+            " file away"
+        ) from None
     from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
     named = (get_current_settings().api.url or "").rstrip("/")

@@ -217,39 +217,24 @@ def test_a_card_says_what_the_run_says(model, tmp_path):
 
 
 def checked_card(folder):
-    """The card of a folder by huggingface_hub's own reader, which refuses what is malformed; what
-    it takes must come back as it was.
-    """
+    """The card of a folder by huggingface_hub's own reader, which refuses what is malformed."""
     from huggingface_hub import ModelCard
-    from huggingface_hub.repocard_data import (
-        eval_results_to_model_index,
-        model_index_to_eval_results,
-    )
     from huggingface_hub.utils import validate_repo_id
 
     data = ModelCard.load(folder / "README.md", ignore_metadata_errors=False).data
     for name in (*(data.datasets or ()), *([data.base_model] if data.base_model else ())):
         validate_repo_id(name)
-    found = data.eval_results or []
-    assert model_index_to_eval_results(eval_results_to_model_index("gpt1", found))[1] == found
     assert (data.language, data.library_name) == ("en", "transformers")
     return data
 
 
-def test_the_hubs_checker_takes_a_cards_scores(model, tmp_path):
+def test_the_hubs_checker_takes_a_card(model, tmp_path):
     run_with_results(tmp_path / "data", "cola")
     weights = tmp_path / "data/pretrain/transformer/seed-0/weights.safetensors"
     weights.write_bytes((model[0] / "weights.safetensors").read_bytes())
     export_language_model(weights, model[0], tmp_path / "out")
     data = checked_card(tmp_path / "out")
     assert (data.license, data.pipeline_tag) == ("other", "text-generation")
-    by_metric = {(one.metric_type, one.dataset_name): one for one in data.eval_results}
-    perplexity = by_metric["perplexity", "whole books that are not trained on"]
-    cola, sst2 = by_metric["matthews_correlation", "CoLA"], by_metric["accuracy", "SST-2"]
-    assert (perplexity.metric_type, perplexity.metric_value) == ("perplexity", 21.234)
-    assert (cola.dataset_type, cola.dataset_config) == ("nyu-mll/glue", "cola")
-    assert (cola.metric_name, cola.metric_value) == ("matthews, mean over 2 seeds", 0.4)
-    assert sst2.dataset_type == "made-up"
 
 
 def test_a_snapshots_card_has_no_score_of_the_last_update(model, tmp_path):
@@ -257,7 +242,6 @@ def test_a_snapshots_card_has_no_score_of_the_last_update(model, tmp_path):
     snapshots = tmp_path / "data/pretrain/transformer/seed-0/snapshots"
     saved_model(snapshots)
     export_language_model(snapshots / "weights.safetensors", snapshots, tmp_path / "out")
-    assert not checked_card(tmp_path / "out").eval_results
     assert "perplexity **" not in (tmp_path / "out/README.md").read_text()
 
 

@@ -46,6 +46,14 @@ def test_a_run_is_asked_for_where_the_user_says(tmp_path: Path) -> None:
     assert f"no Prefect server answers at {THEIRS}" in asked.stderr
 
 
+def test_a_file_of_profiles_that_is_no_toml_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / ".prefect").mkdir()
+    (tmp_path / ".prefect/profiles.toml").write_text('active = "work')
+    asked = call(tmp_path, "flows.serve", GPT1_MLFLOW="off")
+    assert asked.stderr.count("\n") == 1
+    assert "profiles.toml: Prefect's profiles are no TOML" in asked.stderr
+
+
 @pytest.mark.slow
 def test_no_server_is_started_in_silence(tmp_path: Path) -> None:
     """Even where our plug-in is switched off, so that no address is known."""

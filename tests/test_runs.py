@@ -54,11 +54,13 @@ def test_its_scores_come_out_of_its_answers_with_pandas_alone():
     assert scores.attrs["run"].startswith("Profile")
 
 
-def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys):
+def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
     for name in NAMES:
         table(name, run=TOWN)
         lines = capsys.readouterr().out.splitlines()
         assert max(map(len, lines)) <= 100, name
+        assert max(len(line) for line in lines if line.startswith("- ")) <= 70, name
         assert "--format markdown" in lines[-1], "how to get the rest"
     table(run=TOWN)
     lines = capsys.readouterr().out.splitlines()
@@ -108,8 +110,7 @@ def test_a_name_that_is_no_run_is_one_line(elsewhere):
         ("scores.parquet", ""),
     ],
 )
-def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, monkeypatch, name, content):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, name, content):
     path = handed_in / "data/report/table5" / name
     path.write_text(content, encoding="utf-8")
     for options in ({}, {"format_": "json"}, {"against": TOWN}):
@@ -118,6 +119,7 @@ def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, monkeypatch
             table("table5", run="theirs", **options)
         except UserError as error:
             said = [str(error)]
+        assert capsys.readouterr().out.replace("\n", "").isprintable()
         assert [line for line in said if "dvc repro" in line] == [], "not the reader's to make anew"
     for text in ("[]", '{"facts": 3}', "{"):
         (handed_in / RUN).write_text(text)

@@ -4,6 +4,7 @@ it.
 
 import json
 import sys
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -18,12 +19,16 @@ def console() -> Console:
 
 
 def plain(text: str) -> str:
-    """Text from a file, less all that steers a terminal; tabs and line ends stay as blanks and line
-    ends.
-    """
+    """Text from a file, what could steer a terminal as an escape; tabs as blanks."""
     return "".join(
-        character for character in text.expandtabs() if character == "\n" or character.isprintable()
+        one if one == "\n" or one.isprintable() else json.dumps(one)[1:-1]
+        for one in text.expandtabs()
     )
+
+
+def note_of(text: str, width: int) -> str:
+    """A remark as an item of a list, not wider."""
+    return fill(f"- {text}", width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def print_json(value: Any) -> None:
@@ -31,6 +36,4 @@ def print_json(value: Any) -> None:
     escape.
     """
     ascii_ = "utf" not in (sys.stdout.encoding or "utf").lower()
-    text = json.dumps(value, indent=1, ensure_ascii=ascii_, allow_nan=False)
-    letters = (one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
-    sys.stdout.write("".join(letters) + "\n")
+    print(plain(json.dumps(value, indent=1, ensure_ascii=ascii_, allow_nan=False)))

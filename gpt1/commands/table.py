@@ -54,7 +54,7 @@ def table(
     other = other_run(against) if against is not None else None
     with within(run):
         if name is None:
-            show_answer()
+            show_answer(run)
         elif other:
             show_against(name, other, str(against), format_ == "json")
         else:

@@ -9,22 +9,10 @@ from typing import Any
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.inference.loading import SavedModel
-from gpt1.tasks.table import TASKS
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 RESULT_TABLES = ("table2", "table3", "table4")
 RELEASED = "openai-community/openai-gpt"
-HUB = {  # a task's data set on the hub; others are configurations of GLUE
-    "snli": "stanfordnlp/snli",
-    "scitail": "allenai/scitail",
-    "race": "ehovy/race",
-    "story_cloze": "LSDSem/story_cloze",
-}
-METRICS = {  # others have one name in both
-    "matthews": "matthews_correlation",
-    "pearson": "pearsonr",
-    "spearman": "spearmanr",
-}
 
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
@@ -48,7 +36,6 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
         tags=["gpt1", "openai-gpt"],
         base_model=RELEASED if released else None,
         model_name=name,
-        eval_results=evaluations(facts, bool(task)),
     )
     return ModelCard.from_template(
         data,
@@ -137,35 +124,3 @@ def results(data: Path, task: str) -> list[dict[str, Any]]:
     means["made_up"] = means.pop("source") == "made up"
     rows: list[dict[str, Any]] = means.to_dict("records")
     return rows
-
-
-def evaluations(facts: Mapping[str, Any], of_task: bool) -> list[Any] | None:
-    """The run's scores as the hub's EvalResult: 0..1, correlations -1..1."""
-    from huggingface_hub import EvalResult
-
-    found = [
-        EvalResult(
-            task_type="multiple-choice"
-            if TASKS[row["task"]].kind == "multiple_choice"
-            else "text-classification",
-            dataset_type="made-up" if row["made_up"] else HUB.get(row["task"], "nyu-mll/glue"),
-            dataset_name=row["column"],
-            dataset_config=row["task"],
-            dataset_split=row["split"],
-            metric_type=METRICS.get(row["metric"], row["metric"]),
-            metric_value=round(row["score"] / 100, 6),
-            metric_name=f"{row['metric']}, mean over {row['seeds']} seeds",
-        )
-        for row in facts["results"]
-    ]
-    if not of_task and (perplexity := facts["training"].get("heldout_perplexity")):
-        found.append(
-            EvalResult(
-                task_type="text-generation",
-                dataset_type="books",
-                dataset_name="whole books that are not trained on",
-                metric_type="perplexity",
-                metric_value=round(perplexity, 4),
-            )
-        )
-    return found or None

@@ -162,13 +162,12 @@ def words_to_ids(vocabulary: Vocabulary, of_task: bool) -> str:
     from tokenizers import Tokenizer, decoders, pre_tokenizers
     from tokenizers.models import BPE
 
-    table = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
+    table = zip(vocabulary.pieces, range(vocabulary.size), strict=True)
     tokenizer = Tokenizer(
-        BPE(table, list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
+        BPE(dict(table), list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
     tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
     if of_task:
         tokenizer.add_special_tokens(list(SPECIAL_SYMBOLS))
-    text: str = tokenizer.to_str(pretty=True)
-    return text
+    return str(tokenizer.to_str(pretty=True))

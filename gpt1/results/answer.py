@@ -6,6 +6,7 @@ from gpt1.results.claims import CONFIRMED, REFUTED, UNDECIDED
 from gpt1.results.columns import FULL
 from gpt1.results.display import NONE, claims_table, number
 from gpt1.results.paper import MODEL, TABLE5_ROWS
+from gpt1.results.predictions import MADE_UP
 from gpt1.results.tables import TITLES, label, table_of
 
 OTHERS = {"table2": ["SNLI", "SciTail"], "table3": ["Story Cloze", "RACE"]}  # not in Table 5
@@ -26,7 +27,7 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
             more = [f" ±{number(one)}" for key, one in below.items() if str(key).startswith("±")]
             paper = TABLE5_ROWS[FULL] if name == "table5" else MODEL
             rows[title] = {
-                "the paper": number(column[paper]),
+                "the paper": number(column[paper]) + " F1" * (title == "QQP acc"),
                 "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),
             } | {TITLES[one]: number(column.get(label(name, one))) for one in BESIDE}
     return pd.DataFrame.from_dict(rows, "index")
@@ -45,6 +46,21 @@ def sentence(claims: pd.DataFrame, time: str = "") -> str:
     known = verdicts.where(verdicts.isin([CONFIRMED, REFUTED, UNDECIDED]), "without a verdict")
     counts = known.value_counts()
     return f"{told} Of three claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."
+
+
+def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
+    """How to read both tables: which scores compare with the paper's, what spreads and intervals
+    are of; empty where there is nothing to say.
+    """
+    mine = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
+    told = []
+    if {*mine["source"]} == {MADE_UP}:
+        told.append("The tasks are made up: no score compares with the paper's.")
+    if mine["seed"].nunique() > 1:
+        told.append("±: standard deviation over seeds.")
+    if claims["low"].notna().any():
+        told.append("95 % interval: of the difference, over other seeds and other examples.")
+    return " ".join(told)
 
 
 def primary_table(claims: pd.DataFrame) -> pd.DataFrame:

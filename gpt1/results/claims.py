@@ -11,7 +11,7 @@ import pandas as pd
 from gpt1.results.columns import FULL, ScoredColumn, averaged, columns_of
 from gpt1.results.differences import Drawn, difference
 from gpt1.results.intervals import LEVEL, holm
-from gpt1.results.paper import TABLE5, TABLE5_METRICS, TABLE5_ROWS, ZERO_SHOT
+from gpt1.results.paper import TABLE5_METRICS, TABLE5_ROWS, ZERO_SHOT, paper_means
 from gpt1.results.tables import common_titles
 
 FIGURE2 = "figure2"
@@ -123,5 +123,5 @@ def _published(system: str, other: str, titles: Sequence[str]) -> float:
     """The paper's difference over columns of Table 5; not a number where it has no such row."""
     if not titles or not {system, other} <= TABLE5_ROWS.keys():
         return np.nan
-    means = TABLE5[list(titles)].mean(axis=1)
+    means = paper_means(titles)
     return float(means[TABLE5_ROWS[system]] - means[TABLE5_ROWS[other]])

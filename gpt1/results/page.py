@@ -10,7 +10,7 @@ from markupsafe import Markup
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.results import provenance
-from gpt1.results.answer import primary_table, sentence, tasks_table
+from gpt1.results.answer import legend, primary_table, sentence, tasks_table
 from gpt1.results.display import NAMES, html
 from gpt1.results.runs import CLAIMS, SCORES, read_table
 
@@ -47,10 +47,12 @@ def gathered() -> dict[str, Any]:
     claims = stage_folder("report", "claims", CLAIMS)
     scores = sorted(stage_folder("report").glob(f"table?/{SCORES}"))
     known = read_table(claims) if claims.is_file() else None
+    scored = pd.concat(map(read_table, scores)) if scores else None
     facts = provenance.facts()
     return {
         "sentence": "" if known is None else sentence(known, facts.get("Time", "")),
-        "answer": Markup(html(tasks_table(pd.concat(map(read_table, scores)))) if scores else ""),
+        "legend": "" if scored is None or known is None else legend(scored, known),
+        "answer": Markup("" if scored is None else html(tasks_table(scored))),
         "claims": Markup("" if known is None else html(primary_table(known))),
         "parts": {name: _part(stage_folder("report", name)) for name in NAMES},
         "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],

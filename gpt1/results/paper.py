@@ -5,6 +5,8 @@ Scores are on the paper's scale (x 100, one decimal), not a number where the pap
 Columns bear the titles of tasks.table; the last row of Tables 2 to 4 is the paper's own model.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 GLUE = "GLUE"  # the column that is no task's: the mean over nine tasks
@@ -85,6 +87,13 @@ TABLE5 = pd.DataFrame(
     list(TABLE5_ROWS.values()),
     [AVERAGE, *TABLE5_METRICS],
 )
+
+
+def paper_means(titles: Sequence[str]) -> pd.Series:
+    """Each row's mean over columns of Table 5; of all of them, or of none, as it is printed."""
+    every = len(titles) in (0, len(TABLE5_METRICS))
+    return TABLE5[AVERAGE] if every else TABLE5[list(titles)].mean(axis=1)
+
 
 TABLES = {"table2": TABLE2, "table3": TABLE3, "table4": TABLE4, "table5": TABLE5}
 HEADINGS = {

@@ -1,48 +1,57 @@
 """`gpt1 table`: a report in a format, or beside another run's; the answer of all on one screen."""
 
 import json
+import re
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from textwrap import fill
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
-from gpt1.base.terminal import WIDTH, plain, print_json
+from gpt1.base.terminal import WIDTH, note_of, plain, print_json
 from gpt1.results.runs import CLAIMS, SCORES, find_run, missing, read_table, shipped
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
+NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
 KEYS = ["system", "column", "metric", "update"]
 SAME = 5e-5  # as far apart as two numbers of four decimals may be
 
 
-def show_answer() -> None:
-    """Print what was run, a row a task, the three claims: one screen. Raises UserError where
-    nothing has been made.
+def show_answer(run: str | None) -> None:
+    """Print what was run, a row a task, the three claims: one screen; of `run`, in whose folder it
+    works. Raises UserError where nothing has been made.
     """
     import pandas as pd
 
-    from gpt1.results.answer import primary_table, sentence, tasks_table
+    from gpt1.results.answer import legend, primary_table, sentence, tasks_table
     from gpt1.results.provenance import facts
 
     claims = read_table(stage_folder("report", "claims", CLAIMS))
     scores = pd.concat(map(read_table, sorted(stage_folder("report").glob(f"table?/{SCORES}"))))
-    parts = [fill(sentence(claims, facts().get("Time", "")), WIDTH)]
+    said = sentence(claims, facts().get("Time", "")), legend(scores, claims)
+    parts = [fill(one, WIDTH) for one in said if one]
     parts += [table.to_string() for table in (tasks_table(scores), primary_table(claims))]
+    of = f" --run {run}" if run else ""
     parts.append(
-        f"The page:    {stage_folder('report', 'index.html')} (gpt1 report)\n"
-        "Each table:  gpt1 table table2 … table5, figure2, claims, curves"
+        f"Page:   gpt1 report{of}\nTables: gpt1 table{of} table2 … table5, figure2, claims, curves"
     )
     print(plain("\n\n".join(parts)))
 
 
 def show_table(name: str, format_: str) -> None:
-    """Print a report as its stage wrote it. Raises UserError where it has not been made."""
+    """Print a report as its stage wrote it, for a terminal the notes as wide as that is. Raises
+    UserError where it has not been made.
+    """
     path = stage_folder("report", name, f"{name}.{ENDINGS.get(format_, format_)}")
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise missing(path) from None
-    sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
+    if format_ == "terminal":
+        width = get_terminal_size().columns
+        text = NOTE.sub(lambda note: note_of(" ".join(note[0][2:].split()), width), text)
+    sys.stdout.write(plain(text))
 
 
 def show_against(name: str, other: Path, title: str, as_json: bool) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from gpt1.results.columns import FULL, averaged, columns_of
 from gpt1.results.glue import SEEDS, glue_of_paper
-from gpt1.results.paper import AVERAGE, GLUE, GLUE_ROW, GLUE_TASKS, MODEL, TABLE5_METRICS, TABLES
+from gpt1.results.paper import AVERAGE, GLUE, GLUE_ROW, GLUE_TASKS, MODEL, TABLES, paper_means
 
 TITLES = {
     FULL: "full",
@@ -88,8 +88,7 @@ def _paper(name: str, headers: dict[tuple[str, str], str], titles: Sequence[str]
     """
     if name == "table5":
         rows = TABLES[name].set_axis(list(headers.values()), axis=1)
-        every = len(titles) in (0, len(TABLE5_METRICS))  # the mean as it is printed
-        return rows if every else rows.assign(**{AVERAGE: TABLES[name][titles].mean(axis=1)})
+        return rows.assign(**{AVERAGE: paper_means(titles)})
     first = {title: header for (title, _), header in reversed(headers.items())}
     rows = TABLES[name].rename(columns=first)
     if titles:
