@@ -46,7 +46,7 @@ test-all: setup  ## every test: also the longest, of kills, repetitions and whol
 test-fast: setup  ## the tests that take less than a minute together
 	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
-# What lies behind a link or on a disk mounted there may be another's.
+# What lies behind a link or a mount may be another's.
 clean:  ## remove what runs made; keeps data/raw, links, mounted disks, the virtual environment and MLflow's database
 	@rm -rf .dvc/tmp .{pytest,mypy,ruff}_cache; shopt -s nullglob; mounts=$$(mount); failed=0; cd -P data && \
 	for path in {check,world,clean,bpe,shard,baselines,generate,report,logs,checkpoints} {ablate,transfer,prompt}/* \

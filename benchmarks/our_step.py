@@ -15,7 +15,7 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import Model, Pretrain, validate
 from gpt1.train import optim
 from gpt1.train.batches import Integers, shares
-from gpt1.train.engine import DeepSpeedEngine, make_engine
+from gpt1.train.engine import make_engine
 from gpt1.train.launch import Machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
@@ -117,10 +117,8 @@ class Step(NamedTuple):
     chosen: dict[str, str]
 
 
-def our_step(size: Size, network: Network, machine: Machine, always_deepspeed: bool) -> Step:
-    """A step as in a run of UPDATES updates; `always_deepspeed`: where the plain engine would do,
-    too.
-    """
+def our_step(size: Size, network: Network, machine: Machine) -> Step:
+    """A step as in a run of UPDATES updates."""
     recipe, windows_at, context = size.recipe, windows_of(size), size.model.context
     chosen = speed_up(network, recipe, machine, UPDATES * recipe.batch_size * context)
     rows = shares(
@@ -129,9 +127,8 @@ def our_step(size: Size, network: Network, machine: Machine, always_deepspeed: b
         machine.processes,
         machine.micro_batch_for(context),
     )
-    engine = (DeepSpeedEngine if always_deepspeed else make_engine)(
-        Pretraining(network, recipe.precision), recipe, machine
-    )
+    objective = Pretraining(network, recipe.precision)
+    engine = make_engine(objective, recipe, machine, len(rows))
     updates, stop = count(1), Stop()
 
     def take() -> dict[str, float]:

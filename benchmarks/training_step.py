@@ -8,7 +8,6 @@ windows, threads, dropout, clipping.
 (sizes lstm, lstm-1m: the LSTM beside a Transformer of 4 or 1 million, in the first three ways)
   ours           as the pipeline trains here: its engine, its micro-batches, forward, backward, clip, Adam
   ours-eager     the same without torch.compile
-  ours-deepspeed the same through DeepSpeed where the plain engine would do
   plain-compiled a short script's GPT-1 in the same loop as hf: torch.compile, fused attention, torch's own dropout
   hf             autocast where bf16, torch's fused AdamW, the whole batch at once; that model offers one attention, its own
   hf-compiled    the same through torch.compile
@@ -61,7 +60,6 @@ from gpt1.train.pretraining import PretrainingRun, pretrain
 WAYS = (
     "ours",
     "ours-eager",
-    "ours-deepspeed",
     "plain-compiled",
     "hf",
     "hf-compiled",
@@ -93,7 +91,7 @@ def make(way: str, size: Size, machine: Machine) -> Step:
             {library: version(library), "compiled": str(compiled)},
         )
     machine = replace(machine, compiled=False) if way == "ours-eager" else machine
-    return our_step(size, network, machine, way == "ours-deepspeed")
+    return our_step(size, network, machine)
 
 
 def measure(

@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 141_609,
-    "product, files": 218,
-    "tests, tokens": 162_288,
-    "tests, files": 114,
-    "benchmarks, tokens": 31_780,
-    "benchmarks, files": 29,
-    "pages, bytes": 289_839,
-    "scripts and templates, bytes": 18_134,
+    "product, tokens": 136_594,
+    "product, files": 214,
+    "tests, tokens": 154_870,
+    "tests, files": 110,
+    "benchmarks, tokens": 27_969,
+    "benchmarks, files": 26,
+    "pages, bytes": 286_156,
+    "scripts and templates, bytes": 18_132,
 }
 
 GROUND = {"base", "params.schema"}

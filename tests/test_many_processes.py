@@ -21,15 +21,16 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
 
-def run(folder, *words, processes=2, stage=0):
+def run(folder, *words, processes=2, stage=0, launcher=None):
     """Train in a folder, the processes started by torchrun, at a stage of ZeRO."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    launcher = launcher or [sys.executable, *torchrun]
     (folder / "conf").mkdir(parents=True)
     config = json.loads((ROOT / DEEPSPEED).read_text())
     config["zero_optimization"]["stage"] = stage
     (folder / DEEPSPEED).write_text(json.dumps(config))
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     done = subprocess.run(
-        [sys.executable, *launcher, "-m", "many_processes", str(folder), *words],
+        [*launcher, "-m", "many_processes", str(folder), *words],
         cwd=folder,
         env=os.environ
         | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "GPT1_DEVICE": "cpu"}

@@ -1,4 +1,4 @@
-"""Slurm itself: one training by two tasks of srun."""
+"""Slurm itself: one training by torchrun in two tasks of srun."""
 
 import sys
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from slurm_cluster import needs_slurm, slurm_cluster
 from test_many_processes import run as train
+
+from gpt1.base.cores import free_port
 
 pytestmark = [needs_slurm, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -20,8 +22,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def test_two_tasks_of_srun_train_as_one_process(cluster: None, tmp_path: Path) -> None:
     """The line of docs/machines.md, over two nodes."""
-    plain = train(tmp_path / "plain")
-    launcher = ["srun", "--nodes=2", "--ntasks-per-node=1", sys.executable, "-m"]
-    found = train(tmp_path / "srun", launcher, MASTER_ADDR="127.0.0.1")
-    np.testing.assert_allclose(found["losses"], plain["losses"], rtol=1e-5)
-    np.testing.assert_allclose(found["norms"], plain["norms"], rtol=1e-5)
+    plain = train(tmp_path / "plain", processes=1)
+    launcher = ["srun", "--nodes=2", "--ntasks-per-node=1", sys.executable]
+    launcher += ["-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
+    launcher += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}"]
+    slurm = train(tmp_path / "srun", launcher=launcher)
+    np.testing.assert_allclose(slurm["losses"], plain["losses"], rtol=1e-5)
+    np.testing.assert_allclose(slurm["norms"], plain["norms"], rtol=1e-5)

@@ -245,6 +245,7 @@ def on_curve(update, name):
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf").symlink_to(Path(__file__).parents[1] / "conf")
     return tmp_path
 
 

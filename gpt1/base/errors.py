@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable
 
 from gpt1.base.extras import how_to_get
@@ -72,6 +73,8 @@ def run_stage(main: Callable[[], None]) -> None:
     try:
         main()
     except UserError as error:
+        if os.environ.get("RANK", "0") != "0":  # the first process says what all say alike,
+            time.sleep(1.0)  # and its launcher then ends the others
         print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(TEMPORARY_STATUS if isinstance(error, TemporaryError) else USER_ERROR_STATUS)
     except ModuleNotFoundError as error:

@@ -234,6 +234,7 @@ class Saver:
     def close(self) -> None:
         """Wait for a checkpoint in progress; the thread is no more."""
         self.thread.shutdown()
+        self.wait()
 
     def _write(self, position: Position, tensors: Sequence[Mapping[str, Tensor]]) -> None:
         try:
