@@ -178,7 +178,7 @@ def compare_updates(path, device="cpu"):
             )
             loud[name] &= np.abs(expected) > NOISE
         found = optim.gradients_of(model.parameters())
-        optim.clip_gradients(found, optim.square_norm(found).sqrt(), recipe.max_gradient_norm)
+        optim.clip_gradients(found, recipe.max_gradient_norm)
         optim.set_rates(
             optimizer, optim.rates(recipe, t + 1, settings["updates_total"], recipe.warmup_fraction)
         )
