@@ -145,20 +145,16 @@ def trained(checkout: Checkout) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize(
-    "stage", ["0", pytest.param("1", marks=pytest.mark.long)]
-)  # test_many_processes has ZeRO too
 def test_two_processes_of_deepspeed_find_what_one_does(
-    checkout: Brought, monkeypatch: pytest.MonkeyPatch, stage: str
+    checkout: Brought, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`dvc repro` of a pre-training and of a fine-tuning again, in a copy of the checkout."""
     monkeypatch.setenv("GPT1_PROCESSES", "2")
-    monkeypatch.setenv("GPT1_ZERO_STAGE", stage)
-    two, stages = checkout.twin(f"stage-{stage}"), ("pretrain@transformer-0", "finetune@cola")
+    two, stages = checkout.twin("two"), ("pretrain@transformer-0", "finetune@cola")
     ran = two.repro("--force", "--single-item", *stages)
     assert ran == set(stages)
     log = json.loads((two.folder / "data/logs/pretrain/transformer-0-speed.json").read_text())
-    assert (log["processes"], log["zero_stage"]) == (2, stage)
+    assert log["processes"] == 2
     found, expected = trained(two), trained(checkout)
     assert found.keys() == expected.keys()
     assert len([name for name in found if name.endswith((" loss", " dev_score"))]) > 8
@@ -239,7 +235,7 @@ def test_a_mistake_is_the_last_line_before_dvcs_own(checkout: Brought) -> None:
     assert (
         lines[error]
         == "error: params.yaml: unknown key finetune.lamda_lm (found 0.5); did you mean"
-        " finetune.lambda_lm? (and 1 more)"
+        " finetune.lambda_lm?"
     )
     assert lines[error + 1].startswith("ERROR: failed to reproduce 'check'")
     assert "Traceback" not in "\n".join(lines)
