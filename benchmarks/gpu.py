@@ -28,7 +28,7 @@ from side_by_side import (
 from gpt1.train import launch
 from gpt1.train.launch import Machine
 
-CPU_TOLERANCE, SAME_GPU_TOLERANCE = 2e-3, 1e-6  # of losses of 10 updates in fp32
+CPU_TOLERANCE, SAME_GPU_TOLERANCE = 2e-3, 1e-6  # of ten losses in fp32
 TWO = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
@@ -74,17 +74,17 @@ def main() -> None:
         name: our_step(size, size.network(), replace(machine, compiled=compiled)).take
         for name, compiled in (("compiled", True), ("not compiled", False))
     } | {"product": product.way(torch.bfloat16, torch.device("cuda"))}
-    warm, seconds = in_turn(ways, 3, arguments.rounds)
+    _, seconds = in_turn(ways, 3, arguments.rounds)
     limit = rates(seconds.pop("product"), product.flops())["median"]
     tokens = arguments.batch * size.model.context
     rows = []
     for name, own in seconds.items():
         per_second = rates(own, tokens)
         mfu = per_second["median"] * size.flops_per_token() / limit
-        rows.append([name, f"{warm[name]:.1f}", shown(per_second, 0), f"{mfu:.2f}"])
+        rows.append([name, shown(per_second, 0), f"{mfu:.2f}"])
     facts = machine_facts()
     print(heading(facts))
-    print(table(["step", "warm-up s", "tokens/s", "MFU"], rows))
+    print(table(["step", "tokens/s", "MFU"], rows))
     finish(arguments.json, facts, {"seconds": seconds, "limit_flops": limit})
 
 

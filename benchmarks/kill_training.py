@@ -64,10 +64,8 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copy(ROOT / "dvc.yaml", folder)
-        shutil.copytree(ROOT / "conf", folder / "conf")
-        shutil.copytree(
-            ROOT / "gpt1", folder / "gpt1", ignore=shutil.ignore_patterns("__pycache__")
-        )  # whoever edits meanwhile
+        for name in ("conf", "gpt1"):  # whoever edits meanwhile
+            shutil.copytree(ROOT / name, folder / name)
         self.environment = {
             **os.environ,
             "PYTHONPATH": str(folder),
