@@ -213,6 +213,7 @@ def test_layers_of_a_transfer() -> None:
     [
         ("model: [", "is not YAML"),
         ("a: 1\na: 2\n", "is not YAML"),
+        ("a: &x [*x]\n", "is not YAML: Circular"),
         ("", "found None, expected an object"),
         ("- 1\n", r"found \[1\], expected an object"),
     ],

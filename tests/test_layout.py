@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 136_594,
+    "product, tokens": 136_516,
     "product, files": 214,
-    "tests, tokens": 154_870,
+    "tests, tokens": 154_838,
     "tests, files": 110,
-    "benchmarks, tokens": 27_969,
+    "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
-    "pages, bytes": 286_156,
+    "pages, bytes": 286_150,
     "scripts and templates, bytes": 18_132,
 }
 

@@ -1,13 +1,16 @@
 """The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written as DVC does."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.tokens import AliasToken
 
 from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import writing
 
+MOST_ALIASES = 8
 HEAD = "Edit it, or compose it anew. What each value means and comes from: conf/paper.yaml."
 
 
@@ -25,10 +28,15 @@ def read_yaml(path: Path) -> Any:
 
 def parse_yaml(text: str, where: str = "the text") -> Any:
     """Plain values of YAML 1.2 text; `where` names it in an error. Raises UserError where it is no
-    YAML.
+    YAML, or has so many aliases that it may stand for more than memory holds.
     """
+    yaml = YAML(typ="safe", pure=True)
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        if "*" in text:
+            if sum(isinstance(token, AliasToken) for token in yaml.scan(text)) > MOST_ALIASES:
+                raise ValueError(f"more than {MOST_ALIASES} aliases (*name): write values out")
+            json.dumps(yaml.load(text), default=str)  # refuses an alias within its own anchor
+        return yaml.load(text)
     except Exception as error:  # also what int(), datetime and deep nesting raise
         raise UserError(f"{where} is not YAML: {error or type(error).__name__}") from None
 
