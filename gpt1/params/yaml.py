@@ -30,13 +30,13 @@ def parse_yaml(text: str, where: str = "the text") -> Any:
     """Plain values of YAML 1.2 text; `where` names it in an error. Raises UserError where it is no
     YAML, or has so many aliases that it may stand for more than memory holds.
     """
-    yaml = YAML(typ="safe", pure=True)
+    reader = YAML(typ="safe", pure=True)
     try:
         if "*" in text:
-            if sum(isinstance(token, AliasToken) for token in yaml.scan(text)) > MOST_ALIASES:
+            if sum(isinstance(token, AliasToken) for token in reader.scan(text)) > MOST_ALIASES:
                 raise ValueError(f"more than {MOST_ALIASES} aliases (*name): write values out")
-            json.dumps(yaml.load(text), default=str)  # refuses an alias within its own anchor
-        return yaml.load(text)
+            json.dumps(reader.load(text), default=str)  # refuses an alias within its own anchor
+        return reader.load(text)
     except Exception as error:  # also what int(), datetime and deep nesting raise
         raise UserError(f"{where} is not YAML: {error or type(error).__name__}") from None
 
