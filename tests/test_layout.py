@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 136_516,
+    "product, tokens": 135_695,
     "product, files": 214,
-    "tests, tokens": 154_838,
-    "tests, files": 110,
+    "tests, tokens": 154_091,
+    "tests, files": 109,
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
-    "pages, bytes": 286_150,
+    "pages, bytes": 285_930,
     "scripts and templates, bytes": 18_132,
 }
 

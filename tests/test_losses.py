@@ -41,10 +41,7 @@ def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
     "blocks",
     [(2, 0, 20, 1), (5, 0, 7, 1), (1, 40, 16, 4), losses.BLOCKS["cpu"], losses.OTHER_BLOCKS],
 )
-@pytest.mark.parametrize(
-    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"]
-)
-def test_the_softmax_in_blocks_is_torchs_with_its_gradients(blocks, compiled, monkeypatch):
+def test_the_softmax_in_blocks_is_torchs_with_its_gradients(blocks, monkeypatch):
     monkeypatch.setitem(losses.BLOCKS, "cpu", losses.SoftmaxBlocks(*blocks))
     generator = torch.Generator().manual_seed(0)
     hidden, embeddings = (
@@ -54,7 +51,7 @@ def test_the_softmax_in_blocks_is_torchs_with_its_gradients(blocks, compiled, mo
         torch.randint(0, 7, (11,), generator=generator),
         torch.rand(11, generator=generator),
     )
-    total, found = losses.tied_softmax(hidden, embeddings, targets, weights, compiled)
+    total, found = losses.tied_softmax(hidden, embeddings, targets, weights)
     expected = torch.nn.functional.cross_entropy(hidden @ embeddings.T, targets, reduction="none")
     torch.testing.assert_close(found, expected.detach())
     torch.testing.assert_close(total, (expected * weights).sum())

@@ -10,7 +10,6 @@ from gpt1.model.weights import (
     Description,
     load_weights,
     read_weights,
-    save_state,
     save_weights,
     transfer_weights,
 )
@@ -138,14 +137,6 @@ def test_an_absent_file_and_a_nameless_one(tmp_path):
     save_file({"tokens": torch.zeros(2)}, tmp_path / "nameless.safetensors")
     with pytest.raises(UserError, match="expected weights that name their kind"):
         read_weights(tmp_path / "nameless.safetensors")
-
-
-def test_a_prefix_of_all_names_is_told(saved):
-    path, _ = saved
-    state = Decoder(TINY, VOCABULARY, seeded()).state_dict()
-    save_state(path, {f"module.{name}": tensor for name, tensor in state.items()}, PLAIN)
-    with pytest.raises(UserError, match=r"found 'module\..*all names may begin with 'module\.'"):
-        transfer_weights(path, PLAIN, Decoder(TINY, VOCABULARY + 3, seeded()), "all")
 
 
 def test_a_file_without_a_tensor_is_refused(saved):

@@ -3,7 +3,7 @@ fine-tuning (paper, section 4.1 and 5).
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -103,18 +103,6 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
         ) from None
 
 
-def instead_of(name: str, found: Iterable[str], expected: Collection[str]) -> str:
-    """What names a file has in the place of one that it lacks, in words: the same one behind a
-    prefix, or others of the same part of the network.
-    """
-    others = sorted(set(found) - set(expected))
-    if longer := next((other for other in others if other.endswith(f".{name}")), None):
-        prefix = longer.removesuffix(name)
-        return f"{longer!r}, so all names may begin with {prefix!r}; take that prefix off them"
-    near = [other for other in others if other.rpartition(".")[0] == name.rpartition(".")[0] != ""]
-    return f"{', '.join(map(repr, near))} in its place; name the tensors so" if near else ""
-
-
 def refuse_smaller(
     path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], lstm_units: int
 ) -> None:
@@ -198,11 +186,7 @@ def _copy(
 ) -> None:
     for name in names:
         if name not in tensors or tensors[name].shape != own[name].shape:
-            found = (
-                f"shape {list(tensors[name].shape)}"
-                if name in tensors
-                else instead_of(name, tensors, own) or "none"
-            )
+            found = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
             raise UserError(
                 f"{path}: expected tensor {name} of shape {list(own[name].shape)}, found {found}; "
                 "delete the file and run dvc repro"

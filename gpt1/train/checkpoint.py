@@ -1,5 +1,5 @@
 """Resumable state outside the outputs: weights, Adam's moments and how far the run had come, whole
-or not at all. Training waits for a copy of it in host memory, which a thread then writes.
+or not at all.
 
 `data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint; the fingerprint
 stands for parameters and inputs, so a changed run never finds the checkpoint of another. There is
@@ -12,7 +12,6 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,8 +96,8 @@ def write_checkpoint(
     code: str,
     machine: Mapping[str, Any],
 ) -> None:
-    """Write moments and weights, as FILES names them, from host memory and the position beside,
-    sync, rename; then remove all but the last KEPT checkpoints.
+    """Write moments and weights, as FILES names them, and the position beside, sync, rename; then
+    remove all but the last KEPT checkpoints.
 
     The curve in `folder` is synced first: its lines up to the position must be there as long as the
     checkpoint is. Raises OSError.
@@ -165,7 +164,7 @@ def restore(checkpoint: Checkpoint, engine: Engine) -> None:
 
 class Saver:
     """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has
-    one, the first one writes.
+    one, the first one writes. `saved` is the update of the last one.
 
     `outputs` are what must be on disk before a checkpoint is. A checkpoint that cannot be written
     is named on stderr; it never ends a training.
@@ -184,74 +183,37 @@ class Saver:
         self.engine, self.folder, self.code = engine, folder, code
         self.machine, self.outputs = machine, outputs
         self.seconds, self.main = minutes * 60, engine.rank == 0
-        # the update of the last checkpoint, when one was last begun, what went wrong with it
-        self.saved, self.began, self.failure = saved, time.monotonic(), ""
-        self.thread = ThreadPoolExecutor(1, "checkpoint")
-        self.writing: Future[None] | None = None
+        self.saved, self.last_try = saved, time.monotonic()
 
     def due(self) -> bool:
-        """Whether this process, the first one, wants a checkpoint: the time has come, and the one
-        before is written.
+        """Whether this process, the first one, wants a checkpoint."""
+        return self.main and time.monotonic() - self.last_try >= self.seconds
+
+    def save(self, position: Position) -> str:
+        """Write the checkpoint of `position` if it is not there; all processes take part in giving
+        the state. Returns in words what there is.
         """
-        late = self.main and time.monotonic() - self.began >= self.seconds
-        return late and (self.writing is None or self.writing.done())
-
-    def begin(self, position: Position) -> None:
-        """Begin to write a checkpoint; all processes take part in giving the state."""
-        self.wait()
-        weights, moments = self.engine.state()
-        if not self.main or position.update == self.saved:
-            return
-        self.began = time.monotonic()
-        try:
-            for output in self.outputs:
-                output.write()
-        except OSError as error:
-            self._failed(position, error)
-            return
-        tensors = [
-            {name: tensor.detach().to("cpu", copy=True) for name, tensor in part.items()}
-            for part in (moments, weights)
-        ]
-        self.writing = self.thread.submit(self._write, position, tensors)
-
-    def finish(self, position: Position) -> str:
-        """Write the checkpoint of `position` if it is not there. Returns in words what there is."""
-        self.wait()
         if not position.update:
             return "nothing to save yet"
-        self.begin(position)
-        self.wait()
-        if self.failure:
-            return f"no checkpoint of it ({self.failure}), the last one is of update {self.saved}"
+        weights, moments = self.engine.state()
+        if self.main and position.update != self.saved:
+            try:
+                for output in self.outputs:
+                    output.write()
+                write_checkpoint(self.folder, position, (moments, weights), self.code, self.machine)
+            except OSError as error:
+                why = error.strerror or str(error)
+                print(
+                    f"checkpoint of update {position.update} not written: {why}; training goes on,"
+                    f" next try in {self.seconds / 60:g} min",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                return f"no checkpoint of it ({why}), the last one is of update {self.saved}"
+            finally:
+                self.last_try = time.monotonic()
+            self.saved = position.update
         return "checkpoint saved"
-
-    def wait(self) -> None:
-        """Wait for a checkpoint in progress."""
-        if self.writing:
-            self.writing.result()
-
-    def close(self) -> None:
-        """Wait for a checkpoint in progress; the thread is no more."""
-        self.thread.shutdown()
-        self.wait()
-
-    def _write(self, position: Position, tensors: Sequence[Mapping[str, Tensor]]) -> None:
-        try:
-            write_checkpoint(self.folder, position, tensors, self.code, self.machine)
-            self.saved, self.failure = position.update, ""
-        except OSError as error:
-            self._failed(position, error)
-
-    def _failed(self, position: Position, error: OSError) -> None:
-        known, self.failure = self.failure, error.strerror or str(error)
-        if not known:
-            print(
-                f"checkpoint of update {position.update} not written: {self.failure}; training goes"
-                f" on, next try in {self.seconds / 60:g} min",
-                file=sys.stderr,
-                flush=True,
-            )
 
 
 def link_or_copy(source: str, target: str) -> str:

@@ -22,7 +22,6 @@ from gpt1.train.checkpoint import Checkpoint, restore
 from gpt1.train.engine import Engine, make_engine
 from gpt1.train.launch import Machine
 from gpt1.train.outputs import Curve, ProgressBar
-from gpt1.train.speed import NOT_COMPILED
 
 Report = Callable[[int, Mapping[str, float]], None]
 Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of these rows of the data
@@ -172,8 +171,7 @@ class Trainer:
             restore(state, self.engine)
             self.first, lines = state.position
         self.curve = Curve(curve if self.main else None, lines)
-        lacks = NOT_COMPILED if choices["compiled"] == NOT_COMPILED else ""
-        self.progress = ProgressBar(what, updates, self.first, self.main, lacks)
+        self.progress = ProgressBar(what, updates, self.first, self.main)
 
     def log(self, step: Step, tokens: int) -> None:
         """Show an update on so many tokens, and put a point on the curve every log_updates."""

@@ -7,8 +7,6 @@ outputs.
 """
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -17,8 +15,6 @@ from torch.nn import functional as F
 
 from gpt1.model.device import to_device
 from gpt1.model.layout import real_places
-
-One = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 
 
 class SoftmaxBlocks(NamedTuple):
@@ -71,12 +67,10 @@ def language_model(
     embeddings_vd: Tensor,
     targets_nt: Tensor,
     real: Targets | None = None,
-    compiled: bool = False,
 ) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its `real` targets (None: all).
 
-    The softmax is tied to the embeddings, over the rows given; where it is to be `compiled`, by a
-    kernel that torch makes of it.
+    The softmax is tied to the embeddings, over the rows given.
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
@@ -89,7 +83,7 @@ def language_model(
             every.index_select(0, places_m)
             for every in (hidden_md, targets_m, real.weights_nt.flatten())
         )
-    mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m, compiled)
+    mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m)
     return LanguageModelLoss(
         mean, losses_m.new_zeros(n).index_add(0, places_m // t, losses_m * weights_m * n)
     )
@@ -121,11 +115,7 @@ def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor
 
 
 def tied_softmax(
-    hidden_md: Tensor,
-    embeddings_vd: Tensor,
-    targets_m: Tensor,
-    weights_m: Tensor,
-    compiled: bool = False,
+    hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Weighted sum of the negative log-likelihoods of the targets, which has gradients, and these
     [m] by themselves, which have none.
@@ -135,7 +125,7 @@ def tied_softmax(
     if not torch.is_grad_enabled():  # else gradients would be made that nobody wants
         hidden_md, embeddings_vd = hidden_md.detach(), embeddings_vd.detach()
     total, losses_m = _TiedSoftmax.apply(  # type: ignore[no-untyped-call]
-        hidden_md, embeddings_vd, targets_m, weights_m, compiled
+        hidden_md, embeddings_vd, targets_m, weights_m
     )
     return total, losses_m
 
@@ -143,76 +133,62 @@ def tied_softmax(
 class _TiedSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        hidden_md: Tensor,
-        embeddings_vd: Tensor,
-        targets_m: Tensor,
-        weights_m: Tensor,
-        compiled: bool,
+        ctx: Any, hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Losses and, while the logits are there, gradients."""
-        wanted = any(ctx.needs_input_grad)
-        eager = _softmax if hidden_md.device.type == "cpu" else _softmax_of_logs
-        one = _compiled_softmax() if compiled else eager
-        low_precision = torch.is_autocast_enabled(hidden_md.device.type)
-        dtype = (
-            torch.get_autocast_dtype(hidden_md.device.type) if low_precision else hidden_md.dtype
-        )
-        blocks, v = BLOCKS.get(hidden_md.device.type, OTHER_BLOCKS), len(embeddings_vd)
-        rows_vd = embeddings_vd.to(dtype)
-        if more := -v % blocks.multiple:
-            rows_vd = F.pad(rows_vd, (0, 0, 0, more))
+        wanted, device = any(ctx.needs_input_grad), hidden_md.device.type
+        low_precision = torch.is_autocast_enabled(device)
+        dtype = torch.get_autocast_dtype(device) if low_precision else hidden_md.dtype
+        blocks, v = BLOCKS.get(device, OTHER_BLOCKS), len(embeddings_vd)
+        rows_vd = F.pad(embeddings_vd.to(dtype), (0, 0, 0, -v % blocks.multiple))
         losses_m = torch.empty(len(hidden_md), device=hidden_md.device)
-        hidden_gradient_md, rows_gradient_vd = torch.empty_like(hidden_md), None
+        hidden_gradient_md = torch.empty_like(hidden_md)
+        rows_gradient_vd = torch.zeros_like(rows_vd, dtype=embeddings_vd.dtype)
         together = max(blocks.rows, blocks.logits // len(rows_vd))
         for start in range(0, len(hidden_md), together):
             part = slice(start, start + together)
             states_md = hidden_md[part].to(dtype)
             logits_mv = F.linear(states_md, rows_vd)
-            given = logits_mv, targets_m[part], weights_m[part]
             logits_mv[:, v:] = -math.inf  # which changes no loss, and has no gradient
-            losses_m[part] = _normalise(*given, wanted, blocks.elements, one)
-            if wanted:
+            losses_m[part] = _softmax(
+                logits_mv, targets_m[part], weights_m[part], wanted, blocks.elements
+            )
+            if wanted:  # the logits are their own gradients now
                 hidden_gradient_md[part] = logits_mv @ rows_vd
-                product_vd = (logits_mv.T @ states_md).to(embeddings_vd.dtype)
-                rows_gradient_vd = (
-                    product_vd if rows_gradient_vd is None else rows_gradient_vd.add_(product_vd)
-                )
-        ctx.gradients = (
-            hidden_gradient_md,
-            None if rows_gradient_vd is None else rows_gradient_vd[:v],
-        )
+                rows_gradient_vd += logits_mv.T @ states_md
+        ctx.gradients = hidden_gradient_md, rows_gradient_vd[:v]
         ctx.mark_non_differentiable(losses_m)
         return (losses_m * weights_m).sum(), losses_m
 
     @staticmethod
     def backward(
         ctx: Any, gradient: Tensor, _losses_gradient_m: Tensor
-    ) -> tuple[Tensor, Tensor, None, None, None]:
+    ) -> tuple[Tensor, Tensor, None, None]:
         """The gradients that were made with the losses, times that of their sum."""
         hidden_gradient_md, rows_gradient_vd = ctx.gradients
         ctx.gradients = None
-        hidden_gradient_md.mul_(gradient)
-        return hidden_gradient_md, rows_gradient_vd.mul_(gradient), None, None, None
+        return hidden_gradient_md.mul_(gradient), rows_gradient_vd.mul_(gradient), None, None
 
 
-def _normalise(
-    logits_mv: Tensor,
-    targets_m: Tensor,
-    weights_m: Tensor,
-    gradients: bool,
-    elements: int,
-    one: One,
+def _softmax(
+    logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool, elements: int
 ) -> Tensor:
     """Losses [m]; where `gradients` are wanted, each logit is replaced by the gradient of the
-    weighted losses at it. `one` does so with a few rows, but for the targets.
+    weighted losses at it: its weighted probability, less the weight at the target.
+
+    Of each logit one exponential: the sum of them all is one over the greatest probability.
     """
     rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (
         torch.split(tensor, rows) for tensor in (logits_mv, targets_m[:, None], weights_m[:, None])
     )
     for block_mv, targets, weights in zip(*parts, strict=True):
-        losses.append(one(block_mv, targets, weights, gradients))
+        scores_mv = block_mv.float()
+        above = scores_mv.amax(1, keepdim=True) - scores_mv.gather(1, targets)
+        probabilities_mv = torch.softmax(scores_mv, 1)
+        losses.append(above - probabilities_mv.amax(1, keepdim=True).log())
+        if gradients:
+            block_mv.copy_(probabilities_mv.mul_(weights))
     losses_m = torch.cat(losses).squeeze(1)
     if gradients:  # by places among all: scatter_ takes as long as there are columns
         of_targets_m = ((-losses_m).exp() - 1.0).mul_(weights_m)
@@ -221,32 +197,3 @@ def _normalise(
             0, places_m.add_(targets_m), of_targets_m.to(logits_mv.dtype)
         )
     return losses_m
-
-
-def _softmax(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
-    """Losses [m, 1]; where `gradients` are wanted, each logit is replaced by its weighted
-    probability.
-
-    Of each logit one exponential: the sum of them all is one over the greatest probability.
-    """
-    logits_mv = block_mv.float()
-    above = logits_mv.amax(1, keepdim=True) - logits_mv.gather(1, targets)
-    probabilities_mv = torch.softmax(logits_mv, 1)
-    losses = above - probabilities_mv.amax(1, keepdim=True).log()
-    if gradients:
-        block_mv.copy_(probabilities_mv.mul_(weights))
-    return losses
-
-
-def _softmax_of_logs(block_mv: Tensor, targets: Tensor, weights: Tensor, gradients: bool) -> Tensor:
-    """The same in fewer launches, and for one kernel that keeps no float32 copy."""
-    logs_mv = torch.log_softmax(block_mv, 1, dtype=torch.float32)
-    losses = -logs_mv.gather(1, targets)
-    if gradients:
-        block_mv.copy_(logs_mv.exp_().mul_(weights))
-    return losses
-
-
-@cache
-def _compiled_softmax() -> One:
-    return torch.compile(_softmax_of_logs, dynamic=False)

@@ -29,16 +29,9 @@ class Pretraining(nn.Module):
         """Mean loss in nats a token of windows [b, context + 1], each token but the first a
         target.
         """
-        targets_bt = windows_bt[:, 1:]
-        compiled = windows_bt.is_cuda and self.decoder.compiled
         with in_precision(windows_bt.device, self.precision):
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
-            lm_loss = losses.language_model(
-                hidden_btd,
-                embeddings.tokens_vd,
-                targets_bt,
-                compiled=compiled,
-            )
+            lm_loss = losses.language_model(hidden_btd, embeddings.tokens_vd, windows_bt[:, 1:])
         return {"loss": lm_loss.mean}
 
 
@@ -86,35 +79,25 @@ class Finetuning(nn.Module):
         """Logits and losses of each example and sequence; labels are classes (int64) or scores of
         STS-B (floating).
         """
-        with in_precision(batch.tokens_bkt.device, self.precision):
-            return self._parts_in_precision(batch, dropout)
-
-    def _parts_in_precision(self, batch: Batch, dropout: float = 0.0) -> Parts:
-        tokens_bkt, lengths_n = batch.tokens_bkt, batch.lengths_bk.flatten()
-        logits_bo, hidden_ntd, embeddings = self.classifier(
-            tokens_bkt, dropout, self.classifier_dropout, self._places(batch)
-        )
-        if batch.labels_b.is_floating_point():
-            task_losses_b = losses.soft_classification(
-                logits_bo, losses.score_distribution(batch.labels_b, logits_bo.shape[1])
+        tokens_bkt, labels_b, device = batch.tokens_bkt, batch.labels_b, batch.tokens_bkt.device
+        with in_precision(device, self.precision):
+            logits_bo, hidden_ntd, embeddings = self.classifier(
+                tokens_bkt, dropout, self.classifier_dropout, self._places(batch)
             )
-        else:
-            task_losses_b = losses.classification(logits_bo, batch.labels_b)
-        if not self.lambda_lm:
-            return Parts(logits_bo, task_losses_b, None)
-        targets_nt = tokens_bkt.flatten(0, 1)[:, 1:]
-        real = losses.real_targets(lengths_n - 1, targets_nt.shape[1], tokens_bkt.device)
-        before_ntd = hidden_ntd[:, : targets_nt.shape[1]]
-        return Parts(
-            logits_bo,
-            task_losses_b,
-            losses.language_model(
-                before_ntd,
-                embeddings.all_rows_vd(),
-                targets_nt,
-                real,
-            ),
-        )
+            if labels_b.is_floating_point():
+                distribution_bo = losses.score_distribution(labels_b, logits_bo.shape[1])
+                task_losses_b = losses.soft_classification(logits_bo, distribution_bo)
+            else:
+                task_losses_b = losses.classification(logits_bo, labels_b)
+            if not self.lambda_lm:
+                return Parts(logits_bo, task_losses_b, None)
+            targets_nt = tokens_bkt.flatten(0, 1)[:, 1:]
+            t = targets_nt.shape[1]
+            real = losses.real_targets(batch.lengths_bk.flatten() - 1, t, device)
+            lm_loss = losses.language_model(
+                hidden_ntd[:, :t], embeddings.all_rows_vd(), targets_nt, real
+            )
+        return Parts(logits_bo, task_losses_b, lm_loss)
 
     def forward(self, batch: Batch, dropout: float = 0.0) -> dict[str, Tensor]:
         """Equation 5 (`loss`) and its two terms; without `lm_loss` where lambda is 0."""

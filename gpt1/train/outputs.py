@@ -99,11 +99,11 @@ def _say_waiting(path: Path | None, error: OSError) -> None:
 
 class ProgressBar:
     """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
-    seconds. `what`: `<stage> <name>`; `lacks`: why it is slower than it could be.
+    seconds. `what`: `<stage> <name>`.
     """
 
-    def __init__(self, what: str, updates: int, done: int, show: bool, lacks: str = "") -> None:
-        self.what, self.updates, self.show, self.lacks = what, updates, show, lacks
+    def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
+        self.what, self.updates, self.show = what, updates, show
         self.first, self.tokens = done, 0
         self.started = self.spoken = time.monotonic()
         self.bar = tqdm(
@@ -131,8 +131,7 @@ class ProgressBar:
             )
 
     def _speed(self) -> str:
-        lacks = f", {self.lacks}" if self.lacks else ""
-        return f"{self.tokens_per_second():,.0f} tokens/s{lacks}"
+        return f"{self.tokens_per_second():,.0f} tokens/s"
 
     def seconds(self) -> float:
         """Seconds since the start."""

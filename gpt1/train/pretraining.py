@@ -148,7 +148,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             training.note(update, values)
             heldout.update(values)
 
-    with closing(training), stoppable(training.stop), closing(saver):
+    with closing(training), stoppable(training.stop):
         try:
             evaluate(done.update)  # what was cut short
             batches = map(corpus.starts, range(done.update + 1, updates + 1))
@@ -158,10 +158,10 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                     snapshots.take(step.update, network)
                 done = Position(step.update, training.curve.lines)
                 if step.save and step.update < updates:
-                    saver.begin(done)
+                    saver.save(done)
                 evaluate(step.update)
         except Interrupted:
-            saved = saver.finish(done)
+            saved = saver.save(done)
             training.stop.end(
                 training.engine,
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"

@@ -4,7 +4,6 @@ attention; by name, for the record.
 
 import os
 import shutil
-import sys
 
 import torch
 
@@ -12,15 +11,13 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train.launch import Machine
-from gpt1.train.precision import EMULATED, arithmetic, native_amx
+from gpt1.train.precision import arithmetic, native_amx
 
 FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
 # From how much work on compiling pays: blocks take half a minute the first time, and save a quarter
-# of the time where a processor has a unit for matrices, so that most of a step is what lies between
-# products. Elsewhere on a CPU compiled blocks take 1.3 to 1.5 times as long as torch's operators.
+# of the time where there is a unit for products of bfloat16 matrices, so that most of a step is
+# what lies between them. Elsewhere compiled blocks take 1.3 to 1.5 times as long.
 COMPILING_PAYS_FLOP = {"cpu": 1e14, "cuda": 2e16}
-WORTH_A_WARNING_FLOP = 1e13  # some minutes
-NOT_COMPILED = "not compiled, for want of a compiler"  # stands in every line of a log
 
 
 def speed_up(
@@ -30,40 +27,27 @@ def speed_up(
     for which it is not compiled).
 
     Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise, but
-    for emulated bf16: the compiler would leave its rounding out. What lacks is said on stderr.
+    for emulated bf16: the compiler would leave its rounding out.
     """
     here = arithmetic(torch.device(machine.device), recipe.precision)
-    flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
-    if here == EMULATED and flop > WORTH_A_WARNING_FLOP and machine.rank == 0:
-        print(
-            "this processor does not multiply bfloat16 numbers: precision bf16 is emulated, with"
-            " the same rounding, at the speed of fp32",
-            file=sys.stderr,
-            flush=True,
-        )
     fused = machine.device == "cuda" and isinstance(network, Decoder)
-    wanted = isinstance(network, Decoder) and worth_compiling(here, machine, flop)
-    compiler = shutil.which(os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++"))
-    if wanted and not compiler and machine.rank == 0:
-        print(
-            "no C++ compiler is there, and pre-training runs slower than compiled: install g++"
-            " (Debian, Ubuntu: apt install g++), or have CXX name another",
-            file=sys.stderr,
-            flush=True,
-        )
+    compiled = isinstance(network, Decoder) and worth_compiling(network, here, machine, tokens)
     if isinstance(network, Decoder):
-        network.speed_up(wanted and compiler is not None, fused)
+        network.speed_up(compiled, fused)
     return {
         "arithmetic": here,
-        "compiled": ("blocks" if compiler else NOT_COMPILED) if wanted else "no",
+        "compiled": "blocks" if compiled else "no",
         "attention": "torch's fused" if fused else "plain",
     }
 
 
-def worth_compiling(here: str, machine: Machine, flop: float) -> bool:
-    """Whether to compile a decoder's blocks for so much work in this arithmetic."""
-    if not flop or machine.compiled is False or here == EMULATED:
+def worth_compiling(network: Decoder, here: str, machine: Machine, tokens: int) -> bool:
+    """Whether to compile a decoder's blocks for so many tokens in this arithmetic."""
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    if not tokens or not compiler or here not in ("fp32", "bf16"):
         return False
+    if machine.compiled is not None:
+        return machine.compiled
+    flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
-    fast = here == "bf16" and (machine.device == "cuda" or native_amx())
-    return machine.compiled or (pays and fast)
+    return pays and here == "bf16" and (machine.device == "cuda" or native_amx())
