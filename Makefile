@@ -6,6 +6,8 @@ SHELL := /bin/bash
 # Not $(abspath ...), which divides a path at its spaces.
 export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
+# A run starts two hundred Pythons: what they import is compiled once, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup reproduce serve ui docs test test-all test-fast clean

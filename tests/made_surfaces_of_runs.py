@@ -15,7 +15,6 @@ import torch
 from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import sha256_file
 
 
 def write_weights() -> None:
@@ -113,27 +112,18 @@ def write_checkpoint() -> None:
             "0" * 64,
             {"device": "cpu"},
         )
-    kept = Path("state/seed-0")
-    put("state/seed-0/logits.npz", b"x")
-    put(
-        "state/seed-0/state.json",
-        {
-            "code": "0" * 64,
-            "summary": {"updates": 3},
-            "sha256": {"logits.npz": sha256_file(kept / "logits.npz")},
-        },
-    )
+    put("state/seed-0/state.json", {"code": "0" * 64})
 
 
 def read_checkpoint() -> None:
     from gpt1.model.weights import read_tensors
     from gpt1.train.checkpoint import newest_checkpoint
-    from gpt1.train.finished import finished_seed
+    from gpt1.train.finished import is_finished
 
     if found := newest_checkpoint(Path("state"), "0" * 64, accept=False):
         read_tensors(found.folder / "weights.safetensors")
         read_tensors(found.folder / "adam.safetensors")
-    finished_seed(Path("state/seed-0"), "0" * 64, accept=False)
+    is_finished(Path("state/seed-0"), "0" * 64, accept=False)
 
 
 def write_results() -> None:

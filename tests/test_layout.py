@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 135_695,
+    "product, tokens": 135_563,
     "product, files": 214,
-    "tests, tokens": 154_091,
+    "tests, tokens": 154_048,
     "tests, files": 109,
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
     "pages, bytes": 285_930,
-    "scripts and templates, bytes": 18_132,
+    "scripts and templates, bytes": 18_261,
 }
 
 GROUND = {"base", "params.schema"}

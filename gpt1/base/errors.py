@@ -73,8 +73,8 @@ def run_stage(main: Callable[[], None]) -> None:
     try:
         main()
     except UserError as error:
-        if os.environ.get("RANK", "0") != "0":  # the first process says what all say alike,
-            time.sleep(1.0)  # and its launcher then ends the others
+        if rank := int(os.environ.get("RANK", "0")):  # the first process says what all say alike,
+            time.sleep(2.0 + rank)  # and its launcher then ends the others
         print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(TEMPORARY_STATUS if isinstance(error, TemporaryError) else USER_ERROR_STATUS)
     except ModuleNotFoundError as error:

@@ -9,7 +9,7 @@ from gpt1.params.recipes import network_and_seed, pretraining_params
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
-from gpt1.train.finished import end_seeds, finished_seed, put_seeds
+from gpt1.train.finished import end_seeds, is_finished, put_seeds
 from gpt1.train.pretraining import pretrain
 from gpt1.train.pretraining_data import (
     keep_seed,
@@ -41,7 +41,7 @@ def main(name: str, number: str) -> None:
     kept = folder / out.name
 
     # train, if it is not finished
-    if finished_seed(kept, code, machine.accept_checkpoint) is None:
+    if not is_finished(kept, code, machine.accept_checkpoint):
         if launch.spread(machine, "pretrain", network, number):
             return
         launch.prepare(machine)

@@ -38,7 +38,7 @@ from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
 from gpt1.train.finetuning import EncodedTask, FinetunedSeed, FinetuningRun, Logits, finetune_seed
-from gpt1.train.finished import end_seeds, finished_seed, note_finished, put_seeds
+from gpt1.train.finished import end_seeds, is_finished, note_finished, put_seeds
 from gpt1.train.loop import Report, seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
@@ -115,8 +115,8 @@ def keep_seed(
     recipe: Finetune | None,
     code: str,
 ) -> None:
-    """Keep a finished seed until the stage ends: its outputs, and state.json to know them whole
-    by; with a `recipe` also its weights and recipe.json, what they were trained by.
+    """Keep a finished seed until the stage ends; with a `recipe` also its weights and recipe.json,
+    what they were trained by.
     """
     with writing_folder(folder) as out:
         if recipe is not None:
@@ -126,13 +126,9 @@ def keep_seed(
         with writing(out / "logits.npz", "wb") as file:
             np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
         checkpoint.link_or_copy(str(folder.with_suffix(".jsonl")), str(out / "curve.jsonl"))
-        summary: dict[str, Any] = {
-            "best_update": outcome.best_update,
-            "best_dev_score": outcome.best_dev_score,
-            "updates": outcome.updates,
-        }
-        write_json(out / "summary.json", summary)
-        note_finished(out, summary, code)
+        names = ("best_update", "best_dev_score", "updates")
+        write_json(out / "summary.json", {name: getattr(outcome, name) for name in names})
+        note_finished(out, code)
 
 
 class FinetuningJob(NamedTuple):
@@ -235,7 +231,7 @@ def seeds_of(
             name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
             what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"}), read]
             run = checkpoint.state_folder(job.command[0], name, what_matters)
-            done = finished_seed(run / f"seed-{seed}", code, accept) is not None
+            done = is_finished(run / f"seed-{seed}", code, accept)
             place = f"{part}/seed-{seed}".lstrip("/")
             seeds.append(FinetuningSeed(place, seed, recipe, start, run, done))
     return seeds

@@ -8,50 +8,36 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import CHECKPOINTS, read_json, sha256_file, write_json, writing_folder
+from gpt1.base.files import CHECKPOINTS, read_json, write_json, writing_folder
 from gpt1.train import checkpoint
 
 STATE, ENDED = "state.json", "ended"
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """sha256 of every file of a seed but its state."""
-    return {
-        path.relative_to(folder).as_posix(): sha256_file(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path not in (folder / STATE, folder / ENDED)
-    }
+def note_finished(folder: Path, code: str) -> None:
+    """Write state.json, which says what code made a seed, into its folder before that is whole."""
+    write_json(folder / STATE, {"code": code})
 
 
-def note_finished(folder: Path, summary: Mapping[str, Any], code: str) -> None:
-    """Write state.json beside a seed's outputs, to know them whole by."""
-    state = {"code": code, "summary": dict(summary), "sha256": digests(folder)}
-    write_json(folder / STATE, state)
-
-
-def finished_seed(folder: Path, code: str, accept: bool) -> dict[str, Any] | None:
-    """Summary of a seed kept by an earlier run, or None. Raises UserError where other code made
-    it and its stage has not ended.
+def is_finished(folder: Path, code: str, accept: bool) -> bool:
+    """Whether an earlier run has kept this seed. Raises UserError where other code made it and its
+    stage has not ended.
     """
     ended = (folder / ENDED).exists()
     try:
-        state = read_json(folder / STATE)
-        if dict(state["sha256"]) != digests(folder):
-            return None
-        code_then, summary = str(state["code"]), dict[str, Any](state["summary"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        code_then = str(read_json(folder / STATE)["code"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
     if ended and code_then != code:
-        return None
+        return False
     checkpoint.check_code(code_then, code, folder.parent, accept)
     if ended:
         print(
             f"{folder} is trained: its files are the outputs (delete it to train)", file=sys.stderr
         )
-    return summary
+    return True
 
 
 def put_seeds(kept: Mapping[Path, Path], out: Path) -> None:
@@ -81,9 +67,14 @@ def end_seeds(kept: Iterable[Path]) -> None:
     for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
         with suppress(OSError):  # another stage has removed it
             if mark.with_name("summary.json").stat().st_nlink == 1:
-                shutil.rmtree(mark.parents[1])
+                _remove(mark.parent)
     for folder in kept:
         if "DVC_STAGE" in os.environ:
             (folder / ENDED).touch()
         else:
-            shutil.rmtree(folder.parent)
+            _remove(folder)
+
+
+def _remove(seed: Path) -> None:
+    (seed / STATE).unlink()  # first: what a kill leaves is not taken for whole
+    shutil.rmtree(seed.parent)

@@ -138,7 +138,7 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=copy)
         copy(str(run.folder / "curve.jsonl"), str(new / "curve.jsonl"))
         write_json(new / "summary.json", summary)
-        note_finished(new, summary, run.code)
+        note_finished(new, run.code)
     for path in run.folder.glob("update-*"):
         shutil.rmtree(path)
 
