@@ -6,7 +6,7 @@ SHELL := /bin/bash
 # Not $(abspath ...), which divides a path at its spaces.
 export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
-# A run starts two hundred Pythons: what they import is compiled once, whatever the shell says.
+# two hundred Pythons start: modules are compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help

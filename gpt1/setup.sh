@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# `make setup`: a virtual environment with the packages of constraints.txt, by uv where it can be had, else by pip.
+# `make setup`: a virtual environment with the packages of constraints.txt, by uv or pip.
 # PYTHON: the Python to use; VENV: the folder (.venv); TORCH_INDEX: another index for torch, kept until another is named.
-# An environment is changed only where its setup.made holds its own path: this checkout made it, for this place. setup.done
-# holds what it was installed from, and is absent while it is not whole.
+# It is changed only where its setup.made holds its own path. setup.done: what it was installed from; absent while not whole.
 cd -P "$(dirname "$0")/.." || exit 2
 say() { echo "set-up: $*" >&2; }
 fail() { echo "error: $*" >&2; exit 2; }

@@ -35,7 +35,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
     "pages, bytes": 285_930,
-    "scripts and templates, bytes": 18_261,
+    "scripts and templates, bytes": 18_123,
 }
 
 GROUND = {"base", "params.schema"}
