@@ -11,14 +11,10 @@ from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
-from pilot_curves import crossings_table, curves_table, foretold_table, more_text_table
-from scores_by_task import finding
 from tables_of_downloads import downloads
-from tables_of_licences import licences
 from tables_of_parameters import parameters
-from tables_of_results import reference, reference_scores
+from tables_of_results import reference_scores, reference_town
 from tables_of_tasks import sources, tasks
-from what_it_takes import diary, finetuning_diary
 
 PAGES = Path(__file__).resolve().parent
 RENEW = "python docs/made_tables.py"
@@ -27,16 +23,8 @@ MADE: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "sources": sources,
     "downloads": downloads,
-    "licences": licences,
-    **{f"reference_{run}": partial(reference, run) for run in ("town", "small")},
+    "reference_town": reference_town,
     **{f"scores_{run}": partial(reference_scores, run) for run in ("town", "small")},
-    "finding": finding,
-    "pilots": diary,
-    "pilot_finetunings": finetuning_diary,
-    "loss_curves": curves_table,
-    "crossings": crossings_table,
-    "foretold": foretold_table,
-    "more_text": more_text_table,
 }
 PLACE = re.compile(
     r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name)"

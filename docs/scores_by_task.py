@@ -1,15 +1,13 @@
-"""What embeddings carry and what the layers add: a picture of each run that ships,
-and a table of the made-up town's. `python docs/scores_by_task.py` draws the pictures anew.
+"""What embeddings carry and what the layers add: a picture of each run that ships. `python
+docs/scores_by_task.py` draws them anew.
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from pilot_curves import grid
 
 import gpt1.results
-from gpt1.results.display import number
 from gpt1.results.drawing import BLUE, GREY, ORANGE, panels, svg
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ SYSTEMS = {
     "no_pretraining": ("no pre-training", GREY),
     "full": ("all layers", BLUE),
 }
-BESIDE = {"lstm": "the LSTM", "lstm_equal": "the LSTM of equal size"}
 
 
 def measured(run: str) -> pd.Series:
@@ -34,22 +31,6 @@ def measured(run: str) -> pd.Series:
     mine = scores[(scores["table"] == "table5") & scores["score"].notna()]
     wanted = mine["metric"].isin(["accuracy", "pearson", "matthews"])
     return mine[wanted].set_index(["system", "column"])["score"].sort_index()
-
-
-def finding() -> str:
-    """The made-up town: the mean of each system on the tasks that turn on words, and on those that
-    turn on order.
-    """
-    scores = measured("town").groupby(level=["system", "column"]).mean()
-    titles = {"majority": "the majority class"}
-    titles |= {system: title for system, (title, _) in SYSTEMS.items()} | BESIDE
-    return grid(
-        ("", ", ".join(WORDS), ", ".join(ORDER)),
-        [
-            (title, *(number(scores[system][list(tasks)].mean()) for tasks in (WORDS, ORDER)))
-            for system, title in titles.items()
-        ],
-    )
 
 
 def picture(run: str) -> str:

@@ -1,25 +1,26 @@
 """The table of downloads: what gpt1/sources/addresses.py knows of each file."""
 
+from urllib.parse import urlsplit
+
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.table import SOURCES
 from gpt1.tasks.table import TASKS
 
-SHOWN_DIGITS = 12
-
 
 def downloads() -> str:
-    """A row a file: source, file, bytes, checksum and who published it, address, licence."""
-    head = (
-        "| source | file | bytes | checksum, and who published it | from | licence"
-        " |\n|---|---|---:|---|---|---|"
-    )
-    rows = []
+    """A row a source: files, bytes where they are published, host, who published the checksums,
+    licence.
+    """
+    rows = [
+        "| source | files | bytes | from | checksums by | licence |",
+        "|---|---|---:|---|---|---|",
+    ]
     for name, remotes in DOWNLOADS.items():
         licence = SOURCES[name].licence if name in SOURCES else TASKS[name].licence
-        for remote in remotes:
-            checked = f"{remote.kind} `{remote.checksum[:SHOWN_DIGITS]}…`: {remote.publisher}"
-            size = f"{remote.bytes_:,}" if remote.bytes_ else "not published"
-            rows.append(
-                f"| `{name}` | {remote.name} | {size} | {checked} | [there]({remote.address}) | {licence} |"
-            )
-    return "\n".join([head, *rows])
+        files = ", ".join(remote.name for remote in remotes[:3]) + ", …" * (len(remotes) > 3)
+        known = all(remote.bytes_ for remote in remotes)
+        size = f"{sum(remote.bytes_ or 0 for remote in remotes):,}" if known else "-"
+        hosts = ", ".join(sorted({urlsplit(remote.address).netloc for remote in remotes}))
+        by = remotes[0].publisher.partition(",")[0]
+        rows.append(f"| `{name}` | {files} | {size} | {hosts} | {by} | {licence} |")
+    return "\n".join(rows)

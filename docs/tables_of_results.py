@@ -4,20 +4,21 @@ import pandas as pd
 
 import gpt1.results
 from gpt1.base.files import read_json, stage_folder
-from gpt1.results.answer import primary_table, tasks_table
+from gpt1.results.answer import tasks_table
 from gpt1.results.display import claims_table, markdown
 from gpt1.results.runs import CLAIMS, RUN, SHIPPED
 
 FACTS = ("Commit of the pre-training", "Commit", "Machine", "Time")
 
 
-def reference(run: str) -> str:
-    """In short: where it ran, a row a task, the three claims."""
-    scores, _ = gpt1.results.load(f"{SHIPPED.name}/{run}")
-    told = facts(run)
-    where = f"{told['Machine']}; {told['Time']}."
-    tables = tasks_table(scores), primary_table(claims(run))
-    return "\n\n".join((where, *map(markdown, tables)))
+def reference_town() -> str:
+    """The paper on top, then the shipped run of the made-up town and what it is to beat; a column
+    a task; where it ran.
+    """
+    table = tasks_table(gpt1.results.load(f"{SHIPPED.name}/town")[0]).T
+    told = facts("town")
+    short = table.map(lambda score: score.partition(" ±")[0])
+    return f"{markdown(short)}\n\n{told['Machine']}; {told['Time']}."
 
 
 def reference_scores(run: str) -> str:

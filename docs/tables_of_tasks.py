@@ -4,14 +4,6 @@ from gpt1.estimate import OFFICIAL
 from gpt1.sources.table import SOURCES, Source
 from gpt1.tasks.table import TASKS, Task
 
-INPUTS = {
-    "classification": "start, text, extract",
-    "entailment": "start, first text, delimiter, second text, extract",
-    "similarity": "both orders of the two texts, each as in entailment; their states are added",
-    "multiple_choice": (
-        "start, context and question, delimiter, choice, extract; one for each choice"
-    ),
-}
 EVALUATED = {  # rows of dev and of a test set with labels, 0 for none, in the same releases
     "snli": (9_842, 9_824),
     "mnli": (9_815, 9_832),
@@ -69,11 +61,7 @@ def _section(task: Task) -> str:
         f"{number} `{name}`" for number, name in enumerate(task.integers, start=task.first_integer)
     )
     exported = f"; an export's integers mean {integers}" if integers else ""
-    return (
-        f"{_source(task.source, task.title)}- Sequences: {INPUTS[task.kind]}.\n- Answers:"
-        f" {answer}{exported}.\n- Columns in the tables:"
-        f" {', '.join(column.title for column in task.columns)}.\n"
-    )
+    return f"{_source(task.source, task.title)}- Answers: {answer}{exported}.\n"
 
 
 def _source(source: Source, title: str) -> str:
@@ -95,8 +83,8 @@ def _source(source: Source, title: str) -> str:
     return (
         f"### {title}\n\n- Files: {'; **or** '.join(files)}.\n- Folder: `data/raw/{source.name}/`;"
         f" under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n- How"
-        f" to get it: {_linked(source.how_to_get)}.\n- From: {_linked(source.origin)}.\n- Licence,"
-        f" as far as known: {source.licence}.\n"
+        f" to get it: {_linked(source.how_to_get)}.\n- Licence, as far as known:"
+        f" {source.licence}.\n"
     )
 
 

@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 135_563,
-    "product, files": 214,
-    "tests, tokens": 154_048,
-    "tests, files": 109,
-    "benchmarks, tokens": 27_967,
-    "benchmarks, files": 26,
-    "pages, bytes": 285_930,
+    "product, tokens": 131_540,
+    "product, files": 210,
+    "tests, tokens": 152_310,
+    "tests, files": 107,
+    "benchmarks, tokens": 21_347,
+    "benchmarks, files": 18,
+    "pages, bytes": 161_214,
     "scripts and templates, bytes": 18_123,
 }
 

@@ -220,22 +220,6 @@ def test_a_line_of_ours_stays_a_line_and_keeps_its_advice() -> None:
 
 
 @pytest.mark.slow
-def test_every_package_may_be_used_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    from tables_of_licences import FREE, licences, packages
-
-    found = packages()
-    assert {"torch", "dvc", "numpy", "pydantic-core"} <= {one.name for one in found}
-    assert [
-        f"{one.name}: {one.licence!r}" for one in found if not FREE.search(one.licence)
-    ] == [], (
-        "look into the package's own LICENSE: where it is free, add it to READ or FREE in"
-        " docs/tables_of_licences.py"
-    )
-    assert licences().count("\n") == len(found) + 1
-
-
-@pytest.mark.slow
 def test_tokens_are_written_nowhere(tmp_path: Path) -> None:
     """Private settings in .env and in the environment: no output, log, table of parameters or
     database holds them afterwards.

@@ -46,8 +46,10 @@ def sections_of(name: str) -> dict[str, Any]:
 
 
 def laid_over(base: Any, over: Any) -> Any:
-    """`over` laid over `base`, section by section; a list or a number takes another's place."""
-    if not isinstance(base, dict) or not isinstance(over, dict):
+    """`over` laid over `base`, section by section; a list, a number or an empty section takes
+    another's place.
+    """
+    if not isinstance(base, dict) or not isinstance(over, dict) or not over:
         return over
     return base | {key: laid_over(base.get(key), part) for key, part in over.items()}
 
