@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 136_516,
+    "product, tokens": 134_088,
     "product, files": 214,
-    "tests, tokens": 154_838,
+    "tests, tokens": 154_058,
     "tests, files": 110,
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
-    "pages, bytes": 286_150,
+    "pages, bytes": 285_797,
     "scripts and templates, bytes": 18_132,
 }
 

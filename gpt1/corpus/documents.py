@@ -37,7 +37,7 @@ def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
 def _lines(file: CorpusFile) -> Iterator[bytes]:
     """The lines of a file unpacked, without their ends."""
     rest, row = b"", 0
-    for block, _ in blocks(file, 0, None):
+    for block in blocks(file):
         *whole, rest = (rest + block).split(b"\n")
         row += len(whole)
         yield from whole
