@@ -28,9 +28,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 134_088,
+    "product, tokens": 132_958,
     "product, files": 214,
-    "tests, tokens": 154_058,
+    "tests, tokens": 153_898,
     "tests, files": 110,
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
@@ -132,7 +132,7 @@ HOMES = {  # library -> the only places that may import it
     "requests": ["gpt1/sources/download.py"],
     "urllib3": ["gpt1/sources/download.py"],
     "platformdirs": ["gpt1/sources/download.py"],
-    "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/", "gpt1/results/runs.py"],
+    "pyarrow": ["gpt1/tasks/tables.py", "gpt1/corpus/", "gpt1/results/runs.py"],
     "pandas": [
         "gpt1/results/",
         "gpt1/tracking/results.py",
