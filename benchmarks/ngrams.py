@@ -117,7 +117,7 @@ def main() -> None:
     shards = Shards.open(chosen.folder)
     size = int(shards.index["vocabulary_size"])
     train, heldout = (
-        np.concatenate(list(shards.stream(split, 2**24))).astype(np.int64)
+        np.fromfile(shards.folder / f"{split}.bin", shards.index["dtype"]).astype(np.int64)
         for split in ("train", "heldout")
     )
     per_word = shards.words_per_token("heldout")

@@ -35,7 +35,6 @@ def test_every_form_gives_the_same_texts(
     FORMS[name](tmp_path / name, texts, "body")
     assert texts_of(tmp_path / name, "body") == texts
     monkeypatch.setattr(documents, "BATCH_CHARACTERS", 60)
-    monkeypatch.setattr(documents, "COLUMN_BYTES", 100)
     monkeypatch.setattr(files, "BLOCK_BYTES", 7)
     found = list(batches(list_corpus(tmp_path)[0], "body"))
     assert len(found) > 5

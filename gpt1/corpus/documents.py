@@ -12,8 +12,8 @@ from gpt1.corpus.files import CorpusFile, blocks, refuse_bomb
 
 BATCH_CHARACTERS = 1_000_000  # of text handed on together
 BATCH_ROWS = 10_000
+TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
-COLUMN_BYTES = 16_000_000  # of a column read together
 
 Texts = list[str | None]  # of consecutive rows, None where a row has none
 
@@ -114,20 +114,9 @@ def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
     from pyarrow import parquet
 
     _checked(file, parquet.read_schema(file.path), field)
-    with parquet.ParquetFile(
-        file.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=[field]
-    ) as table:
-        for group in range(table.num_row_groups):
-            about = table.metadata.row_group(group)
-            # not the column's size: pyarrow dies over a damaged description of one
-            at_once = about.num_rows * COLUMN_BYTES // max(1, about.total_byte_size)
-            for found in table.iter_batches(
-                min(BATCH_ROWS, max(1, at_once)),
-                row_groups=[group],
-                columns=[field],
-                use_threads=False,
-            ):
-                yield found.column(0)
+    with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
+        for found in table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False):
+            yield found.column(0)
 
 
 def _record_batches(source: Any) -> Iterator[Any]:
@@ -155,9 +144,7 @@ def _arrow_columns(file: CorpusFile, field: str) -> Iterator[Any]:
                 _checked(file, batch.schema, field)
             column = batch.column(batch.schema.get_field_index(field))
             column.validate(full=True)
-            at_once = max(1, len(column) * COLUMN_BYTES // max(1, column.nbytes))
-            for start in range(0, len(column), at_once):
-                yield column.slice(start, at_once)
+            yield column
 
 
 def _too_long(file: CorpusFile, row: int) -> UserError:

@@ -3,7 +3,6 @@ section 4.1: random contiguous sequences).
 """
 
 import hashlib
-from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -200,9 +199,3 @@ class Shards:
         """Positions in the token file of the drawn starts, which are counted over all books."""
         book = np.searchsorted(ends, drawn, side="right")
         return offsets[book] + drawn - np.where(book > 0, ends[book - 1], 0)
-
-    def stream(self, split: str, tokens_at_once: int) -> Iterator[NDArray[Any]]:
-        """All tokens of a split in order, some at a time."""
-        with (self.folder / f"{split}.bin").open("rb") as file:
-            while data := file.read(tokens_at_once * self._type.itemsize):
-                yield np.frombuffer(data, dtype=self._type)
