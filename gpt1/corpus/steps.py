@@ -11,6 +11,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -27,6 +28,8 @@ from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.base.settings import setting
+
+CONNECT_SECONDS = 5.0
 
 logger.disable("datatrove")
 _prepared = lru_cache(maxsize=1)(lambda prepare: prepare())  # once a process, for all of its tasks
@@ -146,7 +149,10 @@ def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:
     import ray
 
     address = setting("RAY_ADDRESS") or "auto"
+    host, _, port = address.rpartition(":")
     try:
+        if host and port.isdecimal():  # Ray would look for it for minutes
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
         ray.init(
             address, ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR
         )

@@ -116,14 +116,14 @@ def release_of(
     return found[0] if len(found) == 1 else None
 
 
-def _files(reading: Format, required: bool = True, /, **files: str) -> Layout:
+def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
     """Splits of one file each, by name, that are read alike."""
-    return tuple(Split(name, (file,), reading, required) for name, file in files.items())
+    return tuple(Split(name, (file,), reading, required) for name, file in named.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
     """Train, dev and a labelled test split, one file each."""
-    return _files(reading, True, **{name: pattern.format(name) for name in SPLITS})
+    return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
 
 
 def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Columns:
@@ -135,8 +135,8 @@ def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Co
 def _glue(*texts: str, label: str, header: str = "") -> Layout:
     """GLUE's train.tsv and dev.tsv, and test.tsv, with a header and without labels."""
     return (
-        *_files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
-        *_files(_tsv(*texts), False, test="test.tsv"),
+        *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
+        *files(_tsv(*texts), False, test="test.tsv"),
     )
 
 
@@ -150,8 +150,8 @@ def _exported(reading: Columns, *, test: bool, folder: str = "") -> Layout:
     """
     hidden = reading if test else replace(reading, hidden=True)
     return (
-        *_files(reading, train=f"{folder}train", dev=f"{folder}validation"),
-        *_files(hidden, test, test=f"{folder}test"),
+        *files(reading, train=f"{folder}train", dev=f"{folder}validation"),
+        *files(hidden, test, test=f"{folder}test"),
     )
 
 
@@ -174,16 +174,16 @@ SNLI = (_trio("snli_1.0_{}.jsonl", NLI_ROWS), _exported(NLI_EXPORT, test=True))
 
 MNLI_ROWS = _tsv(*PAIR, label="gold_label")
 # GLUE's AX, scored by the server alone
-DIAGNOSTIC = _files(_tsv(*PAIR), False, diagnostic="diagnostic.tsv")
+DIAGNOSTIC = files(_tsv(*PAIR), False, diagnostic="diagnostic.tsv")
 MNLI = (
     (
-        *_files(
+        *files(
             MNLI_ROWS,
             train="train.tsv",
             dev="dev_matched.tsv",
             dev_mismatched="dev_mismatched.tsv",
         ),
-        *_files(
+        *files(
             _tsv(*PAIR),
             False,
             test_matched="test_matched.tsv",
@@ -192,7 +192,7 @@ MNLI = (
         *DIAGNOSTIC,
     ),
     (
-        *_files(
+        *files(
             NLI_ROWS,
             train="multinli_1.0_train.jsonl",
             dev="multinli_1.0_dev_matched.jsonl",
@@ -201,13 +201,13 @@ MNLI = (
         *DIAGNOSTIC,
     ),
     (
-        *_files(
+        *files(
             NLI_EXPORT,
             train="train",
             dev="validation_matched",
             dev_mismatched="validation_mismatched",
         ),
-        *_files(
+        *files(
             replace(NLI_EXPORT, hidden=True),
             False,
             test_matched="test_matched",
@@ -297,7 +297,7 @@ def _stories(
     """The authors train on the validation stories, less 374 of the 1,871."""
     return (
         *_shared(validation, reading, 374, 1871),
-        *_files(replace(reading, hidden=hidden), required, test=test),
+        *files(replace(reading, hidden=hidden), required, test=test),
     )
 
 
@@ -312,8 +312,8 @@ MSR = ("#1 String", "#2 String")
 MSR_ROWS = _tsv(*MSR, label="Quality")
 MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 MRPC = (
-    _files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
-    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *_files(MSR_ROWS, test=MSR_TEST)),
+    files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
+    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *files(MSR_ROWS, test=MSR_TEST)),
     _glue(*MSR, label="Quality"),
     _exported(GLUE_EXPORT, test=False),
 )
