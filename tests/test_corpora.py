@@ -121,11 +121,11 @@ def test_a_table_without_the_column_names_those_of_texts(tmp_path: Path, name: s
     with pytest.raises(
         UserError,
         match=(
-            r"expected a column 'text' of texts, found story; name it: .* clean\.text_field=COLUMN"
+            r"expected a column 'text' of texts, found 'story'; name it: .* clean\.text_field=COLUMN"
         ),
     ):
         texts_of(tmp_path / name)
-    with pytest.raises(UserError, match="expected a column 'id' of texts, found story"):
+    with pytest.raises(UserError, match="expected a column 'id' of texts, found 'story'"):
         texts_of(tmp_path / name, "id")
 
 

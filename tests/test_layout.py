@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 132_423,
+    "product, tokens": 132_414,
     "product, files": 214,
     "tests, tokens": 153_616,
     "tests, files": 110,
     "benchmarks, tokens": 27_966,
     "benchmarks, files": 26,
-    "pages, bytes": 285_797,
+    "pages, bytes": 285_781,
     "scripts and templates, bytes": 18_132,
 }
 

@@ -92,20 +92,16 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
     import pyarrow as pa
 
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    types = {
-        one.name: one.type.value_type if pa.types.is_dictionary(one.type) else one.type
-        for one in schema
-    }
-    if field not in types or not any(is_text(types[field]) for is_text in texts):
-        found = ", ".join(
-            ascii(name)[1:-1]
-            for name, type_ in types.items()
-            if any(is_text(type_) for is_text in texts)
-        )
+    found = []
+    for one in schema:
+        type_ = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+        if any(is_text(type_) for is_text in texts):
+            found.append(one.name)
+    if field not in found:
         raise UserError(
             f"{file.path}: expected a column {field!r} of texts, found"
-            f" {found or 'no column of texts'}; name it: gpt1 profile PROFILE"
-            " clean.text_field=COLUMN"
+            f" {', '.join(map(ascii, found)) or 'no column of texts'}; name it: gpt1 profile"
+            " PROFILE clean.text_field=COLUMN"
         )
 
 

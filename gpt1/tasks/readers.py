@@ -57,12 +57,6 @@ class Tally:
     highest: float = UNLABELLED
     unreadable: Counter[str] = field(default_factory=Counter)
 
-    def note(self, example: Example) -> None:
-        """Count an example."""
-        self.examples += 1
-        self.labelled += example.label != UNLABELLED
-        self.highest = max(self.highest, example.label)
-
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
     """The splits whose files `folder` holds. Raises UserError where the files of no layout are
@@ -170,7 +164,9 @@ def examples_of(
         for item in read_rows(folder / name, split.format, task):
             if isinstance(item, Example):
                 readable += 1
-                tally.note(item)
+                tally.examples += 1
+                tally.labelled += item.label != UNLABELLED
+                tally.highest = max(tally.highest, item.label)
                 numbered = subset and task.subsets and not split.exported
                 yield replace(item, subset=subset) if numbered else item
             else:
