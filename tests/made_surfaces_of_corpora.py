@@ -50,18 +50,17 @@ def write_corpus() -> None:
 
 
 def read_corpus() -> None:
-    from gpt1.corpus.cleaning import clean_documents, clean_piece
+    from gpt1.corpus.cleaning import clean_book, clean_documents
     from gpt1.corpus.documents import batches
     from gpt1.corpus.files import list_corpus
-    from gpt1.corpus.inspection import inspect, refuse_binary
+    from gpt1.corpus.inspection import inspect, read_book, refuse_binary
 
     cleaner = vocabulary()._cleaner
     files = list_corpus(Path("books"))
-    inspections = [inspect(file) for file in files if file.form == "text"]
-    refuse_binary(inspections)
-    for inspection in inspections:
-        for piece in inspection.pieces:
-            clean_piece(cleaner, piece, io.StringIO())
+    books = {file: inspect(file) for file in files if file.form == "text"}
+    refuse_binary(books.values())
+    for book, found in books.items():
+        clean_book(cleaner, book.name, read_book(book, found), io.StringIO())
     for file in files:
         if file.form != "text":
             for texts in batches(file, "text"):

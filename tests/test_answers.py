@@ -269,7 +269,7 @@ def test_files_are_known_by_what_they_hold(tmp_path):
         ),
     )
     assert [example.label for example in snli.examples] == [1, 2, 0]
-    assert snli.left_out == {"no gold label": 1, "unknown label": 1}
+    assert snli.left_out == {"no label": 1, "unknown label": 1}
     bare = read("b.jsonl", "snli", '{"sentence1": "a", "sentence2": "b"}\n')
     assert (bare.labelled, len(bare.examples)) == (False, 1)
     asked = Example(("p", "q"), ("a", "b", "c", "d"), 1)

@@ -13,7 +13,7 @@ import pytest
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
-from gpt1.corpus.books import BookPart, CleanedBook, HoldOut
+from gpt1.corpus.books import CleanedBook, HoldOut
 from gpt1.corpus.bpe import Vocabulary, import_authors
 from gpt1.corpus.learn import count_words, learn
 
@@ -66,10 +66,6 @@ def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
             for pair in pairwise(slow_pieces(word, ranks)):
                 pairs[pair] += count
         assert pairs[merge] == max(pairs.values())
-
-
-def part_of(path: Path) -> BookPart:
-    return BookPart(CleanedBook(path.name, path, False), 0, path.stat().st_size)
 
 
 @pytest.mark.golden
@@ -197,7 +193,7 @@ def test_words_are_counted_and_the_most_frequent_kept(tmp_path: Path) -> None:
     ]
     (tmp_path / "book").write_text(" ".join(words), encoding="utf-8", newline="\n")
     counts = Counter(word for word in words if word != "\n" and len(word) <= 100)
-    assert count_words(NONE_HELD_OUT, part_of(tmp_path / "book")) == counts
+    assert count_words(NONE_HELD_OUT, CleanedBook("book", tmp_path / "book")) == counts
     for most in range(3, 7):
         learned = learn(counts, 0, 50, most)
         kept = sorted(counts, key=lambda word: (-counts[word], word))[:most]

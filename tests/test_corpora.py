@@ -16,7 +16,7 @@ from gpt1.corpus import documents, files
 from gpt1.corpus.documents import batches
 from gpt1.corpus.files import list_corpus
 from gpt1.corpus.gutenberg import body
-from gpt1.corpus.inspection import Inspection, inspect, read_piece, recognised, refuse_wrong_name
+from gpt1.corpus.inspection import Inspection, inspect, read_book, recognised, refuse_wrong_name
 
 LONG = "A long story. " * 10_000
 TEXTS = ["One two.\nThree", "", "four “five”", "six  "]
@@ -35,7 +35,6 @@ def test_every_form_gives_the_same_texts(
     FORMS[name](tmp_path / name, texts, "body")
     assert texts_of(tmp_path / name, "body") == texts
     monkeypatch.setattr(documents, "BATCH_CHARACTERS", 60)
-    monkeypatch.setattr(documents, "COLUMN_BYTES", 100)
     monkeypatch.setattr(files, "BLOCK_BYTES", 7)
     found = list(batches(list_corpus(tmp_path)[0], "body"))
     assert len(found) > 5
@@ -48,7 +47,6 @@ def test_every_form_gives_the_same_texts(
 def test_a_packed_book_is_the_book(
     tmp_path: Path, suffix: str, codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpt1.corpus.inspection.PIECE_BYTES", 300)
     monkeypatch.setattr(files, "BLOCK_BYTES", 90)
     text = "".join(f"línea “{number}”\n" for number in range(60))
     pack = {".gz": gzip.compress, ".zst": zstandard}.get(
@@ -59,8 +57,7 @@ def test_a_packed_book_is_the_book(
     found = inspect(book)
     assert book.name == f"book{suffix[:4]}"
     assert found.encoding == {"cp1252": "windows-1252"}.get(codec, codec)
-    assert "".join("".join(read_piece(piece)) for piece in found.pieces) == text
-    assert len(found.pieces) == 1 or not book.packed
+    assert "".join(read_book(book, found)) == text
 
 
 def test_what_is_no_file_of_a_corpus_is_left(tmp_path: Path) -> None:
@@ -124,11 +121,11 @@ def test_a_table_without_the_column_names_those_of_texts(tmp_path: Path, name: s
     with pytest.raises(
         UserError,
         match=(
-            r"expected a column 'text' of texts, found story; name it: .* clean\.text_field=COLUMN"
+            r"expected a column 'text' of texts, found 'story'; name it: .* clean\.text_field=COLUMN"
         ),
     ):
         texts_of(tmp_path / name)
-    with pytest.raises(UserError, match="expected a column 'id' of texts, found story"):
+    with pytest.raises(UserError, match="expected a column 'id' of texts, found 'story'"):
         texts_of(tmp_path / name, "id")
 
 
@@ -238,14 +235,11 @@ def test_gutenbergs_licence(tmp_path: Path, text: str, expected: str, licensed: 
         (tmp_path / name).write_bytes(data)
     for book in list_corpus(tmp_path):
         found = inspect(book)
-        assert "\n".join("".join(read_piece(piece)) for piece in found.pieces) == expected
+        assert "".join(read_book(book, found)) == expected
         width = 2 if book.packed else 1
         assert (found.licensed, found.stripped) == (
             licensed,
-            width * (len(text) - len(expected) + (len(found.pieces) - 1)),
-        )
-        assert not any(piece.tags_before for piece in found.pieces), (
-            "what ftfy leaves after a tag is of the book, not of the licence"
+            width * (len(text) - len(expected) + (len(found.spans) - 1)),
         )
 
 

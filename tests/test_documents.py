@@ -69,7 +69,7 @@ def mixed(
         patch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
         patch.setattr(documents, "BATCH_CHARACTERS", 2000)
         patch.setattr(encoding, "LONG_WORDS", 150)
-        patch.setattr(books_module, "PART_BYTES", 900)
+        patch.setattr(books_module, "BLOCK_CHARACTERS", 900)
         for name in ("clean", "bpe", "shard"):
             run_here(name, folder, patch)
     return folder, texts

@@ -61,7 +61,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "is_hidden",
         "looks",
         "parse_json",
-        "read_array",
         "read_arrays",
         "read_json",
         "sha256_file",

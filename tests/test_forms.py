@@ -6,12 +6,12 @@ import hashlib
 import json
 import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import made_forms
 import numpy as np
-import pyarrow as pa
 import pytest
 from made_exports import EXPORTS, HUB, ROWS, as_arrow, as_lines, as_parquet, table_of
 from pyarrow import parquet
@@ -25,7 +25,8 @@ from gpt1.params.yaml import read_yaml
 from gpt1.sources.acquire import copy, locate
 from gpt1.sources.find import find_files, find_sources
 from gpt1.stages import acquire, encode
-from gpt1.tasks import exports
+from gpt1.tasks import tables
+from gpt1.tasks.formats import read_rows
 from gpt1.tasks.layouts import release_of
 from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example
@@ -50,6 +51,8 @@ def read(task: str, raw: Path, to: Path, row: TaskParams = ALL) -> tuple[dict[st
 
 
 def digest(examples: list[Example]) -> str:
+    """Of texts and labels as stage encode writes them: scores have 32 bits."""
+    examples = [replace(one, label=float(np.float32(one.label))) for one in examples]
     return hashlib.sha256("\n".join(map(repr, examples)).encode()).hexdigest()
 
 
@@ -169,8 +172,8 @@ def test_what_is_wrong_with_an_export_is_one_line(tmp_path: Path) -> None:
     }
     for write in (as_lines, as_parquet):
         assert (
-            "expected the columns sentence2; found 'sentence1', 'label', 'idx'; put an export of"
-            " this task there" in bad(f"column-{write.__name__}", without, write)
+            "expected the columns sentence2; found 'sentence1', 'label', 'idx'; put the official"
+            " file" in bad(f"column-{write.__name__}", without, write)
         )
     unlabelled = {
         split: {key: value for key, value in columns.items() if key != "label"}
@@ -184,9 +187,8 @@ def test_what_is_wrong_with_an_export_is_one_line(tmp_path: Path) -> None:
     assert "10 of 10 rows cannot be read (unknown label 10)" in line
     assert "unknown label ('2' instead of 0 entailment, 1 not_entailment)" in line
     none = rte | {"train": rte["train"] | {"label": [-1] * ROWS["train"]}}
-    assert (
-        "expected labels, found none in 10 rows of train; put an export with labels there"
-        in bad("none", none, as_arrow)
+    assert "expected labels, found none in 10 rows of train; put a file with labels there" in bad(
+        "none", none, as_arrow
     )
     broken = tmp_path / "broken"
     as_parquet(broken, rte, names)
@@ -330,43 +332,16 @@ def test_an_export_is_an_official_file_too(tmp_path: Path) -> None:
     assert not read_file(tmp_path / "test-00000-of-00001.parquet", TASKS["rte"]).labelled
 
 
-def test_memory_is_bounded_by_batches_and_groups(
+def test_a_parquet_file_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    columns = MADE["cola"].tables["train"]
-    many = table_of({name: values * 500 for name, values in columns.items()}, MADE["cola"].classes)
-    parquet.write_table(many, folder / "train-00000-of-00001.parquet")
-    with (
-        pa.OSFile(str(folder / "train-00000-of-00001.arrow"), "wb") as file,
-        pa.ipc.new_stream(file, many.schema) as stream,
-    ):
-        stream.write_table(many)
-    for suffix in ("parquet", "arrow"):
-        name = folder / f"train-00000-of-00001.{suffix}"
-        _, batches = exports._parquet(name) if suffix == "parquet" else exports._arrow(name)
-        sizes = [batch.num_rows for batch in batches(["sentence"])]
-        assert max(sizes) <= exports.BATCH_ROWS
-        assert sum(sizes) == 500 * ROWS["train"]
-    monkeypatch.setattr(exports, "MAX_GROUP_BYTES", 1000)
-    monkeypatch.setattr(
-        exports,
-        "UNPACKED_FREELY",
-        1000 - exports.MOST_RATIO * (folder / "train-00000-of-00001.arrow").stat().st_size,
+    monkeypatch.setattr(tables, "MAX_TABLE_BYTES", 1000)
+    parquet.write_table(
+        table_of({"sentence": [f"Row {row}." for row in range(500)], "label": [1] * 500}, {}),
+        tmp_path / "a.parquet",
     )
-    for suffix, said in (
-        ("parquet", "row group 0 unpacks to more than 1000 bytes"),
-        ("arrow", "unpacks to more than 250 times its size"),
-    ):
-        with pytest.raises(UserError, match=said):
-            list(
-                exports.read_export(
-                    folder / f"train-00000-of-00001.{suffix}",
-                    TASKS["cola"].layouts[-1][0].format,
-                    TASKS["cola"],
-                )
-            )  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"a\.parquet cannot be read \(it unpacks to [\d,]+ bytes"):
+        list(read_rows(tmp_path / "a.parquet", TASKS["cola"].layouts[-1][0].format, TASKS["cola"]))
 
 
 def test_labels_may_be_words_or_floats(tmp_path: Path) -> None:
@@ -381,9 +356,9 @@ def test_labels_may_be_words_or_floats(tmp_path: Path) -> None:
                 for label in right
             )
         )
-        found = exports.read_export(
+        found = read_rows(
             tmp_path / f"{name}.jsonl", TASKS["mrpc"].layouts[-1][0].format, TASKS["mrpc"]
-        )  # type: ignore[arg-type]
+        )
         assert [row.label for row in found if isinstance(row, Example)] == [0, 1]
     scores = [3.8, 2.11111111111111]
     (tmp_path / "scores.jsonl").write_text(
@@ -392,9 +367,7 @@ def test_labels_may_be_words_or_floats(tmp_path: Path) -> None:
             for score in scores
         )
     )
-    found = exports.read_export(
-        tmp_path / "scores.jsonl", TASKS["stsb"].layouts[-1][0].format, TASKS["stsb"]
-    )  # type: ignore[arg-type]
+    found = read_rows(tmp_path / "scores.jsonl", TASKS["stsb"].layouts[-1][0].format, TASKS["stsb"])
     assert [row.label for row in found if isinstance(row, Example)] == scores
 
 

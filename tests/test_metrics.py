@@ -106,19 +106,6 @@ def test_sampling_errors_that_the_paper_s_sizes_imply(
     ) == pytest.approx(points, rel=0.04)
 
 
-@pytest.mark.parametrize("metric", ["f1", "matthews"])
-def test_bootstrap_of_cells_agrees_with_drawing_rows(metric: str) -> None:
-    generator = np.random.default_rng(5)
-    labels = generator.integers(2, size=300)
-    answers = np.where(generator.random(300) < 0.75, labels, 1 - labels)
-    drawn = [generator.integers(300, size=300) for _ in range(600)]
-    by_rows = np.std([score(metric, labels[rows], answers[rows]) for rows in drawn])
-    assert standard_error(metric, labels, answers) == pytest.approx(by_rows, rel=0.12)
-    assert standard_error(metric, labels, answers) == standard_error(metric, labels, answers), (
-        "equal calls, equal bits"
-    )
-
-
 @pytest.mark.parametrize("classes", [2, 4])
 def test_scores_are_those_of_scikit_learn(classes: int) -> None:
     generator = np.random.default_rng(3)
@@ -131,15 +118,6 @@ def test_scores_are_those_of_scikit_learn(classes: int) -> None:
         if classes == 2:
             known = sklearn.metrics.f1_score(labels, answers, zero_division=0.0)
             assert score("f1", labels, answers) == known
-
-
-def test_pearson_s_bootstrap_is_that_of_one_sample_after_another() -> None:
-    generator = np.random.default_rng(4)
-    labels, answers = generator.integers(3, size=4), generator.normal(size=4)
-    drawn = np.random.default_rng(0).integers(4, size=(1000, 4))  # some of one row alone
-    by_one = [score("pearson", labels[rows], answers[rows]) for rows in drawn]
-    assert 0.0 in by_one
-    assert standard_error("pearson", labels, answers) == float(np.std(by_one))
 
 
 def test_pearson_s_error_agrees_with_the_formula_for_normal_data() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpt1.base.errors import UserError
 from gpt1.corpus import books
-from gpt1.corpus.books import CleanedBook, parts_of, read_words
+from gpt1.corpus.books import CleanedBook
 from gpt1.corpus.shards import (
     Shards,
     SplitWriter,
@@ -63,7 +63,7 @@ def test_type_and_index(tmp_path: Path, vocabulary_size: int, dtype: str, bytes_
     assert (tmp_path / "train.bin").stat().st_size == bytes_ * 162
     assert shards.tokens("train") == 162
     assert shards.words_per_token("train") == 1.0
-    assert np.concatenate(list(shards.stream("train", 7))).tolist() == list(range(162))
+    assert np.fromfile(tmp_path / "train.bin", dtype).tolist() == list(range(162))
 
 
 def windows(shards: Shards, seed: int, update: int, batch: int, context: int) -> NDArray[np.int64]:
@@ -157,17 +157,14 @@ def change(folder: Path, key: str, value: object) -> None:
     (folder / "index.json").write_text(json.dumps(index | {key: value}))
 
 
-@pytest.mark.parametrize("part_bytes", [1, 7, 64, 10**6])
-def test_parts_of_a_book_are_its_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int
+@pytest.mark.parametrize("characters", [1, 7, 64, 10**6])
+def test_a_book_read_in_blocks_is_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, characters: int
 ) -> None:
-    monkeypatch.setattr(books, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(books, "BLOCK_BYTES", 5)
+    monkeypatch.setattr(books, "BLOCK_CHARACTERS", characters)
     words = ["é", "longerthananyblock", "\n", "漢字", "a", "b", "\n", "an", "end"] * 3
     path = tmp_path / "book"
     path.write_text(" ".join(words), encoding="utf-8", newline="\n")
-    parts, documents = parts_of(CleanedBook("book", path, False))
-    assert [word for part in parts for word in read_words(part)] == words
-    assert len(parts) == 1 or part_bytes < 10**6
-    assert parts[0].start == 0
-    assert documents == 0
+    units = [*CleanedBook("book", path).units()]
+    assert [word for _, some, _ in units for word in some] == words
+    assert {(row, ended) for row, _, ended in units} == {(0, False)}

@@ -281,7 +281,7 @@ def test_two_tasks_write_the_bytes_that_one_writes(
     encoded("snli", "nli", monkeypatch)
     alone = {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()}
     monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
-    monkeypatch.setattr(encoding, "BATCH_CHARACTERS", 100)
+    monkeypatch.setattr(encoding, "BATCH_TEXTS", 20)
     encoded("snli", "nli", monkeypatch)
     assert {
         path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()

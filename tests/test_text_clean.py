@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from spacy.tokenizer import Tokenizer
 
 from gpt1.base.errors import UserError
-from gpt1.corpus import files, inspection
 from gpt1.corpus.books import HoldOut
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import inspect, read_piece, refuse_binary
+from gpt1.corpus.inspection import inspect, read_book, refuse_binary
 from gpt1.corpus.words import (
     NEWLINE,
     Cleaner,
@@ -152,10 +151,9 @@ def test_lines_that_skip_ftfy_are_lines_it_would_not_change(text: str) -> None:
     assert ftfy.fix_text(text, unescape_html=False) == text
 
 
-@given(TEXTS, st.lists(st.integers(0, 80), max_size=6), st.booleans())
-def test_fixing_blocks_is_fixing_the_whole(text: str, cuts: list[int], tags_before: bool) -> None:
-    expected = ftfy.fix_text(text, unescape_html=False if tags_before else "auto")
-    assert "".join(fixed(cut_at(text, cuts), tags_before)) == expected
+@given(TEXTS, st.lists(st.integers(0, 80), max_size=6))
+def test_fixing_blocks_is_fixing_the_whole(text: str, cuts: list[int]) -> None:
+    assert "".join(fixed(cut_at(text, cuts))) == ftfy.fix_text(text)
 
 
 @given(TEXTS, st.integers(1, 9))
@@ -187,7 +185,7 @@ def test_pieces_give_the_words_of_the_whole(
 ) -> None:
     expected = whole_words(english, text)
     assert cleaner.words(text) == expected
-    pieces = [string for found in cleaner.clean(cut_at(text, cuts), False) for string in found]
+    pieces = [string for found in cleaner.clean(cut_at(text, cuts)) for string in found]
     assert " ".join(pieces).split(" ") == (expected or [""])
 
 
@@ -282,9 +280,10 @@ def test_unbroken_text_is_refused() -> None:
 )
 def test_encodings(tmp_path: Path, data: bytes, encoding: str, text: str) -> None:
     (tmp_path / "a.txt").write_bytes(data)
-    found = inspect(list_corpus(tmp_path)[0])
+    [book] = list_corpus(tmp_path)
+    found = inspect(book)
     assert (found.encoding, found.problem, found.stripped) == (encoding, "", 0)
-    assert "".join("".join(read_piece(piece)) for piece in found.pieces) == text
+    assert "".join(read_book(book, found)) == text
 
 
 @pytest.mark.parametrize(
@@ -313,28 +312,6 @@ def test_many_binary_books_make_one_line(tmp_path: Path) -> None:
     ) as caught:
         refuse_binary(map(inspect, list_corpus(tmp_path)))
     assert "5.txt" not in str(caught.value)
-
-
-@pytest.mark.parametrize("codec", ["utf-8", "cp1252", "utf-16-le"])
-def test_pieces_of_a_book_are_whole_lines_and_the_whole_book(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str
-) -> None:
-    monkeypatch.setattr(inspection, "PIECE_BYTES", 200)
-    monkeypatch.setattr(files, "BLOCK_BYTES", 90)
-    text = "".join(
-        f"línea {number} <b>\n" if number == 20 else f"línea {number}\n" for number in range(120)
-    )
-    (tmp_path / "a.txt").write_bytes(
-        (b"\xff\xfe" if codec == "utf-16-le" else b"") + text.encode(codec)
-    )
-    pieces = inspect(list_corpus(tmp_path)[0]).pieces
-    found = ["".join(read_piece(piece)) for piece in pieces]
-    assert len(pieces) > 3
-    assert "".join(found) == text
-    assert all(piece.endswith("\n") for piece in found)
-    assert [piece.tags_before for piece in pieces] == [
-        "<" in "".join(found[:number]) for number in range(len(found))
-    ]
 
 
 def test_books_are_sorted_found_below_and_others_left(tmp_path: Path) -> None:

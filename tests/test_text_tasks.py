@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from made_corpora import FORMS
 from test_stages_text import ROOT, outputs, run_here, sentence, stage, write_books, write_params
@@ -24,7 +23,6 @@ from test_stages_text import ROOT, outputs, run_here, sentence, stage, write_boo
 from gpt1.base.errors import UserError
 from gpt1.corpus import books, inspection
 from gpt1.corpus.parallel import kept_tasks, mapped, tasks_for
-from gpt1.corpus.steps import divided
 
 STAGES = ("clean", "bpe", "shard")
 KEPT = Path("data/checkpoints/text")
@@ -36,7 +34,7 @@ def text_of(sentences: int, seed: int = 1) -> str:
 
 
 def mixed_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Books, one of them long, and documents in every form that is divided; all in small parts."""
+    """Books, one of them long, and documents in every form, read in small blocks."""
     source = write_books(folder)
     (source / "long.txt").write_text(text_of(400), encoding="utf-8")
     for number, (name, write) in enumerate(FORMS.items()):
@@ -44,8 +42,7 @@ def mixed_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(source / f"{number}{Path(name).name[1:]}", texts)
     write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
     monkeypatch.setattr(inspection, "LONGEST_LINE", 500)
-    monkeypatch.setattr(inspection, "PIECE_BYTES", 2000)
-    monkeypatch.setattr(books, "PART_BYTES", 900)
+    monkeypatch.setattr(books, "BLOCK_CHARACTERS", 900)
 
 
 @pytest.mark.parametrize(
@@ -156,35 +153,17 @@ def test_wrong_settings_are_refused(
     monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
     monkeypatch.setenv(setting, value)
     with pytest.raises(UserError, match=said):
-        list(mapped("testing", dict, doubled, [1], [1], tmp_path))
+        list(mapped("testing", dict, doubled, [1, 2], 2, tmp_path))
 
 
-def doubled(_: Any, number: int) -> Any:
-    return {"number": 2 * number, "arrays": [np.arange(number), np.ones(2, np.float32)]}
+def doubled(_: Any, number: int) -> int:
+    return 2 * number
 
 
-def test_results_come_in_order_with_their_arrays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for tasks in (1, 30):
-        monkeypatch.setenv("GPT1_TEXT_TASKS", str(tasks))
-        found = list(mapped("testing", dict, doubled, range(20), range(20), tmp_path / str(tasks)))
-        assert [one["number"] for one in found] == list(range(0, 40, 2))
-        for number, one in enumerate(found):
-            np.testing.assert_array_equal(one["arrays"][0], np.arange(number))
-            assert one["arrays"][1].dtype == np.float32
-
-
-def test_tasks_are_items_in_order_of_about_equal_bytes() -> None:
-    generator = random.Random(0)
-    for _ in range(200):
-        sizes = [generator.randint(0, 9) for _ in range(generator.randint(1, 40))]
-        tasks = generator.randint(1, 12)
-        shares = divided(sizes, tasks)
-        assert len(shares) == tasks
-        assert [number for share in shares for number in share] == list(range(len(sizes)))
-        most = max(sum(sizes[number] for number in share) for share in shares)
-        assert most <= sum(sizes) / tasks + max(sizes)
+def test_results_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for tasks in ("1", "7", "30"):
+        monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
+        assert [*mapped("testing", dict, doubled, range(20), 1, tmp_path)] == [*range(0, 40, 2)]
 
 
 def test_how_many_tasks() -> None:
@@ -193,7 +172,7 @@ def test_how_many_tasks() -> None:
         1,
         12,
         512,
-        7812,
+        512,
     ]
 
 
@@ -220,10 +199,10 @@ class Marks:
 def test_a_killed_task_alone_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPT1_TEXT_TASKS", "8")
     (tmp_path / "marks").mkdir()
-    arguments = (Marks(tmp_path / "marks"), kill_once, range(8), [1] * 8, tmp_path / "kept")
+    arguments = (Marks(tmp_path / "marks"), kill_once, range(8), 8, tmp_path / "kept")
     with pytest.raises(UserError, match="a worker process was ended from outside"):
         list(mapped("testing", *arguments))
-    before = {path.name for path in (tmp_path / "kept").glob("*/completions/*")}
+    before = {path.name for path in (tmp_path / "kept").rglob("completions/*")}
     assert 0 < len(before) < 8
     assert list(mapped("testing", *arguments)) == list(range(8))
     often = {path.name: path.stat().st_size for path in (tmp_path / "marks").iterdir()}
@@ -245,34 +224,9 @@ def test_what_is_wrong_with_a_text_is_told(
 ) -> None:
     monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
     with pytest.raises(UserError, match=r"^the third is wrong$"):
-        list(mapped("testing", dict, wrong, [1, 2, 3], [1] * 3, tmp_path / "user"))
-    with pytest.raises((ZeroDivisionError, RuntimeError), match="a fault of ours"):
-        list(mapped("testing", dict, wrong, [1, 2, 4], [1] * 3, tmp_path / "ours"))
-
-
-def counted(_: Any, word: str) -> dict[str, int]:
-    return {word: 5}
-
-
-def test_a_word_is_no_mark_of_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
-    words = ["array", "arrays"]
-    found = list(mapped("testing", dict, counted, words, [1, 1], tmp_path))
-    assert found == [{word: 5} for word in words]
-
-
-def full(_: Any, folder: Path) -> None:
-    """Fails where its error cannot be written down either, as on a full disk."""
-    (next(folder.glob("*")) / "errors").write_text("no folder")
-    raise OSError(28, "No space left on device")
-
-
-def test_what_could_not_be_written_down_is_still_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
-    with pytest.raises(OSError, match="exists"):
-        list(mapped("testing", dict, full, [tmp_path, tmp_path], [1, 1], tmp_path))
+        list(mapped("testing", dict, wrong, [1, 2, 3], 3, tmp_path / "user"))
+    with pytest.raises(ZeroDivisionError, match="a fault of ours"):
+        list(mapped("testing", dict, wrong, [1, 2, 4], 3, tmp_path / "ours"))
 
 
 def test_what_is_kept_is_of_the_same_files_alone(
@@ -351,8 +305,8 @@ def test_no_process_outlives_a_killed_stage(tmp_path: Path) -> None:
     write_params(tmp_path)
     for ended_tasks in (0, 1, 9):
         process = begun(tmp_path, "clean")
-        while len([*(tmp_path / KEPT).glob("*/*/completions/*")]) < ended_tasks or not [
-            *(tmp_path / KEPT).glob("*/*/progress/*")
+        while len([*(tmp_path / KEPT).rglob("completions/*")]) < ended_tasks or not [
+            *(tmp_path / KEPT).rglob("logs/*")
         ]:
             assert process.poll() is None, "the stage ended before it was killed"
             time.sleep(0.01)
@@ -371,7 +325,7 @@ def test_ctrl_c_ends_all_processes_with_one_line_and_the_rest_goes_on(tmp_path: 
     for seconds, ended_tasks in ((0.0, 0), (0.2, 0), (0.5, 0), (0.8, 0), (0.0, 9)):
         process = begun(tmp_path, "clean")
         own = tmp_path / KEPT
-        while not own.exists() or len([*own.glob("*/*/completions/*")]) < ended_tasks:
+        while not own.exists() or len([*own.rglob("completions/*")]) < ended_tasks:
             assert process.poll() is None, "the stage ended before it began"
             time.sleep(0.01)
         time.sleep(seconds)
@@ -384,7 +338,7 @@ def test_ctrl_c_ends_all_processes_with_one_line_and_the_rest_goes_on(tmp_path: 
     ended = {path: path.stat().st_mtime_ns for path in (tmp_path / KEPT).rglob("completions/*")}
     assert ended
     process = begun(tmp_path, "clean")
-    made = {}
+    made: dict[Path, int] = {}
     while process.poll() is None:
         made |= {path: path.stat().st_mtime_ns for path in ended if path.exists()}
         time.sleep(0.05)

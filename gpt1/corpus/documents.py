@@ -12,8 +12,8 @@ from gpt1.corpus.files import CorpusFile, blocks, refuse_bomb
 
 BATCH_CHARACTERS = 1_000_000  # of text handed on together
 BATCH_ROWS = 10_000
+TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
-COLUMN_BYTES = 16_000_000  # of a column read together
 
 Texts = list[str | None]  # of consecutive rows, None where a row has none
 
@@ -37,7 +37,7 @@ def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
 def _lines(file: CorpusFile) -> Iterator[bytes]:
     """The lines of a file unpacked, without their ends."""
     rest, row = b"", 0
-    for block, _ in blocks(file, 0, None):
+    for block in blocks(file):
         *whole, rest = (rest + block).split(b"\n")
         row += len(whole)
         yield from whole
@@ -92,20 +92,16 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
     import pyarrow as pa
 
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    types = {
-        one.name: one.type.value_type if pa.types.is_dictionary(one.type) else one.type
-        for one in schema
-    }
-    if field not in types or not any(is_text(types[field]) for is_text in texts):
-        found = ", ".join(
-            ascii(name)[1:-1]
-            for name, type_ in types.items()
-            if any(is_text(type_) for is_text in texts)
-        )
+    found = []
+    for one in schema:
+        type_ = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+        if any(is_text(type_) for is_text in texts):
+            found.append(one.name)
+    if field not in found:
         raise UserError(
             f"{file.path}: expected a column {field!r} of texts, found"
-            f" {found or 'no column of texts'}; name it: gpt1 profile PROFILE"
-            " clean.text_field=COLUMN"
+            f" {', '.join(map(ascii, found)) or 'no column of texts'}; name it: gpt1 profile"
+            " PROFILE clean.text_field=COLUMN"
         )
 
 
@@ -114,20 +110,9 @@ def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
     from pyarrow import parquet
 
     _checked(file, parquet.read_schema(file.path), field)
-    with parquet.ParquetFile(
-        file.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=[field]
-    ) as table:
-        for group in range(table.num_row_groups):
-            about = table.metadata.row_group(group)
-            # not the column's size: pyarrow dies over a damaged description of one
-            at_once = about.num_rows * COLUMN_BYTES // max(1, about.total_byte_size)
-            for found in table.iter_batches(
-                min(BATCH_ROWS, max(1, at_once)),
-                row_groups=[group],
-                columns=[field],
-                use_threads=False,
-            ):
-                yield found.column(0)
+    with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
+        for found in table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False):
+            yield found.column(0)
 
 
 def _record_batches(source: Any) -> Iterator[Any]:
@@ -155,9 +140,7 @@ def _arrow_columns(file: CorpusFile, field: str) -> Iterator[Any]:
                 _checked(file, batch.schema, field)
             column = batch.column(batch.schema.get_field_index(field))
             column.validate(full=True)
-            at_once = max(1, len(column) * COLUMN_BYTES // max(1, column.nbytes))
-            for start in range(0, len(column), at_once):
-                yield column.slice(start, at_once)
+            yield column
 
 
 def _too_long(file: CorpusFile, row: int) -> UserError:

@@ -5,10 +5,10 @@ bounded memory.
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, cast
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, cast
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import is_hidden
@@ -45,21 +45,19 @@ class CorpusFile:
         return self.path.suffix.lower() in PACKED
 
 
-def form_of(path: Path) -> str:
-    """The form of a file by its name; empty where it is none of a corpus."""
-    name = path.name.lower()
-    form = FORMS.get(
-        Path(
-            name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
-        ).suffix,
-        "",
-    )
-    return (
-        ""
-        if (path.suffix.lower() in PACKED and form not in PACKABLE)
-        or (form == "arrow" and name.startswith(INTERMEDIATE))
-        else form
-    )
+def form_of(name: str) -> str:
+    """The form of a file by its name, `.gz` or `.zst` left out; empty where it is none of a
+    corpus.
+    """
+    form = FORMS.get(PurePath(name.lower()).suffix, "")
+    return "" if form == "arrow" and PurePath(name).name.startswith(INTERMEDIATE) else form
+
+
+def unpacked_name(name: str) -> str:
+    """A file's name without the `.gz` or `.zst` of a packed one."""
+    inner = name[: -len(PurePath(name).suffix)]
+    packed = PurePath(name).suffix.lower() in PACKED
+    return inner if packed and form_of(inner) in PACKABLE else name
 
 
 def list_corpus(folder: Path) -> list[CorpusFile]:
@@ -75,7 +73,9 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
         paths = [
             path
             for path in folder.rglob("*")
-            if form_of(path) and not is_hidden(path.relative_to(folder)) and not path.is_dir()
+            if form_of(unpacked_name(path.name))
+            and not is_hidden(path.relative_to(folder))
+            and not path.is_dir()
         ]
     except OSError as error:
         raise UserError(
@@ -83,8 +83,7 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
         ) from None
     found: dict[str, CorpusFile] = {}
     for path in sorted(paths):
-        relative = path.relative_to(folder).as_posix()
-        name = relative[: -len(path.suffix)] if path.suffix.lower() in PACKED else relative
+        name = unpacked_name(path.relative_to(folder).as_posix())
         if not name.isprintable():
             raise UserError(
                 f"the book's name {name!a} has characters that cannot be written down; rename the"
@@ -97,7 +96,7 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
                 f"{folder} holds {found[name].path.name} and {path.name}, one file packed and not;"
                 " take one of them away"
             )
-        found[name] = CorpusFile(name, path, form_of(path))
+        found[name] = CorpusFile(name, path, form_of(name))
     if not found:
         raise UserError(
             f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))}"
@@ -106,29 +105,28 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
     return sorted(found.values(), key=lambda file: file.name)
 
 
-def blocks(file: CorpusFile, start: int, stop: int | None) -> Iterator[tuple[bytes, int]]:
-    """Bytes [start, stop) of what a file holds unpacked, block by block, each with the number of
-    bytes of the file that were read for it.
+def bytes_of(files: Iterable[Any]) -> int:
+    """How long files are together, which each have a `path`."""
+    return sum(file.path.stat().st_size for file in files)
 
-    Raises UserError for a file that cannot be unpacked.
+
+def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """Bytes [start, stop) of what a file holds unpacked, block by block. Raises UserError for a
+    file that cannot be unpacked.
     """
     try:
         with file.path.open("rb") as raw:
-            stream = _unpacked(file, raw)
-            left, position, told = start, 0, 0
+            stream, position = _unpacked(file, raw), 0
             if not file.packed:
-                raw.seek(start)
-                left, position, told = 0, start, start
+                position = raw.seek(start)
             while block := stream.read(
                 BLOCK_BYTES if stop is None else min(BLOCK_BYTES, stop - position)
             ):
-                position += len(block)
                 if file.packed:
-                    refuse_bomb(file, position, raw.tell())
-                kept, left = block[left:], max(0, left - len(block))
-                if kept:
-                    read, told = raw.tell() - told, raw.tell()
-                    yield kept, read
+                    refuse_bomb(file, position + len(block), raw.tell())
+                if kept := block[max(0, start - position) :]:
+                    yield kept
+                position += len(block)
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise UserError(

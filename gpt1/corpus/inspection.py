@@ -1,19 +1,17 @@
-"""A book of a corpus: how it is encoded, where it may be cut, where Project Gutenberg's licence
-ends and begins, or why it is no text; and what a whole corpus is recognised as.
+"""A book of a corpus: how it is encoded, where Project Gutenberg's licence ends and begins, or why
+it is no text; and what a whole corpus is recognised as.
 """
 
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.files import CorpusFile, blocks
 from gpt1.corpus.gutenberg import Body, marks
 from gpt1.corpus.words import lines_and_parts
 
-PIECE_BYTES = 4_000_000  # a book longer than this is cleaned in pieces, on several cores
 LONGEST_LINE = 1_000_000  # characters looked at together
 CONTROL_SHARE = 0.001  # more control characters than one in a thousand: not text
 BYTE_ORDER_MARKS = (
@@ -30,31 +28,19 @@ CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Bytes [start, stop) of a book's unpacked file: whole lines; `tags_before`: a `<` stands
-    somewhere before it in the book.
-    """
-
-    book: CorpusFile
-    codec: str
-    start: int
-    stop: int
-    tags_before: bool
-
-
-@dataclass(frozen=True)
 class Inspection:
-    """What one pass over a book finds: its encoding and pieces, or why it is not text.
+    """What one pass over a book finds: its encoding, or why it is not text (`problem`).
 
-    bytes_: of its file. stripped: bytes of Project Gutenberg's licence, which no piece holds;
-    licensed: whether the book has its mark.
+    bytes_: of its file; spans: bytes [start, stop) of the book itself in the file unpacked;
+    stripped: bytes of Project Gutenberg's licence around them; licensed: whether it has its mark.
     """
 
-    book: CorpusFile
+    name: str
     bytes_: int
-    encoding: str
-    pieces: tuple[Piece, ...]
-    problem: str
+    problem: str = ""
+    encoding: str = ""
+    codec: str = ""
+    spans: Sequence[tuple[int, int]] = ()
     stripped: int = 0
     licensed: bool = False
 
@@ -67,26 +53,23 @@ def inspect(book: CorpusFile) -> Inspection:
     """Read a book once, in bounded memory: a byte-order mark decides its encoding, else UTF-8, else
     windows-1252. Raises UserError.
     """
-    head = next(blocks(book, 0, 4), (b"", 0))[0]
-    size = book.path.stat().st_size
+    head = next(blocks(book, 0, 4), b"")
     mark, label, codec = next(
-        ((mark, label, codec) for mark, label, codec in BYTE_ORDER_MARKS if head.startswith(mark)),
-        (b"", "utf-8", "utf-8"),
+        (found for found in BYTE_ORDER_MARKS if head.startswith(found[0])), (b"", "utf-8", "utf-8")
     )
+    problem = "neither UTF-8 nor windows-1252"
     try:
         try:
-            return _scan(book, size, label, codec, len(mark), CONTROL_SHARE)
+            return _scan(book, label, codec, len(mark), CONTROL_SHARE)
         except UnicodeDecodeError:
-            if mark:
-                return Inspection(
-                    book, size, "", (), f"starts with the mark of {label} but is not that"
-                )
-        try:
-            return _scan(book, size, "windows-1252", "cp1252", 0, 0.0)
-        except UnicodeDecodeError:
-            return Inspection(book, size, "", (), "neither UTF-8 nor windows-1252")
+            if not mark:
+                return _scan(book, "windows-1252", "cp1252", 0, 0.0)
+            problem = f"starts with the mark of {label} but is not that"
+    except UnicodeDecodeError:
+        pass
     except _NotTextError as why:
-        return Inspection(book, size, "", (), str(why))
+        problem = str(why)
+    return Inspection(book.name, book.path.stat().st_size, problem)
 
 
 def refuse_binary(inspections: Iterable[Inspection]) -> None:
@@ -95,9 +78,7 @@ def refuse_binary(inspections: Iterable[Inspection]) -> None:
     """
     refused = [inspection for inspection in inspections if inspection.problem]
     if refused:
-        named = ", ".join(
-            f"{inspection.book.name} ({inspection.problem})" for inspection in refused[:5]
-        )
+        named = ", ".join(f"{inspection.name} ({inspection.problem})" for inspection in refused[:5])
         more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
         raise UserError(
             "expected books as text (UTF-8, UTF-16 with a mark, or windows-1252), found"
@@ -107,12 +88,10 @@ def refuse_binary(inspections: Iterable[Inspection]) -> None:
 
 
 def _scan(
-    book: CorpusFile, size: int, encoding: str, codec: str, start: int, control_share: float
+    book: CorpusFile, encoding: str, codec: str, start: int, control_share: float
 ) -> Inspection:
     """Go through a book from byte `start`. Raises UnicodeDecodeError or _NotTextError."""
-    body, position, last_cut, characters, controls = Body(start), start, start, 0, 0
-    cuts: list[int] = []
-    tags: list[int] = []  # where a `<` stands first in each part between marks
+    body, position, characters, controls = Body(start), start, 0, 0
     for text in lines_and_parts(_decoded(book, codec, start, None), LONGEST_LINE):
         characters += len(text)
         controls += len(CONTROL.findall(text))
@@ -120,65 +99,39 @@ def _scan(
             raise _NotTextError("holds NUL characters")
         seen = 0
         for begin, end, begins in marks(text):
-            position = _pass(text[seen:begin], codec, position, tags)
+            position += len(text[seen:begin].encode(codec))
             after = position + len(text[begin:end].encode(codec))
             body.mark(position, after, begins)
             position, seen = after, end
-        position = _pass(text[seen:], codec, position, tags)
-        if text.endswith("\n") and position - last_cut >= PIECE_BYTES and not book.packed:
-            cuts.append(position)
-            last_cut = position
+        position += len(text[seen:].encode(codec))
     if controls > control_share * characters:
         raise _NotTextError(f"{controls:,} control characters among {characters:,}")
     spans = body.end(position)
-    edges = [
-        (first, last)
-        for begin, stop in spans
-        for first, last in pairwise([begin, *(cut for cut in cuts if begin < cut < stop), stop])
-    ]
-    kept = [tag for tag in tags if any(begin <= tag < stop for begin, stop in spans)]
-    pieces = tuple(
-        Piece(book, codec, first, last, any(tag < first for tag in kept[:1]))
-        for first, last in edges
-    )
-    return Inspection(
-        book,
-        size,
-        encoding,
-        pieces,
-        "",
-        position - start - sum(stop - begin for begin, stop in spans),
-        body.marked,
-    )
-
-
-def _pass(text: str, codec: str, position: int, tags: list[int]) -> int:
-    """Where a text that begins at byte `position` ends; where its first `<` stands is added to
-    `tags`.
-    """
-    if (found := text.find("<")) >= 0:
-        tags.append(position + len(text[:found].encode(codec)))
-    return position + len(text.encode(codec))
+    stripped = position - start - sum(last - first for first, last in spans)
+    size = book.path.stat().st_size
+    return Inspection(book.name, size, "", encoding, codec, spans, stripped, body.marked)
 
 
 def _decoded(book: CorpusFile, codec: str, start: int, stop: int | None) -> Iterator[str]:
     """The text of bytes [start, stop) of a book, block by block."""
     decoder = codecs.getincrementaldecoder(codec)("strict")
-    for block, _ in blocks(book, start, stop):
+    for block in blocks(book, start, stop):
         yield decoder.decode(block)
     yield decoder.decode(b"", final=True)
 
 
-def read_piece(piece: Piece) -> Iterator[str]:
-    """The text of a piece, block by block."""
-    return _decoded(piece.book, piece.codec, piece.start, piece.stop)
+def read_book(book: CorpusFile, found: Inspection) -> Iterator[str]:
+    """The text of a book without the licence, block by block, a line break between its spans."""
+    for number, (start, stop) in enumerate(found.spans):
+        yield "\n" if number else ""
+        yield from _decoded(book, found.codec, start, stop)
 
 
 def recognised(inspections: Sequence[Inspection], documents: int) -> str:
     """PG-19 (its folders of numbered books), Project Gutenberg (books with its licence), or empty;
     `documents`: files with many each.
     """
-    places = [PG19.fullmatch(inspection.book.name) for inspection in inspections]
+    places = [PG19.fullmatch(inspection.name) for inspection in inspections]
     if (
         places
         and all(places)

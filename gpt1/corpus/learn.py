@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.books import BookPart, CleanedBook, HoldOut, parts_of, unit_names, units_of
+from gpt1.corpus.books import CleanedBook, HoldOut, unit_names
 from gpt1.corpus.bpe import WORD_END, Vocabulary
+from gpt1.corpus.files import bytes_of
 from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import NEWLINE
 from gpt1.params.schema import Params
 
-QUICK = 4  # times as quick as cleaning it is to count words
 LONGEST_LEARNED = 100  # characters; a longer word is no word, and its count no use
 LEAST_PAIRS = 2  # a pair seen once is not merged (Sennrich et al.'s own default)
 REPEATED = 10_000  # times a word is handed to the trainer at once
@@ -43,31 +43,26 @@ def learn_from_books(
     a folder of kept_tasks. Raises UserError where the split or the words do not allow it.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
-    cut = [(book, *parts_of(book)) for book in books]
-    names = [*unit_names((book, documents) for book, _, documents in cut)]
-    hold_out.check(names)
-    parts = [part for _, found, _ in cut for part in found]
-    sizes = [part.bytes_ for part in parts]
+    hold_out.check(unit_names(books))
     counts: Counter[str] = Counter()
-    for found in mapped(
-        "counting words", partial(copy, hold_out), count_words, parts, sizes, kept, QUICK
-    ):
+    prepare = partial(copy, hold_out)
+    for found in mapped("counting words", prepare, count_words, books, bytes_of(books), kept):
         counts.update(found)
     bpe = params.bpe
     learned = learn(counts, bpe.merges, bpe.alphabet_size, bpe.max_word_types)
     return Vocabulary(learned.characters, learned.merges), {
         "source": "learn",
-        "books": sum(not hold_out.holds(name) for name in names),
+        "books": sum(not hold_out.holds(name) for name in unit_names(books)),
         "word_types": learned.word_types,
         "kept_types": learned.kept_types,
     }
 
 
-def count_words(hold_out: HoldOut, part: BookPart) -> dict[str, int]:
-    """How often each word stands in what is for training of a part of a cleaned book."""
+def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
+    """How often each word stands in what is for training of a cleaned book."""
     counts: Counter[str] = Counter()
-    for row, words, _ in units_of(part):
-        if not hold_out.holds(part.name_of(row)):
+    for row, words, _ in book.units():
+        if not hold_out.holds(book.name_of(row)):
             counts.update(words)
     del counts[NEWLINE]
     return {word: count for word, count in counts.items() if len(word) <= LONGEST_LEARNED}

@@ -1,6 +1,6 @@
-"""One function over many pieces of text, results in the order of the pieces: little is worked
-through at once, in this process; more is divided into datatrove's tasks (gpt1/corpus/steps.py), on
-the cores of this machine or by Ray on many, and what a task has finished is kept.
+"""One function over many texts, results in their order: little is worked through at once, in this
+process; more is divided into datatrove's tasks (gpt1/corpus/steps.py), on the cores of this machine
+or by Ray on many, and what a task has finished is kept.
 """
 
 import shutil
@@ -19,10 +19,7 @@ PACKAGE = Path(__file__).parent.parent
 LIBRARIES = ("ftfy", "numpy", "pyarrow", "spacy", "tokenizers")  # which have a say in results
 LITTLE_BYTES = 24_000_000  # up to this a single process is as quick
 TASK_BYTES = 8_000_000  # of the smallest tasks
-SMALL_TASKS = 512  # with more of them than this, tasks grow
-LARGE_TASK_BYTES = 128_000_000  # to this: a minute or two, which is what a kill may cost
-
-Work = Callable[[Any, Any], Any]
+MOST_TASKS = 512  # with more of them than this, tasks grow
 
 
 def tasks_for(bytes_: int) -> int:
@@ -33,9 +30,7 @@ def tasks_for(bytes_: int) -> int:
         if not given.isdecimal() or int(given) == 0:
             raise UserError(f"GPT1_TEXT_TASKS: expected a number of tasks, found {given!r}")
         return int(given)
-    if bytes_ < LITTLE_BYTES:
-        return 1
-    return max(1, min(bytes_ // TASK_BYTES, SMALL_TASKS), bytes_ // LARGE_TASK_BYTES)
+    return 1 if bytes_ < LITTLE_BYTES else min(bytes_ // TASK_BYTES, MOST_TASKS)
 
 
 @contextmanager
@@ -61,43 +56,23 @@ def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
 def mapped(
     label: str,
     prepare: Callable[[], Any],
-    work: Work,
+    work: Callable[[Any, Any], Any],
     items: Sequence[Any],
-    sizes: Sequence[int],
+    bytes_: int,
     folder: Path,
-    quick: int = 1,
 ) -> Iterator[Any]:
-    """work(prepare(), item) for each item, in order, `prepare` once a process; results of numbers,
-    text, lists, dicts by text, and arrays. Raises UserError.
-
-    sizes: bytes of each item, by which the tasks are cut and progress is shown; folder: as
-    kept_tasks gives it; quick: how many times as quick as cleaning the work is.
+    """work(prepare(), item) for each item, in order, `prepare` once a process; results that JSON
+    has. bytes_: of all items together; folder: as kept_tasks gives it. Raises UserError.
     """
-    tasks = tasks_for(sum(sizes) // quick)
-    if tasks == 1:
-        done = 0
-        with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
-            tool = prepare() if items else None
-        with progress(label, sum(sizes)) as reached:
-            for item, size in zip(items, sizes, strict=True):
-                yield work(tool, item)
-                reached(done := done + size)
-        return
-    with interrupts_held():  # as above
-        from gpt1.corpus import steps
-    own = folder / fingerprint([label, tasks, list(sizes)])
-    share = steps.TextStep(prepare, work, items, steps.divided(sizes, tasks), sizes, own)
-    with progress(label, sum(sizes)) as reached:
-        steps.run(share, reached)
-    yield from steps.results(own, tasks)
-
-
-@contextmanager
-def progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left, on a terminal; what it gives is told the bytes that are done."""
     from tqdm import tqdm
 
-    with tqdm(
-        total=total_bytes, desc=label, unit="B", unit_scale=True, leave=False, disable=None
-    ) as bar:
-        yield lambda done: bar.update(done - bar.n)
+    tasks = min(tasks_for(bytes_), len(items))
+    if tasks > 1:
+        with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
+            from gpt1.corpus import steps
+        yield from steps.run(label, steps.TextStep(prepare, work, items, folder / label), tasks)
+        return
+    with interrupts_held():  # as above
+        tool = prepare() if items else None
+    for item in tqdm(items, label, leave=False, disable=None):
+        yield work(tool, item)

@@ -3,7 +3,6 @@ section 4.1: random contiguous sequences).
 """
 
 import hashlib
-from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, write_json
 
 SPLITS = ("train", "heldout")
+COPIED_BYTES = 1 << 20  # at a time
 WHAT_TO_DO = "write it again: dvc repro shard"
 
 
@@ -37,11 +37,22 @@ class SplitWriter:
 
     def append(self, ids: NDArray[Any], words: int) -> None:
         """Add tokens to the book begun last."""
-        self.file.write(data := ids.tobytes())
-        self.digest.update(data)
+        self._write(ids.tobytes())
         self.tokens += len(ids)
         self.books[-1]["tokens"] += len(ids)
         self.books[-1]["words"] += words
+
+    def extend(self, path: Path, books: list[dict[str, Any]]) -> None:
+        """Add the token file, and the rows, of another writer."""
+        with path.open("rb") as file:
+            while data := file.read(COPIED_BYTES):
+                self._write(data)
+        self.books += [book | {"offset": self.tokens + book["offset"]} for book in books]
+        self.tokens += sum(book["tokens"] for book in books)
+
+    def _write(self, data: bytes) -> None:
+        self.file.write(data)
+        self.digest.update(data)
 
     def close(self) -> dict[str, Any]:
         """End the file; the split's part of the index."""
@@ -188,9 +199,3 @@ class Shards:
         """Positions in the token file of the drawn starts, which are counted over all books."""
         book = np.searchsorted(ends, drawn, side="right")
         return offsets[book] + drawn - np.where(book > 0, ends[book - 1], 0)
-
-    def stream(self, split: str, tokens_at_once: int) -> Iterator[NDArray[Any]]:
-        """All tokens of a split in order, some at a time."""
-        with (self.folder / f"{split}.bin").open("rb") as file:
-            while data := file.read(tokens_at_once * self._type.itemsize):
-                yield np.frombuffer(data, dtype=self._type)

@@ -75,17 +75,17 @@ def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
         yield rest
 
 
-def fixed(blocks: Iterable[str], tags_before: bool) -> Iterator[str]:
+def fixed(blocks: Iterable[str]) -> Iterator[str]:
     """ftfy.fix_text of a text that comes in blocks; from the first `<` on, ftfy leaves HTML
     entities as they are.
     """
     import ftfy
 
-    config = ftfy.TextFixerConfig(explain=False, unescape_html=False if tags_before else "auto")
+    config = ftfy.TextFixerConfig(explain=False)
     for text in lines_and_parts(blocks, config.max_decode_length):
-        if "<" in text and not tags_before:
+        if "<" in text and config.unescape_html:
             yield ftfy.fix_text(text, config)
-            tags_before, config = True, config._replace(unescape_html=False)
+            config = config._replace(unescape_html=False)
         else:
             yield "".join(_fixed_lines(text, partial(ftfy.fix_text, config=config)))
 
@@ -228,23 +228,15 @@ class Cleaner:
             ]
             before, held = window[: len(before) + ready][-CONTEXT:], held[ready:]
 
-    def clean(self, blocks: Iterable[str], tags_before: bool) -> Iterator[list[str]]:
+    def clean(self, blocks: Iterable[str]) -> Iterator[list[str]]:
         """The words of a text that comes in blocks: lists of strings, each some words joined by
-        blanks, NEWLINE alone.
+        blanks, NEWLINE alone. Raises UnbrokenTextError.
         """
-        return self.tokens(chunks(fixed(blocks, tags_before)))
+        return self.tokens(chunks(fixed(blocks)))
 
     def words(self, text: str) -> list[str]:
         """The words of a whole text, lower-cased, NEWLINE for a line break. Raises
         UnbrokenTextError.
         """
-        import ftfy
-
-        standard = standardise(ftfy.fix_text(text)).split(" ")
-        if len(max(standard, key=len)) > LONGEST_CHUNK:
-            raise UnbrokenTextError
-        return (
-            " ".join(chain.from_iterable(self.tokens([standard]))).split(" ")
-            if standard != [""]
-            else []
-        )
+        words = " ".join(chain.from_iterable(self.clean([text])))
+        return words.split(" ") if words else []

@@ -13,7 +13,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, writing
 from gpt1.inference.finished import finetuned_folders, read_finished
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.layouts import Split, Tsv
+from gpt1.tasks.layouts import Columns, Split
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.readers import files_of
 from gpt1.tasks.rows import Example
@@ -167,11 +167,11 @@ def _indices(split: Split, official: Path, task: str) -> list[int]:
     """The index of each readable row of a split's files."""
     places, place = list[int](), -1
     for path in [official / part for parts in files_of(split, official) for part in parts]:
-        form = split.format
-        with path.open(encoding="utf-8", errors="replace") as opened:
-            named = isinstance(form, Tsv) and "index" in opened.readline().rstrip().split("\t")
-        if isinstance(form, Tsv) and named:
-            form = replace(form, texts=(*form.texts, "index"))
+        form, named = split.format, False
+        if isinstance(form, Columns) and form.form == "tsv":
+            with path.open(encoding="utf-8", errors="replace") as opened:
+                named = "index" in opened.readline().rstrip().split("\t")
+            form = replace(form, texts=(*form.texts, ("index",))) if named else form
         for item in read_rows(path, form, TASKS[task]):
             place += 1
             if isinstance(item, Example):

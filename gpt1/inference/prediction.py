@@ -16,7 +16,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.inference.saved import FIELDS, Answer, TaskModel, choices_of, texts_of
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.layouts import Export, Format, Jsonl, Passages, Stories, Tsv
+from gpt1.tasks.layouts import Columns, Format, Passages
 from gpt1.tasks.metrics import majority_score, score, standard_error
 from gpt1.tasks.rows import UNKNOWN_LABEL, UNLABELLED, Example, Unreadable
 from gpt1.tasks.table import Task
@@ -41,27 +41,28 @@ def formats_of(task: Task) -> list[Format]:
     texts = FIELDS[: texts_of(task)]
     lists = [tuple((f"choice{number}",) for number in range(1, choices_of(task) + 1))]
     lists += [(("choices",),)] if choices_of(task) else []
-    own = [Export(tuple((text,) for text in texts), ("label",), each) for each in lists]
+    names = tuple((text,) for text in texts)
+    own = [Columns("export", names, ("label",), each) for each in lists]
     labelled = [
         *(split.format for layout in task.layouts for split in layout),
-        Tsv(texts, "label"),
+        Columns("tsv", names, ("label",)),
         *own,
     ]
-    unlabelled: list[Format] = []
-    for form in labelled:
-        if isinstance(form, Export):
-            unlabelled.append(replace(form, hidden=True))
-        elif isinstance(form, Stories | Jsonl) or (isinstance(form, Tsv) and not form.columns):
-            unlabelled.append(replace(form, label=None))
+    unlabelled = [
+        replace(form, hidden=True)
+        for form in labelled
+        if isinstance(form, Columns) and not form.header
+    ]
     return list(dict.fromkeys([*labelled, *unlabelled]))
 
 
 def fits(form: Format, path: Path) -> bool:
     """Whether a file of this name may be in a format."""
     lines = path.suffix in (".jsonl", ".json")
-    if isinstance(form, Export):
+    if isinstance(form, Columns) and form.form == "export":
         return lines or path.suffix in (".csv", ".parquet", ".arrow")
-    return lines == isinstance(form, Jsonl | Passages) or path.suffix == ".txt"
+    of_lines = isinstance(form, Passages) or (isinstance(form, Columns) and form.form == "jsonl")
+    return lines == of_lines or path.suffix == ".txt"
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
@@ -75,7 +76,9 @@ def read_file(path: Path, task: Task) -> TaskFile:
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")
     misspelt, complaint = None, "no row with a label"
     for form in formats_of(task):
-        if not fits(form, path) or (misspelt and getattr(form, "hidden", not form.label)):
+        if not fits(form, path) or (
+            misspelt and (getattr(form, "hidden", False) or not form.label)
+        ):
             continue
         try:
             items = list(read_rows(path, form, task))

@@ -17,7 +17,7 @@ from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.inference.loading import read_saved
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
-from gpt1.tasks.layouts import Jsonl, Passages, Tsv
+from gpt1.tasks.layouts import Columns
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
@@ -31,9 +31,9 @@ Logits = npt.NDArray[np.floating]
 def texts_of(task: Task) -> int:
     """How many texts an example has beside its choices: 1 or 2."""
     form = task.layouts[0][0].format
-    if isinstance(form, Tsv | Jsonl):
-        return len(form.texts)
-    return 2 if isinstance(form, Passages) else 1
+    if isinstance(form, Columns):
+        return 1 if form.joined else len(form.texts)
+    return 2  # passage and question
 
 
 def choices_of(task: Task) -> int:

@@ -19,6 +19,6 @@ def main() -> None:
     books = cleaned_books(clean)
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     with kept_tasks("shard", [clean, bpe]) as kept, writing_folder(stage_folder("shard")) as folder:
-        splits = encode_books(books, hold_out, bpe, vocabulary, kept, folder)
+        splits = encode_books(books, hold_out, bpe, kept, folder)
         corpus_name = read_json(clean / "counts.json")["corpus_name"]
         write_index(folder, splits, vocabulary.size, vocabulary.fingerprint, corpus_name)

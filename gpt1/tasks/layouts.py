@@ -11,25 +11,25 @@ Names = tuple[str, ...]  # by which files name one and the same column
 
 
 @dataclass(frozen=True)
-class Tsv:
-    """Tab-separated rows in which quotes are text. A file without a header has the `columns` named
-    here; else the header names them.
+class Columns:
+    """A file of columns, each by the names that files give it. form: tab-separated rows in which
+    quotes are text (tsv), CSV, JSON objects (jsonl), or a Hugging Face export in any of its forms.
+
+    label: a word or a number (Task.integers says of what), a score, or -1, "-" or nothing where
+    there is none; `hidden`: of all rows, or the column is not there. choices: a column for each
+    choice, or one that lists them. joined: the texts are sentences of one. subset: begins with its
+    name. header: the columns of a tsv without a header; surplus: so many more may follow.
     """
 
-    texts: tuple[str, ...]
-    label: str | None = None
-    columns: tuple[str, ...] = ()
-    surplus: int = 0  # so many columns more may follow
-
-
-@dataclass(frozen=True)
-class Jsonl:
-    """One JSON object a line; rows whose label is "-" (annotators did not agree) are dropped, as
-    the field does.
-    """
-
-    texts: tuple[str, ...]
-    label: str | None
+    form: Literal["tsv", "csv", "jsonl", "export"]
+    texts: tuple[Names, ...]
+    label: Names = ()
+    choices: tuple[Names, ...] = ()
+    joined: bool = False
+    subset: Names = ()
+    hidden: bool = False
+    header: tuple[str, ...] = ()
+    surplus: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,7 @@ class Passages:
     an example.
     """
 
-    label: str = "answers"
-
-
-@dataclass(frozen=True)
-class Stories:
-    """Story Cloze: real CSV with a header; four sentences, two endings, the right one's number
-    (None: a test set without it).
-    """
-
-    label: str | None = "AnswerRightEnding"
+    label: Names = ("answers",)
 
 
 @dataclass(frozen=True)
@@ -56,28 +47,10 @@ class Blocks:
     a comma between, the right one.
     """
 
-    label: str = "answer"
+    label: Names = ("answer",)
 
 
-@dataclass(frozen=True)
-class Export:
-    """A Hugging Face export (parquet, arrow, JSON lines): each of its columns by the names that
-    exports give it.
-
-    label: a number (Task.integers says of what), a word, or -1 where there is none; `hidden`: of
-    all rows, or the column is not there. choices: a column for each choice, or one that lists them.
-    joined: the texts are sentences of one. subset: begins with its name.
-    """
-
-    texts: tuple[Names, ...]
-    label: Names
-    choices: tuple[Names, ...] = ()
-    joined: bool = False
-    subset: Names = ()
-    hidden: bool = False
-
-
-Format = Tsv | Jsonl | Passages | Stories | Blocks | Export
+Format = Columns | Passages | Blocks
 
 
 @dataclass(frozen=True)
@@ -97,7 +70,7 @@ class Split:
     """Where one split's rows lie. Several files are read one after another; for a task with subsets
     file i is subset first_subset + i.
 
-    For an Export a file is a split's name there, and stands for one file or many.
+    Of an export a file is a split's name there, and stands for one file or many.
     """
 
     name: str
@@ -106,6 +79,11 @@ class Split:
     required: bool = True
     share: Share | None = None
     first_subset: int = 0
+
+    @property
+    def exported(self) -> bool:
+        """Whether its files are a Hugging Face export."""
+        return isinstance(self.format, Columns) and self.format.form == "export"
 
 
 Layout = tuple[Split, ...]
@@ -138,32 +116,42 @@ def release_of(
     return found[0] if len(found) == 1 else None
 
 
-def _files(reading: Format, required: bool = True, /, **files: str) -> Layout:
+def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
     """Splits of one file each, by name, that are read alike."""
-    return tuple(Split(name, (file,), reading, required) for name, file in files.items())
+    return tuple(Split(name, (file,), reading, required) for name, file in named.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
     """Train, dev and a labelled test split, one file each."""
-    return _files(reading, True, **{name: pattern.format(name) for name in SPLITS})
+    return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
 
 
-def _glue(reading: Tsv) -> Layout:
-    """GLUE's train.tsv and dev.tsv, and test.tsv without labels."""
+def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Columns:
+    names = tuple((text,) for text in texts)
+    header_ = tuple(header.split())
+    return Columns("tsv", names, (label,) if label else (), header=header_, surplus=surplus)
+
+
+def _glue(*texts: str, label: str, header: str = "") -> Layout:
+    """GLUE's train.tsv and dev.tsv, and test.tsv, with a header and without labels."""
     return (
-        *_files(reading, train="train.tsv", dev="dev.tsv"),
-        *_files(Tsv(reading.texts), False, test="test.tsv"),
+        *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
+        *files(_tsv(*texts), False, test="test.tsv"),
     )
 
 
-def _exported(reading: Export, *, test: bool, folder: str = "") -> Layout:
+def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> Columns:
+    return Columns("export", texts, label)
+
+
+def _exported(reading: Columns, *, test: bool, folder: str = "") -> Layout:
     """An export's train and validation splits, and its test split: labelled (`test`), or optional
     and perhaps without labels.
     """
     hidden = reading if test else replace(reading, hidden=True)
     return (
-        *_files(reading, train=f"{folder}train", dev=f"{folder}validation"),
-        *_files(hidden, test, test=f"{folder}test"),
+        *files(reading, train=f"{folder}train", dev=f"{folder}validation"),
+        *files(hidden, test, test=f"{folder}test"),
     )
 
 
@@ -176,30 +164,27 @@ def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
 
 
 PAIR = ("sentence1", "sentence2")
-FIRST, SECOND = (
-    ("premise", "sentence1"),
-    ("hypothesis", "sentence2"),
-)  # an export has either pair of names
-NLI_ROWS = Jsonl(PAIR, "gold_label")
-NLI_EXPORT = Export((FIRST, SECOND), ("label", "gold_label"))
-GLUE_EXPORT = Export((("sentence1",), ("sentence2",)), ("label",))
+FIRST, SECOND = ("premise", "sentence1"), ("hypothesis", "sentence2")  # either pair of names
+NLI_ROWS = Columns("jsonl", (("sentence1",), ("sentence2",)), ("gold_label",))
+NLI_EXPORT = _export((FIRST, SECOND), ("label", "gold_label"))
+GLUE_EXPORT = _export((("sentence1",), ("sentence2",)))
+SENTENCE_EXPORT = _export((("sentence",),))
 
 SNLI = (_trio("snli_1.0_{}.jsonl", NLI_ROWS), _exported(NLI_EXPORT, test=True))
 
-MNLI_ROWS = Tsv(PAIR, "gold_label")
+MNLI_ROWS = _tsv(*PAIR, label="gold_label")
 # GLUE's AX, scored by the server alone
-DIAGNOSTIC = _files(Tsv(PAIR), False, diagnostic="diagnostic.tsv")
-NO_LABELS = Export((FIRST, SECOND), ("label",), hidden=True)
+DIAGNOSTIC = files(_tsv(*PAIR), False, diagnostic="diagnostic.tsv")
 MNLI = (
     (
-        *_files(
+        *files(
             MNLI_ROWS,
             train="train.tsv",
             dev="dev_matched.tsv",
             dev_mismatched="dev_mismatched.tsv",
         ),
-        *_files(
-            Tsv(PAIR),
+        *files(
+            _tsv(*PAIR),
             False,
             test_matched="test_matched.tsv",
             test_mismatched="test_mismatched.tsv",
@@ -207,7 +192,7 @@ MNLI = (
         *DIAGNOSTIC,
     ),
     (
-        *_files(
+        *files(
             NLI_ROWS,
             train="multinli_1.0_train.jsonl",
             dev="multinli_1.0_dev_matched.jsonl",
@@ -216,14 +201,14 @@ MNLI = (
         *DIAGNOSTIC,
     ),
     (
-        *_files(
+        *files(
             NLI_EXPORT,
             train="train",
             dev="validation_matched",
             dev_mismatched="validation_mismatched",
         ),
-        *_files(
-            NO_LABELS,
+        *files(
+            replace(NLI_EXPORT, hidden=True),
             False,
             test_matched="test_matched",
             test_mismatched="test_mismatched",
@@ -233,19 +218,19 @@ MNLI = (
 )
 
 QNLI = (
-    _glue(Tsv(("question", "sentence"), "label")),
-    _exported(Export((("question",), ("sentence",)), ("label",)), test=False),
+    _glue("question", "sentence", label="label"),
+    _exported(_export((("question",), ("sentence",))), test=False),
 )
-RTE = (_glue(Tsv(PAIR, "label")), _exported(GLUE_EXPORT, test=False))
+RTE = (_glue(*PAIR, label="label"), _exported(GLUE_EXPORT, test=False))
 
-SCITAIL_COLUMNS = ("premise", "hypothesis", "label")
+SCITAIL_ROWS = _tsv("premise", "hypothesis", label="label", header="premise hypothesis label")
 SCITAIL = (
-    _trio("scitail_1.0_{}.tsv", Tsv(("premise", "hypothesis"), "label", columns=SCITAIL_COLUMNS)),
+    _trio("scitail_1.0_{}.tsv", SCITAIL_ROWS),
     _trio("scitail_1.0_{}.txt", NLI_ROWS),
     _trio("scitail_1.0_structure_{}.jsonl", NLI_ROWS),
     _trio(
         "scitail_1.0_structure_{}.tsv",
-        Tsv(("premise", "hypothesis"), "label", columns=(*SCITAIL_COLUMNS, "structure")),
+        replace(SCITAIL_ROWS, header=(*SCITAIL_ROWS.header, "structure")),
     ),
     _exported(
         NLI_EXPORT, test=True, folder="snli_format/"
@@ -254,8 +239,12 @@ SCITAIL = (
 )
 
 LEVELS = ("middle", "high")
-RACE_EXPORT = Export(
-    (("article",), ("question",)), ("answer",), choices=(("options",),), subset=("example_id",)
+RACE_EXPORT = Columns(
+    "export",
+    (("article",), ("question",)),
+    ("answer",),
+    choices=(("options",),),
+    subset=("example_id",),
 )
 RACE_COMBINED = {
     f"{split}_{level}.jsonl": f"{split}/{level}" for split in SPLITS for level in LEVELS
@@ -288,7 +277,8 @@ STORIES_2018 = (
     "cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv",
     "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
 )
-STORY_EXPORT = Export(
+STORY_EXPORT = Columns(
+    "export",
     tuple((f"input_sentence_{number}", f"InputSentence{number}") for number in range(1, 5)),
     ("answer_right_ending", "AnswerRightEnding"),
     joined=True,
@@ -298,56 +288,62 @@ STORY_EXPORT = Export(
 )
 
 
+STORY_ROWS = replace(STORY_EXPORT, form="csv")
+
+
 def _stories(
-    validation: str, test: str, reading: Format, testing: Format, required: bool = True
+    validation: str, test: str, reading: Columns, *, hidden: bool, required: bool = True
 ) -> Layout:
     """The authors train on the validation stories, less 374 of the 1,871."""
-    return (*_shared(validation, reading, 374, 1871), *_files(testing, required, test=test))
+    return (
+        *_shared(validation, reading, 374, 1871),
+        *files(replace(reading, hidden=hidden), required, test=test),
+    )
 
 
 STORY_CLOZE = (
-    _stories(*STORIES, Stories(), Stories()),
-    _stories(*STORIES_SHORT, Stories(), Stories()),
-    _stories(*STORIES_2018, Stories(), Stories(label=None), required=False),
-    _stories(
-        "validation", "test", STORY_EXPORT, replace(STORY_EXPORT, hidden=True), required=False
-    ),
+    _stories(*STORIES, STORY_ROWS, hidden=False),
+    _stories(*STORIES_SHORT, STORY_ROWS, hidden=False),
+    _stories(*STORIES_2018, STORY_ROWS, hidden=True, required=False),
+    _stories("validation", "test", STORY_EXPORT, hidden=True, required=False),
 )
 
-MSR_ROWS = Tsv(("#1 String", "#2 String"), "Quality")
+MSR = ("#1 String", "#2 String")
+MSR_ROWS = _tsv(*MSR, label="Quality")
 MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 MRPC = (
-    _files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
-    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *_files(MSR_ROWS, test=MSR_TEST)),
-    _glue(MSR_ROWS),
+    files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
+    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *files(MSR_ROWS, test=MSR_TEST)),
+    _glue(*MSR, label="Quality"),
     _exported(GLUE_EXPORT, test=False),
 )
 
 QQP = (
-    _glue(Tsv(("question1", "question2"), "is_duplicate")),
-    _exported(Export((("question1",), ("question2",)), ("label", "is_duplicate")), test=False),
+    _glue("question1", "question2", label="is_duplicate"),
+    _exported(_export((("question1",), ("question2",)), ("label", "is_duplicate")), test=False),
 )
 
-STSB_ROWS = Tsv(
-    PAIR, "score", columns=("genre", "filename", "year", "old_index", "score", *PAIR), surplus=2
+STSB_ROWS = _tsv(
+    *PAIR,
+    label="score",
+    header="genre filename year old_index score sentence1 sentence2",
+    surplus=2,
 )
 STSB = (
     _trio("sts-{}.csv", STSB_ROWS),
-    _glue(Tsv(PAIR, "score")),
-    _exported(Export((("sentence1",), ("sentence2",)), ("label", "score")), test=False),
+    _glue(*PAIR, label="score"),
+    _exported(replace(GLUE_EXPORT, label=("label", "score")), test=False),
 )
 
-SST2 = (
-    _glue(Tsv(("sentence",), "label")),
-    _exported(Export((("sentence",),), ("label",)), test=False),
-)
+SST2 = (_glue("sentence", label="label"), _exported(SENTENCE_EXPORT, test=False))
 
-COLA_ROWS = Tsv(("sentence",), "label", columns=("source", "label", "mark", "sentence"))
+COLA_HEADER = "source label mark sentence"
+COLA_ROWS = _tsv("sentence", label="label", header=COLA_HEADER)
 COLA = (
-    _glue(COLA_ROWS),
+    _glue("sentence", label="label", header=COLA_HEADER),
     (
         Split("train", ("in_domain_train.tsv",), COLA_ROWS),
         Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS),
     ),
-    _exported(Export((("sentence",),), ("label",)), test=False),
+    _exported(SENTENCE_EXPORT, test=False),
 )

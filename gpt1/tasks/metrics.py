@@ -78,50 +78,9 @@ def standard_error(metric: str, labels: Array, predictions: Array) -> float:
     value = score(metric, labels, predictions)
     if metric == "accuracy":
         return math.sqrt(value * (1 - value) / len(labels))
-    generator = np.random.default_rng(0)
-    if metric in ("f1", "matthews"):
-        return float(np.std(_binary_bootstrap(metric, labels, predictions, generator)))
-    rows_sn = generator.integers(len(labels), size=(BOOTSTRAP_SAMPLES, len(labels)))
-    if metric == "pearson":
-        return float(np.std(_pearson_bootstrap(labels[rows_sn], predictions[rows_sn])))
-    return float(np.std([score(metric, labels[rows], predictions[rows]) for rows in rows_sn]))
-
-
-def _pearson_bootstrap(labels_sn: Array, predictions_sn: Array) -> npt.NDArray[np.float64]:
-    """Scores of samples, all at once: a call of scipy for each takes ten times as long."""
-    from scipy import stats
-
-    sides = [side.astype(np.float64) for side in (labels_sn, predictions_sn)]
-    defined = np.all([np.ptp(side, axis=1) >= EQUAL_SCORES for side in sides], axis=0)
-    scores = np.zeros(len(labels_sn))
-    if defined.any():
-        scores[defined] = stats.pearsonr(*(side[defined] for side in sides), axis=1).statistic
-    return scores
-
-
-def _binary_bootstrap(
-    metric: str, labels: Array, predictions: Array, generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
-    """Scores of bootstrap samples of a two-class task; drawing rows again is drawing the four cells
-    of its table again.
-    """
-    cells = np.bincount((2 * labels + predictions).astype(np.int64), minlength=4)
-    true_negative, false_positive, false_negative, true_positive = (
-        generator.multinomial(len(labels), cells / len(labels), size=BOOTSTRAP_SAMPLES)
-        .astype(np.float64)
-        .T
-    )
-    if metric == "f1":
-        above, below = 2 * true_positive, 2 * true_positive + false_positive + false_negative
-    else:
-        above = true_positive * true_negative - false_positive * false_negative
-        below = np.sqrt(
-            (true_positive + false_positive)
-            * (true_positive + false_negative)
-            * (true_negative + false_positive)
-            * (true_negative + false_negative)
-        )
-    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
+    generator, rows = np.random.default_rng(0), len(labels)
+    samples = (generator.integers(rows, size=rows) for _ in range(BOOTSTRAP_SAMPLES))
+    return float(np.std([score(metric, labels[drawn], predictions[drawn]) for drawn in samples]))
 
 
 def is_one_class(predictions: Array) -> bool:

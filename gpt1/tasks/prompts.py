@@ -181,7 +181,7 @@ def read_splits(
         return read_split(task, splits[name], folder, row, params.encode.max_unreadable_fraction)
 
     scored, rows = "test", None
-    if "test" in splits and splits["test"].format.label is not None:
+    if "test" in splits and splits["test"].format.label:
         rows = rows_of("test")
     if rows is None or not rows.labelled:
         scored, rows = "dev", rows_of("dev")

@@ -17,7 +17,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
 from gpt1.sources.exports import kept_files
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.layouts import Export, Share, Split, release_of
+from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 from gpt1.tasks.table import SCORE_CLASSES, Task
 
@@ -56,13 +56,6 @@ class Tally:
     labelled: int = 0
     highest: float = UNLABELLED
     unreadable: Counter[str] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-    def note(self, example: Example) -> None:
-        """Count an example."""
-        self.examples += 1
-        self.labelled += example.label != UNLABELLED
-        self.highest = max(self.highest, example.label)
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
@@ -84,9 +77,7 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
     eval_rows set they are left out. Raises UserError as splits_there does.
     """
     return [
-        split
-        for split in splits_there(task, folder)
-        if split.format.label is not None or row.eval_rows is None
+        split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
     ]
 
 
@@ -94,7 +85,7 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
     """For each of a split's files the names of what is there of it: itself, or the parts of an
     export; empty where it is not there.
     """
-    if isinstance(split.format, Export):
+    if split.exported:
         return [kept_files(folder, name) for name in split.files]
     return [[name] if (folder / name).is_file() else [] for name in split.files]
 
@@ -136,13 +127,11 @@ def read_split(
     """Read one split's files and choose its rows. Raises UserError as examples_of does."""
     tally = Tally()
     examples = list(examples_of(task, split, folder, max_unreadable_fraction, tally))
-    rows_read = len(examples) + tally.unreadable.total() + tally.left_out.total()
-    labelled = split.format.label is not None
-    if isinstance(split.format, Export):
-        labelled = tally.labelled > 0
-        if 0 < tally.labelled < len(examples):
-            tally.left_out[NO_GOLD_LABEL] += len(examples) - tally.labelled
-            examples = [example for example in examples if example.label != UNLABELLED]
+    rows_read = len(examples) + tally.unreadable.total()
+    left_out = {}
+    if 0 < tally.labelled < len(examples):
+        left_out[NO_GOLD_LABEL] = len(examples) - tally.labelled
+        examples = [example for example in examples if example.label != UNLABELLED]
     if split.share:
         examples = [examples[index] for index in share_rows(split.share, len(examples))]
     wanted = row.train_rows if split.name == "train" else row.eval_rows
@@ -154,8 +143,8 @@ def read_split(
         len(examples),
         rows_read,
         dict(tally.unreadable),
-        dict(tally.left_out),
-        labelled,
+        left_out,
+        tally.labelled > 0,
     )
 
 
@@ -167,7 +156,6 @@ def examples_of(
     Raises UserError for a file with no or too many unreadable rows, at its end; at the end of the
     split for labels that are not what they should be.
     """
-    exported = isinstance(split.format, Export)
     there = files_of(split, folder)
     for subset, name in [
         (split.first_subset + number, name) for number, names in enumerate(there) for name in names
@@ -176,15 +164,15 @@ def examples_of(
         for item in read_rows(folder / name, split.format, task):
             if isinstance(item, Example):
                 readable += 1
-                tally.note(item)
-                numbered = subset and task.subsets and not exported
+                tally.examples += 1
+                tally.labelled += item.label != UNLABELLED
+                tally.highest = max(tally.highest, item.label)
+                numbered = subset and task.subsets and not split.exported
                 yield replace(item, subset=subset) if numbered else item
-            elif item.expected:
-                tally.left_out[item.reason] += 1
             else:
                 first = first if unreadable else item
                 unreadable[item.reason] += 1
-        if readable or unreadable or not exported:  # one part of an export may have no rows
+        if readable or unreadable or not split.exported:  # one part of an export may have no rows
             _check_rows(folder / name, readable, unreadable, first, max_unreadable_fraction)
         tally.unreadable.update(unreadable)
     _check_split(task, split, folder / there[0][0], tally)
@@ -197,10 +185,7 @@ def _check_rows(
     bad = unreadable.total()
     total = readable + bad
     if total == 0:
-        raise UserError(
-            f"{path} has no rows; expected the official file, get it again and run the acquire"
-            " stage"
-        )
+        raise _no_rows(path)
     if bad > limit * total or not readable:
         reasons = ", ".join(f"{reason} {count}" for reason, count in unreadable.most_common())
         raise UserError(
@@ -212,7 +197,7 @@ def _check_rows(
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
     """Raises UserError where rows are too few to share, scores are from 0 to 1, as some have them,
-    or an export has no rows, or no labels where labels are needed.
+    there are no rows, or no labels where labels are needed.
     """
     if split.share and tally.examples < 2:
         raise UserError(
@@ -229,18 +214,19 @@ def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
             f" {tally.labelled} rows are too few to tell whether they are scaled",
             file=sys.stderr,
         )
-    if not isinstance(split.format, Export):
-        return
     if not tally.examples:
-        raise UserError(
-            f"{path} has no rows; expected an export with some, get it again and run the acquire"
-            " stage"
-        )
+        raise _no_rows(path)
     if split.required and not tally.labelled:
         raise UserError(
-            f"{path}: expected labels, found none in {tally.examples} rows of {split.name}; put an"
-            " export with labels there"
+            f"{path}: expected labels, found none in {tally.examples} rows of {split.name}; put a"
+            " file with labels there"
         )
+
+
+def _no_rows(path: Path) -> UserError:
+    return UserError(
+        f"{path} has no rows; expected the official file, get it again and run the acquire stage"
+    )
 
 
 def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:

@@ -14,9 +14,9 @@ from gpt1.tasks.table import SCORE_CLASSES, Task
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN_CHARACTERS = 40
 UNLABELLED = -1
-NO_GOLD_LABEL = "-"  # annotators did not agree: the field leaves the row out
-BLANK_LABELS = (None, "", "-1", UNLABELLED)
-UNKNOWN_LABEL, NO_LABEL = "unknown label", "no label"
+NO_LABEL = "-"  # annotators did not agree: the field leaves the row out
+BLANK_LABELS = (None, "", "-1", UNLABELLED, NO_LABEL)
+UNKNOWN_LABEL = "unknown label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +33,23 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A row left out. expected: the field leaves such rows out too, so they do not count towards
-    the limit.
-    """
+    """A row that cannot be read, and why."""
 
     row: int
     reason: str
     detail: str
-    expected: bool = False
 
 
 class BadRowError(Exception):
-    """Why a row cannot be read: a reason to count by, and more to show of the first such row;
-    `expected`: the field leaves such rows out too.
-    """
+    """Why a row cannot be read: a reason to count by, and more to show of the first such row."""
 
-    def __init__(self, reason: str, detail: str = "", expected: bool = False) -> None:
+    def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
         self.reason, self.detail = reason, f"{reason} ({detail})" if detail else reason
-        self.expected = expected
 
     def at(self, row: int) -> Unreadable:
         """The row that is left out for it."""
-        return Unreadable(row, self.reason, self.detail, self.expected)
+        return Unreadable(row, self.reason, self.detail)
 
 
 Item = TypeVar("Item")
@@ -141,22 +135,6 @@ def json_object(line: bytes) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise BadRowError("no JSON object", type(row).__name__)
     return row
-
-
-def label_reader(task: Task) -> Callable[[object], float]:
-    """The function from what a file has for a label to the class's number, or to the score. It
-    raises BadRowError for anything else.
-    """
-    of_known = score_of if task.target == "score" else class_reader(task)
-
-    def label_of(value: object) -> float:
-        if value == NO_GOLD_LABEL:
-            raise BadRowError("no gold label", expected=True)
-        if value in BLANK_LABELS:
-            raise BadRowError(NO_LABEL)
-        return of_known(value)
-
-    return label_of
 
 
 def class_reader(task: Task) -> Callable[[object], float]:

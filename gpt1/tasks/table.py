@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gpt1.sources.table import SOURCES, Source, SourceLayout
 from gpt1.tasks import layouts
-from gpt1.tasks.layouts import Export, Release, Split
+from gpt1.tasks.layouts import Release, Split
 
 Metric = Literal["accuracy", "f1", "matthews", "pearson", "spearman"]
 Kind = Literal["classification", "entailment", "similarity", "multiple_choice"]
@@ -79,7 +79,7 @@ class Task:
                     )
                 ),
                 tuple(file for split in layout if not split.required for file in split.files),
-                exported=isinstance(layout[0].format, Export),
+                exported=layout[0].exported,
             )
             for layout in self.layouts
         )

@@ -1,0 +1,182 @@
+"""Files of columns to examples: tab-separated rows, CSV, JSON lines, and Hugging Face exports as
+parquet and arrow too, whose label integers are checked by what they say.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpt1.base.errors import UserError
+from gpt1.tasks.layouts import Columns, Names
+from gpt1.tasks.rows import (
+    BLANK_LABELS,
+    UNKNOWN_LABEL,
+    UNLABELLED,
+    BadRowError,
+    Example,
+    Rows,
+    class_reader,
+    examples,
+    field,
+    filled,
+    quoted,
+    score_of,
+)
+from gpt1.tasks.table import Task
+from gpt1.tasks.tables import open_table
+
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
+SHOWN_COLUMNS = 300  # characters
+
+
+def read_columns(path: Path, format_: Columns, task: Task) -> Rows:
+    """Every row of a file, in its order; an example with label UNLABELLED where the file has none.
+
+    Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise
+    than Task.integers says; at the end where all texts are quoted.
+    """
+    table = open_table(path, format_)
+    columns = _Places(path, format_, table.names)
+    label_of = _label_reader(path, task, table.features.get(columns.label))
+    quoting = Counter[str]()
+
+    def example(row: Any) -> Example:
+        record = table.parse(row)
+        label = label_of(field(record, columns.label)) if columns.label else UNLABELLED
+        found = columns.example(record, task, label)
+        if format_.form == "tsv":
+            quoting.update(map(_quoting, found.context))
+        return found
+
+    yield from examples(table.rows(columns.needed), example)
+    _check_quotes(path, quoting)
+
+
+class _Places:
+    """Which column of a file is what, by the names that files give them. Raises UserError where one
+    is missing.
+    """
+
+    def __init__(self, path: Path, format_: Columns, names: list[str]) -> None:
+        self.joined = format_.joined
+        lacking: list[str] = []
+
+        def one(named: Names, required: bool = True) -> str:
+            found = next((name for name in named if name in names), "")
+            if named and required and not found:
+                lacking.append(" or ".join(named))
+            return found
+
+        self.texts = [one(named) for named in format_.texts]
+        self.choices = [one(named) for named in format_.choices]
+        self.subset = one(format_.subset)
+        self.label = one(format_.label, not format_.hidden)
+        needed = (*self.texts, *self.choices, self.subset, self.label)
+        self.needed = list(filter(None, needed))
+        if lacking:
+            raise UserError(
+                f"{path}: expected the columns {', '.join(lacking)}; found"
+                f" {', '.join(map(quoted, names))[:SHOWN_COLUMNS] or 'none'}; put the official"
+                " file, or an export of this task, there with its columns as they were"
+            )
+
+    def example(self, record: Mapping[str, Any], task: Task, label: float) -> Example:
+        """A row as an example. Raises BadRowError."""
+        texts = [filled(name, field(record, name)) for name in self.texts]
+        options = [field(record, name) for name in self.choices]
+        if len(options) == 1:
+            options = options[0] if isinstance(options[0], list) else []
+        if self.choices and len(options) != len(task.labels):
+            raise BadRowError(f"not {len(task.labels)} options", self.choices[0])
+        choices = [filled("option", option) for option in options]
+        if self.joined and any("\n" in text for text in (*texts, *choices)):
+            raise BadRowError("line break in a sentence", "look for an unbalanced quote")
+        return Example(
+            (" ".join(texts),) if self.joined else tuple(texts),
+            tuple(choices),
+            label,
+            _subset(task, field(record, self.subset)) if self.subset else 0,
+        )
+
+
+def _subset(task: Task, value: object) -> int:
+    """The number of the subset whose name a row's id begins with."""
+    for number, name in enumerate(task.subsets):
+        if str(value).startswith(name):
+            return number
+    raise BadRowError(
+        "unknown subset", f"{quoted(str(value))} begins with none of {', '.join(task.subsets)}"
+    )
+
+
+def _label_reader(path: Path, task: Task, feature: Any) -> Any:
+    """The function from a row's label to the class's number, the score, or UNLABELLED. feature:
+    what the file says of the column. Raises UserError for another numbering.
+    """
+    numbering = dict(enumerate(task.integers, start=task.first_integer))
+    names = feature.get("names") if isinstance(feature, dict) else None
+    if isinstance(names, list) and list(numbering.items()) != list(enumerate(map(str, names))):
+        raise UserError(
+            f"{path}: its label integers mean {_numbering(dict(enumerate(names)))}; expected"
+            f" {_numbering(numbering) or 'labels as words'}; export it with that order, or with"
+            " words"
+        )
+    classes = class_reader(task)
+
+    def label_of(value: object) -> float:
+        if value in BLANK_LABELS:
+            return UNLABELLED
+        if task.target == "score":
+            return score_of(value)
+        if isinstance(value, float) and value.is_integer():  # pandas' integers with gaps
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value not in numbering:
+                raise BadRowError(
+                    UNKNOWN_LABEL,
+                    f"{quoted(str(value))} instead of"
+                    f" {_numbering(numbering) or ', '.join(task.labels)}",
+                )
+            return value - task.first_integer
+        if isinstance(value, str) and value in task.integers:
+            return task.integers.index(value)
+        return classes(value)
+
+    return label_of
+
+
+def _numbering(names: Mapping[int, str]) -> str:
+    return ", ".join(f"{number} {name}" for number, name in names.items())
+
+
+def _quoting(text: str) -> str:
+    """How a cell has quotes: as a CSV writer alone writes them (doubled), as it may (whole), as it
+    never does (bare), or not at all.
+    """
+    if '"' not in text:
+        return ""
+    if not QUOTED.fullmatch(text):
+        return "bare"
+    return "doubled" if '""' in text[1:-1] else "whole"
+
+
+def _check_quotes(path: Path, quoting: Counter[str]) -> None:
+    """Raises UserError where all texts are quoted; says so on stderr where only a CSV writer can
+    have written some.
+    """
+    count = quoting["doubled"] + quoting["whole"]
+    if count == quoting.total() > 9:
+        raise UserError(
+            f"{path}: all {count} texts are quoted by the rule of CSV writers"
+            ' ("What is ""it""?"); expected the official file, or one in which quotes are text'
+            " (Python's csv.QUOTE_NONE)"
+        )
+    if quoting["doubled"] and not quoting["bare"]:
+        print(
+            f"note: {path}: {count:,} texts are quoted by the rule of CSV writers, as in the"
+            " official QQP; quotes are taken as text, as GLUE's readers do",
+            file=sys.stderr,
+        )

@@ -1,0 +1,180 @@
+"""Files of columns opened: their columns' names, what they say of them, and their rows."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpt1.base.errors import UserError, not_utf8
+from gpt1.sources.exports import DESCRIPTION
+from gpt1.tasks.layouts import Columns
+from gpt1.tasks.rows import BadRowError, as_text, json_object, numbered_lines
+
+BATCH_ROWS = 1000
+MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
+MAX_DESCRIPTION_BYTES = 1 << 24
+
+
+class Table(NamedTuple):
+    """names: of the columns; features: what the file says of them, by name; rows: of some columns,
+    numbered; parse: a row as {column: value}, or BadRowError.
+    """
+
+    names: list[str]
+    features: Mapping[str, Any]
+    rows: Callable[[list[str]], Iterable[tuple[int, Any]]]
+    parse: Callable[[Any], Mapping[str, Any]]
+
+
+def open_table(path: Path, format_: Columns) -> Table:
+    """Open a file of columns. Raises UserError where it cannot be read, then or when its rows
+    are.
+    """
+    if format_.form == "tsv":
+        return _tsv(path, format_)
+    if format_.form == "csv" or path.suffix == ".csv":
+        return _csv(path)
+    if format_.form == "jsonl" or path.suffix in (".jsonl", ".json"):
+        return _lines(path)
+    return _pyarrow(path)
+
+
+def _record(names: list[str], cells: list[str], surplus: int = 0) -> dict[str, str]:
+    """Cells by column. Raises BadRowError for another number of them."""
+    if len(names) <= len(cells) <= len(names) + surplus:
+        return dict(zip(names, cells, strict=False))
+    reason = "too few columns" if len(cells) < len(names) else "too many columns"
+    raise BadRowError(reason, f"{len(cells)} instead of {len(names)}")
+
+
+def _tsv(path: Path, format_: Columns) -> Table:
+    lines = numbered_lines(path)
+    names = list(format_.header)
+    if not names:
+        try:
+            names = [name for _, line in [next(lines, (0, b""))] for name in _cells(line)]
+        except BadRowError as bad:
+            raise UserError(
+                f"{path}: expected a header in UTF-8, found {bad.detail}; save the file as UTF-8"
+            ) from None
+    return Table(
+        names,
+        {},
+        lambda _: lines,
+        lambda line: _record(names, _cells(line), format_.surplus),
+    )
+
+
+def _cells(line: bytes) -> list[str]:
+    return as_text(line).split("\t")
+
+
+def _csv(path: Path) -> Table:
+    """CSV with a header."""
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        number = 0
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                for number, cells in enumerate(csv.reader(file, strict=True), start=1):
+                    if cells:
+                        yield number, cells
+        except csv.Error as error:
+            raise UserError(
+                f"{path}: no CSV after row {number} ({error}); look there for an unbalanced quote,"
+                " or get the file again"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{path}: not UTF-8 after row {number} ({not_utf8(error)}); save it as UTF-8"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be read: {error.strerror}; run the acquire stage again"
+            ) from None
+
+    lines = rows()
+    _, names = next(lines, (0, list[str]()))
+    return Table(
+        names,
+        _described(path),
+        lambda _: lines,
+        lambda cells: _record(names, cells),
+    )
+
+
+def _lines(path: Path) -> Table:
+    """JSON lines; the columns are those of the first object."""
+    for _, line in numbered_lines(path):
+        with suppress(BadRowError):
+            names = list(json_object(line))
+            return Table(names, _described(path), lambda _: numbered_lines(path), json_object)
+    raise UserError(f"{path}: expected JSON objects, one a line, found none; get the file again")
+
+
+def _pyarrow(path: Path) -> Table:
+    """A parquet or arrow file; arrow as a stream, as `datasets` writes it, or as a file with its
+    index at the end.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    @contextmanager
+    def one_line() -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError, MemoryError, ValueError, LookupError) as error:
+            raise UserError(
+                f"{path} cannot be read ({str(error) or type(error).__name__}); put the export"
+                " there as it was"
+            ) from None
+
+    with one_line():
+        if path.suffix == ".parquet":
+            file: Any = parquet.ParquetFile(path, memory_map=True)
+            schema, about = file.schema_arrow, file.metadata
+            groups = (about.row_group(number) for number in range(about.num_row_groups))
+            if (unpacked := sum(group.total_byte_size for group in groups)) > MAX_TABLE_BYTES:
+                raise pa.ArrowInvalid(f"it unpacks to {unpacked:,} bytes")
+        else:
+            source = pa.memory_map(str(path))
+            try:
+                file = pa.ipc.open_stream(source)
+            except pa.ArrowInvalid:
+                file = pa.ipc.open_file(source)
+            schema = file.schema
+
+    def rows(needed: list[str]) -> Iterator[tuple[int, Any]]:
+        number = 0
+        with one_line():
+            if path.suffix == ".parquet":
+                table = file.read(needed, use_threads=False)
+            else:
+                table = file.read_all().select(needed)
+            table.validate(full=True)  # before anything else looks into it
+            for batch in table.to_batches(BATCH_ROWS):
+                yield from enumerate(batch.to_pylist(), start=number + 1)
+                number += batch.num_rows
+
+    about = _features((schema.metadata or {}).get(b"huggingface", b""), "info", "features")
+    return Table(list(schema.names), about | _described(path), rows, lambda record: record)
+
+
+def _features(text: bytes, *path: str) -> dict[str, Any]:
+    """The features in a JSON text at a path of keys; none where it is something else."""
+    try:
+        value = json.loads(text)
+        for key in path:
+            value = value[key]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """The features in the description beside a file; none where there is none."""
+    with suppress(OSError), (path.parent / DESCRIPTION).open("rb") as file:
+        return _features(file.read(MAX_DESCRIPTION_BYTES), "features")
+    return {}
