@@ -36,8 +36,8 @@ def serve_flows() -> None:
     os.environ.update(ENVIRONMENT)
     with ExitStack() as servers:
         try:
-            servers.enter_context(locked(Path(".dvc/tmp/gpt1-serve.lock"), 0))
-        except TimeoutError:
+            servers.enter_context(locked(Path(".dvc/tmp/gpt1-serve.lock"), wait=False))
+        except BlockingIOError:
             raise UserError("make serve is at work here already; Ctrl-C there ends it") from None
         print("starting Prefect and MLflow, some 20 s", flush=True)
         mlflow = start_mlflow(servers)

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -75,10 +75,12 @@ def alone_of_experiments() -> Iterator[None]:
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace("/", "-")
     path = Path(tempfile.gettempdir()) / f"gpt1-experiments-{os.getuid()}{gpus and '-'}{gpus}.lock"
 
-    def tell(_: str) -> None:
-        print("waiting for another experiment's training to end", file=sys.stderr, flush=True)
-
-    with locked(path, on_wait=tell):
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(path, wait=False))
+        except BlockingIOError:
+            print("waiting for another experiment's training to end", file=sys.stderr, flush=True)
+            held.enter_context(locked(path))
         yield
 
 
