@@ -35,6 +35,7 @@ SURNAME_ENDS = words(
     "bank bourne bridge brook bury combe dale field ford grove ham hurst ley more ridge shaw stead"
     " stone ton well"
 )
+COMPOUNDS = tuple(f"{start.capitalize()}{end}" for start in SURNAME_STARTS for end in SURNAME_ENDS)
 STREET_KINDS = words("Lane Street Road Hill Row Square")
 
 THINGS = words("""
@@ -61,15 +62,27 @@ NUMBERS = words(
     " thirty forty fifty sixty seventy eighty ninety"
 )
 
-MOODS = (  # each row: words for one mood; the first rows are pleasant ones
-    ("happy", "glad", "cheerful", "merry", "joyful", "delighted"),
-    ("calm", "peaceful", "quiet", "content", "serene", "relaxed"),
-    ("proud", "triumphant", "confident", "pleased", "satisfied", "hopeful"),
-    ("sad", "unhappy", "gloomy", "sorrowful", "miserable", "downcast"),
-    ("angry", "furious", "cross", "enraged", "indignant", "bitter"),
-    ("afraid", "frightened", "scared", "terrified", "anxious", "alarmed"),
+# a row: words for one mood
+PLEASANT_MOODS = tuple(
+    map(
+        words,
+        lines("""
+happy glad cheerful merry joyful delighted
+calm peaceful quiet content serene relaxed
+proud triumphant confident pleased satisfied hopeful
+"""),
+    )
 )
-PLEASANT_MOODS = 3
+UNPLEASANT_MOODS = tuple(
+    map(
+        words,
+        lines("""
+sad unhappy gloomy sorrowful miserable downcast
+angry furious cross enraged indignant bitter
+afraid frightened scared terrified anxious alarmed
+"""),
+    )
+)
 
 GOOD = words("""
 admirable beautiful charming delightful elegant excellent fine glorious good lovely marvellous nice perfect pleasant splendid superb
