@@ -69,8 +69,8 @@ def pairs_of(tale: Tale, side: Side, count: int) -> Iterator[tuple[str, MinimalP
     """Minimal pairs by what is asked: claims, answers."""
     for _ in range(count):
         frame, slots, contrary = side.tale(tale)
-        claim, quiz = side.chance.choice(tale.claims), side.chance.choice(tale.quiz)
-        asked, answer = quiz.split("|")
+        claim = side.chance.choice(tale.claims)
+        asked, answer = side.chance.choice(tale.quiz).split("|")
         for told, other in ((slots, contrary), (contrary, slots)):
             before = sentence(frame.format(**told))
             right, wrong = (sentence(claim.format(**one)) for one in (told, other))

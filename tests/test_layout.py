@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 136_516,
+    "product, tokens": 132_868,
     "product, files": 214,
-    "tests, tokens": 154_838,
+    "tests, tokens": 152_767,
     "tests, files": 110,
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
-    "pages, bytes": 286_150,
-    "scripts and templates, bytes": 18_132,
+    "pages, bytes": 285_948,
+    "scripts and templates, bytes": 17_720,
 }
 
 GROUND = {"base", "params.schema"}

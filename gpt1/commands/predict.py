@@ -65,6 +65,8 @@ def predict(
     import json
     import sys
 
+    from tqdm import tqdm
+
     from gpt1.inference import prediction
     from gpt1.inference.finished import finished
     from gpt1.inference.saved import example_of, load_model
@@ -86,9 +88,10 @@ def predict(
     if model.task.name != task:
         raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")
     if file is None:
-        print(json.dumps(model.answer(example).record(), indent=1))
+        print(json.dumps(model.answer(example), indent=1))
         return
-    answers = prediction.answer_all(model, rows.examples)
+    bar = tqdm(rows.examples, unit="row", leave=False, disable=None)
+    answers = [model.answer(one) for one in bar]
     target = out or Path(f"{file.stem}.predictions.tsv")
     prediction.write_answers(target, model.task, answers)
     scores = prediction.scores(model.task, rows.examples, answers) if rows.labelled else {}

@@ -1,6 +1,5 @@
 """A page about one relative or belonging, in the form of some kind of text."""
 
-from collections.abc import Callable
 from random import Random
 
 from gpt1.demo import lexicon
@@ -151,7 +150,7 @@ def notice(scene: Scene, clauses: list[str]) -> list[str]:
     ]
 
 
-GENRES: dict[str, Callable[[Scene, list[str]], list[str]]] = {
+GENRES = {
     "story": prose,
     "letter": letter,
     "diary": diary,

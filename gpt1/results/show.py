@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 from shutil import get_terminal_size
-from textwrap import fill
+from textwrap import TextWrapper, fill
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
@@ -51,8 +51,8 @@ def show_table(name: str, format_: str) -> None:
         raise missing(path) from None
     if format_ == "terminal":
         width = get_terminal_size().columns
-        layout = {"width": width, "subsequent_indent": "  ", "break_on_hyphens": False}
-        text = NOTE.sub(lambda note: fill(" ".join(note[0].split()), **layout), text)
+        item = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
+        text = NOTE.sub(lambda note: item.fill(" ".join(note[0].split())), text)
     sys.stdout.write(plain(text))
 
 
