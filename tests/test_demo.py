@@ -18,7 +18,7 @@ from gpt1.demo.files import SIZES, write_world
 from gpt1.demo.qualities import ALL
 from gpt1.demo.sides import Side, clauses, sentences
 from gpt1.demo.tales import TALES, WAYS, Tale
-from gpt1.demo.telling import TELLINGS, Fact, clause_of, fill, show, with_articles
+from gpt1.demo.telling import TELLINGS, Fact, clause_of, fill, with_articles
 from gpt1.params.schema import read_params
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import read_task
@@ -103,7 +103,7 @@ def test_no_word_tells_two_qualities() -> None:
 def test_a_pronoun_stands_in_its_case() -> None:
     fact = Fact("wealth", "Anna's aunt", "rich")
     assert clause_of(fact, 0, "she") == "she was rich"
-    assert show(fact, 1, "she") == "servants waited upon her"
+    assert fill("servants waited upon {s}", "x", "she") == "servants waited upon her"
     assert (
         fill("what a {v} {w} {one} {s} was", "x", "he", v="rich", w="wealthy", one="man")
         == "what a rich wealthy man he was"

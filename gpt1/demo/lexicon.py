@@ -13,18 +13,13 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _names(text: str) -> tuple[str, ...]:
-    """The words of a text, with capitals."""
-    return tuple(name.capitalize() for name in text.split())
-
-
-WOMEN = _names("""
-ada amy bertha carla cora dinah effie esther fanny gerda hattie hilda irene jenny julia laura lottie maggie maud minnie nelly olive polly
-rosa sally stella tessa vera
+WOMEN = words("""
+Ada Amy Bertha Carla Cora Dinah Effie Esther Fanny Gerda Hattie Hilda Irene Jenny Julia Laura Lottie Maggie Maud Minnie Nelly Olive Polly
+Rosa Sally Stella Tessa Vera
 """)
-MEN = _names("""
-abel alec andrew ben bruno charles cyril dennis eric francis gilbert harry homer hugo jack jasper john karl leon louis martin morris neil
-norman owen philip robert samuel
+MEN = words("""
+Abel Alec Andrew Ben Bruno Charles Cyril Dennis Eric Francis Gilbert Harry Homer Hugo Jack Jasper John Karl Leon Louis Martin Morris Neil
+Norman Owen Philip Robert Samuel
 """)
 SURNAME_STARTS = words(
     "ash bar black brad cold cross dun east elm fair farn green hart hazel hol long mar mill north"

@@ -11,13 +11,11 @@ from gpt1.demo.telling import (
     clause_of,
     fill,
     sentence,
-    show,
     synonym,
 )
 from gpt1.demo.town import Town
 
 WORDINGS = 8
-SIGNS = 4
 ONES = {"she": "woman", "he": "man", "it": "thing"}
 
 
@@ -94,7 +92,7 @@ class Scene:
 
     def show(self, fact: Fact) -> str:
         """A clause in which a quality shows."""
-        return show(fact, self.chance.randrange(SIGNS), self.name())
+        return self.fill(self.chance.choice(POLE_OF[fact.value].signs))
 
     def fill(self, template: str, **values: str) -> str:
         """A template of telling.py about the subject."""

@@ -3,7 +3,7 @@ no name, street or telling in common; of a tale's frames the last is not for tra
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
@@ -116,17 +116,9 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
         group = make(side, number)
-        texts = row_texts(group[0]) if len(group) == 1 else ()
-        if rows.keys().isdisjoint(group) and side.known.isdisjoint(chain(*map(clauses, texts))):
+        cells = [cell if isinstance(cell, tuple) else (str(cell),) for cell in group[0]]
+        told = chain(*map(clauses, chain(*cells))) if len(group) == 1 else ()
+        if rows.keys().isdisjoint(group) and side.known.isdisjoint(told):
             rows |= dict.fromkeys(group)
             number += 1
     return list(rows)
-
-
-def row_texts(row: Iterable[object]) -> Iterator[str]:
-    """The texts of a row of any task."""
-    for cell in row:
-        if isinstance(cell, tuple):
-            yield from row_texts(cell)
-        elif isinstance(cell, str):
-            yield cell

@@ -180,11 +180,6 @@ def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 
-def show(fact: Fact, sign: int, pronoun: str | None = None) -> str:
-    """A clause in which a quality shows, its name unsaid."""
-    return fill(POLE_OF[fact.value].signs[sign], fact.subject, pronoun)
-
-
 def synonym(chance: Random, fact: Fact, words: Sequence[str] = ()) -> Fact:
     """The same in another word: one of `words`, or else any."""
     words = words or POLE_OF[fact.value].words
