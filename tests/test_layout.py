@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 132_868,
+    "product, tokens": 132_764,
     "product, files": 214,
-    "tests, tokens": 152_767,
+    "tests, tokens": 152_762,
     "tests, files": 110,
     "benchmarks, tokens": 27_967,
     "benchmarks, files": 26,
-    "pages, bytes": 285_948,
+    "pages, bytes": 285_951,
     "scripts and templates, bytes": 17_720,
 }
 
