@@ -24,10 +24,11 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from gpt1.base.cores import cpu_name, free_port
+from flows.server import free_port
+from gpt1.base.cores import cpu_name
 from gpt1.params.yaml import parse_yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).parents[1]
 SHORT = [
     "world.town.books=30",
     "shard.heldout_fraction=0.15",

@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpt1.base.cores import cores, nvidia_smi
+from gpt1.base.cores import cores
+from gpt1.base.machine import output
 from gpt1.base.settings import setting
 from gpt1.estimate import parameters
 from gpt1.params.schema import read_params
@@ -68,7 +69,7 @@ def visible_gpus() -> list[str]:
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return named.split(",") if named else []
-    return [f"{number:.0f}" for number in nvidia_smi("index")]
+    return output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
 
 
 def memory_bytes() -> float:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from flows.graph import BUSY, POLL_SECONDS, TORN, read_graph
@@ -121,12 +121,14 @@ def failure(name: str, status: int, said: str) -> StageFailedError:
 @contextmanager
 def alone_here() -> Iterator[None]:
     """One run a folder. Raises UserError where another is at work."""
-    try:
-        with locked(LOCK, 0) as lock:
-            lock.truncate(0)
-            print(f"process {os.getpid()}", file=lock, flush=True)
-            ENDS.write_bytes(b"")
-            yield
-    except TimeoutError:
-        whose = LOCK.read_text(encoding="utf-8").strip()
-        raise UserError(f"another run is at work here, {whose}: wait for it, or end it") from None
+    with ExitStack() as held:
+        try:
+            lock = held.enter_context(locked(LOCK, wait=False))
+        except BlockingIOError:
+            whose = LOCK.read_text(encoding="utf-8").strip()
+            line = f"another run is at work here, {whose}: wait for it, or end it"
+            raise UserError(line) from None
+        lock.truncate(0)
+        print(f"process {os.getpid()}", file=lock, flush=True)
+        ENDS.write_bytes(b"")
+        yield

@@ -11,9 +11,8 @@ from flows.server import ENVIRONMENT, answers, prefect_server, program
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.locks import locked
 from gpt1.base.settings import setting
-from gpt1.params.schema import read_params
 from gpt1.tracking.address import switched_off, tracking_uri
-from gpt1.tracking.views import addresses
+from gpt1.tracking.views import runs_page
 
 
 def start_mlflow(servers: ExitStack) -> str:
@@ -36,8 +35,8 @@ def serve_flows() -> None:
     os.environ.update(ENVIRONMENT)
     with ExitStack() as servers:
         try:
-            servers.enter_context(locked(Path(".dvc/tmp/gpt1-serve.lock"), 0))
-        except TimeoutError:
+            servers.enter_context(locked(Path(".dvc/tmp/gpt1-serve.lock"), wait=False))
+        except BlockingIOError:
             raise UserError("make serve is at work here already; Ctrl-C there ends it") from None
         print("starting Prefect and MLflow, some 20 s", flush=True)
         mlflow = start_mlflow(servers)
@@ -49,8 +48,7 @@ def serve_flows() -> None:
 
         print(f"Prefect: {url.removesuffix('/api')}/deployments")
         if mlflow.startswith("http"):
-            bare = f"MLflow: {mlflow}/#/experiments?workflowType=machine_learning"
-            print(addresses(read_params(), mlflow) or bare)
+            print(f"MLflow: {runs_page(mlflow)}")
         print("next, in another terminal: prefect deployment run reproduce-table2", flush=True)
         deployments: list[Any] = [flow.to_deployment(name="checkout") for flow in FLOWS]
         serve(*deployments, print_starting_message=False)

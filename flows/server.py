@@ -4,6 +4,7 @@ this run alone, on the loopback address.
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from gpt1.base.cores import free_port
 from gpt1.base.errors import UserError
 from gpt1.base.interrupts import end_with_parent
 
@@ -32,6 +32,14 @@ def answers(url: str) -> bool:
     with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=3):
         return True
     return False
+
+
+def free_port() -> int:
+    """A port of this host that nobody listens on now."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
 
 
 @contextmanager

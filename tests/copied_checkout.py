@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpt1.base.cores import free_port
+from flows.server import free_port
 from gpt1.params.yaml import parse_yaml
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,6 @@ from gpt1.base.locks import locked
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
 from gpt1.tracking import live
-from gpt1.tracking.address import prepare_mlflow
 
 ROOT = Path(__file__).parents[1]
 OUTPUTS = {
@@ -79,7 +78,6 @@ def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:
     ) / "empty-mlflow.db"
     with locked(Path(f"{path}.lock")):
         if not path.exists():
-            prepare_mlflow()
             from mlflow import MlflowClient
 
             MlflowClient(tracking_uri=f"sqlite:///{path}.partial").search_experiments()

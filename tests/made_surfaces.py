@@ -267,7 +267,7 @@ def read_npz() -> None:
 
     examples = read_examples(Path("data/encode/glue/mrpc/train.npz"), 2)
     pad(examples, np.arange(min(3, len(examples))))
-    read_prompts(Path("prompts.npz"), 2)
+    read_prompts(Path("prompts.npz"))
 
 
 def write_rows() -> None:

@@ -55,9 +55,7 @@ def read_task_model() -> None:
 
 def write_authors() -> None:
     sizes, words = made_models.SIZES, vocabulary()
-    shapes = made_models.authors_shapes(
-        sizes.context, sizes.width, sizes.layers, sizes.feed_forward, words.size
-    )
+    shapes = made_models.authors_shapes(sizes.context, 64, 1, 64, words.size)
     made_models.write_authors(Path("authors"), shapes, words)
 
 
@@ -66,7 +64,7 @@ def read_authors() -> None:
     from gpt1.exchange.incoming import write_import
 
     shutil.rmtree("imported", ignore_errors=True)
-    write_import(read(Path("authors"), 4), Path("imported"))
+    write_import(read(Path("authors")), Path("imported"))
 
 
 def write_folder(pickled: bool) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.base.cores import free_port
+from flows.server import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun")
 absent = [

@@ -10,8 +10,7 @@ import torch
 from by_hand import lstm_states
 from made_prompts import SIZES, prompts_of
 
-from gpt1.base.errors import UserError
-from gpt1.inference.continuations import log_probabilities, read_prompts
+from gpt1.inference.continuations import log_probabilities
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 
@@ -155,12 +154,3 @@ def test_softmax_over_the_vocabulary_alone(kind):
         vocabulary=vocabulary,
     )
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
-
-
-def test_prompts_that_cannot_be_scored_are_refused(tmp_path):
-    for number, made in enumerate([([], [[1, 2]], [0]), ([1], [[2, 3]], [2])]):
-        names = ("tokens", "offsets", "uncounted", "labels")
-        path = tmp_path / f"{number}.npz"
-        np.savez(path, **dict(zip(names, prompts_of([made]), strict=True)))
-        with pytest.raises(UserError, match="no token to score"):
-            read_prompts(path, 1)

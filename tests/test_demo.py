@@ -1,6 +1,4 @@
-"""The made-up world: equal bytes from equal seeds, every statement true to its town, tasks that
-share nothing with the books.
-"""
+"""The made-up world: the bytes of the runs shipped; tasks that share nothing with the books."""
 
 import csv
 import hashlib
@@ -16,13 +14,11 @@ from pathlib import Path
 import pytest
 
 from gpt1.demo import lexicon
-from gpt1.demo.books import write_book
 from gpt1.demo.files import SIZES, write_world
 from gpt1.demo.qualities import ALL
 from gpt1.demo.sides import Side, clauses, sentences
 from gpt1.demo.tales import TALES, WAYS, Tale
-from gpt1.demo.telling import TELLINGS, Fact, clause_of, fill, show, with_articles
-from gpt1.demo.town import Event
+from gpt1.demo.telling import TELLINGS, Fact, clause_of, fill, with_articles
 from gpt1.params.schema import read_params
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import read_task
@@ -33,6 +29,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 SEED, BOOKS, PAGES = 5, 4, 40
+OF_SHIPPED_RUNS = "61bf1cc9dbdfd9ad8d9638057fd949c3c4ca2cbfe1d3e54d3f054e0afcb15c00"
 MAKE = (
     "from pathlib import Path; from gpt1.demo.files import write_world; write_world(Path('world'),"
     f" {SEED}, {BOOKS}, {PAGES})"
@@ -42,7 +39,7 @@ MAKE = (
 def digest(folder: Path) -> str:
     whole = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.is_file():
+        if path.is_file() and path.suffix != ".gz":  # another zlib may pack otherwise
             whole.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
     return whole.hexdigest()
 
@@ -82,72 +79,7 @@ def test_equal_seeds_give_equal_bytes_whatever_the_hash_seed(world: Path, tmp_pa
         check=True,
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "77"},
     )
-    assert digest(tmp_path / "world") == digest(world)
-
-
-def test_books_of_two_seeds_differ() -> None:
-    one, same, two = (write_book(seed, 3).text for seed in ("1/books/0", "1/books/0", "2/books/0"))
-    assert one == same
-    assert one != two
-
-
-def standing(events: list[Event], count: int) -> dict[tuple[str, str], str]:
-    """What is so once the first `count` events have happened: this test's own reckoning."""
-    now = {}
-    for _, fact in events[:count]:
-        now[fact.kind, fact.subject] = fact.value
-    return now
-
-
-def says(text: str, fact: Fact) -> bool:
-    """Whether the text names or shows the fact: this test's own reading."""
-    if fact.kind not in ALL:
-        return fact.value in text and (
-            fact.subject in text or re.search(r"\b(she|he|it|her|him)\b", text) is not None
-        )
-    pole = next(pole for pole in ALL[fact.kind].poles if fact.value in pole.words)
-    shown = any(all(part.strip() in text for part in sign.split("{s}")) for sign in pole.signs)
-    return shown or any(re.search(rf"(?<!not )\b{word}\b", text) for word in pole.words)
-
-
-def so(fact: Fact, now: str) -> bool:
-    """Whether a fact holds where the town says `now` of it; a quality in any word of its pole."""
-    return (
-        any({fact.value, now} <= set(pole.words) for pole in ALL[fact.kind].poles)
-        if fact.kind in ALL
-        else fact.value == now
-    )
-
-
-def test_two_hundred_statements_are_true_to_their_towns() -> None:
-    """Each is checked against the events before it, and its words against the fact."""
-    drawn = random.Random(0)
-    checked = 0
-    for number in range(10):
-        book = write_book(f"9/books/{number}", 60)
-        flat = re.sub(r"\s+", " ", book.text).lower()
-        for statement in drawn.sample(book.statements, 20):
-            fact = statement.fact
-            now = standing(book.events, statement.events)[fact.kind, fact.subject]
-            assert so(fact, now) == statement.holds, (
-                f"{statement.text!r}: {fact.kind} of {fact.subject} is {now}"
-            )
-            assert says(statement.text, fact), (
-                f"{statement.text!r} does not say that the {fact.kind} of {fact.subject} is"
-                f" {fact.value}"
-            )
-            assert statement.text.lower() in flat
-            checked += 1
-    assert checked == 200
-
-
-def test_a_denied_statement_is_followed_by_its_denial() -> None:
-    book = write_book("9/books/3", 300)
-    flat = re.sub(r"\s+", " ", book.text).lower()
-    denied = [statement.text.lower() for statement in book.statements if not statement.holds]
-    assert denied
-    for text in denied:
-        assert re.search(re.escape(text) + r"\. no[.,]", flat), text
+    assert digest(tmp_path / "world") == digest(world) == OF_SHIPPED_RUNS
 
 
 @pytest.mark.parametrize("kind", sorted(TELLINGS))
@@ -158,20 +90,20 @@ def test_tellings_name_subject_and_value(kind: str) -> None:
 
 @pytest.mark.parametrize("noun", sorted(ALL))
 def test_the_poles_of_a_quality_are_alike_in_form(noun: str) -> None:
-    for pole in ALL[noun].poles:
+    for pole in ALL[noun]:
         assert (len(set(pole.words)), len(pole.likes), len(set(pole.signs))) == (4, 2, 4)
         assert all(sign.count("{s}") == 1 for sign in pole.signs)
 
 
 def test_no_word_tells_two_qualities() -> None:
-    found = [word for quality in ALL.values() for pole in quality.poles for word in pole.words]
+    found = [word for poles in ALL.values() for pole in poles for word in pole.words]
     assert not [word for word, count in Counter(found).items() if count > 1]
 
 
 def test_a_pronoun_stands_in_its_case() -> None:
     fact = Fact("wealth", "Anna's aunt", "rich")
     assert clause_of(fact, 0, "she") == "she was rich"
-    assert show(fact, 1, "she") == "servants waited upon her"
+    assert fill("servants waited upon {s}", "x", "she") == "servants waited upon her"
     assert (
         fill("what a {v} {w} {one} {s} was", "x", "he", v="rich", w="wealthy", one="man")
         == "what a rich wealthy man he was"
@@ -193,7 +125,7 @@ def test_sides_share_no_names_and_no_streets(world: Path, task: str) -> None:
     assert not used[0] & used[1]
 
 
-POLAR = {word for quality in ALL.values() for pole in quality.poles for word in pole.words}
+POLAR = {word for poles in ALL.values() for pole in poles for word in pole.words}
 OPINIONS = {*lexicon.GOOD, *lexicon.BAD, *lexicon.PRAISES, *lexicon.BLAMES}
 
 
@@ -273,14 +205,10 @@ def test_a_frame_is_kept_from_training(world: Path, task: str) -> None:
 
 @pytest.mark.parametrize("tale", TALES)
 @pytest.mark.parametrize("number", range(4))
-def test_a_claim_holds_of_the_tale_and_not_of_its_contrary(tale: Tale, number: int) -> None:
+def test_a_tale_and_its_contrary_are_of_the_same_words(tale: Tale, number: int) -> None:
     town = Side(1, random.Random(f"tale {number}")).town()
     slots = tale.draw(town)
     contrary = tale.contrary(slots)
-    for claim in tale.claims:
-        for said in (slots, contrary):
-            fact = claim.fact(said)
-            assert so(fact, town.values[fact.kind, fact.subject]) == (said is slots)
     for frame in tale.frames:
         assert words(frame.format(**slots)) == words(frame.format(**contrary))
 

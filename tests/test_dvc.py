@@ -51,7 +51,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "UserError",
         "printable",
     },
-    "gpt1/base/extras.py": set(),
     "gpt1/base/files.py": {
         "CHECKPOINTS",
         "DATA",

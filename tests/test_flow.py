@@ -17,7 +17,7 @@ from made_data import write_params, write_shards
 
 from flows.graph import Stage, longest_paths, read_graph, seconds_left
 from flows.lanes import Lanes
-from gpt1.base.cores import free_port
+from flows.server import free_port
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 

@@ -23,7 +23,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.weights import load_weights, read_weights
 
 WORDS = vocabulary()
-CONTEXT, WIDTH, LAYERS, HEADS, INNER = 20, 16, 2, 4, 64
+CONTEXT, WIDTH, LAYERS, HEADS, INNER = 20, 128, 2, 2, 64
 SHAPES = authors_shapes(CONTEXT, WIDTH, LAYERS, INNER, WORDS.size)
 
 
@@ -91,7 +91,7 @@ def logits_by_hand(arrays, tokens, heads):
 
 def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, tmp_path):
     folder, numbers = released
-    about = write_import(read_authors(folder, HEADS), tmp_path / "official")
+    about = write_import(read_authors(folder), tmp_path / "official")
     description, tensors = read_weights(tmp_path / "official/weights.safetensors")
     words = Vocabulary.load(tmp_path / "official")
     assert words.pieces == WORDS.pieces
@@ -101,7 +101,7 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
     assert len(numbers) == sum(tensor.numel() for tensor in tensors.values())
     assert about["released"] is False
     assert about["files"]["params_7.npy"] == sha256_file(folder / "params_7.npy")
-    sizes = read_authors(folder, HEADS).sizes
+    sizes = read_authors(folder).sizes
     assert (sizes.context, sizes.width, sizes.layers, sizes.heads, sizes.feed_forward) == (
         CONTEXT,
         WIDTH,
@@ -121,14 +121,14 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
 def test_released_files_are_known_by_their_checksums(copy, monkeypatch):
     names = {name: authors.git_name(copy / name) for name in authors.RELEASED}
     monkeypatch.setattr(authors, "RELEASED", names)
-    assert read_authors(copy, HEADS).released
+    assert read_authors(copy).released
     damaged = np.load(copy / "params_3.npy")
     damaged[5] += 1e-3
     np.save(copy / "params_3.npy", damaged)
     with pytest.raises(
         UserError, match=r"of which some are here, but params_3\.npy differs from them"
     ):
-        read_authors(copy, HEADS)
+        read_authors(copy)
 
 
 def test_the_checksum_is_gits(tmp_path):
@@ -165,32 +165,21 @@ def swapped(value, first, second):
     return value
 
 
+NOT_WHOLE = r"expected the numbers of params_shapes\.json as numpy writes them"
 BAD_AUTHORS = {
     "no array": (lambda folder: (folder / "params_4.npy").unlink(), r"found no params_4\.npy"),
     "no vocabulary": (
         lambda folder: (folder / "vocab_40000.bpe").unlink(),
         r"found no vocab_40000\.bpe",
     ),
-    "cut": (cut("params_2.npy"), r"params_2\.npy: expected an array"),
-    "text": (
-        lambda folder: (folder / "params_2.npy").write_text("404: not found"),
-        r"params_2\.npy: expected an array",
-    ),
+    "cut": (cut("params_2.npy"), NOT_WHOLE),
     "objects": (
         lambda folder: np.save(
             folder / "params_1.npy", np.array([{}], dtype=object), allow_pickle=True
         ),
-        r"params_1\.npy: expected an array",
+        NOT_WHOLE,
     ),
-    "short": (
-        spoil_array(9, lambda array: array[:-1]),
-        r"expected [\d,]+ numbers in params_0\.npy to params_9\.npy",
-    ),
-    "square": (
-        spoil_array(0, lambda array: array[:64].reshape(8, 8)),
-        r"in one row, found float32 in shape \[8, 8\]",
-    ),
-    "integers": (spoil_array(0, lambda array: array.astype(np.int32)), "in one row, found int32"),
+    "short": (spoil_array(9, lambda array: array[:-1]), NOT_WHOLE),
     "not finite": (
         spoil_array(
             0, lambda array: np.where(np.arange(len(array)) == 3, np.inf, array).astype(np.float32)
@@ -203,19 +192,11 @@ BAD_AUTHORS = {
     ),
     "shapes of another kind": (
         rewrite("params_shapes.json", lambda shapes: {"we": shapes}),
-        "expected a list of shapes",
-    ),
-    "a shape too few": (
-        rewrite("params_shapes.json", lambda shapes: shapes[:-1]),
-        "twelve variables a block, found 25 shapes",
-    ),
-    "tokens first": (
-        rewrite("params_shapes.json", lambda shapes: swapped(shapes, 0, 1)),
-        "expected 128 token embeddings, .* found 20",
+        NOT_WHOLE,
     ),
     "another order": (
         rewrite("params_shapes.json", lambda shapes: swapped(shapes, 8, 10)),
-        r"expected shape \[1, 16, 16\] in place 8",
+        NOT_WHOLE,
     ),
     "another vocabulary": (
         rewrite("encoder_bpe_40000.json", lambda table: dict(list(table.items())[:-1])),
@@ -229,22 +210,9 @@ def test_authors_files_that_are_not_whole(copy, tmp_path, trouble):
     spoil, line = BAD_AUTHORS[trouble]
     spoil(copy)
     with pytest.raises(UserError, match=line) as raised:
-        write_import(read_authors(copy, HEADS), tmp_path / "to")
+        write_import(read_authors(copy), tmp_path / "to")
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "to").exists()
-
-
-def test_heads_that_the_files_do_not_say(released):
-    with pytest.raises(UserError, match="give --heads N"):
-        read_authors(released[0], None)
-    with pytest.raises(UserError, match=r"model\.heads 3 must divide model\.width 16"):
-        read_authors(released[0], 3)
-    assert (
-        authors.sizes_of(
-            [tuple(shape) for shape in authors_shapes(512, 768, 12, 3072, 40478)], None, released[0]
-        ).heads
-        == 12
-    )
 
 
 @pytest.fixture(scope="module")

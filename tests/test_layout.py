@@ -28,14 +28,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 131_540,
-    "product, files": 210,
-    "tests, tokens": 152_310,
-    "tests, files": 107,
+    "product, tokens": 130_880,
+    "product, files": 218,
+    "tests, tokens": 151_916,
+    "tests, files": 109,
     "benchmarks, tokens": 21_347,
     "benchmarks, files": 18,
-    "pages, bytes": 161_214,
-    "scripts and templates, bytes": 18_123,
+    "pages, bytes": 196_089,
+    "scripts and templates, bytes": 17_711,
 }
 
 GROUND = {"base", "params.schema"}
@@ -132,7 +132,7 @@ HOMES = {  # library -> the only places that may import it
     "requests": ["gpt1/sources/download.py"],
     "urllib3": ["gpt1/sources/download.py"],
     "platformdirs": ["gpt1/sources/download.py"],
-    "pyarrow": ["gpt1/tasks/exports.py", "gpt1/corpus/", "gpt1/results/runs.py"],
+    "pyarrow": ["gpt1/tasks/tables.py", "gpt1/corpus/", "gpt1/results/runs.py"],
     "pandas": [
         "gpt1/results/",
         "gpt1/tracking/results.py",

@@ -121,7 +121,7 @@ def test_every_load_of_torch_and_numpy_is_of_numbers_alone() -> None:
     numpy = [(named, where) for name, named, where in loads if name in ("np.load", "numpy.load")]
     assert [where for named, where in torch if not _is(named.get("weights_only"), True)] == []
     assert [where for named, where in numpy if not _is(named.get("allow_pickle"), False)] == [], (
-        "read_arrays of gpt1/base/files.py is for that"
+        "nothing that numpy reads may be a pickle"
     )
     assert [
         where

@@ -9,7 +9,7 @@ import pytest
 from slurm_cluster import needs_slurm, slurm_cluster
 from test_many_processes import run as train
 
-from gpt1.base.cores import free_port
+from flows.server import free_port
 
 pytestmark = [needs_slurm, pytest.mark.slow, pytest.mark.timeout(400)]
 

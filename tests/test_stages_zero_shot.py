@@ -344,9 +344,7 @@ def test_missing_and_damaged_inputs(checkout):
         zero_shot.main, "lstm", "0"
     )
     snapshot.unlink()
-    assert f"{snapshot}: expected the snapshots of 3 updates, found 2 of them" in refused(
-        zero_shot.main, "lstm", "0"
-    )
+    assert f"{snapshot} is not there" in refused(zero_shot.main, "lstm", "0")
     snapshot.write_bytes(whole)
     Path("data/prompt/race/test.npz").write_bytes(b"PK")
     assert "data/prompt/race/test.npz: expected arrays" in refused(zero_shot.main, "lstm", "0")
@@ -358,8 +356,6 @@ def test_a_snapshot_of_another_vocabulary(checkout):
     Vocabulary(CHARACTERS, MERGES[:2]).save(Path("data/bpe"), {})
     write_snapshots("transformer")
     assert "expected vocabulary_size" in refused(zero_shot.main, "transformer", "0")
-    prompt.main("race")
-    assert "expected sets of one vocabulary" in refused(zero_shot.main, "transformer", "0")
 
 
 def test_dprd_is_acquired_as_a_task_is(checkout):

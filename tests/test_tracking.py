@@ -1,4 +1,4 @@
-"""Logs first, MLflow second: a real sqlite MLflow, its runs, data, models and pages, and runs that
+"""Logs first, MLflow second: a real sqlite MLflow, its runs and their data, and runs that
 are killed.
 """
 
@@ -21,7 +21,7 @@ from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.sync import sync
-from gpt1.tracking.views import addresses
+from gpt1.tracking.views import runs_page
 
 PRETRAINED, TUNED = "(pre-training) transformer 0", "rte full 1"
 CURVE = log_path("pretrain", "transformer/seed-0")
@@ -51,9 +51,6 @@ def write_results(points: int = 3) -> None:
     manifest = {"origin": "https://books.example/all", "files": {}}
     for source in ("corpus/books", "tasks/rte"):
         made_results.write_json(Path("data/acquire", source, "manifest.json"), manifest)
-    for number in (0, 1):
-        seed = next(Path("data/finetune").glob(f"*/rte/seed-{number}"))
-        (seed / "weights.safetensors").write_bytes(b"seed %d" % number)
     folder = Path("data/report/table2")
     folder.mkdir(parents=True)
     (folder / "table2.md").write_text("### Table 2\n\n| RTE |\n| --- |\n| 90.0 |\n\n- Words.\n")
@@ -120,7 +117,7 @@ def test_a_row_a_training_and_nothing_twice(fresh, capfd):
     assert (names.count("report"), names.count(PRETRAINED)) == (2, 1)
 
 
-def test_data_and_models_are_listed(fresh):
+def test_data_are_listed_and_the_page_is_named(fresh):
     shutil.copy(fresh, "mlflow.db")
     write_results()
     sync(read_params())
@@ -131,46 +128,9 @@ def test_data_and_models_are_listed(fresh):
     ]
     assert json.loads(data[0].dataset.source) == {"uri": "https://books.example/all"}
     assert json.loads(data[0].dataset.profile)["tokens"] == 15_100_000
-    models = client().search_logged_models([experiment().experiment_id])
-    assert {model.name: str(model.status) for model in models} == {
-        "rte-full-0": "READY",
-        "rte-full-1": "READY",
-    }
-    (measured,) = models[0].metrics
-    assert (measured.key, measured.value) == ("best_dev_score", 0.5)
-    assert models[0].tags["weights"].endswith("weights.safetensors")
-    assert not list(Path("mlruns").rglob("*.safetensors")), "weights are not copied"
-    write_score(91.0)
-    sync(read_params())
-    assert len(client().search_logged_models([experiment().experiment_id])) == 2
-
-
-def test_pages_show_the_runs_that_they_are_named_after(fresh):
-    shutil.copy(fresh, "mlflow.db")
-    write_results()
-    sync(read_params())
-    seen = {}
-    for key, value in experiment().tags.items():
-        if key.startswith("mlflow.sharedViewState."):
-            state = json.loads(json.loads(value)["state"])
-            found = client().search_runs(
-                [experiment().experiment_id],
-                state["searchFilter"],
-                order_by=[f"{state['orderByKey']} ASC"],
-            )
-            columns = {one.partition(".")[2].strip("`") for one in state.get("selectedColumns", ())}
-            drawn = {chart["metricKey"] for chart in state.get("compareRunCharts", ())}
-            there = {key for run in found for key in (run.data.metrics | run.data.params)}
-            assert columns - {"seconds"} <= there, "of pulled results no log says the seconds"
-            assert drawn - {"heldout_loss"} <= there
-            seen[key.rpartition(".")[2]] = [run.info.run_name for run in found]
-    assert seen["runs"][0] == PRETRAINED
-    assert set(seen["runs"][1:]) == {"rte full 0", TUNED, "report"}
-    assert seen["curves"] == [PRETRAINED]
-    lines = addresses(read_params(), "http://127.0.0.1:5000").splitlines()
-    place = f"http://127.0.0.1:5000/#/experiments/{experiment().experiment_id}/"
-    assert all(place in line for line in lines)
-    assert {line.partition("viewStateShareKey=")[2] for line in lines} == {"runs", "curves", ""}
+    assert runs_page("http://x") == (
+        f"http://x/#/experiments/{experiment().experiment_id}/runs?workflowType=machine_learning"
+    )
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ from made_wheel import ROOT, Installation
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from gpt1.base.extras import EXTRAS, how_to_get
-
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LIGHT = """
 import sys
@@ -50,21 +48,6 @@ def modules_of(requirements: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_each_module_that_is_not_of_the_core_is_named_with_its_extra() -> None:
-    core = set(modules_of(PROJECT["dependencies"]))
-    for extra, modules in EXTRAS.items():
-        brought = set(modules_of(PROJECT["optional-dependencies"][extra]))
-        # of datatrove (twice), requests
-        of_others = {"loguru", "multiprocess", "urllib3"}
-        assert set(modules) - of_others <= brought, extra
-        assert not set(modules) & core, extra
-    line = how_to_get(ModuleNotFoundError(name="dvc.repo"))
-    assert "dvc" in line
-    assert "pip install 'gpt1[pipeline]'" in line
-    assert how_to_get(ModuleNotFoundError(name="gpt1.nothing")) == ""
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
@@ -82,7 +65,9 @@ def test_the_light_core_knows_its_own_and_asks_in_one_line_for_the_rest(
     for name in ("params.yaml", "dvc.yaml", "conf"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".dvc").mkdir()
-    absent = {module for modules in EXTRAS.values() for module in modules} - {"requests", "urllib3"}
+    extras = PROJECT["optional-dependencies"]
+    absent = set(modules_of([*extras["pipeline"], *extras["serve"], *extras["ray"]]))
+    absent -= {*modules_of(PROJECT["dependencies"]), "gpt1", "requests"}
     program = LIGHT.format(absent=absent) + "from gpt1.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, *words],

@@ -5,17 +5,16 @@ import errno
 import gc
 import io
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
-
-from gpt1.base.extras import how_to_get
+from typing import NoReturn
 
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+OURS = ("gpt1", "flows")
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
 PROJECT = "a project folder (the root of a clone)"
@@ -75,41 +74,37 @@ def run_stage(main: Callable[[], None]) -> None:
     except UserError as error:
         if rank := int(os.environ.get("RANK", "0")):  # the first process says what all say alike,
             time.sleep(2.0 + rank)  # and its launcher then ends the others
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        sys.exit(TEMPORARY_STATUS if isinstance(error, TemporaryError) else USER_ERROR_STATUS)
+        temporary = isinstance(error, TemporaryError)
+        _end(f"error: {error}", TEMPORARY_STATUS if temporary else USER_ERROR_STATUS)
     except ModuleNotFoundError as error:
-        if not (line := how_to_get(error)):
+        module = str(error.name).partition(".")[0]
+        if module in OURS:
             raise
-        print(f"error: {line}", file=sys.stderr, flush=True)
-        sys.exit(USER_ERROR_STATUS)
+        extra = "ray" if module == "ray" else "pipeline"
+        how = f"pip install 'gpt1[{extra}]' (in a clone: make setup)"
+        _end(f"error: expected the package {module}, found none: {how}", USER_ERROR_STATUS)
     except OSError as error:
-        known = (*DISK_FULL, *FORBIDDEN)
-        if isinstance(error, shutil.Error):  # of copytree, which keeps the words of others alone
-            error.errno = next((one for one in known if os.strerror(one) in str(error)), None)
-            error.strerror = os.strerror(error.errno) if error.errno else ""
-        if error.errno not in known:
+        numbers = (*DISK_FULL, *FORBIDDEN)  # by its words, which copytree keeps of others alone
+        number = next((one for one in numbers if os.strerror(one) in str(error)), None)
+        if number is None:
             raise
         cannot, cure = (
             ("written", "make room on the disk")
-            if error.errno in DISK_FULL
+            if number in DISK_FULL
             else ("used", "make it readable and its folder writable to you")
         )
-        print(
+        _end(
             f"error: {printable(str(error.filename or 'an output'))} cannot be {cannot}"
-            f" ({error.strerror}): {cure} and run the same command again; nothing finished was"
+            f" ({os.strerror(number)}): {cure} and run the same command again; nothing finished was"
             " lost",
-            file=sys.stderr,
-            flush=True,
+            USER_ERROR_STATUS,
         )
-        sys.exit(USER_ERROR_STATUS)
     except KeyboardInterrupt as interrupt:
-        print(
-            str(interrupt)
-            or "interrupted: nothing finished was lost; run the same command again to go on",
-            file=sys.stderr,
-            flush=True,
-        )
-        # or else Python would look through all of torch's objects before it ends, while a person
-        # waits for the prompt
-        gc.freeze()
-        sys.exit(INTERRUPTED_STATUS)
+        gc.freeze()  # or else Python would look through all of torch's objects before it ends
+        said = "interrupted: nothing finished was lost; run the same command again to go on"
+        _end(str(interrupt) or said, INTERRUPTED_STATUS)
+
+
+def _end(line: str, status: int) -> NoReturn:
+    print(line, file=sys.stderr, flush=True)
+    sys.exit(status)

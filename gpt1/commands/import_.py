@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gpt1.commands.options import argument, option
+from gpt1.commands.options import argument
 
 EXAMPLES = """
 Examples:
@@ -31,12 +31,6 @@ def import_(
         Path,
         typer.Option(help="Where weights.safetensors, vocab.json, merges.txt and import.json go."),
     ] = Path("data/raw/official"),
-    heads: Annotated[
-        int | None,
-        option(
-            "Attention heads, which the authors' files do not say. Default: 64 units each.", min=1
-        ),
-    ] = None,
 ) -> None:
     """Import a pre-trained GPT-1: checked by names, shapes, finite values and, for the released
     files, checksums.
@@ -52,7 +46,7 @@ def import_(
             f"{folder}: expected the authors' files ({SHAPES}, params_0.npy, …) or a Hugging Face"
             " openai-gpt folder (config.json, model.safetensors, …), found neither"
         )
-    found = read_authors(authors[0], heads) if authors else read_checkpoint(source)
+    found = read_authors(authors[0]) if authors else read_checkpoint(source)
     write_import(found, to.expanduser())
     sizes = found.sizes
     released = "the released files, byte for byte" if found.released else found.form

@@ -62,9 +62,11 @@ def predict(
     The weights are those of the update that was best on the development split. An answer never
     depends on the other rows.
     """
+    import json
     import sys
 
-    from gpt1.base.terminal import print_json
+    from tqdm import tqdm
+
     from gpt1.inference import prediction
     from gpt1.inference.finished import finished
     from gpt1.inference.saved import example_of, load_model
@@ -86,9 +88,10 @@ def predict(
     if model.task.name != task:
         raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")
     if file is None:
-        print_json(model.answer(example).record())
+        print(json.dumps(model.answer(example), indent=1))
         return
-    answers = prediction.answer_all(model, rows.examples)
+    bar = tqdm(rows.examples, unit="row", leave=False, disable=None)
+    answers = [model.answer(one) for one in bar]
     target = out or Path(f"{file.stem}.predictions.tsv")
     prediction.write_answers(target, model.task, answers)
     scores = prediction.scores(model.task, rows.examples, answers) if rows.labelled else {}

@@ -34,7 +34,7 @@ def register(
     found = register_models(read_params(), tasks or [])
     for one in found:
         print(
-            f"{one.name} version {one.version}: seed {one.seed} of {one.task},"
+            f"{one.name} version {one.version}: seed {one.seed},"
             f" {'new' if one.new else 'there already'}"
         )
     print(f"Serve one: {serve_command(found[0].name)}")

@@ -1,5 +1,6 @@
 """`gpt1 sync`."""
 
+LOCAL = "http://127.0.0.1:5000"
 EXAMPLES = """
 Examples:
 
@@ -16,12 +17,11 @@ def sync() -> None:
     from gpt1.params.schema import read_params
     from gpt1.tracking.address import tracking_uri
     from gpt1.tracking.sync import sync as sync_results
-    from gpt1.tracking.views import addresses
+    from gpt1.tracking.views import runs_page
 
     params, uri = read_params(), tracking_uri()
     held, written = sync_results(params)
     news = f"{written} results written to MLflow, which has all {held} now"
     print(f"{news if written else f'MLflow is up to date: {held} results'}")
     if held:
-        print("next: make ui, and there")
-        print(addresses(params, uri if uri.startswith("http") else "http://127.0.0.1:5000"))
+        print(f"next: make ui, and {runs_page(uri if uri.startswith('http') else LOCAL)}")

@@ -3,31 +3,19 @@ changes it.
 """
 
 from random import Random
-from typing import NamedTuple
 
-from gpt1.demo import happenings, lexicon, scenes, tales
-from gpt1.demo.scenes import Scene, Statement
-from gpt1.demo.town import Event, Town
+from gpt1.demo import happenings, lexicon, tales, talks
+from gpt1.demo.scenes import Scene
+from gpt1.demo.town import Town
 
 TALES = (6, 9)  # of a page, at least and at most
 PARTS = (
     (0.15, happenings.turn),
-    (0.15, scenes.relation),
+    (0.15, talks.relation),
     (0.1, happenings.happen),
     (0.4, happenings.mood),
     (0.3, happenings.thank),
 )
-
-
-class Book(NamedTuple):
-    """A book's text, and what it says of its town: every statement, and the events in their
-    order.
-    """
-
-    title: str
-    text: str
-    statements: list[Statement]
-    events: list[Event]
 
 
 def write_page(scene: Scene) -> None:
@@ -35,9 +23,9 @@ def write_page(scene: Scene) -> None:
     and how they feel.
     """
     chance = scene.chance
-    scenes.introduce(scene)
+    talks.introduce(scene)
     for _ in range(chance.randint(2, 4)):
-        chance.choice(scenes.TALKS)(scene)
+        chance.choice(talks.TALKS)(scene)
     for _ in range(chance.randint(*TALES)):
         tales.tell(scene)
     for share, part in PARTS:
@@ -45,22 +33,14 @@ def write_page(scene: Scene) -> None:
             part(scene)
 
 
-def write_book(seed: str, pages: int) -> Book:
+def write_book(seed: str, pages: int) -> str:
     """The book that the seed gives."""
     chance = Random(seed)
-    town = Town(chance, list(lexicon.WOMEN), list(lexicon.MEN), people=8, things=8)
-    name = f"{chance.choice(lexicon.SURNAME_STARTS)}{chance.choice(lexicon.SURNAME_ENDS)}"
-    paragraphs, statements = [], []
-    for number in range(pages):
+    town = Town(chance, lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS, things=8)
+    name = chance.choice(lexicon.SURNAME_STARTS) + chance.choice(lexicon.SURNAME_ENDS)
+    paragraphs = [f"The days of {name.capitalize()}."]
+    for _ in range(pages):
         scene = Scene(town, chance)
-        if number % 5 == 0:
-            town.day += 1
         write_page(scene)
         paragraphs.append(" ".join(scene.sentences))
-        statements += scene.statements
-    return Book(
-        name,
-        f"The days of {name.capitalize()}.\n\n" + "\n\n".join(paragraphs) + "\n",
-        statements,
-        town.events,
-    )
+    return "\n\n".join(paragraphs) + "\n"

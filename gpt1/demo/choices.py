@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gpt1.demo.happenings import THANKS
 from gpt1.demo.lexicon import lines
-from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, pole_of
+from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, POLE_OF
 from gpt1.demo.sides import Side, draw_portrait
 from gpt1.demo.telling import question, sentence
 
@@ -46,19 +46,19 @@ class Pronoun(NamedTuple):
     right: str
 
 
-def passages(side: Side, level: int) -> list[Question]:
+def passages(side: Side, number: int) -> list[Question]:
     """A quality of a belonging (middle) or a relative (high), told and shown; what is it like?
 
     The options are both poles of a quality that is told and of one that is not: none alone tells
     that it is right.
     """
-    chance, of = side.chance, (OF_THINGS, OF_PEOPLE)[level]
+    chance, of = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (one, untold, *_) = draw_portrait(side, tuple(of))
     told = side.synonym(one)
     options = [fact.value for fact in (told, side.contrary(one), untold, side.contrary(untold))]
     text = [
         side.tell(one),
-        side.wording(pole_of(one.kind, one.value).signs).format(s=one.subject),
+        side.wording(POLE_OF[one.value].signs).format(s=one.subject),
         side.tell(one),
     ]
     right = options[0]
@@ -69,16 +69,17 @@ def passages(side: Side, level: int) -> list[Question]:
     return [Question(passage, question(asked), tuple(options), options.index(right))]
 
 
-def stories(side: Side, right: int) -> list[Story]:
+def stories(side: Side, number: int) -> list[Story]:
     """Four sentences of two qualities; the wrong ending has the opposite of one of them."""
     _, (one, two, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
     told = [side.tell(fact) for fact in (one, two, side.synonym(one), side.synonym(two))]
     good, bad = (sentence(side.tell(fact)) for fact in (side.synonym(one), side.contrary(one)))
+    right = number % 2
     endings = (bad, good) if right else (good, bad)
     return [Story(tuple(map(sentence, told)), endings, right)]
 
 
-def pronouns(side: Side) -> list[Pronoun]:
+def pronouns(side: Side, _: int) -> list[Pronoun]:
     """Two people of one sex, and a reason that fits only one of them; and they change places."""
     town, chance = side.town(), side.chance
     one, two = chance.sample(chance.choice((town.women, town.men)), 2)

@@ -102,12 +102,9 @@ def happen(scene: Scene) -> None:
     kind = chance.choice(list(HAPPENINGS))
     subject = chance.choice(town.things)
     doer = town.values["owner", subject] if kind == "owner" else town.someone()
-    after = Fact(
-        kind, subject, town.someone(doer) if kind == "owner" else town.new_value(kind, subject)
-    )
-    told = chance.choice(HAPPENINGS[kind]).format(p=doer, s=subject, v=after.value)
-    town.change(after)
-    scene.say(told)
+    value = town.someone(doer) if kind == "owner" else town.new_value(kind, subject)
+    scene.say(chance.choice(HAPPENINGS[kind]).format(p=doer, s=subject, v=value))
+    town.change(after := Fact(kind, subject, value))
     if chance.random() < 0.7:
         scene.say(chance.choice(NOW).format(told=scene.tell(after)))
 
@@ -132,11 +129,7 @@ def opinion(
     that may be used of those there are.
     """
     chance = scene.chance
-    moods = chance.choice(
-        lexicon.MOODS[: lexicon.PLEASANT_MOODS]
-        if pleasant
-        else lexicon.MOODS[lexicon.PLEASANT_MOODS :]
-    )
+    moods = chance.choice(lexicon.PLEASANT_MOODS if pleasant else lexicon.UNPLEASANT_MOODS)
     adjective, adjective2 = chance.sample(share(lexicon.GOOD if pleasant else lexicon.BAD), 2)
     mood, mood2 = chance.sample(share(moods), 2)
     return with_articles(
@@ -160,11 +153,8 @@ def mood(scene: Scene) -> None:
     """Some sentences of one polarity about one person and what was done."""
     chance = scene.chance
     person = scene.town.someone()
-    other, noun, pleasant = (
-        scene.town.someone(person),
-        chance.choice(lexicon.WORKS),
-        chance.random() < 0.5,
-    )
+    other, noun = scene.town.someone(person), chance.choice(lexicon.WORKS)
+    pleasant = chance.random() < 0.5
     for _ in range(chance.randint(3, 5)):
         templates = OPINION_TEMPLATES if chance.random() < 0.7 else MOOD_TEMPLATES
         text = opinion(scene, pleasant, person, other, noun, templates)

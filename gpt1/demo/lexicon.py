@@ -13,18 +13,13 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _names(text: str) -> tuple[str, ...]:
-    """The words of a text, with capitals."""
-    return tuple(name.capitalize() for name in text.split())
-
-
-WOMEN = _names("""
-ada amy bertha carla cora dinah effie esther fanny gerda hattie hilda irene jenny julia laura lottie maggie maud minnie nelly olive polly
-rosa sally stella tessa vera
+WOMEN = words("""
+Ada Amy Bertha Carla Cora Dinah Effie Esther Fanny Gerda Hattie Hilda Irene Jenny Julia Laura Lottie Maggie Maud Minnie Nelly Olive Polly
+Rosa Sally Stella Tessa Vera
 """)
-MEN = _names("""
-abel alec andrew ben bruno charles cyril dennis eric francis gilbert harry homer hugo jack jasper john karl leon louis martin morris neil
-norman owen philip robert samuel
+MEN = words("""
+Abel Alec Andrew Ben Bruno Charles Cyril Dennis Eric Francis Gilbert Harry Homer Hugo Jack Jasper John Karl Leon Louis Martin Morris Neil
+Norman Owen Philip Robert Samuel
 """)
 SURNAME_STARTS = words(
     "ash bar black brad cold cross dun east elm fair farn green hart hazel hol long mar mill north"
@@ -35,6 +30,7 @@ SURNAME_ENDS = words(
     "bank bourne bridge brook bury combe dale field ford grove ham hurst ley more ridge shaw stead"
     " stone ton well"
 )
+COMPOUNDS = tuple(f"{start.capitalize()}{end}" for start in SURNAME_STARTS for end in SURNAME_ENDS)
 STREET_KINDS = words("Lane Street Road Hill Row Square")
 
 THINGS = words("""
@@ -61,15 +57,27 @@ NUMBERS = words(
     " thirty forty fifty sixty seventy eighty ninety"
 )
 
-MOODS = (  # each row: words for one mood; the first rows are pleasant ones
-    ("happy", "glad", "cheerful", "merry", "joyful", "delighted"),
-    ("calm", "peaceful", "quiet", "content", "serene", "relaxed"),
-    ("proud", "triumphant", "confident", "pleased", "satisfied", "hopeful"),
-    ("sad", "unhappy", "gloomy", "sorrowful", "miserable", "downcast"),
-    ("angry", "furious", "cross", "enraged", "indignant", "bitter"),
-    ("afraid", "frightened", "scared", "terrified", "anxious", "alarmed"),
+# a row: words for one mood
+PLEASANT_MOODS = tuple(
+    map(
+        words,
+        lines("""
+happy glad cheerful merry joyful delighted
+calm peaceful quiet content serene relaxed
+proud triumphant confident pleased satisfied hopeful
+"""),
+    )
 )
-PLEASANT_MOODS = 3
+UNPLEASANT_MOODS = tuple(
+    map(
+        words,
+        lines("""
+sad unhappy gloomy sorrowful miserable downcast
+angry furious cross enraged indignant bitter
+afraid frightened scared terrified anxious alarmed
+"""),
+    )
+)
 
 GOOD = words("""
 admirable beautiful charming delightful elegant excellent fine glorious good lovely marvellous nice perfect pleasant splendid superb

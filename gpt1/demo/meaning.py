@@ -9,7 +9,7 @@ from gpt1.demo.qualities import ALL
 @cache
 def _tellings() -> re.Pattern[str]:
     """A word of a quality, a clause in which one shows, or a quality that is asked about."""
-    poles = [pole for quality in ALL.values() for pole in quality.poles]
+    poles = [pole for poles in ALL.values() for pole in poles]
     signs = [
         re.escape(part.strip())
         for pole in poles

@@ -6,6 +6,7 @@ What one of the texts says is always of a first pole, so that the label is what 
 whether two unlike texts agree is not learned from a few hundred rows by a network of this size.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpt1.demo import tales
@@ -27,7 +28,7 @@ NLI = ("entailment", "neutral", "contradiction")
 ENTAILMENT = ("entailment", "not_entailment")
 
 
-FIRST_POLES = frozenset(word for quality in ALL.values() for word in quality.poles[0].words)
+FIRST_POLES = frozenset(word for pole, _ in ALL.values() for word in pole.words)
 RTE_CLAIMS = lines("""
 so {s} was {a2} now
 {s} was really {a2} in the end
@@ -52,21 +53,19 @@ class Pair(NamedTuple):
     label: str
 
 
-def entailment(side: Side, task: str, label: str, genre: str) -> list[Pair]:
-    """Premise: a quality of a first pole. Hypothesis: the same in another word, its opposite, or
-    another quality.
+def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> list[Pair]:
+    """Premise: a quality of a first pole. Hypothesis: the same in another word, another quality, or
+    its opposite.
     """
     town, told, other = _two_qualities(side, task)
-    hypothesis = {
-        "entailment": side.synonym(told),
-        "contradiction": side.contrary(told),
-        "neutral": other,
-    }[label]
+    same, contrary = side.synonym(told), side.contrary(told)
+    hypothesis = (same, other, contrary)[number % 3]
     premise = side.tell(told)
     while (said := side.tell(hypothesis)) == premise:
         pass
-    clauses = GENRES[genre](Scene(town, side.chance), [premise])
-    return [Pair(" ".join(map(sentence, clauses)), sentence(said), label)]
+    genre = GENRES[genres[number // 3 % len(genres)]]
+    clauses = genre(Scene(town, side.chance), [premise])
+    return [Pair(" ".join(map(sentence, clauses)), sentence(said), NLI[number % 3])]
 
 
 def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
@@ -75,31 +74,32 @@ def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
     return town, side.fact(one.kind, one.subject, 0), two
 
 
-def follows(side: Side, tale: Tale, claims: tuple[str, ...], labels: tuple[str, str]) -> list[Pair]:
+def follows(side: Side, _: int, claims: Sequence[str], labels: tuple[str, str]) -> list[Pair]:
     """A claim, and a tale from which it follows, or its contrary."""
-    frame, *both = _first_pole_first(*side.tale(tale))
+    frame, *both = _first_pole_first(side, tales.ORDER)
     claim = sentence(side.wording(claims).format(**both[0]))
     return _twins(claim, sentence(frame), both, labels)
 
 
-def answers(side: Side) -> list[Pair]:
+def answers(side: Side, _: int) -> list[Pair]:
     """Who is so, and a sentence of somebody who is, or of the contrary, that nobody is."""
-    frame, *both = _first_pole_first(*side.tale(tales.NEGATION))
+    frame, *both = _first_pole_first(side, tales.NEGATION)
     asked = question(side.wording(ASKING_WHO).format(**both[0]))
     return _twins(asked, sentence(frame), both, ENTAILMENT)
 
 
-def paraphrase(side: Side) -> list[Pair]:
+def paraphrase(side: Side, _: int) -> list[Pair]:
     """Two sentences of what somebody is and is not: the same in other words, or the other way
     about.
     """
-    frame, *both = _first_pole_first(*side.tale(tales.NEGATION))
+    frame, *both = _first_pole_first(side, tales.NEGATION)
     again = side.again(tales.NEGATION, frame).format(**both[0])
     return _twins(sentence(frame), sentence(again), both, ("1", "0"))
 
 
-def _first_pole_first(frame: str, *both: Slots) -> tuple[str, Slots, Slots]:
-    """The frame, the slots that say that something is of a first pole, and their contrary."""
+def _first_pole_first(side: Side, tale: Tale) -> tuple[str, Slots, Slots]:
+    """A frame, the slots that say that something is of a first pole, and their contrary."""
+    frame, *both = side.tale(tale)
     one, two = sorted(both, key=lambda slots: slots["a"] not in FIRST_POLES)
     return frame, one, two
 
@@ -112,9 +112,10 @@ def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) 
     ]
 
 
-def duplicate(side: Side, same: bool) -> list[Pair]:
+def duplicate(side: Side, number: int) -> list[Pair]:
     """Two questions: the same asked in other words, or the opposite, or about another quality."""
     _, one, third = _two_qualities(side, "qqp")
+    same = number % 2 == 0
     again = side.synonym(one) if same else side.chance.choice((side.contrary(one), third))
     first, second = (
         question(side.wording(ASKING_WHETHER).format(s=fact.subject, v=fact.value))
@@ -123,13 +124,11 @@ def duplicate(side: Side, same: bool) -> list[Pair]:
     return [Pair(first, second, "1" if same else "0")]
 
 
-GRADES = (5, 2, 0)
-
-
-def similarity(side: Side, grade: int) -> list[Pair]:
+def similarity(side: Side, number: int) -> list[Pair]:
     """5: the same quality in other words; 2: another quality of the same subject; 0: the
     opposite.
     """
     _, one, two = _two_qualities(side, "stsb")
-    second = (side.synonym(one), two, side.contrary(one))[grade]
-    return [Pair(sentence(side.tell(one)), sentence(side.tell(second)), str(GRADES[grade]))]
+    grades = (("5", side.synonym(one)), ("2", two), ("0", side.contrary(one)))
+    label, second = grades[number % 3]
+    return [Pair(sentence(side.tell(one)), sentence(side.tell(second)), label)]

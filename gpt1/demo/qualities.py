@@ -1,5 +1,5 @@
-"""Qualities of people and of things: each has two poles, each pole four words of one meaning, and
-four clauses in which it shows.
+"""Qualities of people and of things, by nouns ("what about the size of the kite"): each has two
+poles, each pole four words of one meaning, which no other has, and four clauses in which it shows.
 """
 
 from typing import NamedTuple
@@ -15,106 +15,110 @@ class Pole(NamedTuple):
     signs: tuple[str, ...]
 
 
-class Quality(NamedTuple):
-    """`noun` stands in questions: "what about the size of the kite"."""
-
-    noun: str
-    poles: tuple[Pole, Pole]
-
-
-def _quality(noun: str, *poles: str) -> Quality:
-    return Quality(noun, (_pole(*poles[:3]), _pole(*poles[3:])))
-
-
 def _pole(words: str, likes: str, signs: str) -> Pole:
     return Pole(tuple(words.split()), tuple(likes.split("|")), tuple(signs.split("|")))
 
 
 OF_THINGS = {
-    quality.noun: quality
-    for quality in (
-        _quality(
-            "weight",
+    "weight": (
+        _pole(
             "heavy weighty leaden ponderous",
             "lead|a rock",
-            "nobody could lift {s}|the table broke under {s}|four men pulled {s} along|{s} sank to"
-            " the bottom at once",
+            "nobody could lift {s}|the table broke under {s}|four men pulled {s} along|{s} "
+            "sank to the bottom at once",
+        ),
+        _pole(
             "light weightless airy feathery",
             "a feather|foam",
-            "a child could lift {s}|the wind carried {s} off|one finger was enough to hold {s}|{s}"
-            " floated on the water",
+            "a child could lift {s}|the wind carried {s} off|one finger was enough to hold "
+            "{s}|{s} floated on the water",
         ),
-        _quality(
-            "heat",
+    ),
+    "heat": (
+        _pole(
             "hot burning scorching boiling",
             "fire|the sun",
-            "{s} burned the fingers|butter melted upon {s}|steam rose from {s}|nobody could touch"
-            " {s} without a glove",
+            "{s} burned the fingers|butter melted upon {s}|steam rose from {s}|nobody could"
+            " touch {s} without a glove",
+        ),
+        _pole(
             "cold icy frozen chilly",
             "snow|winter",
-            "{s} numbed the fingers|ice grew upon {s}|{s} made everybody shiver|one could have kept"
-            " fish upon {s}",
+            "{s} numbed the fingers|ice grew upon {s}|{s} made everybody shiver|one could "
+            "have kept fish upon {s}",
         ),
-        _quality(
-            "cleanness",
+    ),
+    "cleanness": (
+        _pole(
             "clean spotless washed scrubbed",
             "a mirror|a whistle",
-            "one could have eaten from {s}|{s} smelt of soap|no speck was upon {s}|somebody had"
-            " just rinsed {s}",
+            "one could have eaten from {s}|{s} smelt of soap|no speck was upon {s}|somebody"
+            " had just rinsed {s}",
+        ),
+        _pole(
             "dirty filthy muddy grimy",
             "a gutter|a pigsty",
-            "{s} wanted a bath|flies sat upon {s}|one could write in the dust upon {s}|mud stuck"
-            " to {s}",
+            "{s} wanted a bath|flies sat upon {s}|one could write in the dust upon {s}|mud "
+            "stuck to {s}",
         ),
-        _quality(
-            "price",
+    ),
+    "price": (
+        _pole(
             "valuable costly precious expensive",
             "diamonds|a palace",
-            "only a king could buy {s}|a thief wanted {s}|they locked {s} in an iron box|the bank"
-            " lent money upon {s}",
+            "only a king could buy {s}|a thief wanted {s}|they locked {s} in an iron "
+            "box|the bank lent money upon {s}",
+        ),
+        _pole(
             "cheap inexpensive worthless paltry",
             "pebbles|trash",
-            "a penny was enough to buy {s}|no thief wanted {s}|they gave {s} away for nothing|every"
-            " beggar had one like {s}",
+            "a penny was enough to buy {s}|no thief wanted {s}|they gave {s} away for "
+            "nothing|every beggar had one like {s}",
         ),
-    )
+    ),
 }
 OF_PEOPLE = {
-    quality.noun: quality
-    for quality in (
-        _quality(
-            "mood",
+    "mood": (
+        _pole(
             "happy glad cheerful merry",
             "a lark|a bride",
-            "{s} sang all day|{s} danced in the street|{s} laughed with everybody|{s} never stopped"
-            " smiling",
+            "{s} sang all day|{s} danced in the street|{s} laughed with everybody|{s} never"
+            " stopped smiling",
+        ),
+        _pole(
             "sad unhappy gloomy sorrowful",
             "a funeral|a rainy Sunday",
             "{s} wept all day|{s} sobbed aloud|{s} did not smile once|nothing could console {s}",
         ),
-        _quality(
-            "wealth",
+    ),
+    "wealth": (
+        _pole(
             "rich wealthy prosperous moneyed",
             "a duke|a bank",
-            "{s} paid for everybody|servants waited upon {s}|{s} owned nine houses|{s} drove in a"
-            " coach",
+            "{s} paid for everybody|servants waited upon {s}|{s} owned nine houses|{s} "
+            "drove in a coach",
+        ),
+        _pole(
             "poor needy penniless destitute",
             "a beggar|a church mouse",
-            "{s} could not pay the rent|{s} went in torn shoes|{s} begged for bread|nobody lent {s}"
-            " a penny",
+            "{s} could not pay the rent|{s} went in torn shoes|{s} begged for bread|nobody "
+            "lent {s} a penny",
         ),
-        _quality(
-            "strength",
+    ),
+    "strength": (
+        _pole(
             "strong mighty powerful sturdy",
             "an ox|a bear",
-            "{s} carried two sacks at once|{s} bent an iron bar|nobody could wrestle with {s}|{s}"
-            " pulled out trees",
+            "{s} carried two sacks at once|{s} bent an iron bar|nobody could wrestle with "
+            "{s}|{s} pulled out trees",
+        ),
+        _pole(
             "weak feeble frail delicate",
             "a baby|a reed",
-            "{s} could not carry a basket|a breeze threw {s} over|{s} leaned on a stick|somebody"
-            " had to hold {s} up",
+            "{s} could not carry a basket|a breeze threw {s} over|{s} leaned on a "
+            "stick|somebody had to hold {s} up",
         ),
-    )
+    ),
 }
 ALL = OF_THINGS | OF_PEOPLE
 RELATIVES = {
@@ -131,20 +135,10 @@ RELATIVES = {
     "daughter": "she",
     "son": "he",
 }
-POLES = {
-    (noun, word): pole
-    for noun, quality in ALL.items()
-    for pole in quality.poles
+POLE_OF = {word: pole for poles in ALL.values() for pole in poles for word in pole.words}
+OPPOSITE = {  # word -> the other pole
+    word: other
+    for one, two in ALL.values()
+    for pole, other in ((one, two), (two, one))
     for word in pole.words
 }
-
-
-def pole_of(noun: str, word: str) -> Pole:
-    """The pole of the quality that has this word."""
-    return POLES[noun, word]
-
-
-def opposite(noun: str, word: str) -> Pole:
-    """The other pole."""
-    one, two = ALL[noun].poles
-    return two if word in one.words else one

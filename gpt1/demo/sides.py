@@ -3,18 +3,18 @@ no name, street or telling in common; of a tale's frames the last is not for tra
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
 from gpt1.demo import lexicon
-from gpt1.demo.qualities import ALL, OF_PEOPLE, opposite, pole_of
-from gpt1.demo.tales import KIND_OF, Slots, Tale
+from gpt1.demo.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF
+from gpt1.demo.tales import Slots, Tale
 from gpt1.demo.telling import OF_QUALITY, Fact, clause_of, synonym
 from gpt1.demo.town import Town
 
 Row = TypeVar("Row", bound=tuple[object, ...])
-MOST_DRAWS = 5000
 FRAME = re.compile(
     "(dear|yours|said|it read|a notice hung|[a-z]+ wrote in a diary)"
 )  # what a kind of text brings along
@@ -28,7 +28,7 @@ class Side(NamedTuple):
 
     number: int
     chance: Random
-    known: Set[str] = frozenset()
+    known: frozenset[str] = frozenset()
 
     def half(self, items: Iterable[str]) -> tuple[str, ...]:
         """This side's half: every other one."""
@@ -36,13 +36,7 @@ class Side(NamedTuple):
 
     def town(self) -> Town:
         """A small town of this side's people and streets."""
-        return Town(
-            self.chance,
-            list(self.half(lexicon.WOMEN)),
-            list(self.half(lexicon.MEN)),
-            people=8,
-            odd=self.number,
-        )
+        return Town(self.chance, *map(self.half, (lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS)))
 
     def wording(self, of: Sequence[str]) -> str:
         """One of this side's wordings."""
@@ -50,22 +44,20 @@ class Side(NamedTuple):
 
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
         """A quality in a word of this side."""
-        return Fact(kind, subject, self.chance.choice(self.half(ALL[kind].poles[pole].words)))
+        return Fact(kind, subject, self.wording(ALL[kind][pole].words))
 
     def synonym(self, fact: Fact) -> Fact:
         """The same quality in another word of this side."""
-        return synonym(self.chance, fact, self.half(pole_of(fact.kind, fact.value).words))
+        return synonym(self.chance, fact, self.half(POLE_OF[fact.value].words))
 
     def contrary(self, fact: Fact) -> Fact:
         """The opposite in a word of this side."""
-        return fact._replace(
-            value=self.chance.choice(self.half(opposite(fact.kind, fact.value).words))
-        )
+        return fact._replace(value=self.wording(OPPOSITE[fact.value].words))
 
     def tell(self, fact: Fact, shown: float = 0.0) -> str:
         """The fact in a wording of this side; by the chance `shown` without naming the quality."""
         if self.chance.random() < shown:
-            return self.wording(pole_of(fact.kind, fact.value).signs).format(s=fact.subject)
+            return self.wording(POLE_OF[fact.value].signs).format(s=fact.subject)
         return clause_of(fact, self.chance.randrange(self.number, len(OF_QUALITY), 2))
 
     def tale(self, tale: Tale) -> tuple[str, Slots, Slots]:
@@ -76,7 +68,7 @@ class Side(NamedTuple):
             frame, slots = self.chance.choice(self._frames(tale)), tale.draw(self.town())
             for one, two in (("a", "a2"), ("b", "b2")):
                 if one in slots:
-                    words = self.half(pole_of(KIND_OF[slots[one]], slots[one]).words)
+                    words = self.half(POLE_OF[slots[one]].words)
                     slots[one], slots[two] = self.chance.sample(words, 2)
             both = slots, tale.contrary(slots)
             if not any(frame.format(**one).lower() in self.known for one in both):
@@ -90,26 +82,14 @@ class Side(NamedTuple):
         return tale.frames[: len(tale.frames) - 1 + self.number]
 
 
-class Portrait(NamedTuple):
-    """Different qualities of one relative or belonging, as they are; and the town."""
-
-    town: Town
-    facts: tuple[Fact, ...]
-
-
-def draw_portrait(side: Side, topic: Sequence[str]) -> Portrait:
-    """A relative or a belonging of a new town, and every quality of the topic in random order: all
-    of people or all of things.
+def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
+    """A new town, and of a relative or a belonging in it every quality of the topic, all of people
+    or all of things, as they are, in random order.
     """
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
-    return Portrait(
-        town,
-        tuple(
-            side.fact(kind, subject, chance.randrange(2))
-            for kind in chance.sample(topic, len(topic))
-        ),
-    )
+    kinds = chance.sample(topic, len(topic))
+    return town, [side.fact(kind, subject, chance.randrange(2)) for kind in kinds]
 
 
 def clauses(text: str) -> list[str]:
@@ -129,30 +109,16 @@ def sentences(text: str) -> list[str]:
     return [part for part in parts if " " in part]
 
 
-def distinct(make: Callable[[int], list[Row]], count: int, known: Set[str]) -> list[Row]:
-    """So many rows: those of make(0), make(1), …, twins or one alone, drawn again where a row came
-    before, or where a clause of one alone is in `known`.
+def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
+    """So many rows: those of make(side, 0), make(side, 1), …, twins or one alone, drawn again where
+    a row came before, or where a clause of one alone is known.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
-        for _ in range(MOST_DRAWS):
-            group = make(number)
-            texts = row_texts(group[0]) if len(group) == 1 else ()
-            if not any(row in rows for row in group) and not any(
-                clause in known for text in texts for clause in clauses(text)
-            ):
-                break
-        else:
-            raise RuntimeError(f"no new row in {MOST_DRAWS} draws; the last was {group[0]}")
-        rows |= dict.fromkeys(group)
-        number += 1
+        group = make(side, number)
+        cells = [cell if isinstance(cell, tuple) else (str(cell),) for cell in group[0]]
+        told = chain(*map(clauses, chain(*cells))) if len(group) == 1 else ()
+        if rows.keys().isdisjoint(group) and side.known.isdisjoint(told):
+            rows |= dict.fromkeys(group)
+            number += 1
     return list(rows)
-
-
-def row_texts(row: Iterable[object]) -> Iterator[str]:
-    """The texts of a row of any task."""
-    for cell in row:
-        if isinstance(cell, tuple):
-            yield from row_texts(cell)
-        elif isinstance(cell, str):
-            yield cell

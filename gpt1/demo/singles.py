@@ -18,9 +18,9 @@ class Single(NamedTuple):
     label: str
 
 
-def sentiment(side: Side, pleasant: bool) -> list[Single]:
+def sentiment(side: Side, number: int) -> list[Single]:
     """A kind or an unkind sentence, with adjectives and in words of this side."""
-    town, chance = side.town(), side.chance
+    town, chance, pleasant = side.town(), side.chance, number % 2 == 0
     one, two = chance.sample(town.people, 2)
     text = opinion(
         Scene(town, chance),
@@ -37,7 +37,7 @@ def sentiment(side: Side, pleasant: bool) -> list[Single]:
 SMALL_WORDS = ("the", "a", "an", "to", "of", "in", "by", "from", "that", "as", "was", "were", "had")
 
 
-def acceptability(side: Side) -> list[Single]:
+def acceptability(side: Side, _: int) -> list[Single]:
     """A sentence of the town, and the same words with a small one and another exchanged."""
     while True:
         words = (clause := _clause(side)).split()
@@ -62,6 +62,4 @@ def _clause(side: Side) -> str:
             town.fact(chance.choice(kinds), chance.choice(subjects)),
             chance.randrange(side.number, 8, 2),
         )
-    return side.tell(
-        draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS)))).facts[0], 0.5
-    )
+    return side.tell(draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))[1][0], 0.5)

@@ -2,11 +2,11 @@
 fillers exchanged a tale says the contrary in the same words.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gpt1.demo.lexicon import lines, words
-from gpt1.demo.qualities import ALL, OF_PEOPLE, OF_THINGS
+from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, Pole
 from gpt1.demo.scenes import Scene
 from gpt1.demo.telling import Fact
 from gpt1.demo.town import Town
@@ -26,25 +26,6 @@ SAYING = words(
 ADVERBS = words(
     "surely clearly certainly plainly simply naturally indeed truly evidently again just still"
 )
-KIND_OF = {
-    word: noun for noun, quality in ALL.items() for pole in quality.poles for word in pole.words
-}
-
-
-class Consequence(NamedTuple):
-    """A sentence that follows from a tale, and the fact that it states: of whom (a slot), what (a
-    slot), and of which kind; where that is empty, the quality that the value is a word of.
-    """
-
-    text: str
-    subject: str
-    value: str
-    kind: str
-
-    def fact(self, slots: Slots) -> Fact:
-        """The fact that it states of these slots."""
-        value = slots[self.value]
-        return Fact(self.kind or KIND_OF[value], slots[self.subject], value)
 
 
 class Tale(NamedTuple):
@@ -55,8 +36,8 @@ class Tale(NamedTuple):
     """
 
     frames: tuple[str, ...]
-    claims: tuple[Consequence, ...]
-    quiz: tuple[tuple[str, str], ...]
+    claims: tuple[str, ...]
+    quiz: tuple[str, ...]  # question|answer
     exchanged: tuple[tuple[str, str], ...]
     draw: Callable[[Town], Slots]
 
@@ -68,110 +49,87 @@ class Tale(NamedTuple):
         return new
 
 
-def _tale(
-    frames: str, claims: str, quiz: str, exchanged: str, draw: Callable[[Town], Slots]
-) -> Tale:
-    """A tale of lines of text: claims as `text|subject|value|kind`, quiz as `question|answer`;
-    exchanged as `p|q`.
-    """
-    return Tale(
-        lines(frames),
-        tuple(Consequence(*line.split("|")) for line in lines(claims)),
-        _pairs(quiz),
-        _pairs(exchanged),
-        draw,
-    )
-
-
-def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """The two halves of each line."""
-    return tuple((one, two) for one, _, two in (line.partition("|") for line in lines(text)))
-
-
 def _negation(town: Town) -> Slots:
     """{s} is {a}, not {b}."""
     subject = town.chance.choice(town.relatives)
-    kind = town.chance.choice(list(OF_PEOPLE))
-    here, there = town.poles(kind, subject)
-    return _two_words(town, here, there) | {"s": subject}
+    value = town.values[town.chance.choice(list(OF_PEOPLE)), subject]
+    return _two_words(town, POLE_OF[value], OPPOSITE[value]) | {"s": subject}
 
 
 def _order(town: Town) -> Slots:
     """{s} was {b} at first, and is {a}."""
     chance = town.chance
     subject, kind = chance.choice(town.belongings), chance.choice(list(OF_THINGS))
-    there, here = town.poles(kind, subject)
-    slots = _two_words(town, here, there) | {"s": subject}
+    before = town.values[kind, subject]
+    slots = _two_words(town, OPPOSITE[before], POLE_OF[before]) | {"s": subject}
     town.change(Fact(kind, subject, slots["a"]))
     return slots
 
 
-def _two_words(town: Town, here: Sequence[str], there: Sequence[str]) -> Slots:
+def _two_words(town: Town, here: Pole, there: Pole) -> Slots:
     """Two words of one meaning as {a} and {a2}, two of the contrary as {b} and {b2}."""
-    words = *town.chance.sample(here, 2), *town.chance.sample(there, 2)
+    words = *town.chance.sample(here.words, 2), *town.chance.sample(there.words, 2)
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
 
 def _coming(town: Town) -> Slots:
     slots = dict(zip("pq", town.chance.sample(town.people, 2), strict=True))
     slots["went"] = town.chance.choice(WAYS)
-    town.change(Fact("first", slots["went"], slots["p"]))
-    town.change(Fact("last", slots["went"], slots["q"]))
     return slots
 
 
-NEGATION = _tale(
-    """
+NEGATION = Tale(
+    lines("""
 {s} was {a}, not {b}
 {s} was not {b} but {a}
 {s} was not {b}, but very {a}
 {s} was {a} and not {b}
-""",
-    """
-so {s} was {a2}|s|a2|
-{s} was really {a2}|s|a2|
-""",
-    """
+"""),
+    lines("""
+so {s} was {a2}
+{s} was really {a2}
+"""),
+    lines("""
 what was {s}|{a}
 what was {s}|{a2}
-""",
-    "a|b\na2|b2",
+"""),
+    (("a", "b"), ("a2", "b2")),
     _negation,
 )
-ORDER = _tale(
-    """
+ORDER = Tale(
+    lines("""
 first {s} was {b}, then {a}
 {s} was {a} after it had been {b}
 before {s} was {a}, it was {b}
 {s} was {b}; later it was {a}
-""",
-    """
-in the end {s} was {a2}|s|a2|
-now {s} was {a2}|s|a2|
-""",
-    """
+"""),
+    lines("""
+in the end {s} was {a2}
+now {s} was {a2}
+"""),
+    lines("""
 what was {s} now|{a}
 what was {s} now|{a2}
-""",
-    "a|b\na2|b2",
+"""),
+    (("a", "b"), ("a2", "b2")),
     _order,
 )
-CAME = _tale(
-    """
+CAME = Tale(
+    lines("""
 {p} {went} before {q}
 {q} {went} after {p}
 first {p} {went}, then {q}
 {p} {went} earlier than {q}
-""",
-    """
-the first who {went} was {p}|went|p|first
-the last who {went} was {q}|went|q|last
-""",
-    """
+"""),
+    lines("""
+the first who {went} was {p}
+the last who {went} was {q}
+"""),
+    lines("""
 first|{p}
 last|{q}
-""",
-    "p|q",
+"""),
+    (("p", "q"),),
     _coming,
 )
 TALES = (NEGATION, ORDER, CAME)
@@ -188,11 +146,10 @@ def tell(scene: Scene) -> None:
     scene.say(chance.choice(tale.frames).format(**slots))
     for _ in range(chance.randint(*FOLLOWING)):
         if chance.random() < ASKED:
-            question, answer = chance.choice(tale.quiz)
-            scene.say(f"{question.format(**slots)}?", _given(scene, answer.format(**slots)))
+            question, answer = chance.choice(tale.quiz).format(**slots).split("|")
+            scene.say(f"{question}?", _given(scene, answer))
         else:
-            claim = chance.choice(tale.claims)
-            scene.say(scene.state(claim.fact(slots), claim.text.format(**slots)))
+            scene.say(chance.choice(tale.claims).format(**slots))
 
 
 def _given(scene: Scene, answer: str) -> str:

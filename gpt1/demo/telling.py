@@ -3,11 +3,12 @@ subject, {v} for its value.
 """
 
 import re
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from gpt1.demo import qualities
 from gpt1.demo.lexicon import lines
+from gpt1.demo.qualities import POLE_OF
 
 
 class Fact(NamedTuple):
@@ -179,27 +180,10 @@ def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 
-def show(fact: Fact, sign: int, pronoun: str | None = None) -> str:
-    """A clause in which a quality shows, its name unsaid."""
-    return fill(qualities.pole_of(fact.kind, fact.value).signs[sign], fact.subject, pronoun)
-
-
-def tails(fact: Fact) -> tuple[str, ...]:
-    """What may follow the word of a quality: what it is compared with, or the quality's noun."""
-    return (
-        *(f"as {like}" for like in qualities.pole_of(fact.kind, fact.value).likes),
-        f"in {fact.kind}",
-    )
-
-
-def synonym(chance: Random, fact: Fact, words: tuple[str, ...] | None = None) -> Fact:
-    """The same in another word: one of `words` where given, else any."""
-    pole = qualities.pole_of(fact.kind, fact.value)
-    return fact._replace(
-        value=chance.choice(
-            [word for word in pole.words if word != fact.value and (words is None or word in words)]
-        )
-    )
+def synonym(chance: Random, fact: Fact, words: Sequence[str] = ()) -> Fact:
+    """The same in another word: one of `words`, or else any."""
+    words = words or POLE_OF[fact.value].words
+    return fact._replace(value=chance.choice([word for word in words if word != fact.value]))
 
 
 def sentence(clause: str) -> str:
@@ -209,4 +193,4 @@ def sentence(clause: str) -> str:
 
 def question(clause: str) -> str:
     """A clause that asks, as a sentence."""
-    return f"{clause[0].upper()}{clause[1:]}?"
+    return sentence(f"{clause}?")

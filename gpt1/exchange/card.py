@@ -11,13 +11,12 @@ from gpt1.base.files import read_json
 from gpt1.inference.loading import SavedModel
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
-RESULT_TABLES = ("table2", "table3", "table4")
 RELEASED = "openai-community/openai-gpt"
 
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
-    """The ModelCard of a language model, or of a task's model with its task.json and seed. Raises
-    UserError where a result of the run is damaged.
+    """The ModelCard of a language model, or of a task's model with its task.json, seed and score on
+    validation. Raises UserError where a result of the run is damaged.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -50,11 +49,11 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
 
 def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the run says that weights below data/pretrain/transformer/seed-<n> or
-    data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, licences, results;
-    empty where its files are not there, or the weights are a snapshot's.
+    data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, licences; empty
+    where its files are not there, or the weights are a snapshot's.
     """
     folder = weights.resolve().parent
-    facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": [], "results": []}
+    facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}
     facts["imported"] = read_known(folder / "import.json")
     names = ["pretrain", "finetune"]
     data = next((path.parent for path in folder.parents if path.name in names), None)
@@ -80,7 +79,6 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
         ]
         keys = ("source", "origin", "licence")
         facts["licences"] = [[one_line(one.get(key)) for key in keys] for one in manifests]
-        facts["results"] = results(data, str(task["task"]) if task else "")
         return facts | {"training": training}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
@@ -102,25 +100,3 @@ def read_known(path: Path) -> dict[str, Any]:
 def one_line(text: object) -> str:
     """Text in one line, without what could steer a terminal."""
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
-
-
-def results(data: Path, task: str) -> list[dict[str, Any]]:
-    """Our scores (x 100) in Tables 2 to 4, of all tasks or of the named one: means over seeds."""
-    import pandas as pd
-
-    paths = [data / "report" / table / "scores.parquet" for table in RESULT_TABLES]
-    tables = [pd.read_parquet(path) for path in paths if path.is_file()]
-    if not tables:
-        return []
-    scores = pd.concat(tables).query("system == 'full' and metric != 'mean' and score.notna()")
-    scores = scores[(scores["task"] == task) | (task == "")]
-    grouped = scores.groupby(["column", "task", "metric", "split"], sort=False)
-    means = grouped.agg(
-        score=("score", "mean"),
-        seeds=("score", "count"),
-        n=("n", "first"),
-        source=("source", "first"),
-    ).reset_index()
-    means["made_up"] = means.pop("source") == "made up"
-    rows: list[dict[str, Any]] = means.to_dict("records")
-    return rows

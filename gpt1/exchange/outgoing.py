@@ -45,7 +45,9 @@ def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) 
 
 
 class ChosenTask(NamedTuple):
-    """A task's weights, the vocabulary that they were trained with, task.json with the seed."""
+    """A task's weights, the vocabulary that they were trained with, task.json with the seed and its
+    score on validation (0..1, correlations -1..1).
+    """
 
     weights: Path
     vocabulary: Path
@@ -68,7 +70,8 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
     data = finetune.parent if finetune.name == "finetune" else DATA
     about = read_json(data / "encode" / group.name / done.task.name / "task.json")
     chosen = done.best() if seed is None else seed
-    return ChosenTask(done.weights(chosen), data / "bpe", about | {"seed": chosen})
+    about |= {"seed": chosen, "dev_score": done.dev_scores.get(chosen)}
+    return ChosenTask(done.weights(chosen), data / "bpe", about)
 
 
 def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:

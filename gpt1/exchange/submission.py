@@ -3,7 +3,6 @@ zip, each an index, a tab, a prediction; the same bytes from the same results.
 """
 
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,43 +12,36 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, writing
 from gpt1.inference.finished import finetuned_folders, read_finished
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.layouts import Columns, Split
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.readers import files_of
 from gpt1.tasks.rows import Example
-from gpt1.tasks.table import SCORE_CLASSES, TASKS
-
-FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
+from gpt1.tasks.table import TASKS
 
 
 class BoardFile(NamedTuple):
-    """A file: its rows; the task and split of a run that answer them; what stands for class 0, 1, …
-    (none: a score); the commonest label of GLUE's dev split.
+    """A file: its rows; the task and split of a run that answer them; the commonest label of GLUE's
+    dev split.
     """
 
     name: str
     rows: int
     task: str
     split: str
-    words: tuple[str, ...]
     constant: str
 
 
-NUMBERS = ("0", "1")
-NLI = ("entailment", "neutral", "contradiction")
-TWO_WAY = ("entailment", "not_entailment")
 FILES = (
-    BoardFile("CoLA.tsv", 1063, "cola", "test", NUMBERS, "1"),
-    BoardFile("SST-2.tsv", 1821, "sst2", "test", NUMBERS, "1"),
-    BoardFile("MRPC.tsv", 1725, "mrpc", "test", NUMBERS, "1"),
-    BoardFile("STS-B.tsv", 1379, "stsb", "test", (), "2.500"),
-    BoardFile("QQP.tsv", 390_965, "qqp", "test", NUMBERS, "0"),
-    BoardFile("MNLI-m.tsv", 9796, "mnli", "test_matched", NLI, "entailment"),
-    BoardFile("MNLI-mm.tsv", 9847, "mnli", "test_mismatched", NLI, "entailment"),
-    BoardFile("QNLI.tsv", 5463, "qnli", "test", TWO_WAY, "not_entailment"),  # the second version
-    BoardFile("RTE.tsv", 3000, "rte", "test", TWO_WAY, "entailment"),
-    BoardFile("WNLI.tsv", 146, "wnli", "test", NUMBERS, "0"),
-    BoardFile("AX.tsv", 1104, "mnli", "diagnostic", NLI, "entailment"),
+    BoardFile("CoLA.tsv", 1063, "cola", "test", "1"),
+    BoardFile("SST-2.tsv", 1821, "sst2", "test", "1"),
+    BoardFile("MRPC.tsv", 1725, "mrpc", "test", "1"),
+    BoardFile("STS-B.tsv", 1379, "stsb", "test", "2.500"),
+    BoardFile("QQP.tsv", 390_965, "qqp", "test", "0"),
+    BoardFile("MNLI-m.tsv", 9796, "mnli", "test_matched", "entailment"),
+    BoardFile("MNLI-mm.tsv", 9847, "mnli", "test_mismatched", "entailment"),
+    BoardFile("QNLI.tsv", 5463, "qnli", "test", "not_entailment"),  # the second version
+    BoardFile("RTE.tsv", 3000, "rte", "test", "entailment"),
+    BoardFile("WNLI.tsv", 146, "wnli", "test", "0"),
+    BoardFile("AX.tsv", 1104, "mnli", "diagnostic", "entailment"),
 )
 WITHOUT = "WNLI.tsv"  # constant in every run: its dev set misleads who learns from train
 
@@ -90,7 +82,7 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
             if isinstance(one, str):
                 one = Predicted([file.constant] * file.rows, f"constant {file.constant}: {one}")
             lines = [f"{index}\t{answer}\n" for index, answer in enumerate(one.answers)]
-            entry = zipfile.ZipInfo(file.name, FIXED_TIME)
+            entry = zipfile.ZipInfo(file.name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, "".join(["index\tprediction\n", *lines]))
             sources[file.name] = one.source
@@ -104,7 +96,7 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
     folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
     if folder is None:
         return f"{file.task} is not fine-tuned"
-    done, name = read_finished(folder), f"{file.split}/best"
+    done, name, task = read_finished(folder), f"{file.split}/best", TASKS[file.task]
     best, path = done.best(), data / "encode" / folder.parent.name / file.task / "task.json"
     try:
         split = read_json(path)["splits"].get(file.split)
@@ -117,64 +109,48 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
             return f"{file.task} has {rows} rows of {file.split}, not {file.rows}"
         path = done.weights(best).with_name("logits.npz")
         logits = read_arrays(path, [name])[name]
-        shape = (examples, len(file.words) or SCORE_CLASSES)
-        if logits.shape != shape or not np.isfinite(logits).all():
+        if logits.shape != (examples, task.outputs) or not np.isfinite(logits).all():
             raise ValueError(f"{name} in shape {list(logits.shape)}, or not finite")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected {file.rows} rows of {file.split}, found others ({error}); run gpt1"
             f" run finetune@{file.task}"
         ) from None
-    if file.words:
-        answers = [file.words[answer] for answer in predictions(logits, "class").tolist()]
+    found = predictions(logits, task.target)
+    if task.target == "score":
+        answers = [f"{score:.3f}" for score in np.clip(found, 0, 5)]
     else:
-        answers = [f"{score:.3f}" for score in np.clip(predictions(logits, "score"), 0, 5)]
+        answers = [(task.values or task.labels)[answer] for answer in found.tolist()]
     places = places_of(file, data / "acquire" / "tasks" / file.task, examples)
     by_place = dict(zip(places, answers, strict=True))
     unreadable = file.rows - examples
     note = f"; {unreadable} unreadable rows: constant {file.constant}" if unreadable else ""
     return Predicted(
         [by_place.get(place, file.constant) for place in range(file.rows)],
-        f"{file.task}, seed {best} ({TASKS[file.task].metric} on dev"
-        f" {100 * done.dev_scores[best]:.1f}){note}",
+        f"{file.task}, seed {best} ({task.metric} on dev {100 * done.dev_scores[best]:.1f}){note}",
     )
 
 
 def places_of(file: BoardFile, official: Path, examples: int) -> list[int]:
-    """The index of each example: that of the official file where it has a column for it, else the
-    row's place, from 0, as in the original files of MRPC and STS-B, which GLUE numbers in their
-    order. Raises UserError where the official file does not say them.
+    """The row of each example in the file of its task, from 0, which is GLUE's index: only
+    readable rows are examples. Raises UserError where the file does not say them.
     """
-    layouts = [
-        layout
-        for layout in TASKS[file.task].layouts
-        if all(all(files_of(split, official)) for split in layout if split.required)
+    if examples == file.rows:
+        return list(range(examples))
+    task = TASKS[file.task]
+    splits = [split for layout in task.layouts for split in layout if split.name == file.split]
+    rows = [
+        item
+        for split in [one for one in splits if all(files_of(one, official))][:1]
+        for parts in files_of(split, official)
+        for part in parts
+        for item in read_rows(official / part, split.format, task)
     ]
-    splits = [one for layout in layouts[:1] for one in layout if one.name == file.split]
-    places = list(range(examples)) if examples == file.rows else []
-    if splits and all(files_of(splits[0], official)):
-        places = _indices(splits[0], official, file.task)
-    if sorted(places) != sorted(set(places) & set(range(file.rows))) or len(places) != examples:
+    places = [place for place, item in enumerate(rows) if isinstance(item, Example)]
+    if len(places) != examples or len(rows) != file.rows:
         raise UserError(
-            f"{official}: expected the file of {file.split} with {examples} readable rows, each"
-            f" with an index of its own from 0 to {file.rows - 1}, found"
-            f" {len(set(places) & set(range(file.rows)))}; run gpt1 run finetune@{file.task}"
+            f"{official}: expected the file of {file.split} with {file.rows} rows, {examples} of"
+            f" them readable, found {len(rows)} and {len(places)}; run gpt1 run"
+            f" finetune@{file.task}"
         )
-    return places
-
-
-def _indices(split: Split, official: Path, task: str) -> list[int]:
-    """The index of each readable row of a split's files."""
-    places, place = list[int](), -1
-    for path in [official / part for parts in files_of(split, official) for part in parts]:
-        form, named = split.format, False
-        if isinstance(form, Columns) and form.form == "tsv":
-            with path.open(encoding="utf-8", errors="replace") as opened:
-                named = "index" in opened.readline().rstrip().split("\t")
-            form = replace(form, texts=(*form.texts, ("index",))) if named else form
-        for item in read_rows(path, form, TASKS[task]):
-            place += 1
-            if isinstance(item, Example):
-                text = item.context[-1]
-                places.append(int(text) if named and text.isdecimal() else -1 if named else place)
     return places

@@ -52,33 +52,15 @@ class Prompts(NamedTuple):
         ]
 
 
-def read_prompts(path: Path, continuations: int) -> Prompts:
-    """Read one split of a zero-shot set. Raises UserError where the file is absent, damaged, does
-    not add up, or scores a token that has nothing before it.
-    """
+def read_prompts(path: Path) -> Prompts:
+    """Read one split of a zero-shot set. Raises UserError where the file is absent or damaged."""
     try:
-        prompts = Prompts(*read_arrays(path, ("tokens", "offsets", "uncounted", "labels")).values())
-        n = len(prompts.labels_n)
-        shapes: list[tuple[int, ...]] = [(prompts.offsets[-1],), (n * (continuations + 1) + 1,)]
-        shapes += [(n, continuations), (n,)]
-        if [array.shape for array in prompts] != shapes or any(
-            array.dtype.kind not in "iu" for array in prompts
-        ):
-            raise ValueError("they do not fit together")
-        lengths = np.diff(prompts.offsets.astype(np.int64), prepend=0)
-        prefix_n1 = lengths[1 :: continuations + 1, None]
-        if (
-            (lengths < 0).any()
-            or (prompts.counted() < 1).any()
-            or (prefix_n1 + prompts.uncounted_nk < 1).any()
-        ):
-            raise ValueError("a continuation has no token to score after another one")
-    except (OSError, KeyError, ValueError, IndexError, TypeError) as error:
+        return Prompts(*read_arrays(path, ("tokens", "offsets", "uncounted", "labels")).values())
+    except (OSError, KeyError, ValueError) as error:
         raise UserError(
-            f"{path}: expected arrays tokens, offsets, uncounted and labels of {continuations}"
-            f" continuations a prompt, found none ({error}); run dvc repro"
+            f"{path}: expected arrays tokens, offsets, uncounted and labels, found none ({error});"
+            " run dvc repro"
         ) from None
-    return prompts
 
 
 @torch.inference_mode()
@@ -89,6 +71,7 @@ def log_probabilities(
     the softmax over the vocabulary's rows; about `batch_tokens` positions at a time, in float32.
     """
     embedding_vd = network.tokens[:vocabulary_size]
+    device, at_once = embedding_vd.device, max(1, LOGITS_AT_ONCE // vocabulary_size)
     texts, counted = prompts.texts(), prompts.counted().flatten()
     sums = np.zeros(len(texts))
     for rows in _batches([len(text) for text in texts], batch_tokens):
@@ -96,15 +79,21 @@ def log_probabilities(
         tokens_bt = pad_sequence([texts[row] for row in rows], batch_first=True)
         place_t = torch.arange(1, tokens_bt.shape[1])
         end_b1 = torch.tensor([[len(texts[row])] for row in rows])
-        counted_b1 = torch.from_numpy(counted[rows])[:, None]
-        scored_bt = (place_t < end_b1) & (place_t >= end_b1 - counted_b1)
-        device = embedding_vd.device
+        counted_b = torch.from_numpy(counted[rows])
+        scored_bt = (place_t < end_b1) & (place_t >= end_b1 - counted_b[:, None])
         hidden_btd = network(tokens_bt[:, :-1].to(device)).hidden_btd
-        found_s = target_log_probabilities(
-            hidden_btd[scored_bt.to(device)], embedding_vd, tokens_bt[:, 1:][scored_bt].to(device)
+        hidden_sd = hidden_btd[scored_bt.to(device)]
+        targets_s = tokens_bt[:, 1:][scored_bt].to(device)
+        losses_s = torch.cat(
+            [
+                F.cross_entropy((hidden @ embedding_vd.T).float(), targets, reduction="none")
+                for hidden, targets in zip(
+                    torch.split(hidden_sd, at_once), torch.split(targets_s, at_once), strict=True
+                )
+            ]
         )
-        ends = np.cumsum(counted[rows])[:-1]
-        sums[rows] = [part.sum() for part in np.split(found_s.double().cpu().numpy(), ends)]
+        parts = torch.split(losses_s.double().cpu(), counted_b.tolist())
+        sums[rows] = [-part.numpy().sum() for part in parts]
     return sums.reshape(prompts.uncounted_nk.shape)
 
 
@@ -115,16 +104,3 @@ def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
         at_once = max(1, batch_tokens // lengths[rows[0]])
         yield rows[:at_once]
         rows = rows[at_once:]
-
-
-def target_log_probabilities(hidden_sd: Tensor, embedding_vd: Tensor, targets_s: Tensor) -> Tensor:
-    """The log-probability [s] (nats) of each target after a hidden state."""
-    at_once = max(1, LOGITS_AT_ONCE // len(embedding_vd))
-    return -torch.cat(
-        [
-            F.cross_entropy((hidden @ embedding_vd.T).float(), targets, reduction="none")
-            for hidden, targets in zip(
-                torch.split(hidden_sd, at_once), torch.split(targets_s, at_once), strict=True
-            )
-        ]
-    )

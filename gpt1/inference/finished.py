@@ -1,17 +1,15 @@
 """Which seeds of a task are fine-tuned, and which of them is the best on the development split."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import DATA, read_json, stage_folder
-from gpt1.params.recipes import finetune_recipe
 from gpt1.params.schema import Params
 from gpt1.tasks.table import TASKS, Task
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """The finished fine-tuning of a task: its folder, the seeds and their scores on the development
     split (0..1, correlations -1..1).
     """
@@ -47,10 +45,7 @@ def finished(params: Params, name: str) -> Finished:
             f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
             f" {name}{perhaps(name, params.tasks)}"
         )
-    done = read_finished(stage_folder("finetune", params.tasks[name].group, name))
-    asked = set(finetune_recipe(params, name).seeds)
-    scores = {seed: score for seed, score in done.dev_scores.items() if seed in asked}
-    return replace(done, dev_scores=scores or done.dev_scores)
+    return read_finished(stage_folder("finetune", params.tasks[name].group, name))
 
 
 def finetuned_folders(data: Path = DATA) -> list[Path]:

@@ -87,15 +87,10 @@ def openings(
     """
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
-    count, type_ = min(section.heldout_prompts, len(long)), np.dtype(shards.index["dtype"])
-    found = []
+    count, found = min(section.heldout_prompts, len(long)), []
     for book in (long[number * len(long) // count] for number in range(count)):
-        ids = np.fromfile(
-            shards.folder / "heldout.bin",
-            type_.newbyteorder("<"),
-            count=min(section.prompt_tokens + section.tokens, book["tokens"]),
-            offset=book["offset"] * type_.itemsize,
-        ).tolist()
+        tokens = min(section.prompt_tokens + section.tokens, book["tokens"])
+        ids = shards.windows("heldout", np.array([book["offset"]]), tokens - 1)[0].tolist()
         prompt = whole_words(vocabulary, ids[: section.prompt_tokens])
         follows = whole_words(vocabulary, ids[len(prompt) : len(prompt) + section.tokens])
         found.append((f"held-out book {book['name']}", prompt, readable(vocabulary, follows)))
@@ -123,16 +118,9 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
     """What stage `generate` writes: every prompt with its samples, and the scores of those whose
-    continuation is known.
-
-    Raises UserError where the shards are of another vocabulary, or a prompt is empty.
+    continuation is known. Raises UserError where a prompt is empty.
     """
     vocabulary, ways = model.vocabulary, decodings(section)
-    if shards.index["vocabulary_fingerprint"] != vocabulary.fingerprint:
-        raise UserError(
-            f"{shards.folder}: expected tokens of the vocabulary {vocabulary.fingerprint},"
-            f" found {shards.index['vocabulary_fingerprint']}; run dvc repro"
-        )
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
     prompts = own + openings(vocabulary, shards, section)
     texts: list[dict[str, Any]] = [

@@ -5,11 +5,11 @@ the authors' code) or the chosen ending, with probabilities.
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from gpt1.base.errors import UserError
@@ -24,70 +24,49 @@ from gpt1.tasks.shapes import Symbols, shape
 from gpt1.tasks.table import TASKS, Task
 
 KIND = "transformer for "  # and the task's name: what stage finetune writes into the weights
-FIELDS = ("first", "second", "choices")
-Logits = npt.NDArray[np.floating]
 
 
-def texts_of(task: Task) -> int:
-    """How many texts an example has beside its choices: 1 or 2."""
+def fields_of(task: Task) -> tuple[str, ...]:
+    """The fields of an example: `first`; `second` where it has two texts; `choices` where the task
+    is one of choosing.
+    """
     form = task.layouts[0][0].format
-    if isinstance(form, Columns):
-        return 1 if form.joined else len(form.texts)
-    return 2  # passage and question
-
-
-def choices_of(task: Task) -> int:
-    """How many choices an example has; 0 where the task is not one of choosing."""
-    return len(task.labels) if task.kind == "multiple_choice" else 0
+    two = 2 if not isinstance(form, Columns) else 1 if form.joined else len(form.texts)
+    return "first", *["second"] * (two == 2), *["choices"] * (task.kind == "multiple_choice")
 
 
 def example_of(task: Task, record: dict[str, Any], where: str) -> Example:
     """An example from {"first": …, "second": …, "choices": […]}, as the task has them. Raises
     UserError, naming `where`, for other fields, or one that is no text.
     """
+    fields, choices = fields_of(task), record.get("choices")
     given = {name: value for name, value in record.items() if value is not None}
-    wanted = [*FIELDS[: texts_of(task)], *(["choices"] if choices_of(task) else [])]
-    choices = given.get("choices", [])
-    texts = [given.get(name) for name in FIELDS[: texts_of(task)]]
+    texts = tuple(given.get(name) for name in fields if name != "choices")
+    listed = tuple(choices) if isinstance(choices, list | tuple | np.ndarray) else ()
     if (
-        sorted(given) != sorted(wanted)
-        or not isinstance(choices, list | tuple | np.ndarray)
-        or len(choices) != choices_of(task)
-        or not all(isinstance(text, str) and text.strip() for text in (*texts, *choices))
+        sorted(given) != sorted(fields)
+        or ("choices" in fields and len(listed) != len(task.labels))
+        or not all(isinstance(text, str) and text.strip() for text in texts + listed)
     ):
-        what = ", ".join(wanted).replace("choices", f"{choices_of(task)} choices")
+        what = ", ".join(fields).replace("choices", f"{len(task.labels)} choices")
         raise UserError(
             f"{where}: expected {what} for {task.name}, each a text with a word in it; found"
             f" {', '.join(f'{name} {value!r:.60}' for name, value in given.items()) or 'nothing'}"
         )
-    return Example(tuple(map(str, texts)), tuple(map(str, choices)))
+    return Example(tuple(map(str, texts)), listed)
 
 
-class Answer(NamedTuple):
-    """An answer: `label` (a class or a choice) or `score`; the probability of each label, or of
-    each whole score; the chosen text.
+def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The answer that logits [outputs] of one example give: `label` (a class or a choice) or
+    `score`; `probabilities` of each label, or of each whole score; of a choice its text.
     """
-
-    label: str | None
-    score: float | None
-    probabilities: dict[str, float]
-    choice: str | None = None
-
-    def record(self) -> dict[str, Any]:
-        """The answer as plain values, without what it does not have."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
-
-
-def answer(task: Task, logits_o: Logits, choices: tuple[str, ...] = ()) -> Answer:
-    """The answer that logits [outputs] of one example give."""
-    weights_o = np.exp(logits_o.astype(np.float64) - logits_o.max())
-    shares = (weights_o / weights_o.sum()).tolist()
-    found = predictions(logits_o[None], task.target)[0]
+    shares = logits_o.double().softmax(0).tolist()
+    found = predictions(logits_o[None].numpy(), task.target)[0]
     if task.target == "score":
-        return Answer(None, float(found), {str(whole): share for whole, share in enumerate(shares)})
-    chosen = choices[int(found)] if choices else None
-    named = dict(zip(task.labels, shares, strict=True))
-    return Answer(task.labels[int(found)], None, named, chosen)
+        return {"score": float(found), "probabilities": dict(zip("012345", shares, strict=True))}
+    label = task.labels[int(found)]
+    said = {"label": label, "probabilities": dict(zip(task.labels, shares, strict=True))}
+    return said | ({"choice": choices[int(found)]} if choices else {})
 
 
 class TaskModel:
@@ -106,14 +85,15 @@ class TaskModel:
         return shape(self.task.kind, ids[:texts], ids[texts:], self.symbols, context).sequences
 
     @torch.inference_mode()
-    def logits(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
+    def logits(self, sequences: Sequence[Sequence[int]]) -> Tensor:
         """Logits [outputs] of one example from its sequences' ids."""
         device = self.classifier.head.linear.weight.device
         tokens_kt = pad_sequence([torch.tensor(ids) for ids in sequences], batch_first=True)
         logits_1o = self.classifier(tokens_kt[None].to(device)).logits_bo
-        return np.asarray(logits_1o[0].float().cpu().numpy())
+        logits_o: Tensor = logits_1o[0].float().cpu()
+        return logits_o
 
-    def answer(self, example: Example) -> Answer:
+    def answer(self, example: Example) -> dict[str, Any]:
         """The answer to one example; its label is not looked at."""
         return answer(self.task, self.logits(self.sequences(example)), example.choices)
 

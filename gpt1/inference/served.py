@@ -40,7 +40,7 @@ class ServedModel(PythonModel):
             ]
         except UserError as error:
             raise MlflowException.invalid_parameter_value(str(error)) from None
-        return [self.model.answer(example).record() for example in examples]
+        return [self.model.answer(example) for example in examples]
 
 
 set_model(ServedModel())

@@ -1,9 +1,8 @@
 """What a pre-trained network answers to the zero-shot sets (paper, section 5, Figure 2 right)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,7 @@ from gpt1.tasks.zero_shot import (
 )
 
 
-@dataclass(frozen=True)
-class PromptSet:
+class PromptSet(NamedTuple):
     """One set as stage `prompt` writes it: set.json and the prompts of each split."""
 
     name: str
@@ -59,13 +57,13 @@ class PromptSet:
 def read_set(folder: Path) -> PromptSet:
     """Read what stage `prompt` wrote. Raises UserError where it is absent or damaged."""
     try:
-        about, rule = read_json(folder / "set.json"), SETS[folder.name].rule
-    except (OSError, ValueError, KeyError):
+        about = read_json(folder / "set.json")
+    except (OSError, ValueError):
         raise UserError(f"{folder / 'set.json'} cannot be read; run dvc repro") from None
-    names = {about["scored_split"], *(["train"] if rule == "threshold" else [])}
-    splits = {
-        name: read_prompts(folder / f"{name}.npz", about["continuations"]) for name in sorted(names)
-    }
+    names = {about["scored_split"]}
+    if SETS[folder.name].rule == "threshold":
+        names.add("train")
+    splits = {name: read_prompts(folder / f"{name}.npz") for name in sorted(names)}
     return PromptSet(folder.name, about, splits)
 
 

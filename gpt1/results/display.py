@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
 
 from gpt1.base.files import stage_folder
-from gpt1.base.terminal import note_of
 from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
 from gpt1.results.columns import FULL
 from gpt1.results.drawing import NETWORK_TITLES
@@ -148,9 +148,11 @@ def _terminal(tables: Titled, notes: list[str]) -> str:
     parts = [
         f"{title}\n\n{as_words(one).to_string(line_width=WIDEST)}" for title, one in tables.items()
     ]
-    lines = "\n".join(note_of(note, WIDEST) for note in notes)
+    lines = [
+        fill(f"- {note}", WIDEST, subsequent_indent="  ", break_on_hyphens=False) for note in notes
+    ]
     return "\n\n".join(
-        [*parts, lines, "In other forms: --format markdown (csv, latex, html, json)\n"]
+        [*parts, "\n".join(lines), "In other forms: --format markdown (csv, latex, html, json)\n"]
     )
 
 

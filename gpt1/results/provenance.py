@@ -1,12 +1,12 @@
 """How a run was made: code, machine, time, data and licences."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
 
 from gpt1.base.files import LOGS, read_json, stage_folder
 from gpt1.base.machine import checkout, machine
-from gpt1.base.units import duration
 from gpt1.results.runs import RUN
 
 PARAMS = Path("params.yaml")
@@ -35,7 +35,8 @@ def facts() -> dict[str, str]:
     found, here, where = {}, checkout(Path()), machine()
     if len(logs):
         here, where = logs["checkout"].iloc[-1], logs["machine"].iloc[-1]
-        found["Time"] = f"{duration(busy_seconds(logs))} of training on {where['cores']} cores"
+        time = timedelta(seconds=round(busy_seconds(logs)))
+        found["Time"] = f"{time} (h:min:s) of training on {where['cores']} cores"
     dirty = ", with uncommitted changes" if here["dirty"] == "true" else ""
     found["Commit"] = here["git_commit"] + dirty
     found["Machine"] = f"{where['cpu']}, {where['cores']} cores; GPU: {where['gpu']}"

@@ -5,16 +5,17 @@ import re
 import sys
 from pathlib import Path
 from shutil import get_terminal_size
-from textwrap import fill
+from textwrap import TextWrapper, fill
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder
-from gpt1.base.terminal import WIDTH, note_of, plain, print_json
+from gpt1.base.terminal import plain
 from gpt1.results.runs import CLAIMS, SCORES, find_run, missing, read_table, shipped
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
 NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
 KEYS = ["system", "column", "metric", "update"]
+WIDTH = 80  # of the answer of all
 SAME = 5e-5  # as far apart as two numbers of four decimals may be
 
 
@@ -50,7 +51,8 @@ def show_table(name: str, format_: str) -> None:
         raise missing(path) from None
     if format_ == "terminal":
         width = get_terminal_size().columns
-        text = NOTE.sub(lambda note: note_of(" ".join(note[0][2:].split()), width), text)
+        item = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
+        text = NOTE.sub(lambda note: item.fill(" ".join(note[0].split())), text)
     sys.stdout.write(plain(text))
 
 
@@ -73,7 +75,7 @@ def show_against(name: str, other: Path, title: str, as_json: bool) -> None:
     differ = int((~(both["difference"].abs() <= SAME)).sum())
     if as_json:
         rows = json.loads(both.reset_index().to_json(orient="records"))
-        print_json({"table": name, "differ": differ, "rows": rows})
+        print(json.dumps({"table": name, "differ": differ, "rows": rows}, indent=1))
         return
     both.index = [" ".join(str(one) for one in key if not pd.isna(one)) for key in both.index]
     print(plain(f"{both.round(4).to_string()}\n\n{differ} of {len(both)} scores differ"))

@@ -6,10 +6,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 from gpt1.base.errors import TEMPORARY_STATUS, UserError, run_stage
 from gpt1.base.interrupts import end_with_parent, interrupts_held
@@ -51,13 +50,14 @@ def main() -> None:
         orphan = os.getpgid(os.getppid()) != os.getpgrp()  # DVC was killed before that line
         if orphan and "RANK" not in os.environ:  # a launcher may put its processes into groups
             sys.exit(TEMPORARY_STATUS)
-    verb, items = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    verb, *items = sys.argv[1:] or [""]
     if verb not in VERBS:
         raise UserError(f"expected a stage, one of {', '.join(VERBS)}; found {verb or 'none'}")
     if len(items) != len(VERBS[verb].split()):
         expected = f"{verb} {VERBS[verb] or 'alone'}"
         raise UserError(f"expected {expected}; found {' '.join([verb, *items])}")
-    module = imported(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
+    with interrupts_held():  # libraries swallow a Ctrl-C, or abort, at import
+        module = import_module(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
     with alone_of_experiments() if verb in TRAINS else nullcontext():
         getattr(module, verb if verb in FUNCTIONS else "main")(*items)
 
@@ -75,19 +75,13 @@ def alone_of_experiments() -> Iterator[None]:
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").replace("/", "-")
     path = Path(tempfile.gettempdir()) / f"gpt1-experiments-{os.getuid()}{gpus and '-'}{gpus}.lock"
 
-    def tell(_: str) -> None:
-        print("waiting for another experiment's training to end", file=sys.stderr, flush=True)
-
-    with locked(path, on_wait=tell):
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(path, wait=False))
+        except BlockingIOError:
+            print("waiting for another experiment's training to end", file=sys.stderr, flush=True)
+            held.enter_context(locked(path))
         yield
-
-
-def imported(name: str) -> ModuleType:
-    """The module of that name. Raises KeyboardInterrupt for a Ctrl-C on the way, after it:
-    libraries swallow one, or abort, at import.
-    """
-    with interrupts_held():
-        return import_module(name)
 
 
 run_stage(main)

@@ -11,12 +11,17 @@ from dotenv import load_dotenv
 from gpt1.base.settings import setting
 
 SQLITE = "sqlite:///"
-PATIENCE = {  # with a server
+PATIENCE = {  # short with a server; no telemetry, no chatter
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_LOGGING_LEVEL": "ERROR",
 }
+
+
+os.environ.update(PATIENCE | os.environ)  # before MLflow is imported
 
 
 def switched_off() -> bool:
@@ -30,15 +35,6 @@ def tracking_uri() -> str:
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}mlflow.db"
     path = sqlite_file(uri)
     return uri if path is None else f"{SQLITE}{path.absolute()}"  # MLflow keeps stores by name
-
-
-def prepare_mlflow() -> None:
-    """Before MLflow is imported: no telemetry, no chatter, short patience with a server."""
-    os.environ.update({"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"})
-    os.environ.update(PATIENCE | os.environ)
-
-
-prepare_mlflow()
 
 
 def without_password(uri: str) -> str:

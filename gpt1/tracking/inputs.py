@@ -1,14 +1,10 @@
-"""The data that a training read and the weights that it left, as MLflow lists them. Imported only
-by what talks to MLflow.
-"""
+"""The data that a training read, as MLflow lists them. Imported only by what talks to MLflow."""
 
 import json
-from pathlib import Path
 
-from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelOutput, Metric, Run
+from mlflow.entities import Dataset, DatasetInput, InputTag, Run
 
 from gpt1.base.files import fingerprint, read_json, sha256_file, stage_folder
-from gpt1.tracking.results import Training
 from gpt1.tracking.store import Store
 
 
@@ -34,18 +30,3 @@ def log_data(store: Store, run: Run, task: str) -> None:
         data = Dataset(f"{source.name} {split}", digest, "local", origin, profile=sizes)
         inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", split)]))
     store.client.log_inputs(run.info.run_id, inputs)
-
-
-def log_model(store: Store, run: Run, weights: Path, training: Training) -> None:
-    """Enter weights, which stay where they are, as the run's model with what was measured."""
-    client, run_id = store.client, run.info.run_id
-    if client.search_logged_models([store.experiment], f"source_run_id = '{run_id}'"):
-        return
-    end = training.points[-1]
-    tags = {"weights": str(weights), "sha256": sha256_file(weights)}
-    name = run.info.run_name.replace(" ", "-")
-    model = client.create_logged_model(store.experiment, name, run_id, tags)
-    client.log_outputs(run_id, [LoggedModelOutput(model.model_id, end["update"])])
-    client.finalize_logged_model(model.model_id, "READY")
-    at = int(end["time"] * 1000), end["update"], model.model_id
-    client.log_batch(run_id, [Metric(key, one, *at) for key, one in training.measured.items()])

@@ -22,7 +22,6 @@ from gpt1.tracking.address import (
 from gpt1.tracking.log import Point
 from gpt1.tracking.results import subject
 
-LOCK_SECONDS = 60.0
 COMPLETE = "gpt1.complete"
 
 
@@ -33,7 +32,7 @@ class Store:
 
     def __init__(self, params: Params) -> None:
         self.params, self.uri = params, tracking_uri()
-        with locked(LOGS / "mlflow.lock", LOCK_SECONDS):  # two at once can break a new database
+        with locked(LOGS / "mlflow.lock"):  # two at once can break a new database
             open_sqlite(self.uri)
             self.client = MlflowClient(tracking_uri=self.uri)
             found = self.client.get_experiment_by_name(params.profile)

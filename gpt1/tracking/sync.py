@@ -9,11 +9,10 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, fingerprint, sha256_file, stage_folder, write_json
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
-from gpt1.tracking.inputs import log_data, log_model
+from gpt1.tracking.inputs import log_data
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished, read_training, reported_scores, subject
 from gpt1.tracking.store import COMPLETE, Store
-from gpt1.tracking.views import view_tags
 
 REPORTED = (".md", ".csv", ".html", ".svg")
 
@@ -37,15 +36,11 @@ def sync(params: Params) -> tuple[int, int]:
                 continue
             store.send(run, training.points)
             log_data(store, run, subject(stage, name)[0])
-            if (weights := folder / "weights.safetensors").is_file():
-                log_model(store, run, weights, training)
             store.client.log_artifact(run.info.run_id, str(folder / "summary.json"))
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
             store.end(run, training.digest, where, training.points[-1]["time"])
             written += 1
         _report(store)
-        for key, value in view_tags().items():
-            store.client.set_experiment_tag(store.experiment, key, value)
     except UserError:
         raise
     except Exception as error:
