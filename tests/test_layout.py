@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 130_880,
-    "product, files": 218,
-    "tests, tokens": 151_916,
-    "tests, files": 109,
+    "product, tokens": 123_700,
+    "product, files": 210,
+    "tests, tokens": 149_012,
+    "tests, files": 107,
     "benchmarks, tokens": 21_347,
     "benchmarks, files": 18,
-    "pages, bytes": 196_089,
+    "pages, bytes": 161_219,
     "scripts and templates, bytes": 17_711,
 }
 
