@@ -1,9 +1,9 @@
-# Two commands do everything: make reproduce, make test. Both set up first.
-# What a set-up heeds: PYTHON names the Python to use, VENV the folder, TORCH_INDEX another index for the torch wheel.
+# make reproduce, make test: both set up first.
+# A set-up heeds PYTHON, VENV, TORCH_INDEX.
 VENV ?= .venv
 export PYTHON VENV TORCH_INDEX
 SHELL := /bin/bash
-# Not $(abspath ...), which divides a path at its spaces.
+# $(abspath ...) divides a path at its spaces.
 export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
 # two hundred Pythons start: modules are compiled once

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make setup`: a virtual environment with the packages of constraints.txt, by uv or pip.
-# PYTHON: the Python to use; VENV: the folder (.venv); TORCH_INDEX: another index for torch, kept until another is named.
+# PYTHON, VENV (.venv); TORCH_INDEX: another index for torch, kept until another is named.
 # It is changed only where its setup.made holds its own path. setup.done: what it was installed from; absent while not whole.
 cd -P "$(dirname "$0")/.." || exit 2
 say() { echo "set-up: $*" >&2; }
@@ -14,7 +14,7 @@ case $name in /*) venv=$name ;; *) venv=$PWD/$name ;; esac
 
 minor='import sys; print(*sys.version_info[:2])'
 read_mark() { { read -r owner && read -r index; } 2>/dev/null <"$venv/setup.made"; }
-whole() {  # the environment works, and has the Python and the index that are asked for
+whole() {  # it works, with the Python and the index that are asked for
   local own
   [[ -f $venv/setup.done && ${TORCH_INDEX:-$index} == "$index" ]] && own=$("$venv/bin/python" -I -c "import gpt1; $minor" 2>/dev/null) &&
     { [[ -z $PYTHON ]] || [[ $("$PYTHON" -I -S -c "$minor" 2>/dev/null) == "$own" ]]; }
@@ -42,7 +42,7 @@ done 3< <(if [[ $PYTHON ]]; then echo "$PYTHON"; else type -ap python3 python3.{
 
 { mkdir -p "$venv" && [[ -w $venv ]] && { [[ $owner ]] || printf '%s\n\n' "$venv" >"$venv/setup.made"; } && exec 9>>"$venv/setup.lock"; } 2>/dev/null ||
   fail "$venv cannot be written: clone into a folder where you may write, $elsewhere"
-# The lock belongs to descriptor 9, which what is started here inherits: an installer that outlives a killed set-up keeps it.
+# An installer that outlives a killed set-up inherits descriptor 9, and keeps the lock.
 lock() { "$python" -I -S -c "import fcntl; fcntl.flock(9, fcntl.LOCK_EX | $1)" 2>/dev/null; }
 lock fcntl.LOCK_NB || { say "waiting for another set-up of $name to end"; lock 0; }
 read_mark
@@ -63,10 +63,10 @@ pip() { "$venv/bin/python" -I -m pip "$@"; }
 wanted=(--constraint constraints.txt ${index:+--extra-index-url "$index"})
 uv=$(type -P uv) || {
   uv=$venv/setup.uv/bin/uv
-  export UV_CACHE_DIR=$venv/setup.uv/cache  # on the same disk, where a file has two names instead of a copy
+  export UV_CACHE_DIR=$venv/setup.uv/cache  # on the same disk: hard links
   [[ -x $uv ]] || pip install --quiet --retries 1 --target "$venv/setup.uv" --constraint constraints.txt uv 2>/dev/null
 }
-flags=(--index-strategy unsafe-best-match)  # as pip: the best version of all indexes
+flags=(--index-strategy unsafe-best-match)  # as pip
 while read -r setting values; do  # pip's settings, which uv does not read
   case $setting in
     no-index) [[ $values != [Tt]rue && $values != 1 ]] || flags+=(--no-index) ;;
@@ -76,13 +76,18 @@ while read -r setting values; do  # pip's settings, which uv does not read
   esac
 done < <(pip config list 2>/dev/null | sed -nE "s/\\\\n/ /g; s/^.*\.(index-url|extra-index-url|find-links|no-index|trusted-host|cert)='(.*)'\$/\1 \2/p")
 say "the packages of constraints.txt, ${index:+torch from $index, }by $([[ -x $uv ]] && echo uv || echo pip)"
-{ [[ -x $uv ]] && "$uv" pip install --python "$venv/bin/python" "${flags[@]}" "${wanted[@]}" --editable '.[test]'; } || {
+with_uv() { "$uv" pip install --python "$venv/bin/python" "${flags[@]}" "$@" "${wanted[@]}" --editable '.[test]'; }
+cpu_build() {  # a tenth of the CUDA build, where no driver is
+  [[ -z $index && ! -e /proc/driver/nvidia ]] || return
+  UV_HTTP_RETRIES=0 UV_HTTP_TIMEOUT=60 with_uv --torch-backend=cpu || { say "torch's own index does not do: from the ordinary one"; false; }
+}
+{ [[ -x $uv ]] && { cpu_build || with_uv; }; } || {
   [[ ! -x $uv ]] || say "not by uv, as it says: now by pip"
   pip install "${wanted[@]}" --editable '.[test]'
 } || {
   pip install -vv --retries 0 --timeout 10 --dry-run --no-deps --ignore-installed "${wanted[@]}" setuptools 2>&1 |
     grep -qE 'connection error|ConnectionError|ConnectTimeout' &&
-    fail "a package index does not answer${index:+ (PyPI, or $index, from which torch comes: make setup TORCH_INDEX=URL names another)}: look at the network, its proxy and pip's settings (pip config list); the same command goes on"
+    fail "a package index does not answer${index:+ (PyPI, or TORCH_INDEX=$index)}: look at the network, its proxy and pip's settings (pip config list); the same command goes on"
   fail "the packages could not be installed, pip's last lines say why ($(df -Ph "$venv" | awk 'NR == 2 {print $4}') are free on this disk); the same command goes on"
 }
 rm -rf "$venv/setup.uv"
