@@ -23,6 +23,7 @@ KEPT = ("scitail", "rte", "race", "cola")
 # small network: no score means anything.
 FRACTION = [
     "model.width=32",
+    "model.heads=2",
     "model.layers=2",
     "model.feed_forward=128",
     "lstm.units=16",

@@ -56,7 +56,7 @@ def read_authors(folder: Path) -> Incoming:
             theirs: torch.from_numpy(part.reshape(shape[-2:]))  # a matrix is a convolution of 1
             for (_, theirs), shape, part in zip(names(sizes.layers), shapes, parts, strict=True)
         }
-    except (OSError, LookupError, TypeError, ValueError, MemoryError) as error:
+    except Exception as error:  # numpy lets through what Python's own parser raises
         raise UserError(
             f"{folder}: expected the numbers of {SHAPES} as numpy writes them, in one row over ten"
             f" files, found others ({type(error).__name__}); {WHAT_TO_DO}"
