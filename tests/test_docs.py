@@ -333,7 +333,7 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert re.search(r"finetune\.lambda_lm 0\.5 0\.5 0\.5 number, at least 0 \w", shown), (
         "values of all profiles, kind and meaning"
     )
-    assert re.search(r"pretrain\.learning_rate 0\.00025 0\.003 0\.0025 number, above 0 \w", shown)
+    assert re.search(r"pretrain\.learning_rate 0\.00025 0\.003 0\.003 number, above 0 \w", shown)
     tasks = text_of(tmp_path / "tasks.html")
     assert re.search(r"RTE entailment accuracy 2 2,490 277 -", tasks)
     assert "train/middle/*.txt" in tasks, "RACE's files by the names that people know"

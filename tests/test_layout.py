@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_690,
+    "product, tokens": 123_733,
     "product, files": 210,
     "tests, tokens": 149_014,
     "tests, files": 107,
     "benchmarks, tokens": 21_347,
     "benchmarks, files": 18,
-    "pages, bytes": 161_219,
+    "pages, bytes": 161_232,
     "scripts and templates, bytes": 17_699,
 }
 

@@ -46,7 +46,7 @@ class Layout(NamedTuple):
         return self.b * self.t if self.real_m is None else len(self.real_m)
 
     def of(self, group: AttentionGroup) -> "Layout":
-        """That of a group's sequences alone."""
+        """The layout of one group of sequences."""
         assert self.real_m is not None
         real_m = self.real_m[group.first : group.last]
         return Layout(
@@ -115,12 +115,12 @@ class Places(NamedTuple):
 
 
 def places_of(lengths_n: Tensor, t: int, device: torch.device) -> Places:
-    """Those of sequences of such lengths, on the host, padded to t."""
+    """Places of right-padded sequences of these lengths, which are on the host, padded to t."""
     return Places(real_places(lengths_n, t, device), to_device(lengths_n - 1, device))
 
 
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
-    """Those of the n · t places of right-padded sequences that are within their lengths, in
+    """Of the n · t places of right-padded sequences those that are within their lengths, in
     ascending order, and after them as much of the padding as makes m one of few numbers.
 
     Made on the host, where the lengths are, so that it does not wait for a GPU's count.

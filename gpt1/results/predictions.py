@@ -19,7 +19,7 @@ from gpt1.results.glue import SEEDS
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.clusters import CLUSTERS
 from gpt1.tasks.metrics import predictions as answers_of
-from gpt1.tasks.table import TASKS, scored_split
+from gpt1.tasks.table import TASKS, scored_split, scored_weights
 
 TYPES = {
     **dict.fromkeys(("task", "system", "split", "subset"), "string"),
@@ -104,7 +104,7 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
         splits = dict.fromkeys(scored_split(one, about["splits"]) for one in TASKS[task].columns)
         rows = {split: _rows(encoded, split, about) for split in splits}
     for split, labelled in rows.items():
-        weights = f"{split}/{'best' if split.startswith('test') else 'last'}"
+        weights = f"{split}/{scored_weights(split)}"
         for name, folder, stage, pretrained in _systems(params, table, task):
             for path in sorted(folder.glob("seed-*/logits.npz"), key=_seed):
                 with reading(path, stage):

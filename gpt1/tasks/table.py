@@ -120,6 +120,13 @@ def scored_split(column: Column, splits: Mapping[str, Any]) -> str:
     return test if test in splits and splits[test]["labelled"] else f"dev{column.suffix}"
 
 
+def scored_weights(split: str) -> str:
+    """Which weights' answers are scored: those that were `best` on dev where the split is a test
+    set; on dev itself the `last`, chosen on nothing.
+    """
+    return "best" if split.startswith("test") else "last"
+
+
 def _glue_zip(task: str, raw: str) -> str:
     return (
         f"https://dl.fbaipublicfiles.com/glue/data/{task}.zip into data/raw/{raw} (the zip, or what"

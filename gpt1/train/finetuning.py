@@ -158,11 +158,13 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
                         best = Best(score, done, dev_logits, _copy(classifier))
             # the other splits by the last weights, and by the best
             last = {name: evaluate(task.splits[name]) for name in others}
-            last[task.selection_split], at_best = dev_logits, last
+            last[task.selection_split] = dev_logits
+            at_best = last
             if best.update < updates:
                 classifier.load_state_dict(best.weights)
                 at_best = {name: evaluate(task.splits[name]) for name in others}
                 at_best[task.selection_split] = best.logits
+            training.stop.check(training.engine)  # asked for in the last evaluation
         except Interrupted:
             training.stop.end(
                 training.engine,

@@ -1,8 +1,8 @@
 """One process or many, on which device, with how many threads: read from the machine and the
 environment, never from params.yaml.
 
-Nothing here may change a result: the global batch is fixed, and micro-batches and processes only
-share it out.
+Nothing here changes the mathematics: the global batch is fixed, and micro-batches and processes
+only share it out. They change rounding, and which masks dropout draws.
 """
 
 import logging

@@ -56,7 +56,7 @@ class Targets(NamedTuple):
 
 
 def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
-    """Those of sequences of so many targets, told on the host."""
+    """The targets of right-padded sequences with so many targets each; lengths are on the host."""
     places_m = real_places(lengths_n, t, device).places_m
     weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
     return Targets(places_m, to_device(weights_nt, device))

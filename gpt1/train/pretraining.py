@@ -160,6 +160,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 if step.save and step.update < updates:
                     saver.save(done)
                 evaluate(step.update)
+            training.stop.check(training.engine)  # asked for in the last evaluation
         except Interrupted:
             saved = saver.save(done)
             training.stop.end(
