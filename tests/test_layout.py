@@ -30,7 +30,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_733,
     "product, files": 210,
-    "tests, tokens": 149_014,
+    "tests, tokens": 149_016,
     "tests, files": 107,
     "benchmarks, tokens": 21_347,
     "benchmarks, files": 18,

@@ -29,6 +29,7 @@ FRACTION = [
     "lstm.units=16",
     "lstm_equal.units=32",
     "transfer.race.layers=[0,2]",
+    "transfer.mnli.layers=[0,2]",
     "variants.no_pretraining.tasks={}",
     "variants.no_aux_lm.tasks={}",
     "world.town.books=10",
