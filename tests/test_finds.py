@@ -29,7 +29,7 @@ LEFT_OUT = {
     "served rows",
 }  # what is damaged there is passed over, and what is whole is used
 WITH_WORDS = ("task", "text", "lines", "corpus")
-SECONDS, BYTES = 5.0, 1 << 30
+SECONDS, BYTES = 10.0, 1 << 30
 
 
 def surface_of(name: str) -> Surface:
