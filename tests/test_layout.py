@@ -34,7 +34,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 107,
     "benchmarks, tokens": 21_347,
     "benchmarks, files": 18,
-    "pages, bytes": 161_232,
+    "pages, bytes": 161_225,
     "scripts and templates, bytes": 17_699,
 }
 
