@@ -107,7 +107,7 @@ def machine_facts() -> dict[str, Any]:
     has = (
         Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
     )
-    bf16 = "AMX" if "amx_bf16" in has else "AVX512" if "avx512_bf16" in has else "emulated"
+    bf16 = "AMX" if "amx_bf16" in has else "AVX512" if "avx512_bf16" in has else "none"
     return {
         "cpu": cpu_name(),
         "cpu_bf16": bf16,

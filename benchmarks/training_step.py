@@ -11,7 +11,7 @@ windows, threads, dropout, clipping.
   plain-compiled a short script's GPT-1 in the same loop as hf: torch.compile, fused attention, torch's own dropout
   hf             autocast where bf16, torch's fused AdamW, the whole batch at once; that model offers one attention, its own
   hf-compiled    the same through torch.compile
-The limit is that of a large product of the same type (fp32 where bf16 is emulated), taken in turn
+The limit is that of a large product of the same type (fp32 where the processor has no bf16), taken in turn
 with the steps; share = operations of the model's own products a token (half of attention is masked,
 so not counted) x tokens/s / limit. The first calls of each way are warm-up, compilation included,
 and stand apart. glibc is told to keep memory, as our training does, for all. --memory: peak of two

@@ -3,7 +3,6 @@ it serves wherever the decoder does.
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +10,11 @@ import torch
 from by_hand import lstm_states
 from torch.nn import functional as F
 
-from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.model.networks import describe, make_network, parameters_by_component
-from gpt1.model.weights import read_weights, refuse_smaller, save_weights, transfer_weights
+from gpt1.model.weights import read_weights, save_weights, transfer_weights
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
@@ -185,24 +183,3 @@ def test_weights_say_how_many_units_they_have(name, tmp_path, paper):
         for name, value in network.state_dict().items()
         if name != "tokens"
     )
-
-
-def test_a_file_of_few_embeddings_is_not_taken_for_too_small():
-    sizes, units, rows = (
-        Model(
-            context=8,
-            width=8,
-            layers=1,
-            heads=2,
-            feed_forward=16,
-            embedding_deviation=0.1,
-            weight_deviation=0.1,
-            layer_norm_epsilon=1e-5,
-        ),
-        64,
-        3,
-    )
-    tensors = Lstm(sizes, units, rows, torch.Generator()).state_dict()
-    refuse_smaller(Path("w"), tensors, sizes.model_dump(), units)
-    with pytest.raises(UserError, match="expected the 62,400 numbers or more"):
-        refuse_smaller(Path("w"), tensors, sizes.model_dump(), 2 * units - 8)

@@ -10,6 +10,7 @@ from gpt1.model.weights import (
     Description,
     load_weights,
     read_weights,
+    refuse_smaller,
     save_weights,
     transfer_weights,
 )
@@ -148,3 +149,10 @@ def test_a_file_without_a_tensor_is_refused(saved):
         UserError, match=r"expected tensor positions of shape \[12, 16\], found none"
     ):
         transfer_weights(path, PLAIN, Decoder(TINY, VOCABULARY + 3, seeded()), "all")
+
+
+def test_sizes_larger_than_their_file(saved):
+    path, tensors = saved
+    refuse_smaller(path, tensors, TINY)
+    with pytest.raises(UserError, match="of the sizes that it names"):
+        refuse_smaller(path, tensors, TINY.model_copy(update={"layers": 3}))

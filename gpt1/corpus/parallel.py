@@ -44,7 +44,7 @@ def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     versions = [version(library) for library in LIBRARIES]
     mark = fingerprint([inputs, versions, *facts])
     folder = CHECKPOINTS / "text" / f"{name}-{mark}"
-    if not CHECKPOINTS.is_symlink():  # flows/own_clone.sh: where another machine may be at work
+    if not CHECKPOINTS.is_symlink():  # behind a link another checkout may be at work
         for other in folder.parent.glob(f"{name}-{'?' * len(mark)}"):
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)

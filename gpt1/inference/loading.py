@@ -34,7 +34,7 @@ class SavedModel(NamedTuple):
                 f" ({', '.join(Model.model_fields)}), found {config}; write them anew with dvc"
                 " repro"
             ) from None
-        refuse_smaller(self.path, self.tensors, sizes.model_dump(), 0)
+        refuse_smaller(self.path, self.tensors, sizes)
         return sizes
 
     def fill(self, network: nn.Module) -> None:

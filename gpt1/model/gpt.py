@@ -59,12 +59,12 @@ class Decoder(nn.Module):
         # as to_empty does, for which torch imports a library of algebra
         empty = {name: torch.empty(there.shape) for name, there in self.blocks.state_dict().items()}
         self.blocks.load_state_dict(empty, assign=True)
-        self.fused_attention, self.compiled = False, False
+        self.fused_attention = False
         self._draw(sizes, generator)
 
     def speed_up(self, compiled: bool, fused_attention: bool) -> None:
         """Compile the blocks, and have torch's fused attention."""
-        self.fused_attention, self.compiled = fused_attention, compiled
+        self.fused_attention = fused_attention
         for block in self.blocks if compiled else ():
             block.compile()
 

@@ -28,7 +28,7 @@ class Lstm(nn.Module):
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.context, self.compiled = sizes.context, False
+        self.context = sizes.context
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.recurrent = nn.LSTM(sizes.width, units, batch_first=True)
         self.projection = nn.Linear(units, sizes.width)

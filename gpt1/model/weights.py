@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.model.lstm import Network
+from gpt1.params.schema import Model
 
 Transfer = Literal["all", "none"] | int
 SIZES = (
@@ -103,22 +104,13 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
         ) from None
 
 
-def refuse_smaller(
-    path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], lstm_units: int
-) -> None:
-    """Raise UserError where the sizes that a file names are of a network larger than the file: it
-    would fill the memory.
+def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> None:
+    """Raise UserError where the sizes that a file names are of a Transformer larger than the file:
+    it would fill the memory.
     """
-    width, inner = config["width"], config["feed_forward"]
-    body = (
-        lstm_units * (4 * lstm_units + 5 * width)
-        if lstm_units
-        else config["layers"] * width * (4 * width + 2 * inner)
-    )
-    least, found = (
-        config["context"] * width * (not lstm_units) + body,
-        sum(tensor.numel() for tensor in tensors.values()),
-    )
+    inner = 4 * sizes.width + 2 * sizes.feed_forward
+    least = sizes.width * (sizes.context + sizes.layers * inner)
+    found = sum(tensor.numel() for tensor in tensors.values())
     if least > found:
         raise UserError(
             f"{path}: expected the {least:,} numbers or more of a network of the sizes that it"

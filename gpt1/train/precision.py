@@ -1,36 +1,16 @@
-"""The arithmetic that a recipe's precision asks for: weights stay float32; in bf16, matrix products
-take bfloat16 numbers.
-
-Cores without bfloat16 products would need a hundred times as long for them in torch. There the same
-numbers, rounded to bfloat16, are multiplied in float32: the same results but for the order of sums,
-at float32's speed.
+"""The arithmetic that a recipe's precision asks for: weights, sums and softmax stay float32; in
+bf16, matrix products take bfloat16 numbers on a device that multiplies them as fast.
 """
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
-
 import torch
-from torch import Tensor
-from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
-
-EMULATED = "bf16 emulated"
-PRODUCTS: set[Any] = {
-    F.linear,
-    torch.matmul,
-    Tensor.matmul,
-    Tensor.__matmul__,
-    F.scaled_dot_product_attention,
-    torch.lstm,
-}
 
 
 def arithmetic(device: torch.device, precision: str) -> str:
-    """What runs where: "fp32", "bf16", or "bf16 emulated" on cores that do not know it."""
-    if precision == "fp32":
-        return "fp32"
-    return "bf16" if device.type != "cpu" or native_bf16() else EMULATED
+    """What a precision means on a device, for the record: "bf16", or "fp32" where that was asked
+    for or where the processor has no bfloat16 products (torch would take a hundred times as long).
+    """
+    bf16 = precision == "bf16" and (device.type != "cpu" or native_bf16())
+    return "bf16" if bf16 else "fp32"
 
 
 def native_bf16() -> bool:
@@ -49,35 +29,7 @@ def native_amx() -> bool:
         return False
 
 
-def in_precision(device: torch.device, precision: str) -> AbstractContextManager[Any]:
+def in_precision(device: torch.device, precision: str) -> torch.autocast:
     """A block whose matrix products are of a precision, "fp32" or "bf16"."""
-    contexts: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-        "fp32": nullcontext,
-        "bf16": lambda: torch.autocast(device.type, dtype=torch.bfloat16),
-        EMULATED: Bf16Emulation,
-    }
-    return contexts[arithmetic(device, precision)]()
-
-
-class Bf16Emulation(TorchFunctionMode):
-    """Inside, operands and results of matrix products, and their gradients, are rounded to bfloat16
-    and kept as float32.
-    """
-
-    def __torch_function__(
-        self,
-        function: Any,
-        types: Any,
-        arguments: Iterable[Any] = (),
-        options: dict[str, Any] | None = None,
-    ) -> Any:
-        """Called by torch for each of its functions."""
-        if function not in PRODUCTS:
-            return function(*arguments, **(options or {}))
-        return _rounded(function(*_rounded(tuple(arguments)), **(options or {})))
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.bfloat16().float() if value.dtype == torch.float32 else value
-    return type(value)(map(_rounded, value)) if type(value) in (tuple, list) else value
+    enabled = arithmetic(device, precision) == "bf16"
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)

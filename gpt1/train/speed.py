@@ -26,8 +26,7 @@ def speed_up(
     """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes,
     for which it is not compiled).
 
-    Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise, but
-    for emulated bf16: the compiler would leave its rounding out.
+    Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise.
     """
     here = arithmetic(torch.device(machine.device), recipe.precision)
     fused = machine.device == "cuda" and isinstance(network, Decoder)
@@ -44,7 +43,7 @@ def speed_up(
 def worth_compiling(network: Decoder, here: str, machine: Machine, tokens: int) -> bool:
     """Whether to compile a decoder's blocks for so many tokens in this arithmetic."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if not tokens or not compiler or here not in ("fp32", "bf16"):
+    if not tokens or not compiler:
         return False
     if machine.compiled is not None:
         return machine.compiled
