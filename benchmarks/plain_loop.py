@@ -1,59 +1,16 @@
-"""For the benchmarks: a plain training loop, and GPT-1 for it as a short script writes it: one
-compiled module, torch's fused attention and its own dropout, autocast, its fused AdamW; no more.
+"""For the benchmarks: a plain training loop, as a short script writes it: autocast, torch's own
+clipping and fused AdamW.
 """
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from our_step import Size, windows_of
-from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.gpt import Decoder
-
-PADDED_TO = 128  # rows of the token embeddings: products of other numbers are slow
-
-
-class Made(NamedTuple):
-    """The mean loss where labels are given, else the logits [b, t, vocabulary]."""
-
-    loss: Tensor | None
-    logits: Tensor | None
-
-
-class PlainGPT(nn.Module):
-    """Our sizes and weights in one forward pass."""
-
-    def __init__(self, size: Size, ours: Decoder) -> None:
-        super().__init__()
-        self.vocabulary, self.heads, self.rate = size.vocabulary, ours.heads, size.recipe.dropout
-        self.blocks, self.positions = ours.blocks, nn.Parameter(ours.positions.detach().clone())
-        rows = F.pad(ours.tokens.detach(), (0, 0, 0, -size.vocabulary % PADDED_TO))
-        self.tokens = nn.Parameter(rows)
-
-    def drop(self, x: Tensor) -> Tensor:
-        """Torch's dropout."""
-        return F.dropout(x, self.rate, self.training)
-
-    def forward(self, input_ids: Tensor, labels: Tensor | None = None) -> Made:
-        """Of token ids [b, t]; each state is to tell the label of the next place."""
-        b, t = input_ids.shape
-        rate = self.rate if self.training else 0.0
-        x_btd = self.drop(F.embedding(input_ids, self.tokens) + self.positions[:t])
-        for block in self.blocks:
-            qkv_3bhtd = block.qkv(x_btd).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            mixed_bhtd = F.scaled_dot_product_attention(*qkv_3bhtd, dropout_p=rate, is_causal=True)
-            attended_btd = block.projection(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
-            x_btd = block.attention_norm(x_btd + self.drop(attended_btd))
-            fed_btd = block.contract(F.gelu(block.expand(x_btd), approximate="tanh"))
-            x_btd = block.feed_forward_norm(x_btd + self.drop(fed_btd))
-        logits_btv = F.linear(x_btd, self.tokens)[..., : self.vocabulary]
-        if labels is None:
-            return Made(None, logits_btv)
-        predicted = logits_btv[:, :-1].float().flatten(0, 1)
-        return Made(F.cross_entropy(predicted, labels[:, 1:].flatten()), None)
 
 
 @torch.no_grad()

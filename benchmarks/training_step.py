@@ -5,10 +5,9 @@ the limit of matrix products.
 
 In the root of the checkout. The ways are measured in turn in one process: the same sizes, weights,
 windows, threads, dropout, clipping.
-(sizes lstm, lstm-1m: the LSTM beside a Transformer of 4 or 1 million, in the first three ways)
+(sizes lstm, lstm-1m: the LSTM beside a Transformer of 4 or 1 million, in the first two ways)
   ours           as the pipeline trains here: its engine, its micro-batches, forward, backward, clip, Adam
   ours-eager     the same without torch.compile
-  plain-compiled a short script's GPT-1 in the same loop as hf: torch.compile, fused attention, torch's own dropout
   hf             autocast where bf16, torch's fused AdamW, the whole batch at once; that model offers one attention, its own
   hf-compiled    the same through torch.compile
 The limit is that of a large product of the same type (fp32 where the processor has no bf16), taken in turn
@@ -32,7 +31,7 @@ from typing import Any
 
 import torch
 from our_step import LSTMS, PROFILES, Size, Step, corpus_of, named_size, our_step
-from plain_loop import PlainGPT, check_equal, plain_step
+from plain_loop import check_equal, plain_step
 from side_by_side import (
     finish,
     heading,
@@ -60,7 +59,6 @@ from gpt1.train.pretraining import PretrainingRun, pretrain
 WAYS = (
     "ours",
     "ours-eager",
-    "plain-compiled",
     "hf",
     "hf-compiled",
 )
@@ -75,21 +73,16 @@ def make(way: str, size: Size, machine: Machine) -> Step:
     if not way.startswith("ours"):
         if not isinstance(network, Decoder):
             sys.exit(f"{way} has no LSTM; --ways ours ours-eager do")
-        theirs: Any = PlainGPT(size, network)
-        if way.startswith("hf"):
-            from hugging_face import language_model
+        from hugging_face import language_model
 
-            theirs = language_model(size, network)
+        theirs: Any = language_model(size, network)
         print(
             f"{way}: our weights give our logits within {check_equal(size, network, theirs):.0e}",
             file=sys.stderr,
         )
         compiled, device = way.endswith("compiled"), torch.device(machine.device)
-        library = "transformers" if way.startswith("hf") else "torch"
-        return Step(
-            plain_step(size, theirs, compiled, device),
-            {library: version(library), "compiled": str(compiled)},
-        )
+        chosen = {"transformers": version("transformers"), "compiled": str(compiled)}
+        return Step(plain_step(size, theirs, compiled, device), chosen)
     machine = replace(machine, compiled=False) if way == "ours-eager" else machine
     return our_step(size, network, machine)
 
