@@ -122,11 +122,11 @@ def _concerned(mine: pd.DataFrame, name: str) -> dict[str, list[str]]:
 
 
 def _near_majority(mine: pd.DataFrame) -> list[str]:
-    """The columns in which this run is no better than the majority class."""
+    """The columns in which this run is no better than the majority class, by any metric."""
     by = mine.groupby(["column", "metric", "system"], sort=False)[["score", "error"]].mean()
     means = by.unstack("system").reindex(
         columns=[("score", FULL), ("error", FULL), ("score", "majority")]
     )
     score, error, majority = (column for _, column in means.items())
-    low = score <= majority + STANDARD_ERRORS * error
-    return list(dict.fromkeys(title for title, _ in means.index[low]))
+    low = (score <= majority + STANDARD_ERRORS * error).groupby(level="column", sort=False).all()
+    return list(low.index[low])
