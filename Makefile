@@ -10,7 +10,7 @@ export DO_NOT_TRACK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce serve ui docs test test-all test-fast clean
+.PHONY: help setup profile reproduce serve ui docs test test-all test-fast clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -18,13 +18,20 @@ help:  ## list the commands
 setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names another index for torch)
 	@exec $(SHELL) gpt1/setup.sh
 
-reproduce: setup  ## run the whole pipeline as params.yaml says and show the tables
+reproduce: profile  ## run the whole pipeline as params.yaml says and show the tables (PROFILE=town: as that profile)
 	@python -m gpt1.stages check
 	@test -e data/logs/run/seconds.json || gpt1 estimate
 	gpt1 run
 	gpt1 report
 	gpt1 sync
 	@gpt1 table
+
+# An edited params.yaml is nobody's to overwrite.
+profile: setup
+	@if [[ '$(PROFILE)' ]] && ! grep -qx 'profile: $(PROFILE)' params.yaml; then \
+	  git diff --quiet HEAD -- params.yaml || { \
+	    echo 'error: params.yaml was edited: git checkout params.yaml undoes that, gpt1 profile $(PROFILE) writes over it' >&2; exit 2; }; \
+	  gpt1 profile '$(PROFILE)'; fi
 
 serve: setup  ## Prefect's server with the flows, MLflow's pages, on this machine's own address, until Ctrl-C
 	@exec python -m flows.serve

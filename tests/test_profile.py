@@ -208,3 +208,32 @@ def test_tasks_that_cannot_run_are_one_line(
         1,
     ), done.stderr
     assert not (checkout / "params.yaml").exists()
+
+
+def test_make_takes_a_profile_and_never_writes_over_an_edit(checkout: Path) -> None:
+    shutil.copy(ROOT / "Makefile", checkout)
+    shutil.copy(ROOT / "params.yaml", checkout)
+    name = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run(["git", *name, *command], cwd=checkout, check=True)
+    params = checkout / "params.yaml"
+
+    def make(profile: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["make", "-o", "setup", "profile", f"PROFILE={profile}", f"VENV={sys.prefix}"],
+            cwd=checkout,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert make("town").returncode == 0
+    town = params.read_bytes()
+    assert read_params(params).profile == "town"
+    assert make("town").returncode == 0
+    refused = make("demo")
+    assert refused.returncode != 0
+    assert "params.yaml was edited" in refused.stderr
+    assert params.read_bytes() == town
+    subprocess.run(["git", "checkout", "-q", "params.yaml"], cwd=checkout, check=True)
+    assert "expected one of demo" in make("nosuch").stderr
