@@ -1,5 +1,4 @@
 # make reproduce, make test: both set up first.
-# A set-up heeds PYTHON, VENV, TORCH_INDEX.
 VENV ?= .venv
 export PYTHON VENV TORCH_INDEX
 SHELL := /bin/bash
@@ -9,18 +8,18 @@ export DO_NOT_TRACK := 1
 # two hundred Pythons start: modules are compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
+PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
-.PHONY: help setup profile reproduce serve ui docs test test-all test-fast clean
+.PHONY: help setup profile reproduce serve ui docs test test-all clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL names another index for torch)
+setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL: torch from there)
 	@exec $(SHELL) gpt1/setup.sh
 
-reproduce: profile  ## run the whole pipeline as params.yaml says and show the tables (PROFILE=town: as that profile)
+reproduce: profile  ## run it all as params.yaml says, or PROFILE=town, and show the tables
 	@python -m gpt1.stages check
-	@test -e data/logs/run/seconds.json || gpt1 estimate
 	gpt1 run
 	gpt1 report
 	gpt1 sync
@@ -30,13 +29,13 @@ reproduce: profile  ## run the whole pipeline as params.yaml says and show the t
 profile: setup
 	@if [[ '$(PROFILE)' ]] && ! grep -qx 'profile: $(PROFILE)' params.yaml; then \
 	  git diff --quiet HEAD -- params.yaml || { \
-	    echo 'error: params.yaml was edited: git checkout params.yaml undoes that, gpt1 profile $(PROFILE) writes over it' >&2; exit 2; }; \
+	    echo 'error: params.yaml was edited: git checkout params.yaml undoes that' >&2; exit 2; }; \
 	  gpt1 profile '$(PROFILE)'; fi
 
-serve: setup  ## Prefect's server with the flows, MLflow's pages, on this machine's own address, until Ctrl-C
+serve: setup  ## Prefect's server with the flows, MLflow's pages, on 127.0.0.1, until Ctrl-C
 	@exec python -m flows.serve
 
-ui: setup  ## MLflow's pages on this machine's own address, with all finished results, until Ctrl-C
+ui: setup  ## MLflow's pages on 127.0.0.1, with all finished results, until Ctrl-C
 	gpt1 sync
 	@MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
 
@@ -47,13 +46,10 @@ test: setup  ## style, types, the tests
 	ruff check
 	ruff format --check
 	mypy
-	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not long'
+	$(PYTEST) -m 'not long'
 
-test-all: setup  ## every test: also the longest, of kills, repetitions and whole graphs
-	pytest -n 2 --dist loadfile --no-loadscope-reorder
-
-test-fast: setup  ## the tests that take less than a minute together
-	pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
+test-all: setup  ## also the longest, of kills, repetitions and whole graphs
+	$(PYTEST)
 
 # What lies behind a link or a mount may be another's.
 clean:  ## remove what runs made; keeps data/raw, links, mounted disks, the virtual environment and MLflow's database
