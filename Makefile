@@ -52,7 +52,7 @@ test-all: setup  ## also the longest, of kills, repetitions and whole graphs
 	$(PYTEST)
 
 # What lies behind a link or a mount may be another's.
-clean:  ## remove what runs made; keeps data/raw, links, mounted disks, the virtual environment and MLflow's database
+clean:  ## remove what runs made; keeps data/raw, links, mounted disks, .venv, MLflow's database
 	@rm -rf .dvc/tmp .{pytest,mypy,ruff}_cache; shopt -s nullglob; mounts=$$(mount); failed=0; cd -P data && \
 	for path in {check,world,clean,bpe,shard,baselines,generate,report,logs,checkpoints} {ablate,transfer,prompt}/* \
 	    acquire/*/* {encode,finetune,pretrain,zero_shot}/*/*; do \
