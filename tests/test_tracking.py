@@ -128,6 +128,7 @@ def test_data_are_listed_and_the_page_is_named(fresh):
     ]
     assert json.loads(data[0].dataset.source) == {"uri": "https://books.example/all"}
     assert json.loads(data[0].dataset.profile)["tokens"] == 15_100_000
+    assert "a run for each" in experiment().tags["mlflow.note.content"]
     assert runs_page("http://x") == (
         f"http://x/#/experiments/{experiment().experiment_id}/runs?workflowType=machine_learning"
     )

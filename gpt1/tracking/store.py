@@ -23,6 +23,11 @@ from gpt1.tracking.log import Point
 from gpt1.tracking.results import subject
 
 COMPLETE = "gpt1.complete"
+NOTE = "mlflow.note.content"  # MLflow's pages show it as the description
+DESCRIPTION = (
+    "GPT-1 as a profile of params.yaml has it: a run for each pre-training and fine-tuning, with"
+    " its parameters and curves; the run `report` has Tables 2 to 5, ours beside the paper's."
+)
 
 
 class Store:
@@ -37,7 +42,9 @@ class Store:
             self.client = MlflowClient(tracking_uri=self.uri)
             found = self.client.get_experiment_by_name(params.profile)
             self.experiment = str(
-                found.experiment_id if found else self.client.create_experiment(params.profile)
+                found.experiment_id
+                if found
+                else self.client.create_experiment(params.profile, tags={NOTE: DESCRIPTION})
             )
 
     def run(self, stage: str, name: str, fingerprint: str, began: float | None = None) -> Run:

@@ -12,7 +12,7 @@ from gpt1.tracking.address import problem, switched_off
 from gpt1.tracking.inputs import log_data
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished, read_training, reported_scores, subject
-from gpt1.tracking.store import COMPLETE, Store
+from gpt1.tracking.store import COMPLETE, NOTE, Store
 
 REPORTED = (".md", ".csv", ".html", ".svg")
 
@@ -64,4 +64,4 @@ def _report(store: Store) -> None:
         store.client.log_artifact(run.info.run_id, str(path), place)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
-    store.end(run, digest, {"mlflow.note.content": "\n\n".join(tables)}, time())
+    store.end(run, digest, {NOTE: "\n\n".join(tables)}, time())
