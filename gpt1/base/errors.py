@@ -31,6 +31,11 @@ def printable(text: str) -> str:
     )
 
 
+def plain(text: str) -> str:
+    """Text of a file as a terminal may show it: `printable` lines, tabs as blanks."""
+    return "\n".join(map(printable, text.expandtabs().split("\n")))
+
+
 def perhaps(name: str, known: Iterable[str]) -> str:
     """`; did you mean cola?` for a name that is close to a known one, else nothing: to follow what
     a line says of a wrong name.

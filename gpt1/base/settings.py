@@ -1,6 +1,4 @@
-"""Settings of this machine; gpt1/pipeline/settings.py lists them, docs/parameters.md says what each
-one means.
-"""
+"""Settings of this machine: docs/parameters.md says what each one means."""
 
 import os
 

@@ -44,7 +44,7 @@ def generate(
     Drawn where --temperature, --top-k, --top-p or several --samples ask for it. Texts are lower
     case, words with blanks between, as the model reads and writes them; none goes past its context.
     """
-    from gpt1.base.terminal import plain
+    from gpt1.base.errors import plain
     from gpt1.inference.generation import encode_prompt, go_on, load_language_model
     from gpt1.train import launch
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import TextWrapper, fill
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, plain
 from gpt1.base.files import stage_folder
-from gpt1.base.terminal import plain
 from gpt1.results.runs import CLAIMS, SCORES, find_run, missing, read_table, shipped
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
