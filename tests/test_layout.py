@@ -32,8 +32,8 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, files": 210,
     "tests, tokens": 149_016,
     "tests, files": 107,
-    "benchmarks, tokens": 21_347,
-    "benchmarks, files": 18,
+    "benchmarks, tokens": 13_001,
+    "benchmarks, files": 12,
     "pages, bytes": 161_225,
     "scripts and templates, bytes": 17_699,
 }
