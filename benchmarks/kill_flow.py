@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -90,8 +91,12 @@ class Clone:
 
     def stages(self) -> dict[str, psutil.Process]:
         """Stages at work, by DVC's names."""
-        at_work = [one for one in self.processes() if "gpt1.stages" in (one.info["cmdline"] or [])]
-        return {dvc.cmdline()[-1]: one for one in at_work if (dvc := one.parent())}
+        found = {}
+        for one in self.processes():
+            with suppress(psutil.Error):  # it, or its DVC, has ended meanwhile
+                if "gpt1.stages" in (one.info["cmdline"] or []) and (dvc := one.parent()):
+                    found[dvc.cmdline()[-1]] = one
+        return found
 
     def outputs(self) -> dict[str, str]:
         """md5 by path."""
