@@ -80,7 +80,7 @@ def work_of(name: str, given: argparse.Namespace) -> Work:
     rows = min(given.train_rows or len(train), len(train))
     ends = train.offsets[: rows + 1]
     train = Examples(train.tokens[: ends[-1]], ends, train.labels[:rows], 1)
-    changes = {"epochs": given.epochs, "precision": given.precision, "evaluation_updates": ()}
+    changes = {"precision": given.precision, "evaluation_updates": ()}
     recipe = params.finetune.model_copy(update=changes)
     wanted = describe(
         "transformer", params, about["vocabulary_size"], about["vocabulary_fingerprint"]
@@ -253,13 +253,12 @@ def main() -> None:
     options.add_argument("--run", type=Path, metavar="FOLDER", required=True)
     options.add_argument("--tasks", nargs="+", default=["rte", "sst2"], help="of one sequence")
     options.add_argument("--train-rows", type=int, help="only the first rows of train")
-    options.add_argument("--epochs", type=int, default=3)
     options.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
     given = options.parse_args()
     machine = prepared_machine()
     transformers.logging.set_verbosity_error()
     os.chdir(given.run)
-    print(f"{given.run}, {given.precision}, {given.epochs} epochs\n")
+    print(f"{given.run}, {given.precision}\n")
     rows = []
     for name in given.tasks:
         with tempfile.TemporaryDirectory() as folder:

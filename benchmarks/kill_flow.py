@@ -94,8 +94,9 @@ class Clone:
         found = {}
         for one in self.processes():
             with suppress(psutil.Error):  # it, or its DVC, has ended meanwhile
-                if "gpt1.stages" in (one.info["cmdline"] or []) and (dvc := one.parent()):
-                    found[dvc.cmdline()[-1]] = one
+                dvc = one.parent() if "gpt1.stages" in (one.info["cmdline"] or []) else None
+                if dvc and "repro" in (words := dvc.cmdline()):
+                    found[words[-1]] = one
         return found
 
     def outputs(self) -> dict[str, str]:

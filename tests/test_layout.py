@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_580,
+    "product, tokens": 123_568,
     "product, files": 210,
     "tests, tokens": 149_016,
     "tests, files": 107,
     "benchmarks, tokens": 13_001,
     "benchmarks, files": 12,
-    "pages, bytes": 149_925,
+    "pages, bytes": 149_913,
     "scripts and templates, bytes": 17_699,
 }
 
