@@ -28,7 +28,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_568,
+    "product, tokens": 123_558,
     "product, files": 210,
     "tests, tokens": 149_016,
     "tests, files": 107,

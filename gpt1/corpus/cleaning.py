@@ -2,10 +2,11 @@
 
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from filecmp import cmp
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -62,17 +63,17 @@ def clean_files(
         Cleaning(file, found, kept / (BOOKS if found else DOCUMENTS) / file.name, field)
         for file, found in zip(files, inspected, strict=True)
     ]
-    by_words: dict[int, list[Cleaning]] = {}  # equal books have equally many
+    by_words = defaultdict[int, list[Cleaning]](list)  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
     cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), kept)
     for item, found in zip(items, cleaned, strict=True):
         name = item.file.name
-        if item.found is None:
+        if not item.found:
             counts.setdefault("documents", {})[name] = document_counts(item, found)
         elif not found["words"]:
             counts["empty"].append(name)
         else:
-            others = by_words.setdefault(found["words"], [])
+            others = by_words[found["words"]]
             same = (one.file.name for one in others if cmp(one.target, item.target, shallow=False))
             if first := next(same, ""):
                 counts.setdefault("equal", {})[name] = first
@@ -93,8 +94,7 @@ def clean_files(
 
 def clean_file(cleaner: Cleaner, item: Cleaning) -> dict[str, Any]:
     """Write one book, or one file of documents, cleaned; the counts of it. Raises UserError."""
-    counts: Counter[str] = Counter()
-    first = None
+    counts, first = Counter[str](), None
     with writing(item.target, apart=True) as file:
         if item.found:
             return {
@@ -141,7 +141,7 @@ def clean_documents(
     for number, text in enumerate(texts):
         try:
             kept, licensed = body(text) if text is not None else ("", False)
-            cleaned = " ".join([words for batch in cleaner.clean([kept]) for words in batch])
+            cleaned = " ".join(chain.from_iterable(cleaner.clean([kept])))
         except UnbrokenTextError:
             text, cleaned, kept, licensed = None, "", "", False
         counts["unreadable"] += text is None
@@ -149,7 +149,8 @@ def clean_documents(
         counts["licensed"] += licensed
         counts["stripped"] += len(text or "") - len(kept)
         counts["words"] += count_words(cleaned)
-        unreadable = number if text is None and unreadable is None else unreadable
+        if text is None and unreadable is None:
+            unreadable = number
         found += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
     return " ".join(found), counts, unreadable
 
@@ -174,7 +175,7 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
         "bytes": sum(row["bytes"] for row in rows),
         "words": sum(row["words"] for row in rows),
         "empty": len(counts["empty"]) + sum(row["empty"] for row in files.values()),
-        "encodings": dict(Counter(str(book["encoding"]) for book in books.values())),
+        "encodings": dict(Counter(book["encoding"] for book in books.values())),
         **+every,
     }
 
