@@ -6,8 +6,8 @@ it comes to its end before that, in a further clone.
 
     python benchmarks/kill_flow.py [--times 10]
 
-It tells of each end which stages were at work, which of them in their updates, which said that they
-had saved, and whether anything was left; of each clone, the outputs in dvc.lock that are not those of the undisturbed run.
+A line for each end: which stages were at work, which of them said that they had saved, and whether
+anything was left; for each clone, the outputs in dvc.lock that are not those of the undisturbed run.
 """
 
 import argparse
@@ -19,14 +19,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
 
 from flows.server import free_port
-from gpt1.base.cores import cpu_name
-from gpt1.params.yaml import parse_yaml
+from gpt1.base.cores import cores, cpu_name
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 SHORT = [
@@ -44,7 +45,6 @@ RUN = ("gpt1.cli", "run", "pretrain", "finetune")
 SERVED = ("prefect", "deployment", "run", "reproduce-all", "-p", 'only=["pretrain","finetune"]')
 KINDS = ["Ctrl-C", "SIGTERM", "SIGKILL", "cancel", "DVC killed", "stage killed"]
 SAVED = re.compile(r"checkpoint saved|nothing to save yet|finished seeds are kept")
-TRAINING = re.compile(r"update \d+ of")
 LATEST_SECONDS, PATIENCE_SECONDS = 18.0, 30.0
 
 
@@ -86,9 +86,6 @@ class Clone:
         everyone = psutil.process_iter(["cwd", "cmdline"])
         return [one for one in everyone if (one.info["cwd"] or "").startswith(str(self.folder))]
 
-    def said(self, name: str) -> str:
-        return (self.folder / f"data/logs/run/{name}.log").read_text("utf-8", "replace")
-
     def left(self) -> set[psutil.Process]:
         return set(self.processes()) - self.lasting
 
@@ -96,24 +93,23 @@ class Clone:
         """Stages at work, by DVC's names."""
         found = {}
         for one in self.processes():
-            if "gpt1.stages" in (one.info["cmdline"] or []) and (dvc := one.parent()):
-                found[dvc.cmdline()[-1]] = one
+            with suppress(psutil.Error):  # it, or its DVC, has ended meanwhile
+                dvc = one.parent() if "gpt1.stages" in (one.info["cmdline"] or []) else None
+                if dvc and "repro" in (words := dvc.cmdline()):
+                    found[words[-1]] = one
         return found
 
     def outputs(self) -> dict[str, str]:
         """md5 by path."""
-        path = self.folder / "dvc.lock"
-        stages = parse_yaml(path.read_text("utf-8"), str(path))["stages"].values()
+        stages = read_yaml(self.folder / "dvc.lock")["stages"].values()
         return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
 
     def finish(self) -> None:
         """A last run, and the end of the service by SIGTERM."""
-        began = time.monotonic()
         self.call(*RUN)
-        print(f"{self.folder.name}: last run {time.monotonic() - began:.0f} s", end=", ")
         self.service.terminate()
         gone = seconds_until(lambda: not self.processes())
-        print(f"the service ended in {gone:.1f} s", flush=True)
+        print(f"{self.folder.name}: the service ended in {gone:.1f} s", flush=True)
 
 
 def seconds_until(done: Callable[[], object]) -> float:
@@ -122,10 +118,6 @@ def seconds_until(done: Callable[[], object]) -> float:
     while not done() and time.monotonic() - began < PATIENCE_SECONDS:
         time.sleep(0.1)
     return time.monotonic() - began
-
-
-def ended(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def end(clone: Clone, kind: str) -> bool:
@@ -142,26 +134,23 @@ def end(clone: Clone, kind: str) -> bool:
     if not clone.left():
         return False
     at_work = clone.stages()
-    training = [name for name in at_work if TRAINING.search(clone.said(name))]
     print(f"{kind} after {moment:.0f} s, at work {', '.join(at_work) or 'none'}", end="; ")
-    print(f"in updates {', '.join(training) or 'none'}", end="; ")
     if "killed" in kind:
         name, stage = random.choice(list(at_work.items()))
         (stage if kind == "stage killed" else stage.parent()).kill()
-        print(f"{name} gone in {seconds_until(lambda: ended(stage)):.1f} s", end=", ")
-        print(f"again in {seconds_until(lambda: name in clone.stages()):.1f} s", end="; ")
+        again = seconds_until(lambda: clone.stages().get(name, stage) != stage)
+        print(f"{name} at work again in {again:.1f} s", end="; ")
     if number:
         clone.start("prefect", "flow-run", "cancel", number).communicate()
     else:
         os.killpg(run.pid, getattr(signal, kind, signal.SIGINT))
     gone = seconds_until(lambda: not clone.left())
-    said = {name: clone.said(name) for name in at_work}
+    logs = {name: clone.folder / f"data/logs/run/{name}.log" for name in at_work}
+    said = {name: log.read_text("utf-8", "replace") for name, log in logs.items()}
     saved = [name for name, text in said.items() if SAVED.search(text)]
-    lost = [text.splitlines()[-1:] for text in said.values() if not SAVED.search(text)]
-    print(
-        f"saved {', '.join(saved) or 'none'}; {len(clone.left())} left in {gone:.1f} s; {lost or ''}",
-        flush=True,
-    )
+    lost = [text.splitlines()[-1:] for name, text in said.items() if name not in saved]
+    print(f"saved {', '.join(saved) or 'none'}", end="; ")
+    print(f"{len(clone.left())} left in {gone:.1f} s; {lost or ''}", flush=True)
     return True
 
 
@@ -172,7 +161,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10)
     todo = KINDS * parser.parse_args().times
     random.shuffle(todo)
-    print(f"{cpu_name()}, {len(os.sched_getaffinity(0))} cores", flush=True)
+    print(f"{cpu_name()}, {cores()} cores", flush=True)
     with TemporaryDirectory() as folder:
         undisturbed = Clone(Path(folder, "undisturbed"))
         undisturbed.finish()

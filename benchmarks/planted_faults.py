@@ -1,6 +1,6 @@
 """Faults planted one at a time in the code that computes: which does the fast suite find?
 
-    python benchmarks/planted_faults.py [--faults 100] [--seed 2018] [--out FILE]
+    python benchmarks/planted_faults.py [--faults 100] [--seed 2018]
 
 In the root of a checkout. Each fault is one operator, comparison or number changed in one place,
 drawn by the seed. The tests that import the module run first; what they miss, all others that are
@@ -12,7 +12,6 @@ nothing needs.
 import argparse
 import ast
 import copy
-import json
 import os
 import random
 import shutil
@@ -21,11 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOMS = (
-    "gpt1/model",
+    "gpt1/model/**/*.py",
     "gpt1/train/objectives.py",
     "gpt1/train/optim.py",
     "gpt1/train/schedules.py",
@@ -64,22 +63,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.NotIn: ast.In,
 }
 TESTS = ["-x", "-vv", "-p", "no:cacheprovider", "-m", "not slow and not server and not gpu"]
-SLOWER, SECONDS = (
-    3,
-    60,
-)  # a fault by which tests take so much longer than without it counts as found
-
-
-def modules(root: Path) -> list[Path]:
-    """Files of the code that computes."""
-    found = [
-        path
-        for place in ROOMS
-        for path in (
-            (root / place).rglob("*.py") if (root / place).is_dir() else sorted(root.glob(place))
-        )
-    ]
-    return sorted({path for path in found if path.name != "__init__.py"})
+SLOWER, SECONDS = 3, 60  # a fault by which tests take so much longer counts as found
 
 
 def places(tree: ast.Module) -> Iterator[ast.AST]:
@@ -97,18 +81,26 @@ def places(tree: ast.Module) -> Iterator[ast.AST]:
                     yield node
 
 
-def planted(source: str, number: int) -> tuple[int, str, str]:
-    """The line of the so-manieth place, what was done, and the text with the fault."""
-    tree = ast.parse(source)
-    node = list(places(tree))[number]
+class Fault(NamedTuple):
+    """The file, what was changed at which line, the file's text with it."""
+
+    path: Path
+    what: str
+    text: str
+
+
+def planted(path: Path, number: int) -> Fault:
+    """A fault at the so-manieth place of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    node: Any = list(places(tree))[number]
     before = ast.unparse(copy.deepcopy(node))
-    if isinstance(node, ast.BinOp | ast.BoolOp):
-        node.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
-    elif isinstance(node, ast.Compare):
-        node.ops[0] = SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
+    if isinstance(node, ast.Compare):
+        node.ops[0] = SWAPS[type(node.ops[0])]()
     elif isinstance(node, ast.Constant):
-        node.value = node.value + 1  # type: ignore[operator]
-    return node.lineno, f"{before} -> {ast.unparse(node)}", ast.unparse(tree)  # type: ignore[attr-defined]
+        node.value += 1
+    else:
+        node.op = SWAPS[type(node.op)]()
+    return Fault(path, f"{path}:{node.lineno}: {before} -> {ast.unparse(node)}", ast.unparse(tree))
 
 
 def failing(copied: Path, tests: list[Path], seconds: float | None = None) -> str:
@@ -125,11 +117,8 @@ def failing(copied: Path, tests: list[Path], seconds: float | None = None) -> st
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
-        running = [
-            line
-            for line in (error.stdout or b"").decode().splitlines()
-            if line.startswith("tests/")
-        ]
+        lines = (error.stdout or b"").decode().splitlines()
+        running = [line for line in lines if line.startswith("tests/")]
         return f"ENDLESS {running[-1] if running else 'before the first test'}"[:160]
     if done.returncode in (0, 5):
         return ""
@@ -140,102 +129,62 @@ def failing(copied: Path, tests: list[Path], seconds: float | None = None) -> st
 
 def seconds_untouched(copied: Path, tests: list[Path]) -> float:
     """How long the tests take where no fault is planted. Ends the command where one fails."""
-    begun = time.monotonic()
+    began = time.monotonic()
     if failed := failing(copied, tests):
         raise SystemExit(
             f"error: expected tests that pass before a fault is planted, found {failed}"
         )
-    return time.monotonic() - begun
+    return time.monotonic() - began
 
 
-@dataclass
-class Fault:
-    """A fault: the file, the line, what was changed, the file's text with it, and the test that
-    finds it, "" for none.
+def missed(copied: Path, faults: list[tuple[Fault, list[Path]]]) -> list[Fault]:
+    """The faults that none of their tests finds, each planted in the copy and taken out again;
+    prints a line each.
     """
-
-    path: Path
-    line: int
-    what: str
-    text: str
-    found: str = ""
-
-    @property
-    def module(self) -> str:
-        """The dotted name that tests import."""
-        return ".".join(self.path.with_suffix("").parts)
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.what}: {self.found or 'NOT FOUND'}"
-
-    def try_on(self, root: Path, copied: Path, tests: list[Path], seconds: float) -> None:
-        """Plant it in the copy, run the tests, and take it out again."""
-        (copied / self.path).write_text(self.text, encoding="utf-8")
-        self.found = failing(copied, tests, SLOWER * seconds + SECONDS)
-        shutil.copy(root / self.path, copied / self.path)
-
-
-def write(path: Path | None, faults: list[Fault]) -> None:
-    """The faults as JSON."""
-    if path:
-        found = [
-            {"place": f"{fault.path}:{fault.line}", "fault": fault.what, "found": fault.found}
-            for fault in faults
-        ]
-        path.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    left = []
+    seconds = seconds_untouched(copied, sorted({test for _, tests in faults for test in tests}))
+    for fault, tests in faults:
+        found = ""
+        if tests:
+            (copied / fault.path).write_text(fault.text, encoding="utf-8")
+            found = failing(copied, tests, SLOWER * seconds + SECONDS)
+            shutil.copy(fault.path, copied / fault.path)
+        print(f"{fault.what}: {found or 'NOT FOUND'}", flush=True)
+        left += [fault] * (not found)
+    return left
 
 
 def main() -> None:
     """Plant, test and count."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=2018)
-    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    root = Path.cwd()
     every = [
-        (path.relative_to(root), number)
-        for path in modules(root)
+        (path, number)
+        for path in sorted({path for room in ROOMS for path in Path().glob(room)})
         for number in range(len(list(places(ast.parse(path.read_text(encoding="utf-8"))))))
     ]
-    faults = [
-        Fault(path, *planted((root / path).read_text(encoding="utf-8"), number))
-        for path, number in random.Random(given.seed).sample(every, min(given.faults, len(every)))
-    ]
+    drawn = random.Random(given.seed).sample(every, min(given.faults, len(every)))
+    faults = [planted(*place) for place in drawn]
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / "checkout"
-        shutil.copytree(
-            root,
-            copied,
-            symlinks=True,
-            ignore=shutil.ignore_patterns(".venv", ".worktrees", "*.db"),
-        )
-        tests = {
-            path.relative_to(copied): path.read_text(encoding="utf-8")
-            for path in sorted((copied / "tests").glob("test_*.py"))
-        }
-        near = {
-            fault.path: [test for test, text in tests.items() if fault.module in text]
-            for fault in faults
-        }
-        nearest = sorted({test for found in near.values() for test in found})
-        seconds = seconds_untouched(copied, nearest)
-        for fault in faults:
-            if near[fault.path]:
-                fault.try_on(root, copied, near[fault.path], seconds)
-            print(fault, flush=True)
-            write(given.out, faults)
-        if left := [fault for fault in faults if not fault.found]:
+        ignored = shutil.ignore_patterns(".venv", ".worktrees", "*.db")
+        shutil.copytree(".", copied, symlinks=True, ignore=ignored)
+        texts = {path: path.read_text(encoding="utf-8") for path in Path("tests").glob("test_*.py")}
+
+        def near(fault: Fault) -> list[Path]:
+            module = ".".join(fault.path.with_suffix("").parts)
+            return sorted(path for path, text in texts.items() if module in text)
+
+        left = missed(copied, [(fault, near(fault)) for fault in faults])
+        if left:
             print(f"{len(left)} left for the other tests", flush=True)
-            seconds += seconds_untouched(copied, [test for test in tests if test not in nearest])
-        for fault in left:
-            fault.try_on(
-                root, copied, [test for test in tests if test not in near[fault.path]], seconds
-            )
-            print(fault, flush=True)
-            write(given.out, faults)
-    caught = sum(bool(fault.found) for fault in faults)
-    print(f"{caught} of {len(faults)} faults found, {len(every)} places to plant one")
+            left = missed(copied, [(each, sorted(texts.keys() - near(each))) for each in left])
+    found = len(faults) - len(left)
+    print(f"{found} of {len(faults)} faults found, {len(every)} places to plant one")
 
 
 if __name__ == "__main__":

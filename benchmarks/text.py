@@ -8,28 +8,23 @@ as they do in real text.
 """
 
 import argparse
-import contextlib
-import ctypes
 import json
-import os
-import platform
 import random
 import re
-import resource
-import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from gpt1.params.yaml import read_yaml
+from gpt1.base.cores import cores, cpu_name
+from gpt1.base.files import stage_folder
+from gpt1.params.profile import compose
 
-ROOT = Path(__file__).resolve().parent.parent
-KEPT_WORDS = 3000
-PR_SET_CHILD_SUBREAPER = 36  # of Linux: prctl(2)
+COMMON_WORDS = 3000
 SYLLABLES = [
     consonant + vowel
     for consonant in "bcdfghjklmnprstvwz"
@@ -44,119 +39,57 @@ def made_up(word: str, copy: int) -> str:
     return "".join(generator.choice(SYLLABLES) for _ in range(2 + len(word) // 3))
 
 
-def grow(source: Path, target: Path, copies: int) -> None:
-    """Fill `target` with the books of `source` and copies - 1 versions of each in made-up words."""
-    books = sorted(source.rglob("*.txt"))
-    counts: Counter[str] = Counter()
-    for book in books:
-        counts.update(LETTERS.findall(book.read_text(encoding="utf-8-sig")))
-    kept = {word for word, _ in counts.most_common(KEPT_WORDS)}
-    for copy in range(copies):
-        new = {word: made_up(word, copy) for word in counts if copy and word not in kept}
-        for book in books:
-            text = book.read_text(encoding="utf-8-sig")
-            (target / f"{book.stem}.{copy}.txt").write_text(
-                LETTERS.sub(lambda found, new=new: new.get(found[0], found[0]), text),
-                encoding="utf-8",
-            )
-
-
-def processor_seconds() -> float:
-    """Of all processes that this one has started and waited for."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def watch(command: list[str], folder: Path) -> tuple[float, float, float, float]:
-    """Run a command: its seconds, processor seconds, peaks of memory in MB: all its processes
-    (PSS), the largest one (RSS).
+def write_books(source: Path, target: Path, copies: int) -> int:
+    """Fill `target` with the books of `source` and copies - 1 versions of each in made-up words;
+    their bytes.
     """
-    # what the command leaves (datatrove's processes are none of its children) is waited for here
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    begun, used = time.monotonic(), processor_seconds()
+    books = {path.stem: path.read_text("utf-8-sig") for path in sorted(source.rglob("*.txt"))}
+    counts = Counter(word for text in books.values() for word in LETTERS.findall(text))
+    common = {word for word, _ in counts.most_common(COMMON_WORDS)}
+    bytes_ = 0
+    for copy in range(copies):
+        new = {word: made_up(word, copy) for word in counts if copy and word not in common}
+        for name, text in books.items():
+            text = LETTERS.sub(lambda word, new=new: new.get(word[0], word[0]), text)
+            bytes_ += (target / f"{name}.{copy}.txt").write_bytes(text.encode())
+    return bytes_
+
+
+def watch(command: list[str], folder: Path) -> tuple[float, float]:
+    """Run a command: seconds, and the peak of its processes' memory together in MB (PSS)."""
+    began, peak = time.monotonic(), 0.0
     process = psutil.Popen(command, cwd=folder)
-    total = largest = 0.0
     while process.poll() is None:
-        shares, sizes = [0], [0]
-        try:
-            for each in (process, *process.children(recursive=True)):
-                memory = each.memory_full_info()
-                shares.append(getattr(memory, "pss", memory.rss))
-                sizes.append(memory.rss)
-        except psutil.Error:
-            continue
-        total, largest = max(total, sum(shares) / 1e6), max(largest, max(sizes) / 1e6)
+        with suppress(psutil.Error):
+            everyone = (process, *process.children(recursive=True))
+            peak = max(peak, sum(one.memory_full_info().pss for one in everyone) / 1e6)
         time.sleep(0.2)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}")
-    seconds = time.monotonic() - begun
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
-    return seconds, processor_seconds() - used, total, largest
-
-
-def prepare(work: Path, books: Path, copies: int, profile: str) -> int:
-    """A working folder with params.yaml and the books; bytes of the books."""
-    values = read_yaml(ROOT / "conf" / "paper.yaml")
-    if profile != "paper":
-        own = read_yaml(ROOT / "conf" / f"{profile}.yaml")
-        for section in ("clean", "bpe", "shard"):
-            values[section].update(own.get(section, {}))
-    values["bpe"]["source"] = "learn"
-    (work / "params.yaml").write_text(json.dumps(values))
-    target = work / "data" / "acquire" / "corpus" / "books"
-    target.mkdir(parents=True)
-    if copies == 1:
-        for book in books.rglob("*.txt"):
-            shutil.copy(book, target)
-    else:
-        grow(books, target, copies)
-    return sum(book.stat().st_size for book in target.iterdir())
-
-
-def processor() -> str:
-    for line in (
-        Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ()
-    ):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
-def show(name: str, bytes_: int, seconds: float, used: float, total: float, largest: float) -> None:
-    print(
-        f"{name:6} {seconds:6.1f} s ({used:6.1f} s of processors)  {bytes_ / 1e6 / seconds:6.2f}"
-        f" MB/s  all processes {total:5.0f} MB  largest {largest:5.0f} MB",
-        flush=True,
-    )
+    return time.monotonic() - began, peak
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("books", type=Path)
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--profile", default="small")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        bytes_ = prepare(Path(name), arguments.books, arguments.copies, arguments.profile)
-        print(
-            f"{bytes_ / 1e6:.1f} MB, {len(psutil.Process().cpu_affinity())} cores, {processor()},"
-            f" load {psutil.getloadavg()[0]:.1f}"
-        )
-        rows = []
+        folder = Path(name)
+        values = compose(given.profile, ["bpe.source=learn"])
+        (folder / "params.yaml").write_text(json.dumps(values))
+        books = folder / stage_folder("acquire", "corpus", "books")
+        books.mkdir(parents=True)
+        bytes_ = write_books(given.books, books, given.copies)
+        print(f"{bytes_ / 1e6:.1f} MB, {cpu_name()}, {cores()} cores, load", end=" ")
+        print(f"{psutil.getloadavg()[0]:.1f}", flush=True)
         for stage in ("clean", "bpe", "shard"):
-            rows.append(watch([sys.executable, "-m", "gpt1.stages", stage], Path(name)))
-            show(stage, bytes_, *rows[-1])
-        show(
-            "sum",
-            bytes_,
-            sum(row[0] for row in rows),
-            sum(row[1] for row in rows),
-            max(row[2] for row in rows),
-            max(row[3] for row in rows),
-        )
-        print(json.dumps(json.loads((Path(name) / "data/bpe/meta.json").read_text())))
+            seconds, peak = watch([sys.executable, "-m", "gpt1.stages", stage], folder)
+            rate = bytes_ / 1e6 / seconds
+            print(f"{stage:6} {seconds:6.1f} s  {rate:6.2f} MB/s  {peak:5.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

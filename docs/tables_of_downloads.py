@@ -3,24 +3,19 @@
 from urllib.parse import urlsplit
 
 from gpt1.sources.addresses import DOWNLOADS
-from gpt1.sources.table import SOURCES
-from gpt1.tasks.table import TASKS
 
 
 def downloads() -> str:
-    """A row a source: files, bytes where they are published, host, who published the checksums,
-    licence.
-    """
+    """A row a source: files, bytes where they are published, host, who published the checksums."""
     rows = [
-        "| source | files | bytes | from | checksums by | licence |",
-        "|---|---|---:|---|---|---|",
+        "| source | files | bytes | from | checksums by |",
+        "|---|---|---:|---|---|",
     ]
     for name, remotes in DOWNLOADS.items():
-        licence = SOURCES[name].licence if name in SOURCES else TASKS[name].licence
         files = ", ".join(remote.name for remote in remotes[:3]) + ", …" * (len(remotes) > 3)
         known = all(remote.bytes_ for remote in remotes)
         size = f"{sum(remote.bytes_ or 0 for remote in remotes):,}" if known else "-"
         hosts = ", ".join(sorted({urlsplit(remote.address).netloc for remote in remotes}))
         by = remotes[0].publisher.partition(",")[0]
-        rows.append(f"| `{name}` | {files} | {size} | {hosts} | {by} | {licence} |")
+        rows.append(f"| `{name}` | {files} | {size} | {hosts} | {by} |")
     return "\n".join(rows)

@@ -123,7 +123,8 @@ def _section(
         if row := row_model(field):
             tables_of_rows.append(_row(f"{name}.{key}", row))
         else:
-            shown = [_shown(values[profile][name][key]) for profile in PROFILES]
+            first, *others = (_shown(values[profile][name][key]) for profile in PROFILES)
+            shown = [first, *("same" if len(x) > 9 and x == first else x for x in others)]
             rows.append([f"`{name}.{key}`", *shown, kind(field), notes.get(f"{name}.{key}", "")])
     tables = [*([_table(head, rows)] if rows else []), *tables_of_rows]
     return f"### {name}\n\n{_said(name, model, notes)}" + "\n\n".join(tables)
@@ -134,17 +135,14 @@ def _rows(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
 
 
 def _row(name: str, model: type[BaseModel]) -> str:
-    rows = [[f"`{name}.*.{key}`", kind(field)] for key, field in model.model_fields.items()]
-    return _table(["a row has", "may be"], rows)
+    parts = [f"`{name}.*.{key}` ({kind(field)})" for key, field in model.model_fields.items()]
+    return f"A row has {', '.join(parts)}." if parts else "A row has nothing in it."
 
 
 def _said(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
-    parts = [
-        part.rstrip(".") + "."
-        for part in (" ".join((model.__doc__ or "").split()), notes.get(name, ""))
-        if part and not part.startswith("A part of")
-    ]
-    return " ".join(parts) + "\n\n" if parts else ""
+    """What the paper's profile says of a section, else what the code says."""
+    said = notes.get(name) or " ".join((model.__doc__ or "").split())
+    return f"{said.rstrip('.,')}.\n\n" if said and not said.startswith("A part of") else ""
 
 
 def _shown(value: Any) -> str:
@@ -156,7 +154,7 @@ def _shown(value: Any) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
+    lines = [head, ["-"] * len(head), *rows]
     return "\n".join(
         f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
     )

@@ -51,39 +51,30 @@ def anchor(title: str) -> str:
 
 
 def _section(task: Task) -> str:
-    classes = ", ".join(f"`{name}`" for name in task.labels)
-    answer = (
-        "a score from 0 to 5, learned as shares of six classes"
-        if task.target == "score"
-        else classes
-    )
-    integers = ", ".join(
-        f"{number} `{name}`" for number, name in enumerate(task.integers, start=task.first_integer)
-    )
-    exported = f"; an export's integers mean {integers}" if integers else ""
-    return f"{_source(task.source, task.title)}- Answers: {answer}{exported}.\n"
+    """Its source, and what it answers: the number of a class is an export's integer."""
+    answers = [f"`{name}`" for name in task.labels]
+    if len(task.integers) == len(answers):
+        answers = [f"{n} {name}" for n, name in enumerate(answers, task.first_integer)]
+    if task.target == "score":
+        answers = ["a score from 0 to 5, learned as shares of six classes"]
+    return f"{_source(task.source, task.title)}- Answers: {', '.join(answers)}.\n"
 
 
 def _source(source: Source, title: str) -> str:
-    files = [
-        f"{_files(source, layout.required)}{f'; if you like also {_files(source, layout.optional)}' if layout.optional else ''}"
-        for layout in source.layouts
-        if not layout.exported
-    ]
-    files += (
-        [f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders"]
-        if source.every
-        else []
-    )
-    files += (
-        ["a [Hugging Face export](#hugging-face-exports)"]
-        if any(layout.exported for layout in source.layouts)
-        else []
-    )
+    forms = []
+    for layout in source.layouts:
+        if not layout.exported:
+            more = f"; perhaps {_files(source, layout.optional)}" if layout.optional else ""
+            forms.append(_files(source, layout.required) + more)
+    if source.every:
+        forms.append(f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders")
+    if any(layout.exported for layout in source.layouts):
+        forms.append("an export")
+    way = source.how_to_get.replace(f" into data/raw/{source.name} (the zip, or what it holds)", "")
+    folders = ", ".join(f"`{name}`" for name in source.folders)
     return (
-        f"### {title}\n\n- Files: {'; **or** '.join(files)}.\n- Folder: `data/raw/{source.name}/`;"
-        f" under `--data FOLDER` any of {', '.join(f'`{name}`' for name in source.folders)}.\n- How"
-        f" to get it: {_linked(source.how_to_get)}.\n- Licence, as far as known:"
+        f"### {title}\n\n- Files: {'; **or** '.join(forms)}.\n- Folder: `data/raw/{source.name}/`;"
+        f" `--data` finds {folders}.\n- How to get it: {_linked(way.removeprefix('put '))}.\n- Licence:"
         f" {source.licence}.\n"
     )
 

@@ -246,7 +246,6 @@ def read_shards() -> None:
             < made_data.VOCABULARY
         )
         shards.words_per_token(split)
-        sum(len(part) for part in shards.stream(split, 1000))
     shards.heldout_windows(5, 16)
 
 

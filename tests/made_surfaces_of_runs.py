@@ -257,7 +257,7 @@ def read_packed() -> None:
 
     ends = [
         lambda: table("table3", run="run"),
-        lambda: table("claims", run="run", json=True),
+        lambda: table("claims", run="run", format_="json"),
         lambda: table(run="run"),
         lambda: table("table3", run="run", against="run"),
         lambda: gpt1.results.load("run"),

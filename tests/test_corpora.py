@@ -15,8 +15,14 @@ from gpt1.base.errors import UserError
 from gpt1.corpus import documents, files
 from gpt1.corpus.documents import batches
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.gutenberg import body
-from gpt1.corpus.inspection import Inspection, inspect, read_book, recognised, refuse_wrong_name
+from gpt1.corpus.inspection import (
+    Inspection,
+    body,
+    inspect,
+    read_book,
+    recognised,
+    refuse_wrong_name,
+)
 
 LONG = "A long story. " * 10_000
 TEXTS = ["One two.\nThree", "", "four “five”", "six  "]

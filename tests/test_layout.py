@@ -28,13 +28,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_733,
+    "product, tokens": 123_558,
     "product, files": 210,
     "tests, tokens": 149_016,
     "tests, files": 107,
-    "benchmarks, tokens": 21_347,
-    "benchmarks, files": 18,
-    "pages, bytes": 161_225,
+    "benchmarks, tokens": 13_001,
+    "benchmarks, files": 12,
+    "pages, bytes": 149_913,
     "scripts and templates, bytes": 17_699,
 }
 

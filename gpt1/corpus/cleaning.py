@@ -2,24 +2,23 @@
 
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from filecmp import cmp
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.corpus.documents import batches, text_fields
+from gpt1.corpus.documents import batches, refuse_unreadable
 from gpt1.corpus.files import CorpusFile, bytes_of
-from gpt1.corpus.gutenberg import body
-from gpt1.corpus.inspection import Inspection, inspect, read_book, refuse_binary
+from gpt1.corpus.inspection import Inspection, body, inspect, read_book, refuse_binary
 from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
-UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only where there are any
 
 
@@ -64,19 +63,19 @@ def clean_files(
         Cleaning(file, found, kept / (BOOKS if found else DOCUMENTS) / file.name, field)
         for file, found in zip(files, inspected, strict=True)
     ]
-    by_words: dict[int, list[Cleaning]] = {}  # equal books have equally many
+    by_words = defaultdict[int, list[Cleaning]](list)  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
     cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), kept)
     for item, found in zip(items, cleaned, strict=True):
         name = item.file.name
-        if item.found is None:
+        if not item.found:
             counts.setdefault("documents", {})[name] = document_counts(item, found)
         elif not found["words"]:
             counts["empty"].append(name)
         else:
-            others = by_words.setdefault(found["words"], [])
+            others = by_words[found["words"]]
             same = (one.file.name for one in others if cmp(one.target, item.target, shallow=False))
-            if (first := next(same, None)) is not None:
+            if first := next(same, ""):
                 counts.setdefault("equal", {})[name] = first
                 continue
             others.append(item)
@@ -95,8 +94,7 @@ def clean_files(
 
 def clean_file(cleaner: Cleaner, item: Cleaning) -> dict[str, Any]:
     """Write one book, or one file of documents, cleaned; the counts of it. Raises UserError."""
-    counts: Counter[str] = Counter()
-    first = None
+    counts, first = Counter[str](), None
     with writing(item.target, apart=True) as file:
         if item.found:
             return {
@@ -118,7 +116,7 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
         for found in cleaner.clean(blocks):
             text = " ".join(found)
             file.write(blank + text)
-            words += text.count(" ") + 1 - found.count(NEWLINE)
+            words += count_words(text)
             blank = " "
     except UnbrokenTextError:
         raise UserError(
@@ -128,29 +126,31 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
     return words
 
 
+def count_words(cleaned: str) -> int:
+    """Words of a cleaned text, in which a line break stands alone."""
+    return cleaned.count(" ") + 1 - cleaned.count(NEWLINE) if cleaned else 0
+
+
 def clean_documents(
     cleaner: Cleaner, texts: list[str | None]
 ) -> tuple[str, Counter[str], int | None]:
     """Documents cleaned, DOCUMENT_END after each; counts of them; the first that cannot be read.
     Such a one is left empty.
     """
-    found: list[str] = []
-    counts: Counter[str] = Counter(documents=len(texts))
-    unreadable = None
+    found, counts, unreadable = list[str](), Counter(documents=len(texts)), None
     for number, text in enumerate(texts):
         try:
             kept, licensed = body(text) if text is not None else ("", False)
-            cleaned = " ".join([words for batch in cleaner.clean([kept]) for words in batch])
+            cleaned = " ".join(chain.from_iterable(cleaner.clean([kept])))
         except UnbrokenTextError:
             text, cleaned, kept, licensed = None, "", "", False
         counts["unreadable"] += text is None
         counts["empty"] += text is not None and not cleaned
         counts["licensed"] += licensed
         counts["stripped"] += len(text or "") - len(kept)
-        counts["words"] += (
-            sum(1 for word in cleaned.split(" ") if word != NEWLINE) if cleaned else 0
-        )
-        unreadable = number if text is None and unreadable is None else unreadable
+        counts["words"] += count_words(cleaned)
+        if text is None and unreadable is None:
+            unreadable = number
         found += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
     return " ".join(found), counts, unreadable
 
@@ -158,21 +158,15 @@ def clean_documents(
 def document_counts(item: Cleaning, found: dict[str, Any]) -> dict[str, int]:
     """The counts of one file of documents. Raises UserError where too many cannot be read."""
     counts = Counter(found)
-    if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
-        raise UserError(
-            f"{item.file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no"
-            f" text in {item.field!r} (or no blanks in it), the first is row {found['first']},"
-            f" counted from 0; found fields {text_fields(item.file)}; name the field of the texts"
-            " (gpt1 profile PROFILE clean.text_field=FIELD) or mend the file"
-        )
-    names = ("documents", "words", "empty", "unreadable", "licensed", "stripped")
-    return {"bytes": bytes_of([item.file]), **{name: counts[name] for name in names}}
+    refuse_unreadable(item.file, item.field, counts)
+    sums = {name: counts[name] for name in (*SUMMED, "words", "empty")}
+    return {"bytes": bytes_of([item.file]), **sums}
 
 
 def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:
     """Sums over all books and files of documents."""
     books, files = counts["books"], counts.get("documents", {})
-    every: Counter[str] = Counter()
+    every = Counter({"equal": len(counts.get("equal", ()))})
     for row in (*map(vars, inspections), *files.values()):
         every.update({name: row.get(name, 0) for name in SUMMED})
     rows = [*books.values(), *files.values()]
@@ -181,31 +175,29 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
         "bytes": sum(row["bytes"] for row in rows),
         "words": sum(row["words"] for row in rows),
         "empty": len(counts["empty"]) + sum(row["empty"] for row in files.values()),
-        **({"equal": len(counts["equal"])} if "equal" in counts else {}),
-        "encodings": dict(Counter(str(book["encoding"]) for book in books.values())),
+        "encodings": dict(Counter(book["encoding"] for book in books.values())),
         **+every,
     }
 
 
 def tell_left_out(counts: dict[str, Any]) -> None:
     """Say on stderr what was left out, if anything."""
-    sums = counts["totals"]
+    sums, lines = counts["totals"], []
     if "stripped" in sums:
-        print(
-            f"clean: Project Gutenberg's licence stripped from {sums.get('licensed', 0):,} books"
-            f" ({sums['stripped']:,} bytes)",
-            file=sys.stderr,
+        lines.append(
+            f"Project Gutenberg's licence stripped from {sums.get('licensed', 0):,} books"
+            f" ({sums['stripped']:,} bytes)"
         )
     if "equal" in sums:
         name, other = next(iter(counts["equal"].items()))
-        print(
-            f"clean: {sums['equal']:,} books have the text of another and are left out, the first"
-            f" {name}, which is {other}; counts.json names all",
-            file=sys.stderr,
+        lines.append(
+            f"{sums['equal']:,} books have the text of another and are left out, the first"
+            f" {name}, which is {other}; counts.json names all"
         )
     if "unreadable" in sums:
-        print(
-            f"clean: {sums['unreadable']:,} of {sums['documents']:,} documents could not be read"
-            " and are left out",
-            file=sys.stderr,
+        lines.append(
+            f"{sums['unreadable']:,} of {sums['documents']:,} documents could not be read and are"
+            " left out"
         )
+    for line in lines:
+        print(f"clean: {line}", file=sys.stderr)

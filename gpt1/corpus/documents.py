@@ -3,7 +3,7 @@ that does not grow with the file.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,8 @@ BATCH_CHARACTERS = 1_000_000  # of text handed on together
 BATCH_ROWS = 10_000
 TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
+
+UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
 Texts = list[str | None]  # of consecutive rows, None where a row has none
 
@@ -150,7 +152,20 @@ def _too_long(file: CorpusFile, row: int) -> UserError:
     )
 
 
-def text_fields(file: CorpusFile) -> str:
+def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -> None:
+    """Raise UserError where too many rows of a file have no text; counts: `documents`,
+    `unreadable`, and the `first` such row.
+    """
+    if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
+        raise UserError(
+            f"{file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no"
+            f" text in {field!r} (or no blanks in it), the first is row {counts['first']},"
+            f" counted from 0; found fields {_text_fields(file)}; name the field of the texts"
+            " (gpt1 profile PROFILE clean.text_field=FIELD) or mend the file"
+        )
+
+
+def _text_fields(file: CorpusFile) -> str:
     """The fields of the first row of a .jsonl file that hold texts, in words."""
     row: Any = None
     for line in _lines(file) if file.form == "jsonl" else ():

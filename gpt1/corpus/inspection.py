@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.files import CorpusFile, blocks
-from gpt1.corpus.gutenberg import Body, marks
 from gpt1.corpus.words import lines_and_parts
 
 LONGEST_LINE = 1_000_000  # characters looked at together
@@ -25,6 +24,73 @@ PG19 = re.compile(
 BOOKSCORPUS = re.compile(r"(toronto\s*)?books?[\s_-]*corpus|book[\s_-]*corpus", re.IGNORECASE)
 LICENSED_SHARE = 0.5
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+# one of these stands in every mark of Project Gutenberg: looked for first, quicker than the pattern
+TELLING = ("utenberg", "UTENBERG", "SMALL PRINT")
+MARK = re.compile(
+    r"^[ \t]*(?:"
+    r"(?P<begins>\*\*\*[ \t]*START OF (?:THE |THIS )?PROJECT"
+    r" GUTENBERG(?:[^*]{0,400}\*\*\*)?|\*END[* ]*THE SMALL PRINT!)"
+    r"|\*\*\*[ \t]*END OF (?:THE |THIS )?PROJECT GUTENBERG|END OF (?:THE |THIS )?PROJECT"
+    r" GUTENBERG(?:['’]S)? )[^\n]*\n?",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def marks(text: str) -> Iterator[tuple[int, int, bool]]:
+    """The marks of Project Gutenberg's licence in a text of whole lines, in order: characters
+    [start, stop), the title that may be wrapped included; whether the book begins after it, or ends
+    before.
+    """
+    if any(word in text for word in TELLING):
+        for found in MARK.finditer(text):
+            yield found.start(), found.end(), found["begins"] is not None
+
+
+class Body:
+    """Which spans of a book that comes in parts are the book itself; a text without marks is one
+    span, the whole.
+
+    Several books in one file, each with its marks, give several spans.
+    """
+
+    HEADER = 100_000  # a beginning longer than this is no licence, and is kept
+    SMALL_PRINT = 20_000  # the same between two marks of a beginning
+
+    def __init__(self, start: int) -> None:
+        self.begin: int | None = start
+        self.marked = False
+        self.spans: list[tuple[int, int]] = []
+
+    def mark(self, start: int, stop: int, begins: bool) -> None:
+        """A mark lies at [start, stop)."""
+        if begins:
+            if self.begin is not None and start - self.begin > (
+                self.SMALL_PRINT if self.marked else self.HEADER
+            ):
+                self.spans.append((self.begin, start))
+            self.begin, self.marked = stop, True
+        elif self.begin is not None:
+            self.spans.append((self.begin, start))
+            self.begin = None
+
+    def end(self, stop: int) -> list[tuple[int, int]]:
+        """The spans of a book that ends at `stop`, without empty ones."""
+        if self.begin is not None:
+            self.spans.append((self.begin, stop))
+        return [span for span in self.spans if span[0] < span[1]]
+
+
+def body(text: str) -> tuple[str, bool]:
+    """A whole text without the licence, and whether there was a mark of its beginning."""
+    spans = Body(0)
+    for mark in marks(text):
+        spans.mark(*mark)
+    found = spans.end(len(text))
+    return (
+        (text, False)
+        if found == [(0, len(text))]
+        else ("\n".join(text[start:stop] for start, stop in found), spans.marked)
+    )
 
 
 @dataclass(frozen=True)

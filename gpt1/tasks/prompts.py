@@ -19,15 +19,11 @@ from gpt1.tasks.arrays import packed, texts_of
 from gpt1.tasks.clusters import cluster_ids
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.rows import Example
-from gpt1.tasks.shapes import Ids, part_limit
+from gpt1.tasks.shapes import Ids, question_parts
 from gpt1.tasks.table import Task
 from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet
 
 VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-2's classes
-TWO_CLASSES = (
-    "threshold",
-    "next_word",
-)  # rules whose labels are classes, not places among the continuations
 
 
 @dataclass(frozen=True)
@@ -76,21 +72,11 @@ def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Promp
 
 
 def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
-    """RACE: passage and question, then each option, all of its tokens counted.
-
-    Question and options keep at most a quarter of the context each, as in fine-tuning, and the
-    passage's head fills what the longest option leaves: so all options see the same prefix.
+    """RACE: passage and question, then each option, all of its tokens counted; cut as in
+    fine-tuning.
     """
-    limit = part_limit(context) // 2
-    kept = [list(option[:limit]) for option in options]
-    room = context - min(len(question), limit) - max(map(len, kept))
-    prefix = [*passage[:room], *question[:limit]]
-    return Prompt(
-        prefix,
-        kept,
-        [0 if prefix else 1] * len(kept),
-        len(passage) > room or len(question) > limit or max(map(len, options)) > limit,
-    )
+    prefix, kept, truncated = question_parts(passage, question, options, context, 0)
+    return Prompt(prefix, kept, [0 if prefix else 1] * len(kept), truncated)
 
 
 def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
@@ -118,10 +104,7 @@ def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -
     """The prompt of one example, given the ids of its texts (and for `next_word` of VERY and
     WORDS).
     """
-    parts, options = (
-        [ids[text] for text in example.context],
-        [ids[text] for text in example.choices],
-    )
+    parts, options = ([ids[text] for text in texts] for texts in (example.context, example.choices))
     if rule == "threshold":
         return sentence(parts[0], context)
     if rule == "next_word":
@@ -215,7 +198,7 @@ def prompt_split(
         "uncounted": np.array([one.uncounted for one, _ in kept], dtype=np.int64),
         "labels": np.array([example.label for _, example in kept], dtype=np.int64),
     }
-    if set_.rule in TWO_CLASSES:
+    if set_.rule in ("threshold", "next_word"):  # labels are classes, not places of continuations
         check_classes(set_.task, split, arrays["labels"])
     clusters = cluster_ids(set_.task, [example for _, example in kept])
     return (
@@ -258,11 +241,9 @@ def described(
 def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
     """What a reader of the scores should know: rows chosen and texts cut."""
     counts = splits[scored]
-    notes = (
-        [f"{counts['examples']:,} of {counts['available']:,} {scored} rows"]
-        if counts["examples"] < counts["available"]
-        else []
-    )
+    notes = []
+    if counts["examples"] < counts["available"]:
+        notes.append(f"{counts['examples']:,} of {counts['available']:,} {scored} rows")
     if counts["truncated"]:
         notes.append(
             f"{counts['truncated']:,} of {counts['examples']:,} prompts cut to {context} tokens"

@@ -77,28 +77,30 @@ def question_choice(
     """RACE: start passage question delimiter answer extract, a sequence for each answer (paper,
     section 3.3: none before the question).
 
-    The authors give no rule for cutting three parts. Here question and answers keep at most a
-    quarter of the context each (half of a part's limit), and the passage's head fills what the
-    longest answer leaves: so all choices see the same passage, and the question that comes after a
-    long one is never cut away with its tail.
+    The authors give no rule for cutting three parts: see question_parts.
+    """
+    prefix, kept, truncated = question_parts(passage, question, answers, context, 3)
+    sequences = [
+        [symbols.start, *prefix, symbols.delimiter, *answer, symbols.extract] for answer in kept
+    ]
+    return Shaped(sequences, truncated)
+
+
+def question_parts(
+    passage: Ids, question: Ids, answers: Sequence[Ids], context: int, symbols: int
+) -> tuple[list[int], list[list[int]], bool]:
+    """Passage and question, and the answers, cut so that each fits with so many symbols; whether
+    anything was cut.
+
+    Question and answers keep at most a quarter of the context each (half of a part's limit), and
+    the passage's head fills what the longest answer leaves: so all answers see the same passage,
+    and the question that comes after a long one is never cut away with its tail.
     """
     limit = part_limit(context) // 2
-    kept_question, kept_answers = question[:limit], [answer[:limit] for answer in answers]
-    room = context - 3 - len(kept_question) - max(map(len, kept_answers))
-    sequences = [
-        [
-            symbols.start,
-            *passage[:room],
-            *kept_question,
-            symbols.delimiter,
-            *answer,
-            symbols.extract,
-        ]
-        for answer in kept_answers
-    ]
-    return Shaped(
-        sequences, len(passage) > room or len(question) > limit or max(map(len, answers)) > limit
-    )
+    kept = [list(answer[:limit]) for answer in answers]
+    room = context - symbols - min(len(question), limit) - max(map(len, kept))
+    truncated = max(len(question), *map(len, answers)) > limit or len(passage) > room
+    return [*passage[:room], *question[:limit]], kept, truncated
 
 
 def shape(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gpt1.sources.table import SOURCES, Source, SourceLayout
-from gpt1.tasks import layouts
+from gpt1.tasks import distributions
 from gpt1.tasks.layouts import Release, Split
 
 Metric = Literal["accuracy", "f1", "matthews", "pearson", "spearman"]
@@ -146,7 +146,7 @@ ROWS = (
         NLI,
         "accuracy",
         columns=(Column("SNLI", "table2"),),
-        layouts=layouts.SNLI,
+        layouts=distributions.SNLI,
         folders=("SNLI", "snli", "snli_1.0"),
         origin="https://nlp.stanford.edu/projects/snli",
         licence="CC BY-SA 4.0",
@@ -164,7 +164,7 @@ ROWS = (
         NLI,
         "accuracy",
         columns=(Column("MNLI-m", "table2"), Column("MNLI-mm", "table2", suffix="_mismatched")),
-        layouts=layouts.MNLI,
+        layouts=distributions.MNLI,
         folders=("MNLI", "mnli", "MultiNLI", "multinli_1.0", "multi_nli"),
         origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
         licence="OANC and others",
@@ -192,7 +192,7 @@ ROWS = (
         ENTAILMENT,
         "accuracy",
         columns=(Column("QNLI", "table2"),),
-        layouts=layouts.QNLI,
+        layouts=distributions.QNLI,
         folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
         origin=GLUE,
         licence="CC BY-SA 4.0",
@@ -210,7 +210,7 @@ ROWS = (
         ENTAILMENT,
         "accuracy",
         columns=(Column("RTE", "table2"),),
-        layouts=layouts.RTE,
+        layouts=distributions.RTE,
         folders=("RTE", "rte"),
         origin=GLUE,
         licence="research",
@@ -224,7 +224,7 @@ ROWS = (
         ("entails", "neutral"),
         "accuracy",
         columns=(Column("SciTail", "table2"),),
-        layouts=layouts.SCITAIL,
+        layouts=distributions.SCITAIL,
         folders=("SciTail", "scitail", "SciTailV1.1"),
         origin="https://allenai.org/data/scitail",
         licence="Apache 2.0",
@@ -245,7 +245,7 @@ ROWS = (
             Column("RACE-h", "table3", subset="high"),
             Column("RACE", "table3"),
         ),
-        layouts=layouts.RACE,
+        layouts=distributions.RACE,
         folders=("RACE", "race", "RACE-H", "RACE-M"),
         origin="https://www.cs.cmu.edu/~glai1/data/race",
         licence="non-commercial research",
@@ -254,8 +254,8 @@ ROWS = (
             " holds) into data/raw/race"
         ),
         cluster="first text",  # passages
-        subsets=layouts.LEVELS,
-        combined=layouts.RACE_COMBINED,
+        subsets=distributions.LEVELS,
+        combined=distributions.RACE_COMBINED,
     ),
     Task(
         "story_cloze",
@@ -264,22 +264,24 @@ ROWS = (
         ("1", "2"),
         "accuracy",
         columns=(Column("Story Cloze", "table3"),),
-        layouts=layouts.STORY_CLOZE,
+        layouts=distributions.STORY_CLOZE,
         folders=("StoryCloze", "story_cloze", "ROCStories", "Story Cloze", "storycloze"),
         origin="https://cs.rochester.edu/nlp/rocstories",
         licence="research, given on request",
         how_to_get=(
             "fill in the form at https://cs.rochester.edu/nlp/rocstories and put "
-            f"'{layouts.STORIES[0]}' and '{layouts.STORIES[1]}' into data/raw/story_cloze"
+            "'{}' and '{}' into data/raw/story_cloze".format(*distributions.STORIES)
         ),
         cluster="first text",  # stories
         integers=("1", "2"),
         first_integer=1,
         releases=(
             Release(
-                "2016", {"train": 1_871, "test": 1_871}, (*layouts.STORIES, *layouts.STORIES_SHORT)
+                "2016",
+                {"train": 1_871, "test": 1_871},
+                (*distributions.STORIES, *distributions.STORIES_SHORT),
             ),
-            Release("2018", {"train": 1_571}, layouts.STORIES_2018),
+            Release("2018", {"train": 1_571}, distributions.STORIES_2018),
         ),
     ),
     Task(
@@ -289,7 +291,7 @@ ROWS = (
         ("different", "paraphrase"),
         "f1",
         columns=(Column("MRPC", "table4"),),
-        layouts=layouts.MRPC,
+        layouts=distributions.MRPC,
         folders=("MRPC", "mrpc", "MSRParaphraseCorpus"),
         origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         licence="research",
@@ -302,10 +304,10 @@ ROWS = (
         values=("0", "1"),
         integers=("not_equivalent", "equivalent"),
         also={
-            layouts.MSR_TRAIN: (
+            distributions.MSR_TRAIN: (
                 "_2DEC3DBE877E4DB192D17C0256E90F1D",
             ),  # as cabextract takes them out of the .msi
-            layouts.MSR_TEST: ("_D7B391F9EAFF4B1B8BCE8F21B20B1B61",),
+            distributions.MSR_TEST: ("_D7B391F9EAFF4B1B8BCE8F21B20B1B61",),
         },
     ),
     Task(
@@ -315,7 +317,7 @@ ROWS = (
         ("different", "duplicate"),
         "f1",
         columns=(Column("QQP", "table4"),),
-        layouts=layouts.QQP,
+        layouts=distributions.QQP,
         folders=("QQP", "qqp", "QQP-clean"),
         origin=GLUE,
         licence="non-commercial",
@@ -331,7 +333,7 @@ ROWS = (
         (),
         "pearson",
         columns=(Column("STS-B", "table4"),),
-        layouts=layouts.STSB,
+        layouts=distributions.STSB,
         folders=("stsbenchmark", "STS-B", "STS-Benchmark", "STSbenchmark", "stsb"),
         origin="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
         licence="CC BY-SA 4.0",
@@ -349,7 +351,7 @@ ROWS = (
         ("negative", "positive"),
         "accuracy",
         columns=(Column("SST-2", "table4"),),
-        layouts=layouts.SST2,
+        layouts=distributions.SST2,
         folders=("SST-2", "sst2", "sst-2", "SST2"),
         origin=GLUE,
         licence="research",
@@ -364,7 +366,7 @@ ROWS = (
         ("unacceptable", "acceptable"),
         "matthews",
         columns=(Column("CoLA", "table4"),),
-        layouts=layouts.COLA,
+        layouts=distributions.COLA,
         folders=("CoLA", "cola", "cola_public"),
         origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
         licence="fair use of published examples",
