@@ -29,13 +29,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_558,
-    "product, files": 210,
-    "tests, tokens": 149_016,
+    "product, files": 209,
+    "tests, tokens": 148_509,
     "tests, files": 107,
     "benchmarks, tokens": 13_001,
     "benchmarks, files": 12,
     "pages, bytes": 149_913,
-    "scripts and templates, bytes": 17_699,
+    "scripts and templates, bytes": 17_695,
 }
 
 GROUND = {"base", "params.schema"}

@@ -9,8 +9,7 @@ def arithmetic(device: torch.device, precision: str) -> str:
     """What a precision means on a device, for the record: "bf16", or "fp32" where that was asked
     for or where the processor has no bfloat16 products (torch would take a hundred times as long).
     """
-    bf16 = precision == "bf16" and (device.type != "cpu" or native_bf16())
-    return "bf16" if bf16 else "fp32"
+    return precision if device.type != "cpu" or native_bf16() else "fp32"
 
 
 def native_bf16() -> bool:
