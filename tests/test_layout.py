@@ -28,7 +28,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_558,
+    "product, tokens": 123_555,
     "product, files": 209,
     "tests, tokens": 148_509,
     "tests, files": 107,

@@ -30,5 +30,5 @@ def native_amx() -> bool:
 
 def in_precision(device: torch.device, precision: str) -> torch.autocast:
     """A block whose matrix products are of a precision, "fp32" or "bf16"."""
-    enabled = arithmetic(device, precision) == "bf16"
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+    bf16 = arithmetic(device, precision) == "bf16"
+    return torch.autocast(device.type, torch.bfloat16, bf16)
