@@ -34,7 +34,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 107,
     "benchmarks, tokens": 13_001,
     "benchmarks, files": 12,
-    "pages, bytes": 149_913,
+    "pages, bytes": 149_907,
     "scripts and templates, bytes": 17_695,
 }
 
