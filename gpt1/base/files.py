@@ -99,6 +99,16 @@ def read_json(path: Path) -> Any:
     return parse_json(path.read_text(encoding="utf-8"))
 
 
+def read_json_file(path: Path, what_to_do: str) -> Any:
+    """The JSON value of a file that others may have written. Raises UserError where it cannot be
+    read.
+    """
+    try:
+        return read_json(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: expected JSON, found none ({error}); {what_to_do}") from None
+
+
 def parse_json(text: str | bytes) -> Any:
     """The value of JSON text. Raises ValueError where it is none, or nested too deeply to be any of
     ours.

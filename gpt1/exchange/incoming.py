@@ -2,7 +2,6 @@
 weights and vocabulary.
 """
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import sha256_file, write_json
+from gpt1.base.files import read_json_file, sha256_file, write_json
 from gpt1.corpus.bpe import Vocabulary, read_vocabulary, vocabulary_from
 from gpt1.exchange.openai_gpt import quiet_transformers, to_ours
 from gpt1.exchange.outgoing import filling
@@ -40,14 +39,6 @@ def sizes_from(path: Path, **values: Any) -> Model:
     """The sizes that a file tells. Raises UserError naming the file where they make no model."""
     drawn = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
     return validated(Model, {"layer_norm_epsilon": 1e-5} | drawn | values, "", str(path))
-
-
-def read_json_file(path: Path, what_to_do: str) -> Any:
-    """The JSON value of a file that others wrote. Raises UserError where it cannot be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: expected JSON, found none ({error}); {what_to_do}") from None
 
 
 def read_checkpoint(folder: Path) -> Incoming:

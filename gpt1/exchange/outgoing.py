@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import gpt1.corpus.words
 import gpt1.tasks.shapes
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, read_json, stage_folder, write_json, writing, writing_folder
+from gpt1.base.files import DATA, read_json_file, stage_folder, write_json, writing, writing_folder
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
@@ -68,7 +68,8 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
     done = read_finished(folder)
     group, finetune = done.folder.resolve().parents[:2]
     data = finetune.parent if finetune.name == "finetune" else DATA
-    about = read_json(data / "encode" / group.name / done.task.name / "task.json")
+    encoded = data / "encode" / group.name / done.task.name / "task.json"
+    about = read_json_file(encoded, f"run gpt1 run encode@{done.task.name}")
     chosen = done.best() if seed is None else seed
     about |= {"seed": chosen, "dev_score": done.dev_scores.get(chosen)}
     return ChosenTask(done.weights(chosen), data / "bpe", about)
