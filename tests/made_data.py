@@ -9,7 +9,23 @@ import numpy as np
 from made_stages import with_rows
 
 from gpt1.base.files import sha256_file
+from gpt1.params.schema import Model
 from gpt1.params.yaml import read_yaml
+
+
+def tiny_sizes(context=24, width=16, layers=2, heads=4, feed_forward=64, deviation=0.02):
+    """Sizes of a network; both deviations of its start are the same."""
+    return Model(
+        context=context,
+        width=width,
+        layers=layers,
+        heads=heads,
+        feed_forward=feed_forward,
+        embedding_deviation=deviation,
+        weight_deviation=deviation,
+        layer_norm_epsilon=1e-5,
+    )
+
 
 VOCABULARY, CONTEXT, WORDS = 40, 16, 0.75
 START, DELIMITER, EXTRACT = VOCABULARY, VOCABULARY + 1, VOCABULARY + 2
@@ -51,6 +67,22 @@ def write_params(folder, **changes):
         if section != "ablate":
             values[section][key] = value
     (folder / "params.yaml").write_text(json.dumps(with_rows(values, ablated)))
+
+
+def write_paper_params(folder, **sections):
+    """The paper's parameters, with keys of sections laid over."""
+    values = read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")
+    for name, changed in sections.items():
+        values[name] |= changed
+    (folder / "params.yaml").write_text(json.dumps(values))
+
+
+def put_files(folder, files):
+    """Files by name and content, below a folder of the current one."""
+    for name, content in files.items():
+        path = Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def write_shards(folder, book_tokens=300):

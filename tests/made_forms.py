@@ -17,7 +17,6 @@ from made_exports import (
     Columns,
     Made,
     Write,
-    as_arrow,
     as_lines,
     as_parquet,
     exports,
@@ -200,27 +199,12 @@ def scitail() -> Made:
                 header=False,
             )
 
-    def dgem(folder: Path) -> None:
-        for split in ROWS:
-            columns = pair(split, "p", "h", "l", own) | {
-                "structure": ["a<>nsubj<>b$$$c"] * ROWS[split]
-            }
-            _tsv(folder / f"dgem_format/scitail_1.0_structure_{split}.tsv", columns, header=False)
-
     def snli_lines(folder: Path) -> None:
         for split in ROWS:
             write_lines(
                 folder / f"snli_format/scitail_1.0_{split}.txt",
                 pair(split, "sentence1", "sentence2", "gold_label", nli)
                 | {"annotator_labels": [["entails"]] * ROWS[split]},
-            )
-
-    def predictor(folder: Path) -> None:
-        for split in ROWS:
-            write_lines(
-                folder / f"predictor_format/scitail_1.0_structure_{split}.jsonl",
-                pair(split, "sentence1", "sentence2", "gold_label", own)
-                | {"question": ["What?"] * ROWS[split]},
             )
 
     tables = {
@@ -250,8 +234,6 @@ def scitail() -> Made:
         {
             "original": tsv,
             "snli_format": snli_lines,
-            "predictor_format": predictor,
-            "dgem_format": dgem,
             "clone of all formats": clone,
             **exports(lists, {}),
         },
@@ -315,10 +297,6 @@ def race() -> Made:
         for level, tables in levels.items():
             as_parquet(folder / level, tables, {})
 
-    def arrow_apart(folder: Path) -> None:
-        for level, tables in levels.items():
-            as_arrow(folder / level, tables, {})
-
     def whole(folder: Path) -> None:
         apart(folder)
         as_parquet(folder / "all", both, {})
@@ -327,7 +305,6 @@ def race() -> Made:
         {
             "original": original,
             "levels apart": apart,
-            "levels apart, arrow": arrow_apart,
             "all and levels": whole,
             **exports(both, {}),
         },
@@ -346,7 +323,6 @@ def story_cloze() -> Made:
             "cloze_test_val__spring2016 - cloze_test_ALL_val.csv",
             "cloze_test_test__spring2016 - cloze_test_ALL_test.csv",
         ),
-        "short": ("cloze_test_val__spring2016.csv", "cloze_test_test__spring2016.csv"),
         "2018": (
             "cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv",
             "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
@@ -387,7 +363,6 @@ def story_cloze() -> Made:
     }
     forms = {
         "original": original("2016"),
-        "short names": original("short"),
         "2018": original("2018"),
     }
     return Made(forms | exports(tables, {}), tables, {})

@@ -8,24 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from made_data import tiny_sizes
 
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description
-from gpt1.params.schema import Model, validate
+from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train.launch import Machine
 from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
-TINY = Model(
-    context=8,
-    width=16,
-    layers=1,
-    heads=2,
-    feed_forward=32,
-    embedding_deviation=0.02,
-    weight_deviation=0.02,
-    layer_norm_epsilon=1e-5,
-)
+TINY = tiny_sizes(context=8, layers=1, heads=2, feed_forward=32)
 ROWS, BATCH, UPDATES, HELDOUT = 30, 6, 12, 5
 
 

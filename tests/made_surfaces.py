@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import made_data
+import made_forms
 import made_models
 import numpy as np
 from ruamel.yaml import YAML
@@ -144,40 +144,10 @@ def read_archive(kind: str) -> None:
     find_files(TASKS["cola"].source, Path("spare/cola"))
 
 
-@cache
-def world() -> Path:
-    """The made-up world's official files, a few lines of each."""
-    import shutil
-    import tempfile
-
-    from gpt1.demo import files as demo
-
-    folder = Path(tempfile.mkdtemp(prefix="gpt1-fuzz-world-"))
-    with patch.dict(demo.SIZES, dict.fromkeys(demo.SIZES, (6, 6, 6))):
-        demo.write_world(folder / "whole", 1, 2, 2)
-    for path in sorted((folder / "whole").rglob("*")):
-        if path.suffix == ".gz":
-            with tarfile.open(path) as tar:
-                names = [
-                    name
-                    for name in tar.getnames()
-                    if name.split("/")[-1] in ("0.txt", "1.txt", "2.txt", "3.txt")
-                ]
-                for name in names:  # extractall knows no filter before Python 3.11.4
-                    (there := folder / "cut/race" / name).parent.mkdir(parents=True, exist_ok=True)
-                    there.write_bytes(tar.extractfile(name).read())  # type: ignore[union-attr]
-        elif path.is_file():
-            new = folder / "cut" / path.relative_to(folder / "whole")
-            new.parent.mkdir(parents=True, exist_ok=True)
-            new.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
-    shutil.rmtree(folder / "whole")
-    return folder / "cut"
-
-
-def write_task(task: str) -> None:
-    for path in (world() / task).rglob("*"):
-        if path.is_file():
-            put(f"raw/{path.relative_to(world() / task)}", path.read_bytes())
+def write_task(name: str) -> None:
+    """A task's original files, made up."""
+    Path("raw").mkdir()
+    made_forms.MADE[name].forms["original"](Path("raw"))
 
 
 @cache

@@ -7,25 +7,14 @@ import io
 import json
 from pathlib import Path
 
-import made_exports
+import made_forms
 import pyarrow as pa
 from made_surfaces import SENTENCES, Surface, put, read_task, vocabulary
 from pyarrow import parquet
 
-NLI = ("entailment", "neutral", "contradiction")
-
 
 def write_export(form: str) -> None:
-    splits = {"train": "train", "dev": "validation", "test": "test"}
-    tables = {
-        splits[split]: {
-            "premise": made_exports.texts(split, "first"),
-            "hypothesis": made_exports.texts(split, "second"),
-            "label": made_exports.labels(split, 3),
-        }
-        for split in splits
-    }
-    made_exports.EXPORTS[form](Path("raw"), tables, {"label": NLI})
+    made_forms.MADE["snli"].forms[form](Path("raw"))
 
 
 def rows() -> list[str]:

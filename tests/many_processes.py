@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from made_data import tiny_sizes
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
-from gpt1.params.schema import Model, validate
+from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.batches import Examples, shares
@@ -26,16 +27,7 @@ from gpt1.train.finetuning import EncodedTask, FinetuningRun, finetune_seed
 from gpt1.train.launch import prepare, read_machine
 from gpt1.train.objectives import Pretraining
 
-MODEL = Model(
-    context=16,
-    width=128,
-    layers=4,
-    heads=4,
-    feed_forward=512,
-    embedding_deviation=0.02,
-    weight_deviation=0.02,
-    layer_norm_epsilon=1e-5,
-)
+MODEL = tiny_sizes(context=16, width=128, layers=4, feed_forward=512)
 ROWS, BATCH, UPDATES, HALF, MICRO_BATCHES = 2000, 4, 20, 10, 2
 
 

@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,11 +29,10 @@ STORY_HEADER = (
 )
 POLES = (("glad", "merry", "happy", "cheerful"), ("sad", "gloomy", "unhappy", "sorrowful"))
 CLASSES = {"target": "class", "metric": "accuracy", "combine": "single", "outputs": 2}
-CHOICES = {"target": "class", "metric": "accuracy", "combine": "choose", "outputs": 2}
 SCORES = {"target": "score", "metric": "pearson", "combine": "sum", "outputs": 6}
 
 
-def mood_rows(side: int, kind: str, count: int = 80) -> Rows:
+def mood_rows(side, kind, count=80):
     """Two words of a pole are the same, two of both are not; training and other rows share no
     word.
     """
@@ -66,27 +64,25 @@ GRID = SettingsGrid((1.0, 10.0), 100)
         (SCORES, [0, 0, 1, 0, 2], 0.6),
     ],
 )
-def test_a_constant_answer_is_the_commonest_class_the_mean_or_class_1_for_f1(
-    about: dict[str, Any], labels: list[int], answer: float
-) -> None:
+def test_a_constant_answer_is_the_commonest_class_the_mean_or_class_1_for_f1(about, labels, answer):
     rows = Rows((["x"] * 5,), np.array(labels), np.arange(5))
     [only] = candidates("majority", about, {"train": rows, "dev": rows}, GRID)
     found = predictions(only.logits["dev"], about["target"])
     np.testing.assert_allclose(found, np.full(5, answer), rtol=1e-5)
 
 
-def test_a_score_comes_back_from_its_logits_cut_to_the_scale() -> None:
+def test_a_score_comes_back_from_its_logits_cut_to_the_scale():
     given = np.array([0.0, 0.25, 3.0, 4.999, 5.0, -2.0, 7.5])
     logits = scores_as_logits(given, 6)
     assert np.isfinite(logits).all()
     np.testing.assert_allclose(predictions(logits, "score"), given.clip(0, 5), atol=1e-6)
 
 
-def test_no_half_of_dev_is_answered_by_what_it_selected() -> None:
+def test_no_half_of_dev_is_answered_by_what_it_selected():
     labels, texts = np.array([0, 1, 0, 1]), (["x"] * 4,)
     dev = Rows(texts, labels, np.array([0, 0, 1, 1]))
 
-    def answering(*answers: int, sure: float = 1.0) -> np.ndarray:
+    def answering(*answers, sure=1.0):
         return np.array([[sure, 0] if answer == 0 else [0, sure] for answer in answers])
 
     first = Candidate({"penalty": 1}, {"dev": answering(0, 1, 1, 0)})  # right on the first half
@@ -99,7 +95,7 @@ def test_no_half_of_dev_is_answered_by_what_it_selected() -> None:
     assert chosen(CLASSES, [less_sure, second], {"dev": dev})[0] is second
 
 
-def write_run(folder: Path) -> None:
+def write_run(folder):
     """A vocabulary, and the official files of three tasks."""
     values = read_yaml(ROOT / "conf" / "paper.yaml")
     values["tasks"] = {name: values["tasks"][name] for name in ("snli", "stsb", "story_cloze")}
@@ -139,7 +135,7 @@ def write_run(folder: Path) -> None:
         (folder / "data/acquire/tasks/story_cloze" / name).write_text("".join(lines))
 
 
-def outputs(folder: Path) -> dict[str, str]:
+def outputs(folder):
     return {
         path.relative_to(folder).as_posix(): sha256_file(path)
         for path in sorted((folder / "data/baselines").rglob("*"))
@@ -147,9 +143,7 @@ def outputs(folder: Path) -> dict[str, str]:
     }
 
 
-def test_from_tasks_to_logits_twice_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
     for name in ("snli", "stsb", "story_cloze"):
@@ -177,26 +171,22 @@ def test_from_tasks_to_logits_twice_the_same_bytes(
         assert len(set(clusters["dev"].tolist())) == len(set(premises))
 
 
-def test_text_of_an_encoded_row_is_its_words_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_of_an_encoded_row_is_its_words_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
-    vocabulary = Vocabulary.load(Path("data/bpe"))
-    for name, group, kind in (("snli", "nli", "pairs"), ("stsb", "glue", "pairs")):
+    stories = mood_rows(1, "choices", 30).parts
+    for name, group, split, wanted in (
+        ("snli", "nli", "dev", mood_rows(1, "pairs", 30).parts),
+        ("story_cloze", "qa", "test", ([f"{story} a b c" for story in stories[0]], stories[1])),
+    ):
         encode.main(name)
         folder = Path("data/encode", group, name)
-        rows = read_rows(folder, "dev", read_json(folder / "task.json"), vocabulary)
-        assert rows.parts == mood_rows(1, kind, 30).parts
-    encode.main("story_cloze")
-    folder = Path("data/encode/qa/story_cloze")
-    rows = read_rows(folder, "test", read_json(folder / "task.json"), vocabulary)
-    wanted = mood_rows(1, "choices", 30).parts
-    assert rows.parts == ([f"{story} a b c" for story in wanted[0]], wanted[1])
+        about, vocabulary = read_json(folder / "task.json"), Vocabulary.load(Path("data/bpe"))
+        assert read_rows(folder, split, about, vocabulary).parts == wanted
 
 
 @pytest.mark.slow
-def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread() -> None:
+def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread():
     """What is loaded later would not be held to it, and threads change the rounding."""
     program = """
 import gpt1.stages.baselines

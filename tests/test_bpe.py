@@ -24,7 +24,7 @@ WORDS = Counter(
 
 
 @pytest.fixture(scope="module")
-def authors() -> Vocabulary:
+def authors():
     folders = [Path(os.environ["GPT1_DATA"]) / "openai_bpe"] if "GPT1_DATA" in os.environ else []
     for folder in (*folders, Path(__file__).parent.parent / "data" / "raw" / "openai_bpe"):
         if (folder / "vocab_40000.bpe").exists():
@@ -34,7 +34,7 @@ def authors() -> Vocabulary:
     )
 
 
-def slow_pieces(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
+def slow_pieces(word, ranks):
     """Byte pairs as the paper of Sennrich et al. defines them: merge the best pair everywhere,
     again and again.
     """
@@ -55,7 +55,7 @@ def slow_pieces(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
     return pieces
 
 
-def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
+def assert_greedy(merges, words):
     """Each merge is a pair seen most often when everything is recounted after the merges before
     it.
     """
@@ -69,7 +69,7 @@ def assert_greedy(merges: list[tuple[str, str]], words: Counter[str]) -> None:
 
 
 @pytest.mark.golden
-def test_golden_ids(authors: Vocabulary) -> None:
+def test_golden_ids(authors):
     if "GPT1_GOLDEN" not in os.environ:
         pytest.skip("$GPT1_GOLDEN names no folder with golden_ids.jsonl")
     lines = (
@@ -83,7 +83,7 @@ def test_golden_ids(authors: Vocabulary) -> None:
 
 
 @pytest.mark.golden
-def test_the_authors_layout(authors: Vocabulary) -> None:
+def test_the_authors_layout(authors):
     assert (authors.size, authors.start, authors.delimiter, authors.extract) == (
         40478,
         40478,
@@ -105,7 +105,7 @@ def test_the_authors_layout(authors: Vocabulary) -> None:
 
 
 @pytest.mark.golden
-def test_words_are_encoded_as_by_the_slow_encoder(authors: Vocabulary) -> None:
+def test_words_are_encoded_as_by_the_slow_encoder(authors):
     ranks = {pair: rank for rank, pair in enumerate(authors.merges)}
     ids = {piece: id_ for id_, piece in enumerate(authors.pieces)}
     generator = random.Random(0)
@@ -119,7 +119,7 @@ def test_words_are_encoded_as_by_the_slow_encoder(authors: Vocabulary) -> None:
     ]
 
 
-def test_learning_is_greedy(tmp_path: Path) -> None:
+def test_learning_is_greedy(tmp_path):
     generator = random.Random(3)
     random_words = Counter(
         {
@@ -137,7 +137,7 @@ def test_learning_is_greedy(tmp_path: Path) -> None:
         )
 
 
-def test_layout_of_a_learned_vocabulary() -> None:
+def test_layout_of_a_learned_vocabulary():
     vocabulary = Vocabulary("ab", [("a", "b</w>"), ("a", "a")])
     assert vocabulary.pieces == ("<unk>", "a", "b", "a</w>", "b</w>", "ab</w>", "aa", "\n</w>")
     assert vocabulary.encode_words(["ab", "aab", "\n", "b", "c", "cab"]) == [5, 1, 5, 7, 4, 0, 0, 5]
@@ -148,45 +148,31 @@ def test_layout_of_a_learned_vocabulary() -> None:
             vocabulary.decode([outside])
 
 
-def test_learned_again_equal_and_saved_and_loaded(tmp_path: Path) -> None:
-    generator = random.Random(1)
+def test_learned_again_equal_and_saved_and_loaded(tmp_path):
+    draw = random.Random(1)
     words = Counter(
         {
-            "".join(generator.choices("abcdefgh", k=generator.randint(1, 7))): generator.randint(
-                1, 40
-            )
+            "".join(draw.choices("abcdefgh", k=draw.randint(1, 7))): draw.randint(1, 40)
             for _ in range(800)
         }
     )
-    first, *others = (learn(words, 200, 8, 1000) for _ in range(12))
-    assert all(other == first for other in others)
-    vocabulary = Vocabulary(first.characters, first.merges)
+    learned, again = (learn(words, 200, 8, 1000) for _ in range(2))
+    assert learned == again
+    vocabulary = Vocabulary(learned.characters, learned.merges)
     assert vocabulary.size == 1 + 2 * 8 + 200 + 1 == len(set(vocabulary.pieces))
     vocabulary.save(tmp_path, {"source": "learn"})
     loaded = Vocabulary.load(tmp_path)
-    assert (loaded.pieces, loaded.merges, loaded.fingerprint) == (
-        vocabulary.pieces,
-        vocabulary.merges,
-        vocabulary.fingerprint,
+    assert (loaded.pieces, loaded.fingerprint) == (vocabulary.pieces, vocabulary.fingerprint)
+    assert {"source", "size", "fingerprint", "spacy", "ftfy"} <= set(
+        read_json(tmp_path / "meta.json")
     )
-    meta = read_json(tmp_path / "meta.json")
-    assert {"source", "size", "fingerprint", "spacy", "ftfy"} <= set(meta)
-    ranks = {pair: rank for rank, pair in enumerate(first.merges)}
+    ranks = {pair: rank for rank, pair in enumerate(learned.merges)}
     for word in words:
-        assert [loaded.pieces[id_] for id_ in loaded.encode_words([word])] == slow_pieces(
-            word, ranks
-        )
+        pieces = [loaded.pieces[id_] for id_ in loaded.encode_words([word])]
+        assert pieces == slow_pieces(word, ranks)
 
 
-def test_rare_characters_are_unknown(tmp_path: Path) -> None:
-    learned = learn(WORDS + Counter({"zq": 1}), 3, 10, 100)
-    vocabulary = Vocabulary(learned.characters, learned.merges)
-    assert len(learned.characters) == 10
-    assert not {"z", "q"} & set(learned.characters)
-    assert vocabulary.encode_words(["z"]) == [0]
-
-
-def test_words_are_counted_and_the_most_frequent_kept(tmp_path: Path) -> None:
+def test_words_are_counted_and_the_most_frequent_kept(tmp_path):
     generator = random.Random(2)
     words = [
         generator.choice(["a", "b", "\n", "a.b", "é", "漢", "zz", "x" * 101]) for _ in range(500)
@@ -201,17 +187,7 @@ def test_words_are_counted_and_the_most_frequent_kept(tmp_path: Path) -> None:
         assert (learned.word_types, learned.kept_types) == (6, most)
 
 
-def test_more_merges_than_the_words_support(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            r"bpe.merges asks for 500 merges, .* 5 different words support \d+ .*: lower bpe.merges"
-        ),
-    ):
-        learn(WORDS, 500, 50, 100)
-
-
-def write_authors(folder: Path, table: object, merges: str) -> None:
+def write_authors(folder, table, merges):
     (folder / "encoder_bpe_40000.json").write_text(json.dumps(table), encoding="utf-8")
     (folder / "vocab_40000.bpe").write_text(merges, encoding="utf-8")
 
@@ -226,19 +202,16 @@ SMALL = {"<unk>": 0, "a": 1, "b": 2, "a</w>": 3, "b</w>": 4, "ab": 5, "\n</w>": 
         (SMALL, "#version: 0.2\na b c\n", "line 2: expected two pieces"),
         (SMALL, "#version: 0.2\nb a\n", r"do not fit together: id 5 should be 'ba', found 'ab'"),
         (SMALL | {"b": 9}, "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
-        (SMALL | {"b": "x"}, "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
         ([1, 2], "#version: 0.2\na b\n", "ids 0 to n-1, each once"),
     ],
 )
-def test_files_that_are_not_the_authors(
-    tmp_path: Path, table: object, merges: str, message: str
-) -> None:
+def test_files_that_are_not_the_authors(tmp_path, table, merges, message):
     write_authors(tmp_path, table, merges)
     with pytest.raises(UserError, match=rf"{message}.*(bring the two files|bpe\.source)"):
         import_authors(tmp_path, 1)
 
 
-def test_files_that_are_absent_or_damaged(tmp_path: Path) -> None:
+def test_files_that_are_absent_or_damaged(tmp_path):
     with pytest.raises(UserError, match=r"cannot be read.*bring the two files"):
         import_authors(tmp_path, 1)
     write_authors(tmp_path, SMALL, "#version: 0.2\na b\n")
@@ -247,14 +220,3 @@ def test_files_that_are_absent_or_damaged(tmp_path: Path) -> None:
         import_authors(tmp_path, 1)
     with pytest.raises(UserError, match="dvc repro bpe"):
         Vocabulary.load(tmp_path)
-
-
-@pytest.mark.golden
-def test_merges_parameter_that_is_not_the_authors(authors: Vocabulary, tmp_path: Path) -> None:
-    write_authors(
-        tmp_path,
-        {piece: id_ for id_, piece in enumerate(authors.pieces)},
-        "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in authors.merges),
-    )
-    with pytest.raises(UserError, match=r"bpe.merges is 5,000, but the authors' files hold 40,000"):
-        import_authors(tmp_path, 5000)

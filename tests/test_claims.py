@@ -18,7 +18,7 @@ from gpt1.results.tables import table_of
 VARIANTS = ("no_pretraining", "lstm", "lstm_equal", "embeddings_only", "no_aux_lm")
 
 
-def answered(rights: dict[tuple[str, str], list[int]], starts: list[int] | None = None):
+def answered(rights, starts=None):
     """Predictions of which so many of 50 are right, by system, task and seed."""
     frames = []
     for (system, task), by_seed in rights.items():
@@ -48,7 +48,7 @@ def claims(rights, starts=None):
 FULL = {("full", "rte"): [40, 41, 42], ("full", "sst2"): [45, 44, 46]}
 
 
-def with_all(right: int = 20, seeds: int = 3, without: tuple[str, ...] = ()):
+def with_all(right=20, seeds=3, without=()):
     others = {
         (variant, task): [right + (seed % 2) for seed in range(seeds)]
         for variant in VARIANTS
@@ -126,6 +126,7 @@ def test_means_of_the_claims_are_those_of_table_5():
         assert difference == pytest.approx(ours - theirs), "as a reader subtracts"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", shipped())
 def test_claims_of_a_shipped_run_follow_from_its_answers(run):
     scores, predictions = load(run)

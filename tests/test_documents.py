@@ -5,32 +5,31 @@ token files.
 import gzip
 import json
 import random
+import shutil
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from made_corpora import FOOTER, FORMS, HEADER
-from test_stages_text import run_here, sentence, write_params
+from test_stages_text import outputs, run_here, sentence, write_params
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus import books as books_module
-from gpt1.corpus import documents, encoding
+from gpt1.corpus import documents, encoding, inspection
 from gpt1.corpus.books import DOCUMENT_END, HoldOut
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import Shards
 from gpt1.corpus.words import Cleaner
 
 
-def mixed_corpus(folder: Path) -> dict[str, list[str]]:
+def mixed_corpus(folder):
     """Books and documents of every form under data/acquire; {name: its texts}."""
     generator = random.Random(0)
     source = folder / "data/acquire/corpus/books"
     source.mkdir(parents=True)
 
-    def say(sentences: int) -> str:
+    def say(sentences):
         return "\n".join(sentence(generator) for _ in range(sentences))
 
     books = {f"book{number}.txt": [say(20)] for number in range(4)}
@@ -54,28 +53,44 @@ def mixed_corpus(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def cleaner() -> Cleaner:
+def cleaner():
     return Cleaner()
 
 
+def run_stages(folder, patch):
+    """The three stages, with what is a block made small."""
+    write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
+    patch.setattr(documents, "BATCH_CHARACTERS", 2000)
+    patch.setattr(books_module, "BLOCK_CHARACTERS", 900)
+    patch.setattr(inspection, "LONGEST_LINE", 500)
+    for name in ("clean", "bpe", "shard"):
+        run_here(name, folder, patch)
+
+
 @pytest.fixture(scope="module")
-def mixed(
-    tmp_path_factory: pytest.TempPathFactory, cleaner: Cleaner
-) -> tuple[Path, dict[str, list[str]]]:
+def mixed(tmp_path_factory, cleaner):
     folder = tmp_path_factory.mktemp("mixed")
     texts = mixed_corpus(folder)
-    write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
-        patch.setattr(documents, "BATCH_CHARACTERS", 2000)
         patch.setattr(encoding, "LONG_WORDS", 150)
-        patch.setattr(books_module, "BLOCK_CHARACTERS", 900)
-        for name in ("clean", "bpe", "shard"):
-            run_here(name, folder, patch)
+        run_stages(folder, patch)
     return folder, texts
 
 
-def test_documents_are_counted(mixed: tuple[Path, dict[str, list[str]]], cleaner: Cleaner) -> None:
+@pytest.mark.slow
+def test_any_number_of_tasks_gives_the_same_files(mixed, tmp_path, monkeypatch):
+    shutil.copytree(mixed[0] / "data/acquire", tmp_path / "data/acquire")
+    found = []
+    for tasks in ("1", "3", "16"):
+        monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
+        run_stages(tmp_path, monkeypatch)
+        found.append(outputs(tmp_path))
+        assert not [*tmp_path.glob("data/checkpoints/text/*")]
+    assert found[0] == found[1] == found[2]
+
+
+def test_documents_are_counted(mixed, cleaner):
     folder, texts = mixed
     counts = read_json(folder / "data/clean/counts.json")
     assert list(counts["books"]) == sorted(name for name in texts if name.endswith(".txt"))
@@ -98,9 +113,7 @@ def test_documents_are_counted(mixed: tuple[Path, dict[str, list[str]]], cleaner
         assert [document.strip(" ") for document in written.split(DOCUMENT_END)] == [*expected, ""]
 
 
-def test_documents_reach_their_split_by_their_names_alone(
-    mixed: tuple[Path, dict[str, list[str]]], cleaner: Cleaner
-) -> None:
+def test_documents_reach_their_split_by_their_names_alone(mixed, cleaner):
     folder, texts = mixed
     hold_out = HoldOut(0, 0.3)
     vocabulary, opened = Vocabulary.load(folder / "data/bpe"), Shards.open(folder / "data/shard")
@@ -138,9 +151,7 @@ def test_documents_reach_their_split_by_their_names_alone(
         assert len({book["name"] for book in books}) == len(books)
 
 
-def test_held_out_documents_never_reach_the_byte_pairs(
-    mixed: tuple[Path, dict[str, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_held_out_documents_never_reach_the_byte_pairs(mixed, tmp_path, monkeypatch):
     folder, _ = mixed
     meta = read_json(folder / "data/bpe/meta.json")
     before = (folder / "data/bpe/merges.txt").read_bytes()
@@ -181,12 +192,12 @@ def test_held_out_documents_never_reach_the_byte_pairs(
     ],
 )
 def test_a_corpus_without_texts_is_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cleaner: Cleaner,
-    rows: list[dict[str, Any]],
-    message: str,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    cleaner,
+    rows,
+    message,
+):
     monkeypatch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
     folder = tmp_path / "data/acquire/corpus/books"
     folder.mkdir(parents=True)

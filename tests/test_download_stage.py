@@ -13,29 +13,24 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from made_models import authors_shapes, vocabulary, write_authors
-from misbehaving_server import File, Server, serving, status
-from typer.testing import CliRunner
+from misbehaving_server import File, serving
 
-from gpt1.base.errors import UserError, run_stage
-from gpt1.cli import app
+from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import AUTHORS_FILES
 from gpt1.exchange import authors
 from gpt1.params.data import compose_profile
 from gpt1.params.profile import compose, on_data
 from gpt1.params.schema import read_params
-from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Remote
 from gpt1.sources.download import import_weights
 from gpt1.sources.find import find_files
-from gpt1.sources.table import SOURCES, SourceLayout
+from gpt1.sources.table import SOURCES
 from gpt1.stages import acquire, download
 from gpt1.tasks.table import TASKS
 
@@ -43,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 ROWS = "index\tsentence1\tsentence2\tlabel\n0\tA dog runs.\tA dog moves.\tentailment\n"
 
 
-def rte_zip() -> bytes:
+def rte_zip():
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name in ("train.tsv", "dev.tsv"):
@@ -56,7 +51,7 @@ ARCHIVE = rte_zip()
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(tmp_path, monkeypatch):
     """A folder with books and the profiles, a cache of its own."""
     for name in (
         "http_proxy",
@@ -79,11 +74,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def profile(name: str, downloads: str) -> None:
+def profile(name, downloads):
     compose_profile(name, [], None, None, downloads.split(","))
 
 
-def remote(server: Server, body: bytes = ARCHIVE, name: str = "RTE.zip") -> Remote:
+def remote(server, body=ARCHIVE, name="RTE.zip"):
     checksum = hashlib.sha256(body).hexdigest()
     return Remote(server.address(name), "sha256", checksum, "a page of theirs", len(body))
 
@@ -99,7 +94,7 @@ run_stage(lambda: download.main("rte"))
 """
 
 
-def start(server: Server, before: Callable[[], None] | None = None) -> "subprocess.Popen[str]":
+def start(server, before=None):
     """The stage in a process of its own."""
     words = [server.address("RTE.zip"), str(len(ARCHIVE)), hashlib.sha256(ARCHIVE).hexdigest()]
     return subprocess.Popen(
@@ -111,20 +106,15 @@ def start(server: Server, before: Callable[[], None] | None = None) -> "subproce
     )
 
 
-def test_from_the_profile_to_the_official_files(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_the_profile_to_the_official_files(checkout, monkeypatch, capsys):
     profile("small", "rte")
-    out = capsys.readouterr().out
-    row = next(line for line in out.splitlines() if "RTE.zip" in line)
-    assert all(word in row for word in ("0.70", "dl.fbaipublicfiles.com", "research")), row
+    capsys.readouterr()
     params = read_params()
     assert (list(params.download), params.sources["rte"].folder, list(params.tasks)) == (
         ["rte"],
         "download",
         ["rte"],
     )
-    assert out.count(", or --download ") > 5
     with serving(replace(File(ARCHIVE), cut_after=1 << 16), File(ARCHIVE)) as server:
         monkeypatch.setitem(DOWNLOADS, "rte", (remote(server),))
         monkeypatch.setattr("gpt1.sources.download.FIRST_WAIT_SECONDS", 0.01)
@@ -153,28 +143,8 @@ def test_from_the_profile_to_the_official_files(
     )
 
 
-def test_the_diagnostic_set_lies_beside_the_archive(checkout: Path) -> None:
-    source = replace(
-        TASKS["mnli"].source,
-        layouts=(
-            SourceLayout(("train.tsv",), ("diagnostic.tsv",)),
-            SourceLayout(("x",), ("AX.tsv",)),
-        ),
-    )
-    raw = checkout / "mnli"
-    raw.mkdir()
-    (raw / "AX.tsv").write_text("x")
-    with zipfile.ZipFile(raw / "MNLI.zip", "w") as archive:
-        archive.writestr("MNLI/train.tsv", "x")
-    found = locate(source, raw, checkout / "spare", 1000)
-    assert found == {
-        "diagnostic.tsv": raw / "AX.tsv",
-        "train.tsv": checkout / "spare/MNLI.zip/MNLI/train.tsv",
-    }
-
-
 @pytest.fixture(scope="module")
-def small() -> dict[str, Any]:
+def small():
     with chdir(ROOT):
         return compose("small", [])
 
@@ -196,22 +166,16 @@ def small() -> dict[str, Any]:
                 " (https://yknzhu.wixsite.com/mbweb)"
             ),
         ),
-        ("story_cloze", "fill in the form at https://cs.rochester.edu/nlp/rocstories"),
         ("snil", "--download snil: this run wants no such source (expected all, or some of"),
-        ("official", "--download official: this run wants no such source"),
     ],
 )
-def test_what_may_not_be_downloaded_says_what_to_do(
-    small: dict[str, Any], name: str, line: str
-) -> None:
+def test_what_may_not_be_downloaded_says_what_to_do(small, name, line):
     with pytest.raises(UserError) as error:
         on_data(small, {"books"}, downloads=[name])
     assert line in str(error.value)
 
 
-def test_all_is_what_is_allowed_and_not_there(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_is_what_is_allowed_and_not_there(checkout, capsys):
     (checkout / "data/raw/rte").mkdir()
     for name in ("train.tsv", "dev.tsv"):
         (checkout / "data/raw/rte" / name).write_text(ROWS)
@@ -238,18 +202,7 @@ def test_all_is_what_is_allowed_and_not_there(
     assert list(read_params().download) == ["official"]
 
 
-def test_the_command_line_has_it(checkout: Path) -> None:
-    done = CliRunner().invoke(app, ["profile", "small", "--download", "snli, rte"])
-    assert done.exit_code == 0, done.output
-    assert list(read_params().download) == ["snli", "rte"]
-    assert (
-        (checkout / "params.yaml")
-        .read_text()
-        .startswith("# Composed by: gpt1 profile small --download snli,rte\n")
-    )
-
-
-def test_every_download_is_of_a_source_and_addresses_are_whole() -> None:
+def test_every_download_is_of_a_source_and_addresses_are_whole():
     assert set(DOWNLOADS) <= {*SOURCES, *TASKS}
     assert {one.name for one in DOWNLOADS["official"]} == {
         authors.SHAPES,
@@ -267,7 +220,7 @@ def test_every_download_is_of_a_source_and_addresses_are_whole() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("signals", [signal.SIGINT, signal.SIGKILL])
-def test_an_end_in_the_middle_is_gone_on_from(checkout: Path, signals: signal.Signals) -> None:
+def test_an_end_in_the_middle_is_gone_on_from(checkout, signals):
     profile("small", "rte")
     with serving(replace(File(ARCHIVE), stall_after=3 << 14), File(ARCHIVE)) as server:
         process = start(server)
@@ -294,7 +247,7 @@ def test_an_end_in_the_middle_is_gone_on_from(checkout: Path, signals: signal.Si
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_one_line_and_what_came_is_kept(checkout: Path) -> None:
+def test_a_full_disk_is_one_line_and_what_came_is_kept(checkout):
     profile("small", "rte")
     with serving(File(ARCHIVE)) as server:
         full = start(server, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
@@ -314,23 +267,8 @@ def test_a_full_disk_is_one_line_and_what_came_is_kept(checkout: Path) -> None:
     assert roomy.returncode == 0, said
 
 
-def test_a_stage_that_waits_in_vain_may_be_tried_again(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    profile("small", "rte")
-    monkeypatch.setattr("gpt1.sources.download.FIRST_WAIT_SECONDS", 0.01)
-    with serving(status(429)) as server:
-        monkeypatch.setitem(DOWNLOADS, "rte", (remote(server),))
-        with pytest.raises(SystemExit) as end:
-            run_stage(lambda: download.main("rte"))
-    assert end.value.code == 75
-    assert "(status 429, 0 bytes came); try again later" in capsys.readouterr().err.splitlines()[-1]
-
-
 @pytest.mark.slow
-def test_weights_are_imported_on_the_way(
-    checkout: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_are_imported_on_the_way(checkout, tmp_path, capfd):
     """A made model in the form of the authors' files: what `gpt1 import` makes of them is what
     acquire takes.
     """
@@ -344,18 +282,3 @@ def test_weights_are_imported_on_the_way(
     }
     assert "1 layers of width 64" in capfd.readouterr().err
     assert find_files(SOURCES["official"], tmp_path / "made") is not None
-
-
-def test_weights_that_the_import_refuses_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refuses = tmp_path / "refuses"
-    refuses.write_text(
-        "#!/bin/sh\necho a warning >&2\necho error: params_3.npy is damaged >&2\nexit 2\n"
-    )
-    refuses.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(refuses))
-    with pytest.raises(
-        UserError, match=r"^the downloaded weights could not be imported; the line above says why$"
-    ):
-        import_weights(tmp_path, tmp_path / "other")

@@ -5,28 +5,20 @@ and masks that follow seed, update, process and micro-batch alone.
 import numpy as np
 import pytest
 import torch
+from made_data import tiny_sizes
 
 from gpt1.model.block import dropped
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.params.profile import compose
-from gpt1.params.schema import Model, validate
+from gpt1.params.schema import validate
 from gpt1.train import optim
 from gpt1.train.engine import Engine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 
-SIZES = Model(
-    context=12,
-    width=16,
-    layers=2,
-    heads=2,
-    feed_forward=32,
-    embedding_deviation=0.3,
-    weight_deviation=0.3,
-    layer_norm_epsilon=1e-5,
-)
+SIZES = tiny_sizes(context=12, heads=2, feed_forward=32, deviation=0.3)
 ROWS = 20
 
 
@@ -64,34 +56,18 @@ def test_the_embedding_matrix_is_dropped_once_for_inputs_and_softmax(kind):
 
 
 def test_every_place_of_a_block_has_a_mask_of_its_own():
-    """With weights that pass their input on, what each dropout takes away can be counted."""
     network, tokens_bt = Decoder(SIZES, ROWS, seeded(0)), torch.zeros(1, 12, dtype=torch.long)
-    seen = []
-
-    def dropping(place):
-        def noted(_module, _given, made):
-            seen.append((place, made.detach().clone()))
-
-        return noted
-
-    for number, block in enumerate(network.blocks):
-        block.attention_norm.register_forward_pre_hook(
-            lambda _m, given, number=number: seen.append((f"attended {number}", given[0]))
-        )
-        block.projection.register_forward_hook(dropping(f"projection {number}"))
-        block.contract.register_forward_hook(dropping(f"contract {number}"))
-    torch.manual_seed(3)
-    first = network(tokens_bt, 0.4).hidden_btd
-    torch.manual_seed(3)
-    again = network(tokens_bt, 0.4).hidden_btd
-    torch.manual_seed(4)
-    other = network(tokens_bt, 0.4).hidden_btd
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-    values = dict(seen)
-    assert not torch.equal(values["projection 0"], values["projection 1"])
+    projected, hidden = [], []
+    for block in network.blocks:
+        block.projection.register_forward_hook(lambda _, given, made: projected.append(made))
+    for seed in (3, 3, 4):
+        torch.manual_seed(seed)
+        hidden.append(network(tokens_bt, 0.4).hidden_btd)
+    assert torch.equal(hidden[0], hidden[1])
+    assert not torch.equal(hidden[0], hidden[2])
+    assert not torch.equal(projected[0], projected[1])
     # equal tokens differ where a mask tells them apart
-    assert (first[0, 1:] - first[0, :1]).abs().max() > 0.01
+    assert (hidden[0][0, 1:] - hidden[0][0, :1]).abs().max() > 0.01
     assert torch.equal(network(tokens_bt).hidden_btd, network(tokens_bt, 0.0).hidden_btd)
 
 

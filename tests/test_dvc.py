@@ -11,7 +11,6 @@ import json
 import random
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -83,12 +82,12 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
 }
 
 
-def stages() -> dict[str, dict[str, Any]]:
+def stages():
     rows = read_yaml(ROOT / "dvc.yaml")["stages"]
     return {name: row.get("do", row) for name, row in rows.items()}
 
 
-def imported_by(name: str) -> set[str]:
+def imported_by(name):
     """Our files that a stage imports."""
     *python, verb = str(stages()[name]["cmd"]).split()[:4]
     file = module_file(f"gpt1.stages.{FUNCTIONS.get(verb, verb)}")
@@ -97,33 +96,33 @@ def imported_by(name: str) -> set[str]:
     return {path for path in map(relative, closure(file)) if not path.endswith("__init__.py")}
 
 
-def covers(dep: str, path: str) -> bool:
+def covers(dep, path):
     return path == dep or path.startswith(f"{dep}/")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(stages()))
-def test_dvc_sees_what_a_stage_imports(name: str) -> None:
-    deps, watched = stages()[name].get("deps", []), imported_by(name) - EXEMPT.keys()
-    for dep in (dep for dep in deps if str(dep).startswith("gpt1/")):
-        assert (ROOT / dep).exists(), f"dvc.yaml: {name} depends on {dep}, which is not there"
-        assert any(covers(dep, path) for path in watched), (
-            f"dvc.yaml: {name} depends on {dep}, of which it imports nothing"
-        )
-    unseen = sorted(path for path in watched if not any(covers(dep, path) for dep in deps))
-    if name != "check":  # its result is a constant: nothing that it imports can change it
-        assert not unseen, (
-            f"dvc.yaml: {name} imports {unseen} but has no dep on them, so DVC would not re-run it"
-            " when they change"
-        )
+def test_dvc_sees_what_a_stage_imports():
+    for name in sorted(stages()):
+        deps, watched = stages()[name].get("deps", []), imported_by(name) - EXEMPT.keys()
+        for dep in (dep for dep in deps if str(dep).startswith("gpt1/")):
+            assert (ROOT / dep).exists(), f"dvc.yaml: {name} depends on {dep}, which is not there"
+            assert any(covers(dep, path) for path in watched), (
+                f"dvc.yaml: {name} depends on {dep}, of which it imports nothing"
+            )
+        unseen = sorted(path for path in watched if not any(covers(dep, path) for dep in deps))
+        if name != "check":  # its result is a constant: nothing that it imports can change it
+            assert not unseen, (
+                f"dvc.yaml: {name} imports {unseen} but has no dep on them, so DVC would not re-run it"
+                " when they change"
+            )
 
 
-def test_only_what_a_pretraining_imports_starts_it_again() -> None:
+def test_only_what_a_pretraining_imports_starts_it_again():
     ours = {dep for dep in stages()["pretrain"]["deps"] if dep.startswith("gpt1/")}
     assert ours == imported_by("pretrain") - EXEMPT.keys()
 
 
-def taken_from_exempt_files() -> dict[str, set[str]]:
+def taken_from_exempt_files():
     """{exempt file: names that files which DVC watches import from it, or use of it as a module}."""
     reached = set().union(*map(imported_by, stages()))
     taken: dict[str, set[str]] = {path: set() for path in EXEMPT if path in reached}
@@ -147,7 +146,7 @@ def taken_from_exempt_files() -> dict[str, set[str]]:
 
 
 @pytest.mark.slow
-def test_of_what_dvc_does_not_watch_only_what_is_held_here_is_used() -> None:
+def test_of_what_dvc_does_not_watch_only_what_is_held_here_is_used():
     assert taken_from_exempt_files() == EXEMPT, (
         "a stage takes from a file that DVC does not watch what no test here holds to changing no"
         " result: move it to a watched file, or add it to EXEMPT and a test of its word"
@@ -158,38 +157,40 @@ class Plain(BaseModel, frozen=True):
     """What pydantic itself puts into a class."""
 
 
-def sections(of: type[Section] = Section) -> list[type[Section]]:
+def sections(of=Section):
     return [of, *(below for inner in of.__subclasses__() for below in sections(inner))]
 
 
-@pytest.mark.parametrize("section", sections(), ids=lambda section: section.__name__)
-def test_the_schema_has_fields_and_checks_and_nothing_that_makes_a_value(
-    section: type[Section],
-) -> None:
-    for name, field in section.model_fields.items():
-        assert field.is_required(), f"{name}: a default would decide what params.yaml does not say"
-        assert field.validation_alias is None, f"{name} is read under another name"
-        assert not any("Validator" in type(rule).__name__ for rule in field.metadata), name
-    kinds = section.__pydantic_decorators__
-    checks = kinds.model_validators
-    assert all(check.info.mode == "after" for check in checks.values())
-    assert not any(
-        getattr(kinds, kind) for kind in kinds.__dataclass_fields__ if kind != "model_validators"
-    ), "pydantic is to check, not to convert or compute"
-    for name, member in vars(section).items():
-        assert name in checks or name in vars(Plain) or not hasattr(member, "__get__"), (
-            f"{section.__name__}.{name} makes a value where DVC does not look; see"
-            " gpt1/params/recipes.py"
-        )
-        if name in checks:
-            body = ast.parse(textwrap.dedent(inspect.getsource(member)))
-            returned = [node.value for node in ast.walk(body) if isinstance(node, ast.Return)]
-            assert all(isinstance(one, ast.Name) and one.id == "self" for one in returned), (
-                f"{section.__name__}.{name}: a check returns what it was given, or raises"
+def test_the_schema_has_fields_and_checks_and_nothing_that_makes_a_value():
+    for section in sections():
+        for name, field in section.model_fields.items():
+            assert field.is_required(), (
+                f"{name}: a default would decide what params.yaml does not say"
             )
+            assert field.validation_alias is None, f"{name} is read under another name"
+            assert not any("Validator" in type(rule).__name__ for rule in field.metadata), name
+        kinds = section.__pydantic_decorators__
+        checks = kinds.model_validators
+        assert all(check.info.mode == "after" for check in checks.values())
+        assert not any(
+            getattr(kinds, kind)
+            for kind in kinds.__dataclass_fields__
+            if kind != "model_validators"
+        ), "pydantic is to check, not to convert or compute"
+        for name, member in vars(section).items():
+            assert name in checks or name in vars(Plain) or not hasattr(member, "__get__"), (
+                f"{section.__name__}.{name} makes a value where DVC does not look; see"
+                " gpt1/params/recipes.py"
+            )
+            if name in checks:
+                body = ast.parse(textwrap.dedent(inspect.getsource(member)))
+                returned = [node.value for node in ast.walk(body) if isinstance(node, ast.Return)]
+                assert all(isinstance(one, ast.Name) and one.id == "self" for one in returned), (
+                    f"{section.__name__}.{name}: a check returns what it was given, or raises"
+                )
 
 
-def redrawn(value: Any, chance: random.Random, inside: str = "") -> Any:
+def redrawn(value, chance, inside=""):
     """Plain values of params.yaml with other rates and seeds in another order."""
     if isinstance(value, dict):
         changed = {key: redrawn(inner, chance, key) for key, inner in value.items()}
@@ -204,7 +205,7 @@ def redrawn(value: Any, chance: random.Random, inside: str = "") -> Any:
 
 
 @pytest.mark.parametrize("file", ["conf/paper.yaml", "params.yaml"])
-def test_params_are_what_stands_in_the_file(file: str, tmp_path: Path) -> None:
+def test_params_are_what_stands_in_the_file(file, tmp_path):
     chance, path = random.Random(2018), tmp_path / "params.yaml"
     for _ in range(5):
         values = redrawn(read_yaml(ROOT / file), chance)
@@ -213,7 +214,7 @@ def test_params_are_what_stands_in_the_file(file: str, tmp_path: Path) -> None:
         assert json.loads(schema.read_params(path).model_dump_json()) == values
 
 
-def test_files_hold_what_was_written_and_give_back_what_they_hold(tmp_path: Path) -> None:
+def test_files_hold_what_was_written_and_give_back_what_they_hold(tmp_path):
     chance, path = random.Random(2018), tmp_path / "deep" / "file"
     numbers = [chance.uniform(-1, 1) * 10.0**power for power in range(-300, 300, 25)]
     value = {"é": [*numbers, 2**80, True, None, 0.1, 5e-324], "a": {"z": "\u2028", "b": []}}
@@ -239,7 +240,7 @@ def test_files_hold_what_was_written_and_give_back_what_they_hold(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["<f4", ">f8", "<f2", "i1", "<i8", "<u2", "?", "<U3"])
-def test_arrays_are_read_as_numpy_reads_them(kind: str, tmp_path: Path) -> None:
+def test_arrays_are_read_as_numpy_reads_them(kind, tmp_path):
     draw = np.random.default_rng(2018)
     given = {
         "plain": draw.normal(size=(4, 5)).astype(kind),
@@ -252,19 +253,19 @@ def test_arrays_are_read_as_numpy_reads_them(kind: str, tmp_path: Path) -> None:
         assert np.array_equal(array, given[name])
 
 
-def test_places_are_where_dvc_looks_for_them() -> None:
+def test_places_are_where_dvc_looks_for_them():
     places = (files.DATA, files.RAW, files.LOGS, files.CHECKPOINTS)
     assert tuple(map(str, places)) == ("data", "data/raw", "data/logs", "data/checkpoints")
     assert files.stage_folder("finetune", "glue", "cola") == Path("data/finetune/glue/cola")
 
 
-@pytest.mark.parametrize("path", ["base/cores", "base/errors", "base/files", "params/yaml"])
-def test_what_is_no_part_of_params_knows_nothing_of_them(path: str) -> None:
-    known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
-    assert not known & {"gpt1/params/schema.py"}
+def test_what_is_no_part_of_params_knows_nothing_of_them():
+    for path in ["base/cores", "base/errors", "base/files", "params/yaml"]:
+        known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
+        assert not known & {"gpt1/params/schema.py"}
 
 
-def test_a_record_gives_a_stage_nothing_back() -> None:
+def test_a_record_gives_a_stage_nothing_back():
     assert {
         name: inspect.signature(member).return_annotation
         for name, member in vars(Tracker).items()

@@ -7,7 +7,7 @@ from gpt1.params.profile import compose
 from gpt1.params.schema import validate
 
 
-def test_the_papers_network_and_its_pre_training_by_hand() -> None:
+def test_the_papers_network_and_its_pre_training_by_hand():
     params = validate(compose("paper", ()))
     block = 4 * 768**2 + 2 * 768 * 3072
     rows = 40_000 + 2 * params.bpe.alphabet_size + 2
@@ -18,7 +18,7 @@ def test_the_papers_network_and_its_pre_training_by_hand() -> None:
     assert pretrain.operations == 6 * parameters(params, "transformer") * pretrain.tokens
 
 
-def test_the_demos_trainings_by_hand() -> None:
+def test_the_demos_trainings_by_hand():
     params = validate(compose("demo", ()))
     rows = {work.kind: work for work in works(params)}
     assert (rows["pretrain lstm"].networks, rows["pretrain lstm"].updates) == (1, 2400)

@@ -38,7 +38,7 @@ weights.mkdir(parents=True)
 """
 
 
-def finetuned(folder: str, seed: int, score: float, **other: float) -> None:
+def finetuned(folder, seed, score, **other):
     """A finished seed, by the recipe of params.yaml or by one with `other` values."""
     made = Path("data/finetune", folder, f"seed-{seed}")
     summary = {"best_dev_score": score, "best_update": 20, "updates": 20}
@@ -85,8 +85,8 @@ def test_scores_on_dev_stand_beside_their_recipes(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # some twenty starts of DVC
-def test_a_sweep_is_queued_run_shown_and_drawn(tmp_path: Path) -> None:
-    def run(*words: str) -> str:
+def test_a_sweep_is_queued_run_shown_and_drawn(tmp_path):
+    def run(*words):
         return subprocess.run(
             words, cwd=tmp_path, check=True, capture_output=True, text=True
         ).stdout

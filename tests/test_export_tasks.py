@@ -5,20 +5,18 @@ for every kind of task.
 import ast
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from made_models import SIZES, run_example, vocabulary
-from safetensors.torch import load_file
 
-from gpt1.base.errors import UserError
-from gpt1.exchange.incoming import read_checkpoint
 from gpt1.exchange.outgoing import chosen_task, export_task_model
 from gpt1.inference.saved import load_model
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
-from gpt1.model.weights import Description, read_weights, save_weights
+from gpt1.model.weights import Description, save_weights
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 
@@ -84,15 +82,17 @@ def fine_tuned(tmp_path_factory):
     return data
 
 
-@pytest.fixture
-def exported(fine_tuned, tmp_path):
+@pytest.fixture(scope="module")
+def exported(fine_tuned, tmp_path_factory):
     """A task's export of its best seed, and what our own model answers with the same weights."""
 
+    @cache
     def export(name):
         chosen = chosen_task(fine_tuned / "finetune/some" / name, None)
         assert chosen.about["seed"] == 11, "the better seed on validation"
-        export_task_model(chosen, tmp_path / name)
-        return str(tmp_path / name), load_model(chosen.weights, chosen.vocabulary)
+        folder = tmp_path_factory.mktemp("exports") / name
+        export_task_model(chosen, folder)
+        return str(folder), load_model(chosen.weights, chosen.vocabulary)
 
     return export
 
@@ -109,43 +109,21 @@ def auto(kind, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TEXTS if TASKS[name].combine != "choose"])
-def test_the_pipeline_answers_raw_texts_as_we_do(exported, name):
+def test_the_pipeline_answers_raw_texts_in_padded_batches_as_we_do(exported, name):
     from transformers import pipeline
 
     folder, ours = exported(name)
     classify = pipeline("text-classification", model=folder, trust_remote_code=True)
-    for texts in TEXTS[name]:
-        asked = (
-            texts[0] if len(texts) == 1 else dict(zip(("text", "text_pair"), texts, strict=True))
-        )
+    keys = ("text", "text_pair")[: len(TEXTS[name][0])]
+    asked = [dict(zip(keys, texts, strict=True)) for texts in TEXTS[name]]
+    answers = classify(asked, top_k=None, batch_size=len(asked))
+    for texts, answer in zip(TEXTS[name], answers, strict=True):
         expected = ours.answer(Example(tuple(texts)))
-        found = {one["label"]: one["score"] for one in classify(asked, top_k=None)}
+        found = {one["label"]: one["score"] for one in answer}
+        wanted = expected["probabilities"]
         if "score" in expected:
-            assert found == {"score": pytest.approx(expected["score"], abs=1e-5)}
-        else:
-            assert found == pytest.approx(expected["probabilities"], abs=1e-5), texts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in TEXTS if TASKS[name].combine != "choose"])
-def test_classes_answer_padded_batches_as_we_do(exported, name):
-    folder, ours = exported(name)
-    tokenizer, model = auto("AutoModelForSequenceClassification", folder)
-    firsts, *seconds = zip(*TEXTS[name], strict=True)
-    batch = tokenizer(
-        list(firsts), *map(list, seconds), padding=True, truncation=True, return_tensors="pt"
-    )
-    if ours.task.combine != "sum":
-        assert [
-            ids[: ids.index(tokenizer.cls_token_id) + 1] for ids in batch.input_ids.tolist()
-        ] == [ours.sequences(Example(tuple(texts)))[0] for texts in TEXTS[name]]
-    with torch.inference_mode():
-        logits = model(**batch, labels=torch.zeros(len(firsts), dtype=torch.long)).logits
-    for row, texts in zip(logits, TEXTS[name], strict=True):
-        answer = ours.answer(Example(tuple(texts)))
-        found = row if "score" in answer else row.softmax(0)
-        wanted = [answer["score"]] if "score" in answer else answer["probabilities"].values()
-        assert found.tolist() == pytest.approx(list(wanted), abs=1e-5), texts
+            wanted = {"score": expected["score"]}
+        assert found == pytest.approx(wanted, abs=1e-5), texts
 
 
 @pytest.mark.slow
@@ -204,56 +182,14 @@ def test_no_class_answers_without_the_shipped_code_or_for_other_texts(exported):
         model(torch.tensor([[1, 2, 3]]))
 
 
-def test_a_tasks_body_keeps_its_bits(fine_tuned, tmp_path):
-    chosen = chosen_task(fine_tuned / "finetune/some/cola", 3)
-    export_task_model(chosen, tmp_path / "out")
-    found, ours = load_file(tmp_path / "out/model.safetensors"), read_weights(chosen.weights)[1]
-    assert torch.equal(found["head.weight"], ours["head.linear.weight"])
-    assert torch.equal(found["head.bias"], ours["head.linear.bias"])
-    assert torch.equal(
-        found["transformer.h.2.mlp.c_fc.weight"], ours["decoder.blocks.2.expand.weight"].T
-    )
-    assert torch.equal(found["transformer.tokens_embed.weight"], ours["decoder.tokens"])
-    with pytest.raises(UserError, match="expected model_type openai-gpt and afn gelu"):
-        read_checkpoint(tmp_path / "out")
-
-
-def test_what_a_folder_ships_imports_nothing_of_ours(fine_tuned, tmp_path):
-    chosen = chosen_task(fine_tuned / "finetune/some/cola", None)
-    export_task_model(chosen, tmp_path / "out")
-    shipped_files = sorted((tmp_path / "out").glob("*.py"))
-    assert [path.name for path in shipped_files] == [
-        "modeling_gpt1.py",
-        "preprocessing.py",
-        "shapes.py",
-        "tokenization_gpt1.py",
-    ]
-    known = {
-        *sys.stdlib_module_names,
-        "torch",
-        "transformers",
-        "tokenizers",
-        "ftfy",
-        "spacy",
-        "preprocessing",
-        "shapes",
-    }
-    for path in shipped_files:
+def test_what_a_folder_ships_imports_nothing_of_ours(exported):
+    paths = {path.stem: path for path in Path(exported("cola")[0]).glob("*.py")}
+    shipped = {"modeling_gpt1", "preprocessing", "shapes", "tokenization_gpt1"}
+    assert paths.keys() == shipped
+    known = {*sys.stdlib_module_names, "torch", "transformers", "tokenizers", "ftfy", "spacy"}
+    for path in paths.values():
         for node in ast.walk(ast.parse(path.read_text())):
-            names = (
-                [alias.name for alias in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-            assert {name.partition(".")[0] for name in names} <= known, (
-                f"{path.name} imports {names}"
-            )
-
-
-def test_a_seed_or_task_that_is_not_there(fine_tuned):
-    with pytest.raises(UserError, match="expected one of the seeds 3, 11, found 5"):
-        chosen_task(fine_tuned / "finetune/some/cola", 5)
-    with pytest.raises(UserError, match="expected a task that has been fine-tuned"):
-        chosen_task(Path("nothing"), None)
+            named = node.names if isinstance(node, ast.Import) else ()
+            names = [alias.name for alias in named]
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= known | shipped, path.name

@@ -1,24 +1,30 @@
-"""Nothing half-written is ever taken for whole; one mistake is one line and one exit status."""
+"""Nothing half-written is ever taken for whole, of two processes one holds a file, Ctrl-C comes after
+a block that must not be cut in two; one mistake is one line and one exit status.
+"""
 
-import hashlib
-import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import fingerprint, read_json, sha256_file, write_json, writing, writing_folder
+from gpt1.base.files import write_json, writing, writing_folder
+from gpt1.base.interrupts import interrupts_held
+from gpt1.base.locks import locked
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_what_was_there(tmp_path):
     path = tmp_path / "deep" / "result.txt"
     with writing(path) as file:
         file.write("first")
 
-    def fail() -> None:
+    def fail():
         with writing(path) as file:
             file.write("half of the sec")
             raise RuntimeError
@@ -29,12 +35,12 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["result.txt"]
 
 
-def test_a_failed_folder_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_folder_leaves_what_was_there(tmp_path):
     folder = tmp_path / "stage"
     with writing_folder(folder) as temporary:
         (temporary / "a").write_text("1")
 
-    def fail() -> None:
+    def fail():
         with writing_folder(folder) as temporary:
             (temporary / "b").write_text("2")
             raise RuntimeError
@@ -50,7 +56,7 @@ def test_a_failed_folder_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["stage"]
 
 
-def test_a_link_is_never_replaced_nor_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_is_never_replaced_nor_what_it_leads_to(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "precious").touch()
     (tmp_path / "stage").symlink_to(tmp_path / "disk")
@@ -63,21 +69,10 @@ def test_a_link_is_never_replaced_nor_what_it_leads_to(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "disk").iterdir()} == {"precious", "part"}
 
 
-def test_json_is_the_same_bytes_for_equal_values(tmp_path: Path) -> None:
-    write_json(tmp_path / "1.json", {"b": 1, "a": [0.1, "é"]})
-    write_json(tmp_path / "2.json", {"a": [0.1, "é"], "b": 1})
-    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
-    assert read_json(tmp_path / "1.json") == {"a": [0.1, "é"], "b": 1}
+def test_what_is_no_number_in_json_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="Out of range float"):
-        write_json(tmp_path / "3.json", float("nan"))
-    assert not (tmp_path / "3.json").exists()
-
-
-def test_hashes(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"abc")
-    assert sha256_file(tmp_path / "x") == hashlib.sha256(b"abc").hexdigest()
-    assert fingerprint({"a": 1, "b": 2}) == fingerprint(json.loads('{"b": 2, "a": 1}'))
-    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+        write_json(tmp_path / "a.json", float("nan"))
+    assert not (tmp_path / "a.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +82,7 @@ def test_hashes(tmp_path: Path) -> None:
         ("KeyboardInterrupt()", 130, "interrupted: .*\n"),
     ],
 )
-def test_a_stage_ends_with_one_line(raised: str, status: int, line: str) -> None:
+def test_a_stage_ends_with_one_line(raised, status, line):
     program = f"from gpt1.base.errors import UserError, run_stage\ndef main(): raise {raised}\nrun_stage(main)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
@@ -96,5 +91,124 @@ def test_a_stage_ends_with_one_line(raised: str, status: int, line: str) -> None
     assert re.fullmatch(line, done.stderr)
 
 
-def test_user_errors_are_one_line() -> None:
+def test_user_errors_are_one_line():
     assert str(UserError("a\nb   c")) == "a b c"
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from gpt1.base.locks import locked
+with locked(Path("a.lock")) as file:
+    file.write("the other")
+    file.flush()
+    print("held", flush=True)
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+def is_locked(path):
+    try:
+        with locked(path, wait=False):
+            return False
+    except BlockingIOError:
+        return True
+
+
+def held_for(seconds):
+    command = [sys.executable, "-c", HOLD, str(seconds)]
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, env=None)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"held\n"
+    return other
+
+
+def test_who_waits_has_the_file_after(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with held_for(0.5) as other:
+        assert is_locked(Path("a.lock"))
+        with locked(Path("a.lock")) as file:
+            other.wait()
+            file.seek(0)
+            assert file.read() == "the other"
+    assert not is_locked(Path("a.lock"))
+
+
+def test_a_killed_holder_frees_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with held_for(60) as other:
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        with locked(Path("a.lock"), wait=False):
+            assert is_locked(Path("a.lock")), "another descriptor of this process is another holder"
+
+
+def test_a_child_that_inherits_the_descriptor_holds_the_lock_on(tmp_path):
+    path = tmp_path / "folder/b.lock"
+    with locked(path) as file:
+        wait = [sys.executable, "-c", "input()"]
+        child = subprocess.Popen(wait, stdin=subprocess.PIPE, pass_fds=(file.fileno(),))
+    assert is_locked(path)
+    child.communicate(b"\n")
+    assert not is_locked(path)
+
+
+def send_interrupt():
+    """As a terminal does: to the process, whichever of its threads takes it."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.05)
+
+
+def interrupted_twice(done):
+    with interrupts_held():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        send_interrupt()
+        done.append("masked")
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        send_interrupt()
+        done.append("whole")
+
+
+def test_an_interrupt_comes_after_the_block_whichever_thread_takes_it():
+    ended = threading.Event()
+    done: list[str] = []
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_twice(done)
+    finally:
+        ended.set()
+        thread.join()
+    assert done == ["masked", "whole"]
+    with pytest.raises(KeyboardInterrupt):
+        send_interrupt()
+
+
+def interrupted_and_wrong():
+    with interrupts_held():
+        send_interrupt()
+        raise ValueError("mine")
+
+
+def test_an_ignored_interrupt_stays_ignored_and_an_error_goes_on():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(ValueError, match="mine"):
+            interrupted_and_wrong()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_do_not_touch_it():
+    found = []
+
+    def held():
+        with interrupts_held():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=held)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]

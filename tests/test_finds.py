@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_surfaces import SURFACES, Surface, encode, outcome
+from made_surfaces import SURFACES, encode, outcome
 from made_surfaces_of_corpora import SURFACES_OF_CORPORA
 
 from gpt1.base.errors import UserError
@@ -32,7 +32,7 @@ WITH_WORDS = ("task", "text", "lines", "corpus")
 SECONDS, BYTES = 10.0, 1 << 30
 
 
-def surface_of(name: str) -> Surface:
+def surface_of(name):
     if name in QUICK:
         return QUICK[name]
     from made_surfaces_of_runs import SURFACES_OF_RUNS  # torch
@@ -40,7 +40,7 @@ def surface_of(name: str) -> Surface:
     return next(surface for surface in SURFACES_OF_RUNS if surface.name == name)
 
 
-def is_slow(case: Path) -> bool:
+def is_slow(case):
     return (
         case.parent.name not in QUICK
         or case.parent.name in SLOW
@@ -48,11 +48,11 @@ def is_slow(case: Path) -> bool:
     )
 
 
-def label(case: Path) -> str:
+def label(case):
     return f"{case.parent.name}: {case.name}"
 
 
-def memory() -> int:
+def memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -64,9 +64,7 @@ def memory() -> int:
         for case in CASES
     ],
 )
-def test_a_find_stays_mended(
-    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_find_stays_mended(case, tmp_path, monkeypatch, capfd):
     surface = surface_of(case.parent.name)
     inside = tmp_path / "in"
     inside.mkdir()
@@ -92,7 +90,7 @@ def test_a_find_stays_mended(
     assert not Path("/tmp/escaped").exists(), "code in a file has run"
 
 
-def test_there_are_finds_of_most_surfaces() -> None:
+def test_there_are_finds_of_most_surfaces():
     assert len(CASES) >= 55
     assert len({case.parent.name for case in CASES}) >= 15
 
@@ -101,6 +99,6 @@ def test_there_are_finds_of_most_surfaces() -> None:
 @given(
     st.text(alphabet=st.sampled_from("[]{}:,-&*!?|>'\"#%@` \n\tab1.~\x07\u2028\ud800"), max_size=60)
 )
-def test_any_text_is_yaml_or_not(text: str) -> None:
+def test_any_text_is_yaml_or_not(text):
     with suppress(UserError):
         parse_yaml(text)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,7 +68,7 @@ NAMES = ["first", "table2", "work-a", "work-b"]
 class Graph:
     """The folder, and `gpt1 run` in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         (folder / "stage.py").write_text(STAGE)
         (folder / "dvc.yaml").write_text(GRAPH)
@@ -78,9 +77,7 @@ class Graph:
         subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
         subprocess.run([*DVC, "init", "-q"], cwd=folder, check=True)
 
-    def start(
-        self, *words: str, program: tuple[str, ...] = ("-m", "gpt1.cli", "run"), **variables: str
-    ):
+    def start(self, *words, program=("-m", "gpt1.cli", "run"), **variables):
         kept = {
             key: value
             for key, value in os.environ.items()
@@ -97,22 +94,22 @@ class Graph:
             start_new_session=True,
         )  # fmt: skip
 
-    def run(self, *words: str, status: int = 0, **variables: str) -> str:
+    def run(self, *words, status=0, **variables):
         process = self.start(*words, **variables)
         said = process.communicate(timeout=200)[0]
         assert process.returncode == status, said
         return said
 
-    def journal(self) -> list[str]:
+    def journal(self):
         lines = (self.folder / "journal").read_text().splitlines()
         return [json.loads(line)[0] for line in lines]
 
-    def pid(self, name: str) -> int:
+    def pid(self, name):
         until(lambda: (self.folder / f"pid-{name}").exists())
         return int((self.folder / f"pid-{name}").read_text())
 
     @contextmanager
-    def waiting(self, *names: str) -> Iterator[None]:
+    def waiting(self, *names):
         for name in names:
             (self.folder / f"wait-{name}").touch()
         yield
@@ -120,7 +117,7 @@ class Graph:
             (self.folder / f"wait-{name}").unlink()
 
 
-def until(done: Callable[[], object], seconds: float = 100) -> None:
+def until(done, seconds=100):
     limit = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < limit, f"not within {seconds} s"
@@ -128,11 +125,11 @@ def until(done: Callable[[], object], seconds: float = 100) -> None:
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Graph:
+def graph(tmp_path):
     return Graph(tmp_path)
 
 
-def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph: Graph, monkeypatch) -> None:
+def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
     monkeypatch.chdir(graph.folder)
     stages = read_graph([])
     assert stages["table2"].needs == ("work@a",)
@@ -147,7 +144,7 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph: Graph, monkeypatc
     assert stale == {"work@a", "table2"}
 
 
-def test_the_longest_path_and_the_time_left_by_hand() -> None:
+def test_the_longest_path_and_the_time_left_by_hand():
     stages = {
         "first": Stage((), True, False),
         "short": Stage(("first",), True, False),
@@ -161,7 +158,7 @@ def test_the_longest_path_and_the_time_left_by_hand() -> None:
     assert seconds_left({"other"}, seconds, {}, 1) is None
 
 
-def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs() -> None:
+def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs():
     lanes = Lanes(2, 3, [])
     assert lanes.take("finetune@cola", True) == {"GPT1_THREADS": "3"}
     assert lanes.take("clean", False) == {"GPT1_THREADS": "3"}
@@ -180,8 +177,8 @@ def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs() -> 
 @pytest.mark.slow
 @pytest.mark.server
 def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(
-    graph: Graph,
-) -> None:
+    graph,
+):
     said = graph.run()
     assert sorted(graph.journal()) == NAMES
     assert graph.journal()[0] == "first"
@@ -204,8 +201,8 @@ def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(
 @pytest.mark.slow
 @pytest.mark.server
 def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again(
-    graph: Graph,
-) -> None:
+    graph,
+):
     (graph.folder / "fail-work-a").touch()
     (graph.folder / "lose-work-b").touch()
     (graph.folder / ".dvc/tmp/rwlock").touch()  # as a DVC leaves it that is killed at that moment
@@ -224,9 +221,7 @@ def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again
     ("number", "whole_group"),
     [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGKILL, False)],
 )
-def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(
-    graph: Graph, number: int, whole_group: bool
-) -> None:
+def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(graph, number, whole_group):
     with graph.waiting("work-a", "work-b"):
         process = graph.start()
         pids = [graph.pid("work-a"), graph.pid("work-b")]
@@ -244,23 +239,21 @@ def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize("cluster", ["ray", "dask"])
-def test_a_cluster_runs_each_stage_once(graph: Graph, cluster: str) -> None:
+def test_a_cluster_runs_each_stage_once(graph, cluster):
     pytest.importorskip(f"prefect_{cluster}")
     graph.run(GPT1_TASK_RUNNER=cluster)
     assert sorted(graph.journal()) == NAMES
 
 
 @pytest.mark.slow
-def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(graph, monkeypatch):
     monkeypatch.chdir(graph.folder)
     (graph.folder / "params.yaml").unlink()
     write_params(graph.folder)
     write_shards(Path("data/shard"))
     Path("dvc.yaml").write_text(PRETRAINING)
 
-    def repro() -> str:
+    def repro():
         return graph.start("repro", program=("-m", "dvc"), GPT1_MLFLOW="off").communicate()[0]
 
     killed = graph.start("repro", program=("-m", "dvc"), GPT1_MLFLOW="off")
@@ -289,7 +282,7 @@ def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(
 
 @pytest.mark.slow
 @pytest.mark.server
-def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph: Graph) -> None:
+def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph):
     with graph.waiting("first"):
         by_hand = graph.start("repro", "-q", "first", program=("-m", "dvc"))
         graph.pid("first")
@@ -303,7 +296,7 @@ def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph: Graph) -
 
 
 @pytest.mark.slow
-def test_what_is_in_the_way_is_one_line(graph: Graph) -> None:
+def test_what_is_in_the_way_is_one_line(graph):
     dead = graph.run(status=2, PREFECT_API_URL="http://127.0.0.1:9/api")
     assert dead.splitlines()[-1].startswith(
         "error: no Prefect server answers at http://127.0.0.1:9"
@@ -313,7 +306,7 @@ def test_what_is_in_the_way_is_one_line(graph: Graph) -> None:
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.timeout(400)
-def test_the_service_runs_and_cancels_what_the_command_line_asks_for(graph: Graph) -> None:
+def test_the_service_runs_and_cancels_what_the_command_line_asks_for(graph):
     """`make serve`, then `prefect deployment run reproduce-table2`, by its bare name."""
     run_it = ("-m", "prefect", "deployment", "run")
     (graph.folder / ".env").write_text(f"PREFECT_API_URL=http://127.0.0.1:{free_port()}/api\n")

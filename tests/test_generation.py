@@ -19,7 +19,7 @@ from gpt1.corpus import words
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.inference import scores
-from gpt1.inference.generation import go_on, load_language_model, readable, whole_words
+from gpt1.inference.generation import go_on, load_language_model, readable
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
@@ -110,18 +110,8 @@ def test_greedy_is_our_own_networks_likeliest_token_each_time(network):
         assert go_on(model, ids, 8, 0, do_sample=False) == [readable(VOCABULARY, grown[len(ids) :])]
 
 
-def test_beams_find_a_likelier_text_and_draws_follow_their_seed(network):
+def test_draws_follow_their_seed(network):
     model, ids = load_language_model(WEIGHTS, Path("data/bpe"), "cpu"), VOCABULARY.encode("the cat")
-
-    def likelihood(text):
-        grown, total = list(ids), 0.0
-        for id_ in VOCABULARY.encode(text):
-            total += float(log_probabilities(network, grown)[id_])
-            grown.append(id_)
-        return total / max(1, len(grown) - len(ids))
-
-    (greedy,), (beam,) = (go_on(model, ids, 4, 0, num_beams=beams) for beams in (1, 8))
-    assert likelihood(beam) >= likelihood(greedy) - 0.5
     drawn = [
         go_on(model, ids, 8, seed, do_sample=True, num_return_sequences=3) for seed in (1, 1, 2)
     ]
@@ -139,6 +129,7 @@ def test_no_text_goes_past_the_context(network):
     assert text == readable(VOCABULARY, grown[8:])
 
 
+@pytest.mark.slow
 def test_the_stage(network, ids):
     stage.main("0")
     first = Path("data/generate/samples.json").read_bytes()
@@ -201,22 +192,9 @@ def test_the_command_goes_on_and_refuses(network, capsys):
     assert "run the stage that writes it" in refused(generate, ["a"], weights=Path("no"))
     lstm = Path("data/pretrain/lstm/seed-0/weights.safetensors")
     assert "transformers has no such LSTM" in refused(generate, ["a"], weights=lstm)
-    Vocabulary("ab", []).save(Path("other"), {})
-    assert "expected weights trained with the vocabulary in other (6 entries" in refused(
-        generate, ["a"], vocabulary=Path("other")
-    )
     description = describe("transformer", read_params(), VOCABULARY.size, VOCABULARY.fingerprint)
     wide = replace(description, config=description.config | {"feed_forward": 50})
     save_weights(Path("wide.safetensors"), network, wide)
     assert "expected model.feed_forward 4 x" in refused(
         generate, ["a"], weights=Path("wide.safetensors")
     )
-
-
-def test_texts_for_a_person():
-    line_end = VOCABULARY.size - 1
-    ids = [*VOCABULARY.encode("the cat"), line_end, *VOCABULARY.encode("the")]
-    assert readable(VOCABULARY, ids) == "the cat\nthe"
-    half = VOCABULARY.encode("the bee")
-    assert whole_words(VOCABULARY, half[:-1]) == VOCABULARY.encode("the")
-    assert whole_words(VOCABULARY, half[1:-1]) == half[1:-1], "where no word ends, all of it"

@@ -3,12 +3,12 @@ whole is refused in one line.
 """
 
 import json
-import re
 import shutil
 
 import numpy as np
 import pytest
 import torch
+from by_hand import decoder_states
 from made_models import SIZES, authors_shapes, saved_model, vocabulary, write_authors
 from safetensors.torch import load_file, save_file
 
@@ -24,6 +24,7 @@ from gpt1.model.weights import load_weights, read_weights
 
 WORDS = vocabulary()
 CONTEXT, WIDTH, LAYERS, HEADS, INNER = 20, 128, 2, 2, 64
+PARTS = ("qkv", "projection", "attention_norm", "expand", "contract", "feed_forward_norm")
 SHAPES = authors_shapes(CONTEXT, WIDTH, LAYERS, INNER, WORDS.size)
 
 
@@ -51,42 +52,14 @@ def by_hand(numbers, shapes):
 
 
 def logits_by_hand(arrays, tokens, heads):
-    """Logits [t, v] of the authors' graph in float64: 1x1 convolutions, attention head by head,
-    post-norm blocks, the tied softmax.
-    """
-
-    def norm(x, gain, bias):
-        return (x - x.mean(-1, keepdims=True)) / np.sqrt(
-            x.var(-1, keepdims=True) + 1e-5
-        ) * gain + bias
-
-    positions, we, *rest = (
-        array.astype(np.float64).squeeze(0) if array.ndim == 3 else array.astype(np.float64)
-        for array in arrays
-    )
-    h = we[tokens] + positions[: len(tokens)]
-    future = np.triu(np.full((len(tokens), len(tokens)), -np.inf), 1)
-    for start in range(0, len(rest), 12):
-        qkv_w, qkv_b, out_w, out_b, g1, b1, fc_w, fc_b, proj_w, proj_b, g2, b2 = rest[
-            start : start + 12
-        ]
-        query, key, value = np.split(h @ qkv_w + qkv_b, 3, axis=1)
-        mixed = []
-        for q, k, v in zip(
-            *(np.split(part, heads, axis=1) for part in (query, key, value)), strict=True
-        ):
-            scores = np.exp(q @ k.T / np.sqrt(q.shape[1]) + future)
-            mixed.append(scores / scores.sum(1, keepdims=True) @ v)
-        n = norm(h + np.concatenate(mixed, 1) @ out_w + out_b, g1, b1)
-        x = n @ fc_w + fc_b
-        h = norm(
-            n
-            + 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) @ proj_w
-            + proj_b,
-            g2,
-            b2,
-        )
-    return h @ we.T
+    """Logits [t, v] of the authors' variables: matrices are 1x1 convolutions, twelve a block."""
+    arrays = [array.astype(np.float64) for array in arrays]
+    weights = {"positions": arrays[0], "tokens": arrays[1]}
+    names = [f"{part}.{kind}" for part in PARTS for kind in ("weight", "bias")]
+    for place, array in enumerate(arrays[2:]):
+        matrix = array[0].T if array.ndim == 3 else array
+        weights[f"blocks.{place // 12}.{names[place % 12]}"] = matrix
+    return decoder_states(weights, tokens, heads) @ weights["tokens"].T
 
 
 def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, tmp_path):
@@ -160,18 +133,9 @@ def rewrite(name, change):
     return spoil
 
 
-def swapped(value, first, second):
-    value[first], value[second] = value[second], value[first]
-    return value
-
-
 NOT_WHOLE = r"expected the numbers of params_shapes\.json as numpy writes them"
 BAD_AUTHORS = {
     "no array": (lambda folder: (folder / "params_4.npy").unlink(), r"found no params_4\.npy"),
-    "no vocabulary": (
-        lambda folder: (folder / "vocab_40000.bpe").unlink(),
-        r"found no vocab_40000\.bpe",
-    ),
     "cut": (cut("params_2.npy"), NOT_WHOLE),
     "objects": (
         lambda folder: np.save(
@@ -179,24 +143,11 @@ BAD_AUTHORS = {
         ),
         NOT_WHOLE,
     ),
-    "short": (spoil_array(9, lambda array: array[:-1]), NOT_WHOLE),
     "not finite": (
         spoil_array(
             0, lambda array: np.where(np.arange(len(array)) == 3, np.inf, array).astype(np.float32)
         ),
         "finite numbers in positions",
-    ),
-    "shapes no JSON": (
-        lambda folder: (folder / "params_shapes.json").write_text("[["),
-        r"params_shapes\.json: expected JSON",
-    ),
-    "shapes of another kind": (
-        rewrite("params_shapes.json", lambda shapes: {"we": shapes}),
-        NOT_WHOLE,
-    ),
-    "another order": (
-        rewrite("params_shapes.json", lambda shapes: swapped(shapes, 8, 10)),
-        NOT_WHOLE,
     ),
     "another vocabulary": (
         rewrite("encoder_bpe_40000.json", lambda table: dict(list(table.items())[:-1])),
@@ -308,19 +259,7 @@ BAD_FOLDERS = {
         rewrite("config.json", lambda config: config | {"model_type": "gpt2"}),
         "model_type openai-gpt and afn gelu, found .'gpt2', 'gelu'.",
     ),
-    "another activation": (
-        rewrite("config.json", lambda config: config | {"afn": "relu"}),
-        "model_type openai-gpt and afn gelu, found .'openai-gpt', 'relu'.",
-    ),
     "no size": (rewrite("config.json", lambda config: without(config, "n_layer")), WHOLE),
-    "a size that is none": (
-        rewrite("config.json", lambda config: config | {"n_layer": "3"}),
-        WHOLE,
-    ),
-    "fewer layers": (
-        rewrite("config.json", lambda config: config | {"n_layer": 2}),
-        OTHER + r"transformer\.h\.2",
-    ),
     "more layers": (
         rewrite("config.json", lambda config: config | {"n_layer": 4}),
         OTHER + r"transformer\.h\.3",
@@ -329,34 +268,16 @@ BAD_FOLDERS = {
         rewrite("config.json", lambda config: config | {"n_layer": 10**9}),
         WHOLE,
     ),
-    "another width": (rewrite("config.json", lambda config: config | {"n_embd": 28}), WHOLE),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), WHOLE),
-    "cut": (cut("model.safetensors"), WHOLE),
     "a head": (
         with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}),
         OTHER + r"score\.weight",
-    ),
-    "a prefix": (
-        with_tensors(lambda tensors: {f"module.{name}": one for name, one in tensors.items()}),
-        OTHER,
-    ),
-    "other names of a norm": (
-        with_tensors(
-            lambda tensors: {
-                re.sub(r"(ln_\d\.[wb]).*", r"\1", name).replace(".w", ".g")
-                if ".ln_" in name
-                else name: one
-                for name, one in tensors.items()
-            }
-        ),
-        OTHER + r"transformer\.h\.0\.ln_1",
     ),
     "not finite": (
         with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS] * float("nan")}),
         "finite numbers in tokens",
     ),
     "code": (pickled({"tokens": torch.zeros(10**5), "more": Dangerous()}), WHOLE),
-    "no tensors": (pickled({"epoch": 3, "text": "a" * 10**6}), OTHER),
     "no vocabulary": (
         lambda folder: [(folder / name).unlink() for name in ("vocab.json", "tokenizer.json")],
         "tokenizer.json: expected JSON, found none",

@@ -23,24 +23,21 @@ LABELS = np.array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
 ANSWERS = np.array([1, 1, 1, 0, 0, 1, 0, 0, 0, 0])
 
 
-@pytest.mark.parametrize(
-    ("metric", "value"),
-    [
+def test_scores_of_a_table_of_four_cells():
+    for metric, value in [
         ("accuracy", 0.7),
         ("f1", 2 * 3 / (2 * 3 + 1 + 2)),
         ("matthews", (3 * 4 - 1 * 2) / math.sqrt((3 + 1) * (3 + 2) * (4 + 1) * (4 + 2))),
-    ],
-)
-def test_scores_of_a_table_of_four_cells(metric: str, value: float) -> None:
-    assert score(metric, LABELS, ANSWERS) == pytest.approx(value, abs=1e-12)
+    ]:
+        assert score(metric, LABELS, ANSWERS) == pytest.approx(value, abs=1e-12)
 
 
-def test_f1_is_that_of_class_1_only() -> None:
+def test_f1_is_that_of_class_1_only():
     assert score("f1", np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])) == 0.0
     assert score("f1", np.array([1, 1, 1, 0]), np.array([1, 1, 1, 1])) == pytest.approx(6 / 7)
 
 
-def test_pearson_by_hand_and_spearman_of_a_monotone_curve() -> None:
+def test_pearson_by_hand_and_spearman_of_a_monotone_curve():
     labels, answers = np.array([1.0, 2.0, 3.0], dtype=np.float32), np.array([1.0, 2.0, 4.0])
     assert score("pearson", labels, answers) == pytest.approx(3 / math.sqrt(2 * 14 / 3))
     assert score(
@@ -49,31 +46,28 @@ def test_pearson_by_hand_and_spearman_of_a_monotone_curve() -> None:
     assert score("pearson", np.array([0.0, 1, 2]), np.array([4.0, 3, 2])) == pytest.approx(-1.0)
 
 
-@pytest.mark.parametrize("metric", ["matthews", "pearson", "spearman"])
-def test_answers_of_one_kind_have_no_correlation_and_no_warning(metric: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert score(metric, LABELS, np.ones(10, dtype=np.int64)) == 0.0
-        assert score(metric, np.ones(10, dtype=np.int64), ANSWERS) == 0.0
-        assert standard_error(metric, LABELS, np.ones(10, dtype=np.int64)) == 0.0
+def test_answers_of_one_kind_have_no_correlation_and_no_warning():
+    for metric in ["matthews", "pearson", "spearman"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert score(metric, LABELS, np.ones(10, dtype=np.int64)) == 0.0
+            assert score(metric, np.ones(10, dtype=np.int64), ANSWERS) == 0.0
+            assert standard_error(metric, LABELS, np.ones(10, dtype=np.int64)) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("labels", "answers", "words"),
-    [
+def test_what_has_no_score_is_refused():
+    for labels, answers, words in [
         (LABELS, ANSWERS[:9], "as many predictions as labels"),
         (LABELS[:0], ANSWERS[:0], "at least one"),
         (np.array([1, -1]), np.array([1, 1]), "1 of 2 rows are unlabelled"),
-    ],
-)
-def test_what_has_no_score_is_refused(labels: np.ndarray, answers: np.ndarray, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        score("accuracy", labels, answers)
-    with pytest.raises(ValueError, match="metric must be one of"):
-        score("bleu", LABELS, ANSWERS)
+    ]:
+        with pytest.raises(ValueError, match=words):
+            score("accuracy", labels, answers)
+        with pytest.raises(ValueError, match="metric must be one of"):
+            score("bleu", LABELS, ANSWERS)
 
 
-def test_predictions_are_the_best_class_or_the_expected_score() -> None:
+def test_predictions_are_the_best_class_or_the_expected_score():
     logits = np.array([[0.0, 3.0, 1.0], [5.0, 3.0, 1.0]], dtype=np.float32)
     assert predictions(logits, "class").tolist() == [1, 0]
     # classes 0..5 with probabilities 1/4 on 2 and 3/4 on 3: 2.75; and without overflow
@@ -85,9 +79,8 @@ def test_predictions_are_the_best_class_or_the_expected_score() -> None:
         predictions(logits, "rank")
 
 
-@pytest.mark.parametrize(
-    ("rows", "rate", "points"),
-    [
+def test_sampling_errors_that_the_paper_s_sizes_imply():
+    for rows, rate, points in [
         (1871, 0.865, 0.8),
         (277, 0.56, 3.0),
         (408, 0.80, 2.0),
@@ -95,19 +88,15 @@ def test_predictions_are_the_best_class_or_the_expected_score() -> None:
         (4934, 0.59, 0.7),
         (9815, 0.82, 0.39),
         (9824, 0.899, 0.30),
-    ],
-)
-def test_sampling_errors_that_the_paper_s_sizes_imply(
-    rows: int, rate: float, points: float
-) -> None:
-    answers = (np.arange(rows) < round(rate * rows)).astype(np.int64)
-    assert 100 * standard_error(
-        "accuracy", np.ones(rows, dtype=np.int64), answers
-    ) == pytest.approx(points, rel=0.04)
+    ]:
+        answers = (np.arange(rows) < round(rate * rows)).astype(np.int64)
+        assert 100 * standard_error(
+            "accuracy", np.ones(rows, dtype=np.int64), answers
+        ) == pytest.approx(points, rel=0.04)
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_scores_are_those_of_scikit_learn(classes: int) -> None:
+def test_scores_are_those_of_scikit_learn(classes):
     generator = np.random.default_rng(3)
     for rows in (2, 3, 40, 1043):
         labels = generator.integers(classes, size=rows)
@@ -120,7 +109,7 @@ def test_scores_are_those_of_scikit_learn(classes: int) -> None:
             assert score("f1", labels, answers) == known
 
 
-def test_pearson_s_error_agrees_with_the_formula_for_normal_data() -> None:
+def test_pearson_s_error_agrees_with_the_formula_for_normal_data():
     generator = np.random.default_rng(2)
     labels = generator.normal(size=800) + 10
     answers = 0.8 * labels + 0.6 * generator.normal(size=800)
@@ -130,20 +119,22 @@ def test_pearson_s_error_agrees_with_the_formula_for_normal_data() -> None:
     )
 
 
-def test_constant_answers_are_recognised() -> None:
+def test_constant_answers_are_recognised():
     assert is_one_class(np.array([2, 2, 2]))
     assert is_one_class(np.array([2.5, 2.5 + 1e-8]))
     assert not is_one_class(np.array([0, 0, 1]))
     assert not is_one_class(np.array([2.5, 2.6]))
 
 
-@pytest.mark.parametrize(
-    ("metric", "value"),
-    [("accuracy", 0.6), ("f1", 2 * 4 / (2 * 4 + 6)), ("matthews", 0.0), ("pearson", 0.0)],
-)
-def test_best_constant_answer(metric: str, value: float) -> None:
-    assert majority_score(metric, np.array([0] * 6 + [1] * 4)) == pytest.approx(value)
+def test_best_constant_answer():
+    for metric, value in [
+        ("accuracy", 0.6),
+        ("f1", 2 * 4 / (2 * 4 + 6)),
+        ("matthews", 0.0),
+        ("pearson", 0.0),
+    ]:
+        assert majority_score(metric, np.array([0] * 6 + [1] * 4)) == pytest.approx(value)
 
 
-def test_the_table_names_only_metrics_that_exist() -> None:
+def test_the_table_names_only_metrics_that_exist():
     assert get_args(table.Metric) == METRICS

@@ -4,9 +4,7 @@ all that they need.
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from copied_checkout import ROOT, Checkout
@@ -17,20 +15,20 @@ MOST_BYTES = 150_000  # each, as it is committed
 
 
 @pytest.fixture
-def executed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path], Any]:
+def executed(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import made_notebooks
 
     return made_notebooks.executed
 
 
-def said(notebook: Any) -> list[str]:
+def said(notebook):
     """What the cells of a notebook gave, as text."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     return [output.get("text") or output["data"]["text/plain"] for output in outputs]
 
 
-def test_notebooks_are_committed_with_outputs_of_a_reasonable_size() -> None:
+def test_notebooks_are_committed_with_outputs_of_a_reasonable_size():
     paths = sorted(NOTEBOOKS.glob("*.ipynb"))
     assert [path.stem for path in paths] == ["model", "run", "task"]
     for path in paths:
@@ -41,7 +39,7 @@ def test_notebooks_are_committed_with_outputs_of_a_reasonable_size() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_looked_at_in_an_empty_folder(executed, tmp_path: Path) -> None:
+def test_a_run_is_looked_at_in_an_empty_folder(executed, tmp_path):
     there = said(nbformat.read(NOTEBOOKS / "run.ipynb", 4))
     assert said(executed("run", tmp_path)) == there, (
         "what docs/notebooks/run.ipynb shows is of another reference run:"
@@ -51,7 +49,7 @@ def test_a_run_is_looked_at_in_an_empty_folder(executed, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_model_in_twenty_cells(executed, tmp_path: Path) -> None:
+def test_the_model_in_twenty_cells(executed, tmp_path):
     notebook = executed("model", tmp_path)
     assert sum(cell.cell_type == "code" for cell in notebook.cells) == 20
     assert "'the cat sat on the mat . '" in said(notebook), "it has learned its sentence"
@@ -60,7 +58,7 @@ def test_the_model_in_twenty_cells(executed, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_task_from_a_csv_file(executed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_from_a_csv_file(executed, tmp_path, monkeypatch):
     made = Checkout(tmp_path)
     made.run("git", "add", "--all")
     made.run("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "as it is")

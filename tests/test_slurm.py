@@ -1,8 +1,6 @@
 """Slurm itself: one training by torchrun in two tasks of srun."""
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +13,12 @@ pytestmark = [needs_slurm, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def cluster(tmp_path_factory):
     with slurm_cluster(tmp_path_factory.mktemp("slurm")):
         yield
 
 
-def test_two_tasks_of_srun_train_as_one_process(cluster: None, tmp_path: Path) -> None:
+def test_two_tasks_of_srun_train_as_one_process(cluster, tmp_path):
     """The line of docs/machines.md, over two nodes."""
     plain = train(tmp_path / "plain", processes=1)
     launcher = ["srun", "--nodes=2", "--ntasks-per-node=1", sys.executable]

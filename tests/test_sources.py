@@ -5,20 +5,19 @@ refused in one line.
 import hashlib
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from made_data import put_files, write_paper_params
 
 from gpt1.base.files import read_json
 from gpt1.params.yaml import read_yaml
-from gpt1.sources.find import find_files, find_sources
+from gpt1.sources.find import find_sources
 from gpt1.sources.table import SOURCES
 from gpt1.tasks.table import TASKS
 
@@ -33,17 +32,18 @@ PASSAGE = {
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with the paper's params.yaml (JSON is YAML too)."""
-    params = read_yaml(ROOT / "conf" / "paper.yaml")
-    params["acquire"]["max_unpacked_bytes"] = 100_000
-    params["encode"]["max_unreadable_fraction"] = 0.5
-    (tmp_path / "params.yaml").write_text(json.dumps(params))
+def checkout(tmp_path, monkeypatch):
+    """An empty folder with the paper's params.yaml."""
+    write_paper_params(
+        tmp_path,
+        acquire={"max_unpacked_bytes": 100_000},
+        encode={"max_unreadable_fraction": 0.5},
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def acquire(*arguments: str) -> subprocess.CompletedProcess[str]:
+def acquire(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "gpt1.stages", "acquire", *arguments],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -53,14 +53,12 @@ def acquire(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def put(name: str, content: str | bytes = "x\n") -> Path:
-    path = Path("data/raw") / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
+def put(name, content="x\n"):
+    put_files("data/raw", {name: content})
+    return Path("data/raw", name)
 
 
-def refused(*arguments: str) -> str:
+def refused(*arguments):
     """The one line of a refusal; nothing is written."""
     done = acquire(*arguments)
     assert done.returncode == 2, done.stderr
@@ -71,13 +69,13 @@ def refused(*arguments: str) -> str:
     return done.stderr.removeprefix("error: ").rstrip("\n")
 
 
-def test_every_row_of_the_paper_profile_has_a_source_and_the_reverse() -> None:
+def test_every_row_of_the_paper_profile_has_a_source_and_the_reverse():
     params = read_yaml(ROOT / "conf" / "paper.yaml")
     assert set(params["sources"]) == set(SOURCES) | set(TASKS)
     assert set(params["tasks"]) == set(TASKS)
 
 
-def test_find_sources_knows_the_names_people_have(tmp_path: Path) -> None:
+def test_find_sources_knows_the_names_people_have(tmp_path):
     for name in ("books", "SNLI", "glue_data/CoLA", "SciTailV1.1", "STS-B"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file").touch()
@@ -96,27 +94,7 @@ def test_find_sources_knows_the_names_people_have(tmp_path: Path) -> None:
     }
 
 
-def test_the_better_layout_of_two_is_taken(tmp_path: Path) -> None:
-    source = TASKS["mrpc"].source
-    for name in ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt"):
-        (tmp_path / name).touch()
-    assert set(find_files(source, tmp_path) or ()) == {
-        "msr_paraphrase_train.txt",
-        "msr_paraphrase_test.txt",
-    }
-    for name in ("train.tsv", "dev.tsv", "test.tsv"):
-        (tmp_path / name).touch()
-    found = find_files(source, tmp_path)
-    assert set(found or ()) == {
-        "train.tsv",
-        "dev.tsv",
-        "msr_paraphrase_test.txt",
-    }, "GLUE's own dev rows, and the labelled test"
-    (tmp_path / "msr_paraphrase_test.txt").unlink()
-    assert set(find_files(source, tmp_path) or ()) == {"train.tsv", "dev.tsv", "test.tsv"}
-
-
-def test_acquire_copies_the_official_files_and_describes_them(checkout: Path) -> None:
+def test_acquire_copies_the_official_files_and_describes_them(checkout):
     put("cola/train.tsv", "gj04\t1\t\tOne.\ngj04\t1\t\tTwo.")
     put("cola/dev.tsv", "gj04\t1\t\tOne.\n")
     put("cola/notes.txt")
@@ -136,7 +114,7 @@ def test_acquire_copies_the_official_files_and_describes_them(checkout: Path) ->
     assert str(checkout) not in (folder / "manifest.json").read_text()
 
 
-def test_acquire_looks_into_folders_and_archives(checkout: Path) -> None:
+def test_acquire_looks_into_folders_and_archives(checkout):
     for split in ("train", "dev", "test"):
         put(f"scitail/SciTailV1.1/tsv_format/scitail_1.0_{split}.tsv", "A cat\tIt is\tneutral\n")
     put("snli/README")
@@ -161,7 +139,7 @@ def test_acquire_looks_into_folders_and_archives(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_race_becomes_one_file_a_split_and_level(checkout: Path, packed: bool) -> None:
+def test_race_becomes_one_file_a_split_and_level(checkout, packed):
     for split in ("train", "dev", "test"):
         for level in ("middle", "high"):
             put(f"race/RACE/{split}/{level}/2.txt", json.dumps(PASSAGE))
@@ -185,7 +163,7 @@ def test_race_becomes_one_file_a_split_and_level(checkout: Path, packed: bool) -
     assert read_json(folder / "manifest.json")["files"]["test_high.jsonl"]["rows"] == 2
 
 
-def test_books_are_taken_at_any_depth_with_their_names(checkout: Path) -> None:
+def test_books_are_taken_at_any_depth_with_their_names(checkout):
     (checkout / "mine/austen").mkdir(parents=True)
     (checkout / "mine/austen/emma.txt").write_text("Emma\n")
     (checkout / "mine/one.txt").write_text("One\n")
@@ -215,34 +193,7 @@ def test_books_are_taken_at_any_depth_with_their_names(checkout: Path) -> None:
     assert found == ["all.zip/austen/emma.txt", "all.zip/one.txt"]
 
 
-def test_a_disk_that_is_full_is_no_unreadable_file(checkout: Path) -> None:
-    for split in ("train", "dev"):
-        put(f"cola/{split}.tsv", "gj04\t1\t\tOne.\n" * 1000)
-    limit = (2000, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
-    done = subprocess.run(
-        [sys.executable, "-m", "gpt1.stages", "acquire", "cola"],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "cannot be written (File too large): make room on the disk" in done.stderr
-
-
-def test_two_runs_write_the_same_bytes(checkout: Path) -> None:
-    put("cola/train.tsv", "gj04\t1\t\tOne.\n")
-    put("cola/dev.tsv", "gj04\t1\t\tOne.\n")
-    acquire("cola")
-    first = {path.name: path.read_bytes() for path in Path("data/acquire/tasks/cola").iterdir()}
-    acquire("cola")
-    assert {
-        path.name: path.read_bytes() for path in Path("data/acquire/tasks/cola").iterdir()
-    } == first
-
-
-def test_missing_files_are_named(checkout: Path) -> None:
+def test_missing_files_are_named(checkout):
     put("cola/train.tsv")
     assert (
         refused("cola")
@@ -256,7 +207,7 @@ def test_missing_files_are_named(checkout: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_missing_and_an_empty_corpus_stop(checkout: Path) -> None:
+def test_a_missing_and_an_empty_corpus_stop(checkout):
     how = SOURCES["books"].how_to_get
     assert (
         refused("books")
@@ -269,7 +220,7 @@ def test_a_missing_and_an_empty_corpus_stop(checkout: Path) -> None:
     assert refused("books") == f"data/raw/books: expected *.txt files; found book.pdf; {how}"
 
 
-def test_a_linked_folder_and_an_unprintable_name_are_named(checkout: Path) -> None:
+def test_a_linked_folder_and_an_unprintable_name_are_named(checkout):
     put("books/one.txt")
     Path("data/raw/books/again").symlink_to("/tmp")
     assert (
@@ -285,57 +236,7 @@ def test_a_linked_folder_and_an_unprintable_name_are_named(checkout: Path) -> No
 
 
 @pytest.mark.slow
-def test_an_unreadable_corpus_stops(checkout: Path) -> None:
-    """Root may read everything, so there the stage becomes nobody, in a folder of nobody's, once
-    Python has started.
-    """
-    book = put("books/one.txt")
-    user = os.geteuid() or 65534
-    as_user = (
-        "import os; from gpt1.base.errors import run_stage; from gpt1.stages.acquire import main;"
-        f" os.setuid({user}); run_stage(lambda: main('books'))"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(checkout, folder, dirs_exist_ok=True)
-        for path in (Path(folder), *Path(folder).rglob("*")):
-            os.chown(path, user, -1)
-        unreadable = Path(folder) / "data/raw/books"
-
-        def line() -> str:
-            done = subprocess.run(
-                [sys.executable, "-c", as_user],
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
-                capture_output=True,
-                text=True,
-                check=False,
-                cwd=folder,
-            )
-            assert done.returncode == 2, done.stderr
-            return done.stderr
-
-        (unreadable / book.name).chmod(0)
-        assert (
-            line()
-            == "error: data/raw/books/one.txt cannot be read (Permission denied); make it readable"
-            " to you, or take it away\n"
-        )
-        unreadable.chmod(0)
-        assert (
-            line()
-            == "error: data/raw/books cannot be read (Permission denied); make it readable to you,"
-            " or take it away\n"
-        )
-        unreadable.chmod(0o700)
-
-
-def test_a_link_to_nothing_is_named(checkout: Path) -> None:
-    put("books/one.txt")
-    Path("data/raw/books/two.txt").symlink_to("nowhere.txt")
-    assert refused("books").startswith("data/raw/books holds 'two.txt', which is a link to nothing")
-
-
-@pytest.mark.slow
-def test_bad_archives_and_bad_arguments_stop(checkout: Path) -> None:
+def test_bad_archives_and_bad_arguments_stop(checkout):
     archive = put("race/RACE.tar.gz", b"\x1f\x8b\x08\x00")
     assert refused("race").startswith("data/raw/race/RACE.tar.gz cannot be unpacked (")
     with tarfile.open(archive, "w:gz") as tar:

@@ -18,7 +18,7 @@ from gpt1.params.yaml import read_yaml
 ROOT = Path(__file__).parents[1]
 
 
-def start(folder: Path, *words: str, **environment: str) -> "subprocess.Popen[str]":
+def start(folder, *words, **environment):
     return subprocess.Popen(
         [sys.executable, "-m", "gpt1.stages", *words],
         cwd=folder,
@@ -46,9 +46,7 @@ FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
         (("clean", "books"), "expected clean alone; found clean books"),
     ],
 )
-def test_a_command_line_that_names_no_stage(
-    tmp_path: Path, words: tuple[str, ...], line: str
-) -> None:
+def test_a_command_line_that_names_no_stage(tmp_path, words, line):
     process = start(tmp_path, *words)
     assert process.communicate() == (None, f"error: {line}\n")
     assert process.returncode == 2
@@ -56,9 +54,7 @@ def test_a_command_line_that_names_no_stage(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [{}, {"RANK": "0"}], ids=["process", "rank"])
-def test_one_training_of_an_experiment_at_a_time_with_all_its_ranks(
-    tmp_path: Path, rank: dict[str, str]
-) -> None:
+def test_one_training_of_an_experiment_at_a_time_with_all_its_ranks(tmp_path, rank):
     of_experiment = {"DVC_EXP_NAME": "wild-cat", "TMPDIR": str(tmp_path), **rank}
     with locked(tmp_path / f"gpt1-experiments-{os.getuid()}.lock"):
         process = start(tmp_path, "pretrain", "transformer", "0", **of_experiment)
@@ -69,7 +65,7 @@ def test_one_training_of_an_experiment_at_a_time_with_all_its_ranks(
     assert process.returncode == 2, "there are no parameters"
 
 
-def test_every_stage_of_the_graph_has_its_verb() -> None:
+def test_every_stage_of_the_graph_has_its_verb():
     stages = read_yaml(ROOT / "dvc.yaml")["stages"]
     verbs = {stage.get("do", stage)["cmd"].split()[3] for stage in stages.values()}
     files = {path.stem for path in (ROOT / "gpt1" / "stages").glob("*.py")} - {
@@ -82,7 +78,7 @@ def test_every_stage_of_the_graph_has_its_verb() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("seconds", [0, 0.3, 0.7])
-def test_ctrl_c_while_a_stage_is_imported_is_one_line(tmp_path: Path, seconds: float) -> None:
+def test_ctrl_c_while_a_stage_is_imported_is_one_line(tmp_path, seconds):
     """Importing torch takes a second or two; before numpy there may be Python's own start, which
     nothing of ours can make one line of.
     """

@@ -4,24 +4,20 @@ bytes.
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from made_data import put_files, write_paper_params
 
 from gpt1.base.files import read_json
 from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import TaskParams
-from gpt1.params.yaml import read_yaml
-from gpt1.stages import acquire, encode, prompt
-from gpt1.tasks.readers import read_split
+from gpt1.stages import acquire, encode
+from gpt1.tasks.readers import read_task
 from gpt1.tasks.table import TASKS
 
-ROOT = Path(__file__).parents[1]
 COLA = "gj04\t1\t\tThe cat sat.\n"
 PASSAGE = {
     "file": "f",
@@ -36,27 +32,20 @@ DELIMITER, EXTRACT = START + 1, START + 2
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(tmp_path, monkeypatch):
     """A folder with the paper's params.yaml at context 16."""
-    params = read_yaml(ROOT / "conf" / "paper.yaml")
-    params["model"]["context"] = 16
-    (tmp_path / "params.yaml").write_text(json.dumps(params))
+    write_paper_params(tmp_path, model={"context": 16})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def vocabulary(checkout: Path) -> None:
+def vocabulary(checkout):
     """A vocabulary of single characters, so that ids can be worked out by hand."""
     Vocabulary(CHARACTERS, []).save(Path("data/bpe"), {})
 
 
-Arrays = dict[str, np.ndarray]
-
-
-def encoded(
-    task: str, group: str, monkeypatch: pytest.MonkeyPatch
-) -> tuple[dict[str, Any], dict[str, Arrays]]:
+def encoded(task, group):
     """task.json and the arrays of every split, after the stage has run."""
     encode.main(task)
     folder = Path("data/encode") / group / task
@@ -65,17 +54,12 @@ def encoded(
     }
 
 
-def put(task: str, files: dict[str, str | bytes]) -> None:
+def put(task, files):
     """Official files as `acquire` leaves them."""
-    folder = Path("data/acquire/tasks") / task
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    put_files(f"data/acquire/tasks/{task}", files)
 
 
-def test_a_few_bad_rows_are_counted_and_left_out(
-    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_few_bad_rows_are_counted_and_left_out(checkout, vocabulary):
     put(
         "cola",
         {
@@ -83,7 +67,7 @@ def test_a_few_bad_rows_are_counted_and_left_out(
             "dev.tsv": COLA * 3,
         },
     )
-    about, arrays = encoded("cola", "glue", monkeypatch)
+    about, arrays = encoded("cola", "glue")
     assert arrays["train"]["labels"].tolist() == [1] * 399
     assert about["splits"]["train"] == {
         "examples": 399,
@@ -96,26 +80,7 @@ def test_a_few_bad_rows_are_counted_and_left_out(
     }
 
 
-def test_prompts_are_made_while_the_same_task_is_encoded(
-    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `gpt1 run` has it: what each keeps until it ends is its own."""
-    both = COLA + COLA.replace("\t1\t", "\t0\t*")
-    put("cola", {"train.tsv": both * 300, "dev.tsv": both * 3})
-    mapped = encoding.mapped
-
-    def meanwhile(*given: Any) -> Any:
-        monkeypatch.setattr(encoding, "mapped", mapped)
-        prompt.main("cola")
-        return mapped(*given)
-
-    monkeypatch.setattr(encoding, "mapped", meanwhile)
-    encode.main("cola")
-    assert Path("data/prompt/cola/set.json").exists()
-    assert Path("data/encode/glue/cola/task.json").exists()
-
-
-def ids(text: str) -> list[int]:
+def ids(text):
     """Ids of words written with blanks between, worked out from the layout: <unk>, characters,
     characters at a word's end.
     """
@@ -126,16 +91,14 @@ def ids(text: str) -> list[int]:
     ]
 
 
-def sequences(arrays: Arrays) -> list[list[int]]:
+def sequences(arrays):
     return [
         arrays["tokens"][begin:end].tolist()
         for begin, end in zip(arrays["offsets"], arrays["offsets"][1:], strict=False)
     ]
 
 
-def test_a_text_becomes_start_text_extract_cut_to_the_context(
-    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_becomes_start_text_extract_cut_to_the_context(checkout, vocabulary):
     put(
         "cola",
         {
@@ -144,7 +107,7 @@ def test_a_text_becomes_start_text_extract_cut_to_the_context(
             "test.tsv": "index\tsentence\n0\tIt.\n",
         },
     )
-    about, arrays = encoded("cola", "glue", monkeypatch)
+    about, arrays = encoded("cola", "glue")
     assert sequences(arrays["train"]) == [[START, *ids("the cat sat ."), EXTRACT]]
     assert sequences(arrays["dev"])[1] == [START, *ids("abcdefghijklmnopq")[:14], EXTRACT]
     assert arrays["dev"]["labels"].tolist() == [1, 0]
@@ -168,12 +131,10 @@ def test_a_text_becomes_start_text_extract_cut_to_the_context(
     assert about["vocabulary_size"] == START == 2 * len(CHARACTERS) + 2
 
 
-def test_a_similarity_has_both_orders_and_scores_are_floats(
-    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_similarity_has_both_orders_and_scores_are_floats(checkout, vocabulary):
     row = "g\tf\t2012\t1\t3.75\tA cat\tMy dog\n"
     put("stsb", {f"sts-{split}.csv": row for split in ("train", "dev", "test")})
-    about, arrays = encoded("stsb", "glue", monkeypatch)
+    about, arrays = encoded("stsb", "glue")
     one, other = ids("a cat"), ids("my dog")
     assert sequences(arrays["test"]) == [
         [START, *one, DELIMITER, *other, EXTRACT],
@@ -191,11 +152,9 @@ def test_a_similarity_has_both_orders_and_scores_are_floats(
     )
 
 
-def test_choices_and_subsets_of_race(
-    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_choices_and_subsets_of_race(checkout, vocabulary):
     put("race", {name: json.dumps(PASSAGE) + "\n" for name in TASKS["race"].combined})
-    about, arrays = encoded("race", "qa", monkeypatch)
+    about, arrays = encoded("race", "qa")
     before = [START, *ids("cats . hi ?"), DELIMITER]
     assert sequences(arrays["test"])[:2] == [
         [*before, *ids("c"), EXTRACT],
@@ -222,95 +181,78 @@ STORIES = (
     * 10
 )
 MSR = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n" + "1\t1\t2\tMy cat\tA cat\r\n" * 10
-SCITAIL = "My cat\tA cat\tentails\nA cat\tMy dog\tneutral\n"
 
 
 @pytest.mark.parametrize(
-    ("task", "group", "files", "sizes"),
+    ("task", "group", "files", "sizes", "first", "label"),
     [
         (
             "mrpc",
             "glue",
             {"msr_paraphrase_train.txt": MSR, "msr_paraphrase_test.txt": MSR},
             {"train": 9, "dev": 1, "test": 10},
+            ("my cat", "a cat"),
+            1,
         ),
         (
-            "scitail",
-            "nli",
-            {f"tsv_format/scitail_1.0_{split}.tsv": SCITAIL for split in ("train", "dev", "test")},
-            {"train": 2, "dev": 2, "test": 2},
+            "story_cloze",
+            "qa",
+            {VAL: STORIES, TEST: STORIES},
+            {"train": 8, "dev": 2, "test": 10},
+            ("ann , my", "all was"),  # six tokens a part
+            1,
         ),
-        ("story_cloze", "qa", {VAL: STORIES, TEST: STORIES}, {"train": 8, "dev": 2, "test": 10}),
     ],
 )
 def test_from_raw_files_to_ids(
-    checkout: Path,
-    vocabulary: None,
-    monkeypatch: pytest.MonkeyPatch,
-    task: str,
-    group: str,
-    files: dict[str, str],
-    sizes: dict[str, int],
-) -> None:
-    for name, content in files.items():
-        path = Path("data/raw", task, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode())
+    checkout,
+    vocabulary,
+    task,
+    group,
+    files,
+    sizes,
+    first,
+    label,
+):
+    put_files(f"data/raw/{task}", files)
     acquire.main(task)
-    about, arrays = encoded(task, group, monkeypatch)
+    about, arrays = encoded(task, group)
     assert {name: split["examples"] for name, split in about["splits"].items()} == sizes
     assert all(split["labelled"] for split in about["splits"].values())
-    first = {
-        "mrpc": [START, *ids("my cat"), DELIMITER, *ids("a cat"), EXTRACT],
-        "scitail": [START, *ids("my cat"), DELIMITER, *ids("a cat"), EXTRACT],
-        "story_cloze": [START, *ids("ann , my"), DELIMITER, *ids("all was"), EXTRACT],
-    }[task]  # six tokens a part
-    assert sequences(arrays["test"])[0] == first
-    assert arrays["test"]["labels"].tolist()[0] == {"mrpc": 1, "scitail": 0, "story_cloze": 1}[task]
+    one, other = map(ids, first)
+    assert sequences(arrays["test"])[0] == [START, *one, DELIMITER, *other, EXTRACT]
+    assert arrays["test"]["labels"].tolist()[0] == label
 
 
 @pytest.mark.slow
-def test_two_tasks_write_the_bytes_that_one_writes(
-    checkout: Path, vocabulary: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_tasks_write_the_bytes_that_one_writes(checkout, vocabulary, monkeypatch):
     rows = "".join(
         f'{{"gold_label": "neutral", "sentence1": "A cat {number}.", "sentence2": "It is."}}\n'
         for number in range(50)
     )
     put("snli", {f"snli_1.0_{split}.jsonl": rows for split in ("train", "dev", "test")})
-    encoded("snli", "nli", monkeypatch)
+    encoded("snli", "nli")
     alone = {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()}
     monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
     monkeypatch.setattr(encoding, "BATCH_TEXTS", 20)
-    encoded("snli", "nli", monkeypatch)
+    encoded("snli", "nli")
     assert {
         path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()
     } == alone
 
 
 @pytest.mark.slow
-def test_real_race_has_the_official_numbers_of_questions(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = os.environ.get("GPT1_DATA")
-    archive = Path(data or "", "RACE", "RACE.tar.gz")
-    if not data or not archive.is_file():
+def test_real_race_has_the_official_numbers_of_questions(checkout):
+    archive = Path(os.environ.get("GPT1_DATA", "none"), "RACE", "RACE.tar.gz")
+    if not archive.is_file():
         pytest.skip("$GPT1_DATA names no folder with RACE/RACE.tar.gz")
     Path("data/raw").mkdir(parents=True)
     Path("data/raw/race").symlink_to(archive.parent)
-    done = subprocess.run(
-        [sys.executable, "-m", "gpt1.stages", "acquire", "race"],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    counts = {}
+    acquire.main("race")
     row = TaskParams(group="qa", train_rows=None, eval_rows=None, finetune={})
-    for split in TASKS["race"].layouts[0]:
-        found = read_split(TASKS["race"], split, Path("data/acquire/tasks/race"), row, 0.0)
-        counts[split.name] = [
-            sum(example.subset == subset for example in found.examples) for subset in (0, 1)
-        ]
+    splits, _ = read_task(TASKS["race"], Path("data/acquire/tasks/race"), row, 0.0)
+    counts = {
+        name: [sum(one.subset == subset for one in rows.examples) for subset in (0, 1)]
+        for name, rows in splits.items()
+    }
     assert counts == {"train": [25421, 62445], "dev": [1436, 3451], "test": [1436, 3498]}

@@ -2,15 +2,12 @@
 refuse.
 """
 
-import gzip
 import json
 import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "za")
 
 
-def sentence(generator: random.Random) -> str:
+def sentence(generator):
     words = [
         "".join(generator.choices(SYLLABLES, k=generator.randint(1, 3)))
         for _ in range(generator.randint(4, 9))
@@ -34,7 +31,7 @@ def sentence(generator: random.Random) -> str:
     return " ".join(words).capitalize() + generator.choice([".", "!", " -- no…", ", Mr. Vo said."])
 
 
-def write_params(folder: Path, **changes: dict[str, Any]) -> None:
+def write_params(folder, **changes):
     values = read_yaml(ROOT / "conf" / "paper.yaml")
     values["bpe"] |= {"source": "learn", "merges": 60, "alphabet_size": 40, "max_word_types": 500}
     values["shard"] |= {"heldout_fraction": 0.3}
@@ -43,7 +40,7 @@ def write_params(folder: Path, **changes: dict[str, Any]) -> None:
     (folder / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
 
 
-def write_books(folder: Path, count: int = 8) -> Path:
+def write_books(folder, count=8):
     generator = random.Random(0)
     books = folder / "data" / "acquire" / "corpus" / "books"
     books.mkdir(parents=True)
@@ -53,7 +50,7 @@ def write_books(folder: Path, count: int = 8) -> Path:
     return books
 
 
-def stage(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def stage(name, folder, **environment):
     return subprocess.run(
         [sys.executable, "-m", "gpt1.stages", name],
         cwd=folder,
@@ -64,7 +61,7 @@ def stage(name: str, folder: Path, **environment: str) -> subprocess.CompletedPr
     )
 
 
-def run_here(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_here(name, folder, monkeypatch):
     """The stage's main in this process: quicker where its one line and status are not what is
     tested.
     """
@@ -72,7 +69,7 @@ def run_here(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     __import__(f"gpt1.stages.{name}", fromlist=["main"]).main()
 
 
-def refused(name: str, folder: Path) -> str:
+def refused(name, folder):
     """The one line with which a stage ends with status 2 and leaves nothing behind."""
     done = stage(name, folder)
     assert done.returncode == 2, done.stderr
@@ -84,7 +81,7 @@ def refused(name: str, folder: Path) -> str:
     return done.stderr
 
 
-def outputs(folder: Path) -> dict[str, str]:
+def outputs(folder):
     data = folder / "data"
     return {
         path.relative_to(data).as_posix(): sha256_file(path)
@@ -94,39 +91,30 @@ def outputs(folder: Path) -> dict[str, str]:
     }
 
 
-def test_the_three_stages(tmp_path: Path) -> None:
+def test_the_three_stages(tmp_path):
     books = write_books(tmp_path)
     (books / "empty.txt").write_bytes(b"")
-    (books / "crlf.txt").write_bytes("Ba\r\n\r\n  Ke “li”…".encode("utf-8-sig"))
-    (books / "old.txt").write_bytes("Ba “ké”.".encode("cp1252"))
-    (books / "wide.txt").write_bytes("Ba ké.\n".encode("utf-16"))
+    codecs = {"crlf.txt": "utf-8-sig", "old.txt": "cp1252", "wide.txt": "utf-16"}
+    for name, codec in codecs.items():
+        (books / name).write_bytes("Ba\r\n\r\n  “ké”.".encode(codec))
     write_params(tmp_path)
     for name in ("clean", "bpe", "shard"):
         done = stage(name, tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
+        told = "clean: 2 books have the text of another and are left out" if name == "clean" else ""
+        assert done.returncode == 0
+        assert done.stderr.startswith(told)
+        assert done.stderr.count("\n") == (name == "clean")
 
     data = tmp_path / "data"
     counts = read_json(data / "clean" / "counts.json")
     assert sorted(counts["books"]) == sorted(
-        [*(f"book{number}.txt" for number in range(8)), "crlf.txt", "old.txt", "wide.txt"]
+        [*(f"book{number}.txt" for number in range(8)), "crlf.txt"]
     )
-    assert counts["books"]["crlf.txt"] == {
-        "bytes": (books / "crlf.txt").stat().st_size,
-        "words": 6,
-        "encoding": "utf-8-sig",
-    }
-    assert counts["books"]["old.txt"]["encoding"] == "windows-1252"
-    assert counts["books"]["wide.txt"]["encoding"] == "utf-16"
-    assert counts["empty"] == ["empty.txt"]
-    assert counts["totals"]["encodings"] == {
-        "utf-8": 8,
-        "utf-8-sig": 1,
-        "windows-1252": 1,
-        "utf-16": 1,
-    }
-    assert (data / "clean" / "books" / "crlf.txt").read_bytes() == b'ba \n ke " li " ...'
-    assert (data / "clean" / "books" / "old.txt").read_text(encoding="utf-8") == 'ba " ké " .'
-    assert sorted(path.name for path in (data / "clean").iterdir()) == ["books", "counts.json"]
+    assert counts["equal"] == {"old.txt": "crlf.txt", "wide.txt": "crlf.txt"}
+    crlf = {"bytes": (books / "crlf.txt").stat().st_size, "words": 5, "encoding": "utf-8-sig"}
+    assert (counts["books"]["crlf.txt"], counts["empty"]) == (crlf, ["empty.txt"])
+    cleaned = (data / "clean" / "books" / "crlf.txt").read_text(encoding="utf-8")
+    assert cleaned == 'ba \n " ké " .'
 
     vocabulary, shards = Vocabulary.load(data / "bpe"), Shards.open(data / "shard")
     assert vocabulary.size == 1 + 2 * read_json(data / "bpe" / "meta.json")["characters"] + 60 + 1
@@ -134,26 +122,17 @@ def test_the_three_stages(tmp_path: Path) -> None:
     splits = shards.index["splits"]
     names = [book["name"] for split in splits.values() for book in split["books"]]
     assert sorted(names) == sorted(counts["books"])
-    assert [book["name"] for book in splits["train"]["books"]] == sorted(
-        book["name"] for book in splits["train"]["books"]
-    )
     for split, facts in splits.items():
         tokens = np.fromfile(data / "shard" / f"{split}.bin", dtype="<u2")
         assert facts["sha256"] == sha256_file(data / "shard" / f"{split}.bin")
         for book in facts["books"]:
-            raw = (books / book["name"]).read_bytes()
-            text = raw.decode(
-                {"old.txt": "cp1252", "wide.txt": "utf-16"}.get(book["name"], "utf-8-sig")
-            )
-            assert tokens[
-                book["offset"] : book["offset"] + book["tokens"]
-            ].tolist() == vocabulary.encode(text)
+            text = (books / book["name"]).read_bytes().decode("utf-8-sig")
+            ids = tokens[book["offset"] : book["offset"] + book["tokens"]].tolist()
+            assert ids == vocabulary.encode(text)
             assert book["words"] == counts["books"][book["name"]]["words"]
 
 
-def test_held_out_books_never_reach_the_byte_pairs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_held_out_books_never_reach_the_byte_pairs(tmp_path, monkeypatch):
     books = write_books(tmp_path)
     write_params(tmp_path)
     for name in ("clean", "bpe", "shard"):
@@ -174,89 +153,21 @@ def test_held_out_books_never_reach_the_byte_pairs(
     assert not {"shard/heldout.bin", "clean/counts.json"} & same
 
 
-@pytest.mark.parametrize(
-    ("megabytes", "seconds"),
-    [
-        pytest.param(2, 60, id="2"),
-        pytest.param(20, 100, marks=[pytest.mark.slow, pytest.mark.long], id="20"),
-    ],
-)
-def test_a_book_of_one_long_line(tmp_path: Path, megabytes: int, seconds: float) -> None:
+def test_a_book_of_one_long_line_takes_little_memory(tmp_path):
     books = write_books(tmp_path, 2)
-    line = "Ba ke, “li” mo. " * (megabytes * 10**6 // 20)
-    (books / "line.txt").write_text(line, encoding="utf-8")
+    (books / "line.txt").write_text("Ba ke, “li” mo. " * 100_000, encoding="utf-8")
     write_params(tmp_path)
-    begun = time.monotonic()
     limited = (
-        f"import resource; from {CLEAN} import main; resource.setrlimit(resource.RLIMIT_DATA,"
-        " (900_000_000,) * 2); main()"
+        "import resource; from gpt1.stages.clean import main;"
+        " resource.setrlimit(resource.RLIMIT_DATA, (900_000_000,) * 2); main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", limited],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert time.monotonic() - begun < seconds
-    expected = 'ba ke , " li " mo . ' * (megabytes * 10**6 // 20)
-    assert (tmp_path / "data" / "clean" / "books" / "line.txt").read_text(
-        encoding="utf-8"
-    ) == expected.rstrip()
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, check=True, env=environment)
+    cleaned = (tmp_path / "data" / "clean" / "books" / "line.txt").read_text(encoding="utf-8")
+    assert cleaned == ('ba ke , " li " mo . ' * 100_000).rstrip()
 
 
-CLEAN = "gpt1.stages.clean"
-
-
-def test_books_of_equal_text_are_one_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    books = write_books(tmp_path, 3)
-    one, two, three = sorted(books.iterdir())
-    (books / "copy.txt").write_bytes(one.read_bytes())
-    (books / "zipped.txt.gz").write_bytes(gzip.compress(two.read_bytes()))
-    (books / "wide.txt").write_text(three.read_text(), encoding="utf-16")
-    write_params(tmp_path)
-    run_here("clean", tmp_path, monkeypatch)
-    counts = read_json(tmp_path / "data/clean/counts.json")
-    assert len(counts["books"]) == counts["totals"]["books"] == counts["totals"]["equal"] == 3
-    pairs = [{one.name, "copy.txt"}, {three.name, "wide.txt"}, {two.name, "zipped.txt"}]
-    assert sorted(map(sorted, counts["equal"].items())) == sorted(map(sorted, pairs))
-    assert len(list((tmp_path / "data/clean/books").iterdir())) == 3
-    assert "3 books have the text of another and are left out" in capsys.readouterr().err
-
-
-def test_no_corpus(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    write_params(tmp_path)
-    assert (
-        "expected a folder of books at data/acquire/corpus/books, found none; put .txt files there,"
-        " or run gpt1 profile" in refused("clean", tmp_path)
-    )
-
-
-def test_a_binary_book(tmp_path: Path) -> None:
-    (write_books(tmp_path, 2) / "picture.txt").write_bytes(b"\x89PNG\r\n\0\0")
-    write_params(tmp_path)
-    assert "found 1 that are not: picture.txt (holds NUL characters); take them out" in refused(
-        "clean", tmp_path
-    )
-
-
-def test_books_without_a_word(tmp_path: Path) -> None:
-    books = write_books(tmp_path, 0)
-    for name in ("a.txt", "b.txt"):
-        (books / name).write_text(" \n\t\n", encoding="utf-8")
-    write_params(tmp_path)
-    assert (
-        "expected words in the books of data/acquire/corpus/books, found none in any of 2"
-        in refused("clean", tmp_path)
-    )
-
-
-def test_a_book_without_a_blank(tmp_path: Path) -> None:
+def test_a_book_without_a_blank(tmp_path):
     (write_books(tmp_path, 2) / "runon.txt").write_text("x" * 20_000, encoding="utf-8")
     write_params(tmp_path)
     assert "the book runon.txt has more than 2,000 characters without a blank" in refused(
@@ -264,9 +175,7 @@ def test_a_book_without_a_blank(tmp_path: Path) -> None:
     )
 
 
-def test_one_book_and_too_large_a_vocabulary(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_book_and_too_large_a_vocabulary(tmp_path, monkeypatch):
     books = write_books(tmp_path, 1)
     write_params(tmp_path)
     run_here("clean", tmp_path, monkeypatch)
@@ -283,7 +192,7 @@ def test_one_book_and_too_large_a_vocabulary(
     )
 
 
-def test_authors_files_are_not_there(tmp_path: Path) -> None:
+def test_authors_files_are_not_there(tmp_path):
     (tmp_path / "data").mkdir()
     write_params(tmp_path, bpe={"source": "authors", "merges": 40_000})
     absent = "cannot be read (No such file or directory)"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_data import write_params
+from made_data import put_files, write_params
 from made_stages import with_rows
 from sklearn.metrics import matthews_corrcoef
 
@@ -19,7 +19,7 @@ from gpt1.corpus.bpe import Vocabulary
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
 from gpt1.params.schema import read_params
-from gpt1.stages import acquire, encode, prompt, zero_shot
+from gpt1.stages import encode, prompt, zero_shot
 
 pytestmark = pytest.mark.slow
 
@@ -54,12 +54,9 @@ FILES = {
 }
 
 
-def put(name: str, files: dict[str, str]) -> None:
+def put(name, files):
     """Official files as `acquire` leaves them."""
-    folder = Path("data/acquire/tasks") / name
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, content in files.items():
-        (folder / file).write_text(content)
+    put_files(f"data/acquire/tasks/{name}", files)
 
 
 @pytest.fixture
@@ -73,30 +70,30 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write_snapshots(network: str, seed: int = 0) -> None:
+def random_network(name, params, vocabulary_size, seed):
+    made = make_network(name, params, vocabulary_size, torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        made.tokens.mul_(20)
+    return made
+
+
+def write_snapshots(network, seed=0):
     """Random snapshots of a pre-training of UPDATES updates: 1, 3 and 4."""
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
     folder = Path("data/pretrain", network, f"seed-{seed}")
+    about = describe(network, params, vocabulary.size, vocabulary.fingerprint)
     for update in (1, 3, UPDATES):
-        made = make_network(
-            network, params, vocabulary.size, torch.Generator().manual_seed(update + 100 * seed)
-        )
-        with torch.no_grad():
-            made.tokens.mul_(20)
-        save_weights(
-            folder / "snapshots" / f"{update:08d}.safetensors",
-            made,
-            describe(network, params, vocabulary.size, vocabulary.fingerprint),
-        )
+        made = random_network(network, params, vocabulary.size, update + 100 * seed)
+        save_weights(folder / "snapshots" / f"{update:08d}.safetensors", made, about)
     (folder / "summary.json").write_text(json.dumps({"updates": UPDATES}))
 
 
-def make_prompts() -> None:
+def make_prompts():
     for name in FILES:
         prompt.main(name)
 
 
-def refused(main, *arguments: str) -> str:
+def refused(main, *arguments):
     with pytest.raises(UserError) as error:
         main(*arguments)
     message = str(error.value)
@@ -108,7 +105,7 @@ def test_prompts_by_hand(checkout):
     make_prompts()
     vocabulary = Vocabulary.load(Path("data/bpe"))
 
-    def parts(name: str, split: str) -> list[str]:
+    def parts(name, split):
         arrays = np.load(f"data/prompt/{name}/{split}.npz", allow_pickle=False)
         return [
             vocabulary.decode(arrays["tokens"][start:end].tolist()).strip()
@@ -186,50 +183,28 @@ def test_equal_runs_write_equal_bytes(checkout):
 
 
 @pytest.mark.parametrize("network", ["transformer", "lstm"])
-def test_every_snapshot_answers_every_set(checkout, network, capsys):
+def test_every_snapshot_answers_every_set(checkout, network):
     make_prompts()
     write_snapshots(network)
     zero_shot.main(network, "0")
-    found = read_json(Path("data/zero_shot", network, "seed-0", "scores.json"))
-    assert found["network"] == network
-    assert [(one["update"], one["tokens"]) for one in found["snapshots"]] == [
-        (1, 160),
-        (3, 480),
-        (4, 640),
-    ]  # 4 windows of 40 an update
-    assert {
-        name: (one["examples"], one["random"], one["metric"]) for name, one in found["sets"].items()
-    } == {
-        "cola": (6, 0.0, "matthews"),
-        "sst2": (3, 0.5, "accuracy"),
-        "race": (4, 0.25, "accuracy"),
-        "dprd": (3, 0.5, "accuracy"),
-    }
-    with np.load(f"data/zero_shot/{network}/seed-0/answers.npz", allow_pickle=False) as arrays:
+    folder = Path("data/zero_shot", network, "seed-0")
+    found = read_json(folder / "scores.json")
+    places = [(one["update"], one["tokens"]) for one in found["snapshots"]]
+    assert places == [(1, 160), (3, 480), (4, 640)]  # 4 windows of 40 an update
+    sets = {name: (one["examples"], one["random"]) for name, one in found["sets"].items()}
+    assert sets == {"cola": (6, 0.0), "sst2": (3, 0.5), "race": (4, 0.25), "dprd": (3, 0.5)}
+    with np.load(folder / "answers.npz", allow_pickle=False) as arrays:
         answers = {name: arrays[name] for name in arrays.files}
     for one in found["snapshots"]:
         for name in ("sst2", "race", "dprd"):
-            assert answers[f"{name}/{one['update']}"].dtype == np.int8
-            assert one["scores"][name] == pytest.approx(
-                np.mean(answers[f"{name}/{one['update']}"] == answers[f"{name}/labels"])
-            )
-        assert one["scores"]["cola"] >= 0, "dev is train here, and accepting all scores 0"
-    lines = capsys.readouterr().err.splitlines()
-    assert (
-        f"dprd: accuracy {found['snapshots'][0]['scores']['dprd']:.3f} by the first"
-        in "\n".join(lines)
-    )
+            right = answers[f"{name}/{one['update']}"] == answers[f"{name}/labels"]
+            assert one["scores"][name] == pytest.approx(right.mean())
     params, vocabulary = read_params(), Vocabulary.load(Path("data/bpe"))
-    model = make_network(
-        network, params, vocabulary.size, torch.Generator().manual_seed(UPDATES)
-    ).eval()
-    with torch.no_grad():
-        model.tokens.mul_(20)
+    model = random_network(network, params, vocabulary.size, UPDATES).eval()
 
-    def mean(before: str, after: str) -> float:
-        return mean_from(vocabulary.encode(f"{before} {after}"), len(vocabulary.encode(before)))
-
-    def mean_from(ids: list[int], first: int) -> float:
+    def mean(before, after):
+        """The mean log-probability of the tokens of `after`, by a plain forward."""
+        ids, first = vocabulary.encode(f"{before} {after}"), len(vocabulary.encode(before)) or 1
         logs = (model(torch.tensor([ids])).hidden_btd[0] @ model.tokens.T).log_softmax(1).detach()
         return float(np.mean([logs[place - 1, ids[place]] for place in range(first, len(ids))]))
 
@@ -247,12 +222,12 @@ def test_every_snapshot_answers_every_set(checkout, network, capsys):
         ]
     ]
     assert answers[f"dprd/{UPDATES}"].tolist() == dprd
-    cola = [mean_from(vocabulary.encode(row.split("\t")[3]), 1) for row in COLA.splitlines()]
-    cuts = [matthews_corrcoef(answers["cola/labels"], np.array(cola) > cut) for cut in cola]
+    cola = np.array([mean("", row.split("\t")[3]) for row in COLA.splitlines()])
+    cuts = [matthews_corrcoef(answers["cola/labels"], cola > cut) for cut in cola]
     assert found["snapshots"][-1]["scores"]["cola"] == pytest.approx(max(0, *cuts))
 
 
-def change(section: str, value: object) -> None:
+def change(section, value):
     path = Path("params.yaml")
     values = json.loads(path.read_text()) | {section: value}
     path.write_text(json.dumps(with_rows(values)))
@@ -295,7 +270,6 @@ def test_rows_are_a_subset_that_notes_tell_of(checkout):
                 " among 3"
             ),
         ),
-        ("sst2", "dev.tsv", "\t0\n", "\t1\n", "found none that is negative"),
         (
             "cola",
             "train.tsv",
@@ -319,17 +293,6 @@ def test_files_that_no_score_can_come_from(checkout, name, file, old, new, expec
     assert not Path("data/prompt", name).exists()
 
 
-def test_unknown_names(checkout):
-    assert (
-        refused(prompt.main, "mnli")
-        == "expected one zero-shot set of params.yaml (cola, sst2, race, dprd); found mnli"
-    )
-    assert (
-        refused(zero_shot.main, "gru", "0")
-        == "expected one of transformer, lstm, lstm_equal and a seed, found gru 0"
-    )
-
-
 def test_missing_and_damaged_inputs(checkout):
     assert "data/prompt/cola/set.json cannot be read" in refused(zero_shot.main, "lstm", "0")
     make_prompts()
@@ -343,30 +306,10 @@ def test_missing_and_damaged_inputs(checkout):
     assert f"{snapshot}: expected a whole safetensors file, found a damaged one" in refused(
         zero_shot.main, "lstm", "0"
     )
-    snapshot.unlink()
-    assert f"{snapshot} is not there" in refused(zero_shot.main, "lstm", "0")
     snapshot.write_bytes(whole)
     Path("data/prompt/race/test.npz").write_bytes(b"PK")
     assert "data/prompt/race/test.npz: expected arrays" in refused(zero_shot.main, "lstm", "0")
     assert not Path("data/zero_shot").exists(), "nothing half-done is left"
-
-
-def test_a_snapshot_of_another_vocabulary(checkout):
-    make_prompts()
-    Vocabulary(CHARACTERS, MERGES[:2]).save(Path("data/bpe"), {})
-    write_snapshots("transformer")
-    assert "expected vocabulary_size" in refused(zero_shot.main, "transformer", "0")
-
-
-def test_dprd_is_acquired_as_a_task_is(checkout):
-    Path("data/raw/dprd").mkdir(parents=True)
-    Path("data/raw/dprd/test.c.txt").write_text(DPRD)
-    acquire.main("dprd")
-    assert Path("data/acquire/tasks/dprd/test.c.txt").read_text() == DPRD
-    assert (
-        read_json(Path("data/acquire/tasks/dprd/manifest.json"))["files"]["test.c.txt"]["rows"]
-        == 14
-    )
 
 
 def test_each_pretraining_answers(checkout):

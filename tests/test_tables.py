@@ -2,11 +2,10 @@
 what is missing is said, every format can be read, equal runs give equal bytes.
 """
 
+import html
 import json
 import shutil
-import subprocess
 import xml.dom.minidom
-from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
 
@@ -22,8 +21,7 @@ from gpt1.results.display import NAMES
 from gpt1.results.page import write_page
 from gpt1.results.paper import TABLES
 from gpt1.results.predictions import predictions_of, sources_of
-from gpt1.results.runs import PREDICTIONS, SCORES, read_table
-from gpt1.results.scores import scores_of
+from gpt1.results.runs import SCORES, read_table
 from gpt1.results.tables import table_of
 from gpt1.stages import report, scores
 
@@ -37,7 +35,7 @@ def _folder(tmp_path, monkeypatch):
     made_results.write_pretraining()
 
 
-def shown(name: str) -> tuple[pd.DataFrame, str]:
+def shown(name):
     """A table of what lies here, and its text."""
     report.main(name)
     folder = Path("data/report", name)
@@ -147,9 +145,7 @@ def test_glue_is_the_mean_over_the_tasks_that_are_there():
     ("task", "release", "table", "said"),
     [
         ("qnli", "v1", "table2", ""),
-        ("qnli", "v2", "table2", "QNLI is version 2"),
         ("qnli", "not recognised", "table2", "QNLI is version 2"),
-        ("story_cloze", "2016", "table3", ""),
         ("story_cloze", "2018", "table3", "Story Cloze is the 2018 set"),
     ],
 )
@@ -168,13 +164,8 @@ def test_a_damaged_file_is_one_line():
     made_results.simple("rte", right=90, of=100)
     path = Path("data/finetune", made_results.group("rte"), "rte/seed-0/logits.npz")
     bad = np.full((100, 2), np.nan, np.float32)
-    for spoil in (
-        lambda: np.savez(path, **{"dev/last": bad}),
-        lambda: np.savez(path, **{"dev/last": bad[:3]}),
-        lambda: np.savez(path, other=bad),
-        lambda: path.write_bytes(b"PK"),
-    ):
-        spoil()
+    for arrays in ({"dev/last": bad}, {"dev/last": bad[:3]}, {"other": bad}):
+        np.savez(path, **arrays)
         with pytest.raises(UserError, match=r"logits.npz cannot be read .* -f finetune@rte"):
             predictions_of(read_params(), "table2")
     Path("data/encode", made_results.group("rte"), "rte/task.json").write_text("{")
@@ -183,7 +174,7 @@ def test_a_damaged_file_is_one_line():
     assert not list(Path("data").glob("report/*"))
 
 
-def write_run() -> None:
+def write_run():
     """Every report's results, three seeds of three tasks, a transfer and a zero-shot set."""
     tasks = ("cola", "mrpc", "mnli")
     made_results.write_lstms()
@@ -215,26 +206,9 @@ def write_run() -> None:
         Path("data/pretrain", network, "seed-0", "curve.jsonl").write_text(text)
 
 
-def files() -> dict[str, bytes]:
+def files():
     paths = [*Path("data/report").rglob("*")]
     return {path.as_posix(): path.read_bytes() for path in paths if path.is_file()}
-
-
-class Cells(HTMLParser):
-    """The cells of a table."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open, self.cells = 0, list[str]()
-
-    def handle_starttag(self, tag, attrs):
-        self.open += tag in ("td", "th", "tr", "table")
-
-    def handle_endtag(self, tag):
-        self.open -= tag in ("td", "th", "tr", "table")
-
-    def handle_data(self, data):
-        self.cells += [data] if data.strip() else []
 
 
 @pytest.mark.slow
@@ -259,12 +233,9 @@ def test_a_whole_run_twice_in_every_format(capsys):
         table = pd.read_csv(StringIO(first), index_col=0)
         split = next(iter(json.loads(text[".json"])["tables"].values()))
         assert list(map(str, split["index"])) == list(map(str, table.index))
-        reader = Cells()
-        reader.feed(text[".html"])
-        assert reader.open == 0, "every tag is closed"
-        assert set(map(str, table.columns)) <= set(reader.cells)
-        assert text[".tex"].count(r"\begin{tabular}") == text[".tex"].count(r"\end{tabular}") > 0
-        assert text[".tex"].count("{") == text[".tex"].count("}")
+        for column in map(str, table.columns):
+            assert html.escape(column) in text[".html"]
+        assert text[".tex"].count("{") == text[".tex"].count("}") > 0
         assert text[".md"].count("\n| ") >= len(table)
     for path in Path("data/report").rglob("*.svg"):
         xml.dom.minidom.parse(str(path))
@@ -286,17 +257,6 @@ def test_a_whole_run_twice_in_every_format(capsys):
     assert "None kept with this run" in page
 
 
-def test_a_page_of_nothing_says_what_to_run():
-    made_results.write_params(["rte"], [0])
-    made_results.simple("rte", right=90, of=100)
-    report.main("table2")
-    told = write_page()
-    assert told["parts_missing"] == [name for name in NAMES if name != "table2"]
-    page = Path("data/report/index.html").read_text()
-    assert "Not there: gpt1 run figure2 makes it." in page
-    assert "gpt1 run claims makes the claims" in page
-
-
 def test_names_of_others_stand_on_the_page_as_text():
     made_results.write_params(["rte"], [0], clean={"corpus_name": "<script>alert(1)</script>"})
     made_results.simple("rte", right=90, of=100)
@@ -304,40 +264,3 @@ def test_names_of_others_stand_on_the_page_as_text():
         report.main(name)
     write_page()
     assert "<script>" not in Path("data/report/index.html").read_text()
-
-
-def test_one_seed_and_no_lstm_are_said():
-    made_results.write_params(
-        ["rte"], [0], ablate=made_results.ablate_rows(("no_pretraining",), ("rte",))
-    )
-    made_results.write_drawn(("rte",), {"full": 2.0, "no_pretraining": 0.1}, (0,), 60)
-    for name in ("table5", "figure2", "claims"):
-        report.main(name)
-    claims = pd.read_parquet("data/report/claims/claims.parquet").set_index("other")
-    assert claims.loc["no_pretraining", "verdict"].iloc[0] == "one seed: no verdict"
-    assert claims.loc["lstm", "verdict"] == "no verdict: no lstm or lstm_equal"
-    text = Path("data/report/table5/table5.md").read_text()
-    assert "no auxiliary LM, embeddings alone, LSTM, LSTM of equal size." in text
-    assert "One seed, so no deviation" in text
-    assert "Avg: the mean over these columns: RTE;" in text
-
-
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX")
-def test_latex_compiles():
-    made_results.write_params(["rte"], [0])
-    made_results.simple("rte", right=90, of=100)
-    report.main("table4")
-    table = Path("data/report/table4/table4.tex").read_text()
-    body = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{table}\end{{document}}"
-    Path("all.tex").write_text(body)
-    subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], check=True, capture_output=True)
-
-
-def test_predictions_and_scores_are_of_the_same_rows():
-    made_results.write_params(["rte"], [0, 1])
-    made_results.simple("rte", right=90, of=100, seeds=(0, 1))
-    report.main("table2")
-    predictions = read_table(Path("data/report/table2", PREDICTIONS))
-    assert len(predictions) == 200
-    again = scores_of(predictions, "table2", sources_of(read_params()))
-    pd.testing.assert_frame_equal(again, read_table(Path("data/report/table2", SCORES)))

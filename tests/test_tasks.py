@@ -1,16 +1,16 @@
-"""The table of tasks against the paper: Tables 1-4 and Figure 1; and that a thirteenth task is one
-more entry.
+"""The table of tasks against the paper (Tables 1-4 and Figure 1), and which rows of a task belong
+together.
 """
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
-from gpt1.params.schema import TaskParams
-from gpt1.tasks.layouts import Columns, Split
-from gpt1.tasks.readers import read_split, splits_to_read
-from gpt1.tasks.table import TASKS, Column, Task, scored_split
+from gpt1.demo.meaning import said
+from gpt1.tasks.clusters import cluster_ids
+from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.rows import Example
+from gpt1.tasks.table import TASKS, scored_split
 
 PAPER = {  # task: (shape of Figure 1, sequences, logits, metric of Tables 2-4)
     "snli": ("entailment", 1, 3, "accuracy"),
@@ -28,14 +28,14 @@ PAPER = {  # task: (shape of Figure 1, sequences, logits, metric of Tables 2-4)
 }
 
 
-def test_shapes_outputs_and_metrics_are_the_paper_s() -> None:
+def test_shapes_outputs_and_metrics_are_the_paper_s():
     assert {
         name: (task.kind, task.sequences, task.outputs, task.metric) for name, task in TASKS.items()
     } == PAPER
     assert list(TASKS) == list(PAPER), "in the order of Table 1"
 
 
-def test_columns_are_those_of_tables_2_to_4() -> None:
+def test_columns_are_those_of_tables_2_to_4():
     columns: dict[str, set[str]] = {}
     for task in TASKS.values():
         for column in task.columns:
@@ -47,27 +47,26 @@ def test_columns_are_those_of_tables_2_to_4() -> None:
     }
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_every_task_trains_selects_and_says_how_to_get_it(task: Task) -> None:
-    for layout in task.layouts:
-        names = [split.name for split in layout]
-        assert {"train", "dev"} <= set(names)
-        assert len(names) == len(set(names))
-        assert all(split.format.label for split in layout if split.required), (
-            "what must be there has labels"
+def test_every_task_trains_selects_and_says_how_to_get_it():
+    for task in TASKS.values():
+        for layout in task.layouts:
+            names = [split.name for split in layout]
+            assert {"train", "dev"} <= set(names)
+            assert len(names) == len(set(names))
+            assert all(split.format.label for split in layout if split.required), (
+                "what must be there has labels"
+            )
+        assert f"data/raw/{task.name}" in task.how_to_get
+        assert task.name in task.folders or any(
+            task.name in folder.lower().replace("-", "") for folder in task.folders
         )
-    assert f"data/raw/{task.name}" in task.how_to_get
-    assert task.name in task.folders or any(
-        task.name in folder.lower().replace("-", "") for folder in task.folders
-    )
-    assert not task.values or len(task.values) == len(task.labels)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        task.name = "other"  # type: ignore[misc]
+        assert not task.values or len(task.values) == len(task.labels)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            task.name = "other"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("name", "layout", "split"),
-    [
+def test_scores_are_on_test_where_its_labels_are_public():
+    for name, layout, split in [
         ("snli", 0, "test"),
         ("scitail", 0, "test"),
         ("race", 0, "test"),
@@ -83,41 +82,59 @@ def test_every_task_trains_selects_and_says_how_to_get_it(task: Task) -> None:
         ("cola", 0, "dev"),
         ("mrpc", 2, "dev"),
         ("stsb", 1, "dev"),
-    ],
-)
-def test_scores_are_on_test_where_its_labels_are_public(name: str, layout: int, split: str) -> None:
-    splits = {
-        row.name: {"labelled": row.format.label and not getattr(row.format, "hidden", False)}
-        for row in TASKS[name].layouts[layout]
-    }
-    assert scored_split(TASKS[name].columns[0], splits) == split
+    ]:
+        splits = {
+            row.name: {"labelled": row.format.label and not getattr(row.format, "hidden", False)}
+            for row in TASKS[name].layouts[layout]
+        }
+        assert scored_split(TASKS[name].columns[0], splits) == split
 
 
-def test_a_thirteenth_task_is_one_entry(tmp_path: Path) -> None:
-    rows = Columns("tsv", (("sentence1",), ("sentence2",)), ("label",))
-    task = Task(
-        "wnli",
-        "WNLI",
-        "entailment",
-        ("not_entailment", "entailment"),
-        "accuracy",
-        columns=(Column("WNLI", "table2"),),
-        layouts=((Split("train", ("train.tsv",), rows), Split("dev", ("dev.tsv",), rows)),),
-        folders=("WNLI",),
-        origin="GLUE",
-        licence="research",
-        how_to_get="put it into data/raw/wnli",
-        values=("0", "1"),
-    )
-    for name in task.source.layouts[0].required:
-        (tmp_path / name).write_text(
-            "index\tsentence1\tsentence2\tlabel\n0\tIt fell.\tThe cup fell.\t1\n"
-        )
-    row = TaskParams(group="glue_nli", train_rows=None, eval_rows=None, finetune={})
-    found = {
-        split.name: read_split(task, split, tmp_path, row, 0.0)
-        for split in splits_to_read(task, tmp_path, row)
-    }
-    assert [(example.context, example.label) for example in found["dev"].examples] == [
-        (("It fell.", "The cup fell."), 1)
+def test_rows_of_one_premise_passage_or_story_belong_together():
+    for task in ["snli", "mnli", "race", "story_cloze"]:
+        examples = [Example((first, "x"), ("a", "b")) for first in ("one", "two", "one", "three")]
+        assert cluster_ids(TASKS[task], examples).tolist() == [0, 1, 0, 2]
+
+
+def test_rows_of_other_tasks_stand_alone():
+    for task in sorted(TASKS.keys() - {"snli", "mnli", "race", "story_cloze"}):
+        examples = [Example(("one", "two"))] * 3
+        assert cluster_ids(TASKS[task], examples).tolist() == [0, 1, 2]
+
+
+def test_twins_share_candidates_and_all_before_the_pronoun():
+    twins = [
+        Example(("The bee landed on the flower because", "had pollen."), ("The bee", "the flower")),
+        Example(("The bee landed on the flower because", "was tired."), ("the flower", "the bee")),
+        Example(("The bee landed on the flower because", "was tired."), ("the ant", "the flower")),
     ]
+    assert cluster_ids(DPRD, twins).tolist() == [0, 0, 1]
+
+
+def test_made_up_pairs_belong_together_by_what_they_say_in_either_order():
+    pairs = [
+        ("Leon's daughter was glad.", "Leon's daughter turned merry."),
+        ("Dear Effie. Abel's aunt proved merry. Yours, Ida.", "Abel's aunt became glad."),
+        ("Owen's niece sang all day.", "Owen's niece turned merry."),
+        ("Jack's niece sang all day.", "Jack's niece was merry."),
+        ("Leon's daughter was glad.", "Leon's daughter turned sad."),
+    ]
+    examples = [Example(pair) for pair in pairs]
+    assert cluster_ids(TASKS["snli"], examples, said).tolist() == [0, 0, 1, 1, 2]
+    assert cluster_ids(TASKS["snli"], examples).tolist() == [0, 1, 2, 3, 0]
+
+
+def test_made_up_twins_belong_together_whatever_the_task():
+    twins = [
+        Example(("Ada helped Ben. Cora was helped by Dinah.", "Who helped?"), ("Ada", "Ben")),
+        Example(("Ben helped Cora. Dinah was helped by Ada.", "Who helped?"), ("Ada", "Ben")),
+        Example(("Ben helped Cora. Dinah was thanked by Ada.", "Who helped?"), ("Ada", "Ben")),
+    ]
+    assert cluster_ids(TASKS["race"], twins, said).tolist() == [0, 0, 1]
+
+
+def test_what_is_said_leaves_out_names_and_wordings_and_order():
+    assert said("Four men pulled Jack's kite along.") == "four men pulled"
+    assert said("What about the weight of Lottie's spade?") == "weight"
+    assert said("Ada was rich but not sad.") == said("Ben was not sad but rich.") == "rich|sad"
+    assert said("Nothing of it.") == "it|nothing|of"

@@ -1,11 +1,13 @@
-"""Logs first, MLflow second: a real sqlite MLflow, its runs and their data, and runs that
-are killed.
+"""Logs first, MLflow second: a real sqlite MLflow, its runs and their data, runs that are killed; and
+MLflow that is not there, never answers or is broken: one line, and nothing waits for it.
 """
 
 import contextlib
 import json
+import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -17,8 +19,10 @@ import pandas as pd
 import pytest
 from made_results import begin, client
 
+from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
+from gpt1.tracking.address import problem
 from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.sync import sync
 from gpt1.tracking.views import runs_page
@@ -28,7 +32,7 @@ CURVE = log_path("pretrain", "transformer/seed-0")
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory) -> Path:
+def fresh(tmp_path_factory):
     return made_results.empty_mlflow(tmp_path_factory)
 
 
@@ -41,11 +45,11 @@ def experiment():
     return client().get_experiment_by_name("made_up")
 
 
-def runs() -> dict[str, object]:
+def runs():
     return {run.info.run_name: run for run in client().search_runs([experiment().experiment_id])}
 
 
-def write_results(points: int = 3) -> None:
+def write_results(points=3):
     made_results.write_pretraining(points)
     made_results.simple("rte", 90, 100, seeds=(0, 1))
     manifest = {"origin": "https://books.example/all", "files": {}}
@@ -57,18 +61,18 @@ def write_results(points: int = 3) -> None:
     write_score(90.0)
 
 
-def write_score(score: float) -> None:
+def write_score(score):
     row = {"task": "rte", "system": "full", "seed": 1, "update": None, "n": 9, "score": score}
     pd.DataFrame([row]).to_parquet("data/report/table2/scores.parquet")
 
 
-def dump() -> list[str]:
+def dump():
     """All that MLflow's database holds, in words."""
     with contextlib.closing(sqlite3.connect("mlflow.db")) as database:
         return list(database.iterdump())
 
 
-def history(run, key: str) -> list[tuple[int, float]]:
+def history(run, key):
     found = client().get_metric_history(run.info.run_id, key)
     return [(metric.step, metric.value) for metric in found]
 
@@ -174,12 +178,12 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
-def sent(key: str) -> bool:
+def sent(key):
     with contextlib.closing(sqlite3.connect("mlflow.db")) as database:
         return bool(database.execute("SELECT 1 FROM metrics WHERE key = ?", [key]).fetchall())
 
 
-def wait_for(condition, seconds: float = 60) -> bool:
+def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not (met := condition()) and time.monotonic() < end:
         time.sleep(0.3)
@@ -216,3 +220,90 @@ def test_two_processes_make_one_database():
     sync(read_params())
     assert len(runs()) == 4
     assert len(set(history(runs()[PRETRAINED], "loss"))) == 300
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def silent_port():
+    """A server that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(50)
+        yield server.getsockname()[1]
+
+
+def train_live(monkeypatch, close_seconds):
+    """Seconds that a stage of thousand points takes, its closing included."""
+    monkeypatch.setattr(live, "LIVE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(live, "CLOSE_SECONDS", close_seconds)
+    began = time.monotonic()
+    tracker = made_results.begin()
+    for update in range(1000):
+        tracker.log(update, {"loss": 1.0})
+    assert time.monotonic() - began < 2
+    tracker.close("FINISHED")
+    assert len(read_log(CURVE)[1]) == 1000
+    return time.monotonic() - began
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["closed", "corrupt file", "corrupt inside"])
+def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkeypatch, capfd):
+    if where == "closed":
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://someone:hunter2@127.0.0.1:{closed_port}")
+    else:
+        Path("mlflow.db").write_bytes(
+            (b"SQLite format 3\0" if where == "corrupt inside" else b"") + os.urandom(8192)
+        )
+    train_live(monkeypatch, close_seconds=40)
+    said = capfd.readouterr().err
+    assert said.count("warning:") == 1
+    assert len(said.strip().splitlines()) == 1
+    made_results.write_pretraining()
+    began = time.monotonic()
+    with pytest.raises(UserError, match=r"MLflow .*gpt1 sync") as caught:
+        sync(read_params())
+    assert time.monotonic() - began < 20
+    assert "hunter2" not in said + str(caught.value)
+    assert "someone" not in said + str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("address", "said", "line"),
+    [
+        ("http://me:a@host", "No module named 'database'", "No module named 'database'"),
+        (
+            "http://me:p%40ss@host",
+            "me:p%40ss@host says p@ss is wrong",
+            "***@host says *** is wrong",
+        ),
+        ("http://me:word@host", "http://me:word@host/api: word", "http://***@host/api: ***"),
+    ],
+)
+def test_a_secret_is_blanked_and_nothing_else(address, said, line, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert problem(OSError(said)) == f"MLflow at http://***@host does not work ({line})"
+
+
+@pytest.mark.slow
+def test_a_server_that_never_answers_is_not_waited_for(silent_port, monkeypatch, capfd):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent_port}")
+    assert train_live(monkeypatch, close_seconds=1) < 5
+    said = capfd.readouterr().err
+    assert said.count("warning:") == 1
+    assert "gpt1 sync" in said
+
+
+@pytest.mark.slow
+def test_a_broken_result_is_one_line():
+    made_results.write_pretraining()
+    Path("data/pretrain/transformer/seed-0/curve.jsonl").write_text('{"update": 1\n')
+    with pytest.raises(UserError, match=r"data/.*dvc repro"):
+        sync(read_params())

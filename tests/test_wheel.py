@@ -4,9 +4,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from made_wheel import ROOT, Installation
@@ -14,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = PROJECT["version"]
 LIGHT = """
 import sys
 class Absent:
@@ -25,18 +24,18 @@ sys.meta_path.insert(0, Absent())
 
 
 @pytest.mark.slow
-def test_a_wheel_is_one_package_that_shows_a_shipped_run(tmp_path: Path) -> None:
+def test_a_wheel_is_one_package_that_shows_a_shipped_run(tmp_path):
     installation = Installation(tmp_path)
-    wheel = installation.build("0.1.0")
+    wheel = installation.build()
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"gpt1", "gpt1-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"gpt1", f"gpt1-{VERSION}.dist-info"}
     assert "gpt1/py.typed" in names
     installation.install(wheel)
-    assert installation.run("gpt1", "--version").startswith("gpt1 0.1.0")
+    assert installation.run("gpt1", "--version").startswith(f"gpt1 {VERSION}")
     assert "Table 5" in installation.run("gpt1", "table", "table5", "--run", "reference/town")
 
 
-def modules_of(requirements: list[str]) -> Iterator[str]:
+def modules_of(requirements):
     """What is imported of these requirements, as far as the project imports it."""
     by_name: dict[str, set[str]] = {}
     for module, names in metadata.packages_distributions().items():
@@ -51,17 +50,14 @@ def modules_of(requirements: list[str]) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["--version"], 0, "gpt1 "),
         (["predict", "cola", "--weights", "none", "--first", "A."], 2, "error: none"),
         (["generate", "a"], 2, "is not there; run the stage"),
-        (["export", "out"], 2, "error: "),
-        (["table", "table2"], 2, "error: data/report/table2"),
         (["run"], 2, "pip install 'gpt1[pipeline]'"),
     ],
 )
 def test_the_light_core_knows_its_own_and_asks_in_one_line_for_the_rest(
-    words: list[str], status: int, said: str, tmp_path: Path
-) -> None:
+    words, status, said, tmp_path
+):
     for name in ("params.yaml", "dvc.yaml", "conf"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".dvc").mkdir()
