@@ -21,10 +21,13 @@ def machine() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """The git commit of a folder and whether tracked files differ from it, as words."""
-    words = ("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-    commit, _, dirty = output("git", "-C", str(folder), *words).partition("-")
-    return {"git_commit": commit or "unknown", "dirty": "true" if dirty else "false"}
+    """The git commit of a folder, and whether tracked files differ from it, params.yaml apart,
+    which every run records; as words.
+    """
+    git = ("git", "-C", str(folder))
+    commit = output(*git, "rev-parse", "HEAD") or "unknown"
+    edited = output(*git, "status", "--porcelain", "-uno", "--", ":!params.yaml")
+    return {"git_commit": commit, "dirty": "true" if edited else "false"}
 
 
 def output(*command: str) -> str:

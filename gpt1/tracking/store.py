@@ -14,11 +14,7 @@ from gpt1.base.files import LOGS
 from gpt1.base.locks import locked
 from gpt1.params.recipes import finetune_recipe, pretraining_params
 from gpt1.params.schema import Params
-from gpt1.tracking.address import (
-    SQLITE,
-    sqlite_file,
-    tracking_uri,
-)
+from gpt1.tracking.address import SQLITE, sqlite_file, tracking_uri
 from gpt1.tracking.log import Point
 from gpt1.tracking.results import subject
 
