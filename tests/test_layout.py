@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_733,
     "product, files": 210,
-    "tests, tokens": 122_718,
+    "tests, tokens": 122_697,
     "tests, files": 97,
     "benchmarks, tokens": 21_347,
     "benchmarks, files": 18,
