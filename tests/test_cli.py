@@ -190,18 +190,15 @@ def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
 
 
 def test_what_a_terminal_cannot_encode_is_escaped():
-    for encoding in [
-        "ascii",
-    ]:
-        done = subprocess.run(
-            [sys.executable, "-c", MAIN, *["table", "table5", "--run", "gpt1/reference/town"]],
-            cwd=Path(errors.__file__).parents[2],
-            env=os.environ | {"PYTHONIOENCODING": encoding},
-            capture_output=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert ("±" if encoding == "latin-1" else r"\xb1") in done.stdout.decode(encoding)
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "table", "table5", "--run", "gpt1/reference/town"],
+        cwd=Path(errors.__file__).parents[2],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"\xb1" in done.stdout
 
 
 def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
