@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_554,
+    "product, tokens": 123_550,
     "product, files": 209,
-    "tests, tokens": 122_723,
+    "tests, tokens": 122_702,
     "tests, files": 97,
     "benchmarks, tokens": 13_001,
     "benchmarks, files": 12,
-    "pages, bytes": 149_867,
+    "pages, bytes": 149_863,
     "scripts and templates, bytes": 17_695,
 }
 

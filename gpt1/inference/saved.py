@@ -35,12 +35,17 @@ def fields_of(task: Task) -> tuple[str, ...]:
     return "first", *["second"] * (two == 2), *["choices"] * (task.kind == "multiple_choice")
 
 
-def example_of(task: Task, record: dict[str, Any], where: str) -> Example:
+def example_of(task: Task, record: Any, where: str) -> Example:
     """An example from {"first": …, "second": …, "choices": […]}, as the task has them. Raises
     UserError, naming `where`, for other fields, or one that is no text.
     """
-    fields, choices = fields_of(task), record.get("choices")
-    given = {name: value for name, value in record.items() if value is not None}
+    fields, record = fields_of(task), record if isinstance(record, dict) else {}
+    given = {  # a table has nan, a float, where a row has no such field
+        str(name): value
+        for name, value in record.items()
+        if value is not None and not isinstance(value, float)
+    }
+    choices = given.get("choices")
     texts = tuple(given.get(name) for name in fields if name != "choices")
     listed = tuple(choices) if isinstance(choices, list | tuple | np.ndarray) else ()
     if (

@@ -30,13 +30,7 @@ class ServedModel(PythonModel):
         rows = model_input.to_dict("records") if hasattr(model_input, "to_dict") else model_input
         try:
             examples = [
-                # a table has nan where a row has no such field
-                example_of(
-                    self.model.task,
-                    {name: value for name, value in row.items() if not isinstance(value, float)},
-                    f"row {number}",
-                )
-                for number, row in enumerate(rows)
+                example_of(self.model.task, row, f"row {number}") for number, row in enumerate(rows)
             ]
         except UserError as error:
             raise MlflowException.invalid_parameter_value(str(error)) from None

@@ -37,7 +37,7 @@ def reading(path: Path, stage: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} cannot be read ({type(error).__name__}: {error}); run dvc repro -f {stage}"
         ) from None
