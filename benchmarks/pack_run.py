@@ -29,7 +29,9 @@ def main() -> None:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / path)
         (folder / REPORT / "predictions").mkdir(parents=True)
-        write_table(load(".")[1], folder / REPORT / "predictions" / PREDICTIONS)
+        rows = load(".")[1]
+        rows = rows[rows["update"].isna()]  # zero-shot ones are as many again
+        write_table(rows, folder / REPORT / "predictions" / PREDICTIONS)
         shutil.copyfile("params.yaml", folder / "params.yaml")
         write_page(folder / INDEX)
         write_json(folder / RUN, {"facts": facts()})

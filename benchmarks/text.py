@@ -1,6 +1,6 @@
 """Time and memory of the stages clean, bpe and shard on a folder of books.
 
-    python benchmarks/text.py FOLDER [--copies 10] [--profile small]
+    python benchmarks/text.py FOLDER [--copies 10]
 
 With --copies n the corpus is n times as large: each further copy of a book has made-up words,
 seeded and pronounceable, in place of all but its commonest, so that word types grow with the corpus
@@ -75,21 +75,20 @@ def main() -> None:
     )
     parser.add_argument("books", type=Path)
     parser.add_argument("--copies", type=int, default=1)
-    parser.add_argument("--profile", default="small")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        values = compose(given.profile, ["bpe.source=learn"])
+        values = compose("small", ["bpe.source=learn"])
         (folder / "params.yaml").write_text(json.dumps(values))
         books = folder / stage_folder("acquire", "corpus", "books")
         books.mkdir(parents=True)
         bytes_ = write_books(given.books, books, given.copies)
-        print(f"{bytes_ / 1e6:.1f} MB, {cpu_name()}, {cores()} cores, load", end=" ")
-        print(f"{psutil.getloadavg()[0]:.1f}", flush=True)
+        load = psutil.getloadavg()[0]
+        print(f"{bytes_ / 1e6:.1f} MB, {cpu_name()}, {cores()} cores, load {load:.1f}")
         for stage in ("clean", "bpe", "shard"):
             seconds, peak = watch([sys.executable, "-m", "gpt1.stages", stage], folder)
             rate = bytes_ / 1e6 / seconds
-            print(f"{stage:6} {seconds:6.1f} s  {rate:6.2f} MB/s  {peak:5.0f} MB", flush=True)
+            print(f"{stage:6} {seconds:6.1f} s  {rate:6.2f} MB/s  {peak:5.0f} MB")
 
 
 if __name__ == "__main__":

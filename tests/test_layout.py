@@ -31,9 +31,9 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, files": 209,
     "tests, tokens": 122_702,
     "tests, files": 97,
-    "benchmarks, tokens": 13_001,
+    "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
-    "pages, bytes": 149_863,
+    "pages, bytes": 149_752,
     "scripts and templates, bytes": 17_695,
 }
 
