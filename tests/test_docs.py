@@ -32,8 +32,8 @@ def code_files():
 
 
 def test_the_lines_of_an_equation_stand_in_the_function_that_is_named_with_them():
-    page = TEXTS["docs/equations.md"]
-    assert [number for number in range(1, 6) if f"\n## Equation {number}" not in page] == []
+    page = TEXTS["docs/paper.md"]
+    assert [number for number in range(1, 6) if f"\n### Equation {number}" not in page] == []
     found = re.findall(
         r"^`([\w.]+)` in \[(\S+)\]\(\.\./(\S+)\):\n\n```python\n(.*?)```",
         page,
@@ -45,7 +45,7 @@ def test_the_lines_of_an_equation_stand_in_the_function_that_is_named_with_them(
         module = path.removesuffix(".py").replace("/", ".")
         source = inspect.getsource(pkgutil.resolve_name(f"{module}:{name}"))
         missing = [line for line in code.splitlines() if line.strip() not in source]
-        assert missing == [], f"docs/equations.md: {name} in {path} has no such line"
+        assert missing == [], f"docs/paper.md: {name} in {path} has no such line"
 
 
 def test_every_setting_is_explained_and_every_explained_one_is_used():

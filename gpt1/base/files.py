@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import IO, Any
+from typing import Any
 from uuid import uuid4
 
 from gpt1.base.errors import UserError
@@ -99,12 +99,15 @@ def read_json(path: Path) -> Any:
     return parse_json(path.read_text(encoding="utf-8"))
 
 
-def read_json_file(path: Path, what_to_do: str) -> Any:
-    """The JSON value of a file that others may have written. Raises UserError where it cannot be
-    read.
+def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
+    """The JSON value, an object unless `kind` says otherwise, of a file that others may have
+    written. Raises UserError where it cannot be read.
     """
     try:
-        return read_json(path)
+        value = read_json(path)
+        if not isinstance(value, kind):
+            raise ValueError(f"its value is no {kind.__name__}")
+        return value
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: expected JSON, found none ({error}); {what_to_do}") from None
 
@@ -134,27 +137,6 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
         raise
     except Exception:  # zipfile and zlib have many; numpy's words advise to load what may run code
         raise ValueError("no arrays as numpy writes them, or cut short") from None
-
-
-def read_array(stream: IO[bytes], bytes_: int) -> Any:
-    """An array of numbers, booleans or text as numpy's save wrote it, from a stream that holds so
-    many bytes more.
-
-    Raises OSError, and ValueError for another thing, or an array that is not as large as it says.
-    """
-    from numpy.lib import format as npy
-
-    try:
-        array = npy.read_array(stream, allow_pickle=False)
-    except OSError:
-        raise
-    # numpy lets through what Python's own parser raises; its words would advise to load what may
-    # run code
-    except Exception:
-        raise ValueError("no array as numpy writes it, or one that is cut short") from None
-    if array.dtype.kind not in "biufU" or array.nbytes > bytes_ or stream.read(1):
-        raise ValueError(f"an array of {array.dtype}, or longer than it says")
-    return array
 
 
 def sha256_file(path: Path) -> str:

@@ -47,7 +47,7 @@ def read_authors(folder: Path) -> Incoming:
             f" damaged, or of another model; {WHAT_TO_DO}"
         )
     vocabulary = read_vocabulary(folder / AUTHORS_FILES[0], folder / AUTHORS_FILES[1], WHAT_TO_DO)
-    shapes = read_json_file(folder / SHAPES, WHAT_TO_DO)
+    shapes = read_json_file(folder / SHAPES, WHAT_TO_DO, list)
     try:
         sizes = sizes_of(shapes, folder / SHAPES)
         arrays = [np.load(folder / name, allow_pickle=False) for name in ARRAYS]

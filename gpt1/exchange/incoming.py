@@ -50,7 +50,7 @@ def read_checkpoint(folder: Path) -> Incoming:
 
     path = folder / "config.json"
     config = read_json_file(path, WHAT_TO_DO)
-    kind = (config.get("model_type"), config.get("afn", "gelu")) if isinstance(config, dict) else ()
+    kind = config.get("model_type"), config.get("afn", "gelu")
     if kind != ("openai-gpt", "gelu"):
         raise UserError(
             f"{path}: expected model_type openai-gpt and afn gelu, found {kind}; {WHAT_TO_DO}"

@@ -57,8 +57,12 @@ def predictions_of(params: Params, table: str) -> pd.DataFrame:
     frames = [one for task in tasks for one in _task(params, table, task)]
     if table == "figure2":
         frames += [one for name in params.zero_shot for one in _zero_shot(params, name)]
-    whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    return whole.reindex(columns=COLUMNS).astype(TYPES)
+    return pd.concat(frames, ignore_index=True) if frames else _typed(pd.DataFrame())
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """All columns, each of its type. Raises ValueError or TypeError where a value has another."""
+    return frame.reindex(columns=COLUMNS).astype(TYPES)
 
 
 def sources_of(params: Params) -> dict[str, str]:
@@ -111,16 +115,17 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
                     logits = read_arrays(path, [weights])[weights]
                     if len(logits) != len(labelled) or not np.isfinite(logits).all():
                         raise ValueError(f"{weights}: expected {len(labelled)} rows, all finite")
-                seed = _seed(path)
-                yield labelled.assign(
-                    task=task,
-                    system=name,
-                    split=split,
-                    pretraining_seed=pretraining_seed(params, seed) if pretrained else pd.NA,
-                    seed=seed,
-                    answer=answers_of(logits, about["target"]).astype(np.float64),
-                    logits=list(logits.astype(np.float32)),
-                )
+                    seed = _seed(path)
+                    frame = labelled.assign(
+                        task=task,
+                        system=name,
+                        split=split,
+                        pretraining_seed=pretraining_seed(params, seed) if pretrained else pd.NA,
+                        seed=seed,
+                        answer=answers_of(logits, about["target"]).astype(np.float64),
+                        logits=list(logits.astype(np.float32)),
+                    )
+                    yield _typed(frame)
 
 
 def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
@@ -161,4 +166,4 @@ def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
             shared["cluster"] = read_arrays(stage_folder("prompt", name, CLUSTERS), [split])[split]
             for update in updates:
                 answers = arrays[f"{name}/{update}"].astype(np.float64)
-                yield pd.DataFrame(shared | {"update": update, "answer": answers})
+                yield _typed(pd.DataFrame(shared | {"update": update, "answer": answers}))

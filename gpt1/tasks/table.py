@@ -379,7 +379,6 @@ ROWS = (
 )
 
 TASKS: dict[str, Task] = {task.name: task for task in ROWS}
-ABLATED = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")  # the columns of Table 5
 
 
 def all_sources() -> dict[str, Source]:
