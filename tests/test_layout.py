@@ -29,11 +29,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_484,
     "product, files": 209,
-    "tests, tokens": 122_698,
+    "tests, tokens": 122_687,
     "tests, files": 97,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
-    "pages, bytes": 149_724,
+    "pages, bytes": 149_722,
     "scripts and templates, bytes": 17_695,
 }
 

@@ -17,8 +17,7 @@ FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 OURS = ("gpt1", "flows")
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
-PROJECT = "a project folder (the root of a clone)"
-ELSEWHERE = f"run this in {PROJECT}"
+ELSEWHERE = "run this in a project folder (the root of a clone)"
 
 
 def printable(text: str) -> str:

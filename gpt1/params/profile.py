@@ -37,7 +37,8 @@ def sections_of(name: str) -> dict[str, Any]:
     path = CONF / f"{name}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
-        raise UserError(f"no profile {name!r}; expected one of {known or CONF}; {ELSEWHERE}")
+        expected = f"one of {known}" if known else f"some in {CONF}: {ELSEWHERE}"
+        raise UserError(f"no profile {name!r}; expected {expected}")
     sections = read_yaml(path)
     values: dict[str, Any] = {}
     for below in sections.pop("defaults", ["_self_"]):
