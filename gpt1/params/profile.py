@@ -37,8 +37,7 @@ def sections_of(name: str) -> dict[str, Any]:
     path = CONF / f"{name}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
-        expected = f"one of {known}" if known else f"some in {CONF}: {ELSEWHERE}"
-        raise UserError(f"no profile {name!r}; expected {expected}")
+        raise UserError(f"no profile {name!r}; expected one of {known or f'conf: {ELSEWHERE}'}")
     sections = read_yaml(path)
     values: dict[str, Any] = {}
     for below in sections.pop("defaults", ["_self_"]):
