@@ -83,14 +83,16 @@ def mend_rwlock() -> None:
             note.unlink()
 
 
-def longest_paths(stages: Mapping[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:
+def longest_paths(stages: dict[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:
     """Seconds from the start of each stage to the end of the last that needs it; `seconds` are of
-    an earlier run, and a stage without is taken for a short one.
+    an earlier run, and a stage that it did not have is taken for one of 20 s where it runs a
+    network, of 5 s where it runs none.
     """
     paths: dict[str, float] = {}
-    for name in reversed(list(stages)):  # whatever needs a stage comes after it
+    for name in reversed(stages):  # whatever needs a stage comes after it
         after = (paths[other] for other in paths if name in stages[other].needs)
-        paths[name] = max(after, default=0.0) + seconds.get(name, 5.0)
+        usual = 20.0 if stages[name].runs_network else 5.0
+        paths[name] = max(after, default=0.0) + seconds.get(name, usual)
     return paths
 
 

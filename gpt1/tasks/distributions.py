@@ -118,11 +118,6 @@ SCITAIL_ROWS = _tsv("premise", "hypothesis", label="label", header="premise hypo
 SCITAIL = (
     _trio("scitail_1.0_{}.tsv", SCITAIL_ROWS),
     _trio("scitail_1.0_{}.txt", NLI_ROWS),
-    _trio("scitail_1.0_structure_{}.jsonl", NLI_ROWS),
-    _trio(
-        "scitail_1.0_structure_{}.tsv",
-        replace(SCITAIL_ROWS, header=(*SCITAIL_ROWS.header, "structure")),
-    ),
     _exported(
         NLI_EXPORT, test=True, folder="snli_format/"
     ),  # of the hub's four the one that lost no rows on the way there
