@@ -20,9 +20,6 @@ CACHED_LENGTH = (
     100  # longer chunks are rare and not kept, so that the cache is bounded in bytes too
 )
 RENEWAL_CHUNKS = 40_000  # spaCy keeps every string it ever saw: start afresh after so many new ones
-CACHED_LONG_CHUNKS = (
-    64  # of these only the last, so that a run that comes again and again costs once
-)
 LONGEST_CHUNK = (
     2_000  # spaCy takes quadratic time over a run of punctuation: two seconds at this length
 )
@@ -173,7 +170,6 @@ class Cleaner:
         self._full, self._first_look, self._cases = _english_tokenizers()
         self._seen = 0
         self._remembered = lru_cache(maxsize=CACHED_CHUNKS)(self._alone)
-        self._remembered_long = lru_cache(maxsize=CACHED_LONG_CHUNKS)(self._alone)
 
     def _alone(self, chunk: str) -> str | None:
         """The words of a chunk joined by blanks; None where its neighbours could change them."""
@@ -211,7 +207,7 @@ class Cleaner:
         """
         before: list[str] = []
         held: list[str] = []
-        remembered, alone = self._remembered, self._remembered_long
+        remembered, alone = self._remembered, self._alone
         for batch in chain(batches, (None,)):
             held += batch or []
             ready = len(held) if batch is None else len(held) - CONTEXT

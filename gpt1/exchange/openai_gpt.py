@@ -50,8 +50,13 @@ def turned(theirs: str, tensor: Tensor) -> Tensor:
 
 
 def to_theirs(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """A decoder's tensors under transformers' names, in its layout; the same numbers."""
-    return {theirs: turned(theirs, tensors[ours]) for ours, theirs in names(layers)}
+    """A decoder's tensors under transformers' names, in its layout; the same numbers. Raises
+    UserError where one is missing.
+    """
+    try:
+        return {theirs: turned(theirs, tensors[ours]) for ours, theirs in names(layers)}
+    except KeyError as name:
+        raise UserError(f"expected a tensor {name}, found none; dvc repro makes it anew") from None
 
 
 def to_ours(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
