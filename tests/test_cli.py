@@ -128,7 +128,7 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(monkeypatch, capsy
     for words, told in [
         ("table tabel2", r"'tabel2' is not one of 'table2', "),
         ("table --format json", r"Missing argument 'name'.*table2, table3"),
-        ("table table2 --format csv --against x", "--against knows --format terminal and json"),
+        ("table table2 --format csv --against x", "--against knows --format terminal alone"),
         ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
         ("table table2 more", "unexpected extra argument"),
         ("run -j none", "'-j' / '--lanes'"),

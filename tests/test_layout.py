@@ -27,9 +27,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_455,
+    "product, tokens": 123_397,
     "product, files": 209,
-    "tests, tokens": 122_687,
+    "tests, tokens": 122_684,
     "tests, files": 97,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,

@@ -1,6 +1,5 @@
 """Runs that lie elsewhere: those that ship, folders that others hand in, and how two runs differ."""
 
-import json
 import re
 import shutil
 import time
@@ -64,8 +63,8 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
     lines = capsys.readouterr().out.splitlines()
     assert (max(map(len, lines)) <= 80, len(lines) <= 33) == (True, True), "one screen"
     assert any("Pre-training helps" in line and "confirmed" in line for line in lines)
-    table("table2", against=TOWN, run=TOWN, format_="json")
-    assert json.loads(capsys.readouterr().out)["differ"] == 0
+    table("table2", against=TOWN, run=TOWN)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("0 of ")
     table("table2", against="reference/small", run=TOWN)
     assert re.search(r"full SNLI accuracy +85\.\d+ +46\.\d+ +39\.\d+", capsys.readouterr().out)
     report(run=TOWN)

@@ -49,13 +49,13 @@ def table(
 
     if name is None and (format_ != "terminal" or against):
         raise typer.BadParameter("Missing argument 'name': table2, table3, …")
-    if against is not None and format_ not in ("terminal", "json"):
-        raise typer.BadParameter("--against knows --format terminal and json")
+    if against is not None and format_ != "terminal":
+        raise typer.BadParameter("--against knows --format terminal alone")
     other = other_run(against) if against is not None else None
     with within(run):
         if name is None:
             show_answer(run)
         elif other:
-            show_against(name, other, str(against), format_ == "json")
+            show_against(name, other, str(against))
         else:
             show_table(name, format_)

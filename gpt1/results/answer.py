@@ -24,28 +24,30 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
         for title in OTHERS.get(name, list(table.columns)):
             column = table[title]
             below = column.iloc[full + 1 : full + 2]
-            more = [f" ±{number(one)}" for key, one in below.items() if str(key).startswith("±")]
+            more = [
+                f" ±{number(value)}" for key, value in below.items() if str(key).startswith("±")
+            ]
             paper = TABLE5_ROWS[FULL] if name == "table5" else MODEL
             rows[title] = {
                 "the paper": number(column[paper]) + " F1" * (title == "QQP acc"),
                 "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),
-            } | {TITLES[one]: number(column.get(label(name, one))) for one in BESIDE}
+            } | {TITLES[system]: number(column.get(label(name, system))) for system in BESIDE}
     return pd.DataFrame.from_dict(rows, "index")
 
 
 def sentence(claims: pd.DataFrame, time: str = "") -> str:
     """What was run, in how long, and what it shows."""
-    told = claims.attrs.get("run", "A run") + (f", in {time}" if time else "") + "."
+    text = claims.attrs.get("run", "A run") + (f", in {time}" if time else "") + "."
     row = claims_table(claims).iloc[0]
     if row["this run"] != NONE:
         value, ends = row["this run"].rpartition(" = ")[2], row["95 % interval"]
         beside = f", 95 % {ends}" if ends != NONE else ""
-        told += f" Pre-training brings {value} points on {row['tasks']} tasks{beside} (the paper:"
-        told += f" {row['the paper']}, on its own data and size)."
+        text += f" Pre-training brings {value} points on {row['tasks']} tasks{beside} (the paper:"
+        text += f" {row['the paper']}, on its own data and size)."
     verdicts = claims[claims["primary"]].drop_duplicates("claim")["verdict"]
     known = verdicts.where(verdicts.isin([CONFIRMED, REFUTED, UNDECIDED]), "without a verdict")
     counts = known.value_counts()
-    return f"{told} Of three claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."
+    return f"{text} Of three claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."
 
 
 def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
@@ -53,14 +55,14 @@ def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
     are of; empty where there is nothing to say.
     """
     mine = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
-    told = []
+    sentences = []
     if {*mine["source"]} == {MADE_UP}:
-        told.append("The tasks are made up: no score compares with the paper's.")
+        sentences.append("The tasks are made up: no score compares with the paper's.")
     if mine["seed"].nunique() > 1:
-        told.append("±: standard deviation over seeds.")
+        sentences.append("±: standard deviation over seeds.")
     if claims["low"].notna().any():
-        told.append("95 % interval: of the difference, over other seeds and other examples.")
-    return " ".join(told)
+        sentences.append("95 % interval: of the difference, over other seeds and other examples.")
+    return " ".join(sentences)
 
 
 def primary_table(claims: pd.DataFrame) -> pd.DataFrame:

@@ -86,23 +86,25 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
 def _concerned(mine: pd.DataFrame, name: str) -> dict[str, list[str]]:
     """By condition the columns of a table that it holds for; for none an empty list."""
     full = mine[(mine["system"] == FULL) & (mine["metric"] != "mean")]
-    there = full.dropna(subset="score")
-    seeds = there.groupby("column", sort=False)["seed"].nunique()
+    scored = full.dropna(subset="score")
+    seeds = scored.groupby("column", sort=False)["seed"].nunique()
     ours = mine[~mine["system"].isin(BASELINES)]
-    every = dict.fromkeys(one.title for one in columns_of(name))
+    every = dict.fromkeys(column.title for column in columns_of(name))
     absent = [title for title in every if title not in set(ours["column"])]
     if name == "table5":
-        absent += [TITLES[one] for one in TITLES if one not in {*ours["system"], *BASELINES, FULL}]
-    real = there[there["source"] != MADE_UP]
+        absent += [
+            TITLES[system] for system in TITLES if system not in {*ours["system"], *BASELINES, FULL}
+        ]
+    real = scored[scored["source"] != MADE_UP]
 
     def columns(rows: pd.DataFrame) -> list[str]:
         return list(rows["column"].unique())
 
     return {
-        "made up": columns(there[there["source"] == MADE_UP]),
-        "dev": columns(there[there["split"].str.startswith("dev")]),
+        "made up": columns(scored[scored["source"] == MADE_UP]),
+        "dev": columns(scored[scored["split"].str.startswith("dev")]),
         "chance": _near_majority(mine),
-        "one seed": columns(there) if seeds.max() == 1 else [],
+        "one seed": columns(scored) if seeds.max() == 1 else [],
         "fewer seeds": [
             f"{title} {count}" for title, count in seeds.items() if count < seeds.max()
         ],
@@ -113,7 +115,7 @@ def _concerned(mine: pd.DataFrame, name: str) -> dict[str, list[str]]:
             real[(real["task"] == "story_cloze") & (real["source"] != "2016")]
         ),
         "qqp": columns(real[real["task"] == "qqp"]),
-        "qqp f1": columns(there[there["task"] == "qqp"]),
+        "qqp f1": columns(scored[scored["task"] == "qqp"]),
         "glue": " ".join(
             mine.loc[(mine["column"] == GLUE) & (mine["system"] == FULL), "task"].head(1)
         ).split(),

@@ -66,18 +66,20 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
     against two LSTMs the larger. A verdict needs two pre-training seeds, and every system.
     """
     drawn = Drawn(pd.concat([ablations, *_figure2(figure2)], ignore_index=True))
-    tasks = {one.task: one.title for one in averaged()}
-    there = common_titles(ablations.assign(column=ablations["task"].map(tasks)))
+    tasks = {column.task: column.title for column in averaged()}
+    titles_of_all = common_titles(ablations.assign(column=ablations["task"].map(tasks)))
     rows = []
     for claim in CLAIMS:
         ablated = claim.table == "table5"
-        columns = [one for one in _columns(claim) if one.title in there or not ablated]
+        columns = [
+            column for column in _columns(claim) if column.title in titles_of_all or not ablated
+        ]
         for other, statement in claim.others.items():
-            found = difference(drawn, claim.system, other, columns)
-            titles = found["columns"].split(", ") if ablated and found["columns"] else []
+            comparison = difference(drawn, claim.system, other, columns)
+            titles = comparison["columns"].split(", ") if ablated and comparison["columns"] else []
             about = {"claim": claim.key, "statement": statement, "primary": claim.primary}
             about |= {"system": claim.system, "other": other, "verdict": ""}
-            rows.append(about | found | {"published": _published(claim.system, other, titles)})
+            rows.append(about | comparison | {"published": _published(claim.system, other, titles)})
     frame = pd.DataFrame(rows).reindex(columns=FIELDS).astype({"seeds": "Int64"})
     primary = frame[frame["primary"]]
     raw = primary.fillna({"p": 1.0}).groupby("claim", sort=False)["p"].max()  # not measured: 1
@@ -116,7 +118,9 @@ def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def _columns(claim: Claim) -> list[ScoredColumn]:
     columns = averaged() if claim.table == "table5" else columns_of(FIGURE2)
     sets = claim.system == END
-    return [one for one in columns if one.title in claim.columns and sets == (not one.parts)]
+    return [
+        column for column in columns if column.title in claim.columns and sets == (not column.parts)
+    ]
 
 
 def _published(system: str, other: str, titles: Sequence[str]) -> float:

@@ -35,20 +35,22 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
     second metric follows. Of figure2 whole tasks (left), and the zero-shot sets (right).
     """
     every = [(task, column) for task in TASKS.values() for column in task.columns]
-    found: list[tuple[str, Task, tuple[Column, ...]]] = []
+    chosen: list[tuple[str, Task, tuple[Column, ...]]] = []
     if table == "table5":
         for title, metric in TABLE5_METRICS.items():
-            wanted = {name for name, of in GLUE_TASKS[title] if of == metric}
-            parts = [pair for pair in every if pair[1].title in wanted]
-            found.append((title, parts[0][0], tuple(column for _, column in parts)))
+            titles = {name for name, of in GLUE_TASKS[title] if of == metric}
+            parts = [pair for pair in every if pair[1].title in titles]
+            chosen.append((title, parts[0][0], tuple(column for _, column in parts)))
     elif table in TABLES:
         known = list(TABLES[table])
-        there = [(task, column) for task, column in every if column.table == table]
-        there.sort(key=lambda pair: (*known, pair[1].title).index(pair[1].title))
-        found = [(column.title, task, (column,)) for task, column in there]
+        listed = [(task, column) for task, column in every if column.table == table]
+        listed.sort(key=lambda pair: (*known, pair[1].title).index(pair[1].title))
+        chosen = [(column.title, task, (column,)) for task, column in listed]
     else:
         whole = [pair for pair in every if not pair[1].suffix and pair[1].subset is None]
-        left = [ScoredColumn(one.title, task.name, task.metric, (one,)) for task, one in whole]
+        left = [
+            ScoredColumn(column.title, task.name, task.metric, (column,)) for task, column in whole
+        ]
         right = [
             ScoredColumn(title, name, "matthews" if name == "cola" else "accuracy")
             for name, title in ZERO_SHOT["title"].items()
@@ -56,7 +58,7 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
         return (*left, *right)
     return tuple(
         ScoredColumn(title, task.name, metric, parts)
-        for title, task, parts in found
+        for title, task, parts in chosen
         for metric in (task.metric, task.second_metric)
         if metric
     )
@@ -67,4 +69,4 @@ def averaged() -> list[ScoredColumn]:
     share of duplicates, which is another on dev than on the paper's server.
     """
     metrics = {**TABLE5_METRICS, NOT_ON_DEV[0]: "accuracy"}
-    return [one for one in columns_of("table5") if one.metric == metrics[one.title]]
+    return [column for column in columns_of("table5") if column.metric == metrics[column.title]]

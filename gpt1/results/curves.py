@@ -39,8 +39,12 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
             facts.append({"network": network} | {name: summary[name] for name in FACTS})
             parameters += [(network, *part) for part in summary["parameters"].items()]
     curve = pd.concat(curves or [pd.DataFrame(columns=[*POINTS, "network"])])
-    told = pd.DataFrame(facts, columns=["network", *FACTS])
-    return curve, told, pd.DataFrame(parameters, columns=["network", "component", "parameters"])
+    summaries = pd.DataFrame(facts, columns=["network", *FACTS])
+    return (
+        curve,
+        summaries,
+        pd.DataFrame(parameters, columns=["network", "component", "parameters"]),
+    )
 
 
 def thinned(curves: pd.DataFrame) -> pd.DataFrame:

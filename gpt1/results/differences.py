@@ -34,20 +34,20 @@ def difference(
     the same draws of examples, of each pre-training the mean over its fine-tuning seeds, on the
     seeds that all have. Of no such column or seed the titles alone.
     """
-    both = {one: (drawn.of(system, one), drawn.of(other, one)) for one in columns}
-    pairs = {one: pair for one, pair in both.items() if not (pair[0].empty or pair[1].empty)}
-    found: dict[str, Any] = {"columns": ", ".join(one.title for one in pairs)}
+    both = {column: (drawn.of(system, column), drawn.of(other, column)) for column in columns}
+    pairs = {column: pair for column, pair in both.items() if not (pair[0].empty or pair[1].empty)}
+    result: dict[str, Any] = {"columns": ", ".join(column.title for column in pairs)}
     sides = [[_by_seed(pair[place]) for pair in pairs.values()] for place in (0, 1)]
-    every = [set(one.index) for side in sides for one in side]
+    every = [set(scores.index) for side in sides for scores in side]
     seeds = sorted(set.intersection(*every)) if every else []
     if not seeds:
-        return found
+        return result
     start = sides[0][0].loc[seeds, "start"]  # another system's may be of another network, or none
     ours_tsd, theirs_tsd = (
         np.stack(
             [
-                one.loc[seeds].drop(columns="start").groupby(start, dropna=False).mean()
-                for one in side
+                scores.loc[seeds].drop(columns="start").groupby(start, dropna=False).mean()
+                for scores in side
             ]
         )
         for side in sides
@@ -57,7 +57,7 @@ def difference(
     value, deviation = each[:, 0].mean(), deviation_of(each_tsd[..., 0]) if count > 1 else np.nan
     error = each[:, 1:].mean(axis=0).std(ddof=1)
     half = margin(LEVEL, deviation, count, error)
-    return found | {
+    return result | {
         "seeds": count,
         "ours": ours[:, 0].mean(),
         "theirs": theirs[:, 0].mean(),
@@ -70,6 +70,6 @@ def difference(
 
 def _by_seed(drawn: pd.DataFrame) -> pd.DataFrame:
     """By fine-tuning seed, with the pre-training seed as `start`; a snapshot's by that."""
-    found = drawn.reset_index()
-    found["seed"] = found["seed"].fillna(found["pretraining_seed"])
-    return found.rename(columns={"pretraining_seed": "start"}).set_index("seed")
+    seeded = drawn.reset_index()
+    seeded["seed"] = seeded["seed"].fillna(seeded["pretraining_seed"])
+    return seeded.rename(columns={"pretraining_seed": "start"}).set_index("seed")

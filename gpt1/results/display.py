@@ -51,8 +51,10 @@ def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean score by the number of layers transferred; the last row is all of them."""
     mine = scores[scores["update"].isna()]
     means = mine.pivot_table(index="system", columns="column", values="score", sort=False)
-    order = sorted(means.index, key=lambda one: (one == FULL, len(one), one))  # layers-10 after 9
-    return named(means.loc[order].rename(lambda one: one.removeprefix("layers-"))).rename(
+    order = sorted(
+        means.index, key=lambda name: (name == FULL, len(name), name)
+    )  # layers-10 after 9
+    return named(means.loc[order].rename(lambda name: name.removeprefix("layers-"))).rename(
         {FULL: "all"}
     )
 
@@ -80,20 +82,20 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
     """A row a comparison, in words; differences are of the numbers beside them, as rounded."""
     rows = []
-    for one in claims.itertuples():
-        ours, theirs = (round(float(mean), 1) for mean in (one.ours, one.theirs))
+    for claim in claims.itertuples():
+        ours, theirs = (round(float(mean), 1) for mean in (claim.ours, claim.theirs))
         minus = f"{number(ours)} − {number(theirs)} = {number(ours - theirs, '+.1f')}"
-        there = not pd.isna(one.ours)
+        measured = not pd.isna(claim.ours)
         rows.append(
             {
-                "verdict": one.verdict or ("" if there else "not run"),
-                "this run": minus if there else NONE,
+                "verdict": claim.verdict or ("" if measured else "not run"),
+                "this run": minus if measured else NONE,
                 "95 % interval": NONE
-                if pd.isna(one.low)
-                else f"[{number(one.low)}, {number(one.high)}]",
-                "the paper": number(one.published, "+.1f"),
-                "tasks": str(len(one.columns.split(", "))) if there else NONE,
-                "p": number(one.p, ".3f"),
+                if pd.isna(claim.low)
+                else f"[{number(claim.low)}, {number(claim.high)}]",
+                "the paper": number(claim.published, "+.1f"),
+                "tasks": str(len(claim.columns.split(", "))) if measured else NONE,
+                "p": number(claim.p, ".3f"),
             }
         )
     return pd.DataFrame(rows, list(claims["statement"]))
@@ -146,7 +148,8 @@ def html(table: pd.DataFrame) -> str:
 def _terminal(tables: Titled, notes: list[str]) -> str:
     """Text of WIDEST columns, wide tables in several parts below one another."""
     parts = [
-        f"{title}\n\n{as_words(one).to_string(line_width=WIDEST)}" for title, one in tables.items()
+        f"{title}\n\n{as_words(table).to_string(line_width=WIDEST)}"
+        for title, table in tables.items()
     ]
     lines = [
         fill(f"- {note}", WIDEST, subsequent_indent="  ", break_on_hyphens=False) for note in notes
@@ -157,26 +160,28 @@ def _terminal(tables: Titled, notes: list[str]) -> str:
 
 
 def _markdown(tables: Titled, notes: list[str]) -> str:
-    parts = [f"### {title}\n\n{markdown(one)}\n" for title, one in tables.items()]
+    parts = [f"### {title}\n\n{markdown(table)}\n" for title, table in tables.items()]
     return "\n".join([*parts, "".join(f"- {note}\n" for note in notes)])
 
 
 def _html(tables: Titled, notes: list[str]) -> str:
-    parts = [f"<h3>{escape(title)}</h3>\n{html(one)}" for title, one in tables.items()]
+    parts = [f"<h3>{escape(title)}</h3>\n{html(table)}" for title, table in tables.items()]
     lines = "".join(f"<li>{escape(note)}</li>\n" for note in notes)
     return "\n".join([*parts, f'<ul class="notes">\n{lines}</ul>\n'])
 
 
 def _json(tables: Titled, notes: list[str]) -> str:
-    rows = {title: json.loads(one.to_json(orient="split")) for title, one in tables.items()}
+    rows = {title: json.loads(table.to_json(orient="split")) for title, table in tables.items()}
     return json.dumps({"tables": rows, "notes": notes}, ensure_ascii=False)
 
 
 FORMATS: dict[str, Callable[[Titled, list[str]], str]] = {  # by the endings of files
     "txt": _terminal,
     "md": _markdown,
-    "csv": lambda tables, _: "\n".join(one.to_csv(float_format="%.4f") for one in tables.values()),
-    "tex": lambda tables, _: "\n".join(latex(one, title) for title, one in tables.items()),
+    "csv": lambda tables, _: "\n".join(
+        table.to_csv(float_format="%.4f") for table in tables.values()
+    ),
+    "tex": lambda tables, _: "\n".join(latex(table, title) for title, table in tables.items()),
     "html": _html,
     "json": _json,
 }

@@ -18,14 +18,14 @@ SYSTEMS = {FULL: BLUE, "no_aux_lm": GREEN, "lstm": VERMILION, "no_pretraining": 
 
 def draw_table5(scores: pd.DataFrame) -> "Figure":
     """A group of bars a column, this run's with its deviation over seeds above the paper's."""
-    keys = [(AVERAGE, "mean"), *((one.title, one.metric) for one in averaged())]
+    keys = [(AVERAGE, "mean"), *((column.title, column.metric) for column in averaged())]
     by = pd.concat([scores, average(scores)]).groupby(["system", "column", "metric"])["score"]
     means, deviations = (
-        one.unstack("system").reindex(keys, columns=list(SYSTEMS)).set_axis(list(TABLE5))
-        for one in (by.mean(), by.std())
+        statistic.unstack("system").reindex(keys, columns=list(SYSTEMS)).set_axis(list(TABLE5))
+        for statistic in (by.mean(), by.std())
     )
     figure, (ours, paper) = panels(2, 1, (7.2, 3.9))
-    titles = [TITLES[one] for one in SYSTEMS]
+    titles = [TITLES[system] for system in SYSTEMS]
     style: Any = {
         "color": list(SYSTEMS.values()),
         "alpha": 0.55,
@@ -34,7 +34,7 @@ def draw_table5(scores: pd.DataFrame) -> "Figure":
         "legend": False,
     }
     means.plot.bar(ax=ours, yerr=deviations, ecolor=GREY, **style)
-    TABLE5.loc[[TABLE5_ROWS[one] for one in SYSTEMS]].T.plot.bar(ax=paper, **style)
+    TABLE5.loc[[TABLE5_ROWS[system] for system in SYSTEMS]].T.plot.bar(ax=paper, **style)
     for axes, title in ((ours, "this run, ± deviation over seeds"), (paper, "the paper (QQP: F1)")):
         axes.set(ylabel="score × 100", ylim=(min(0, axes.get_ylim()[0]), 103))
         axes.set_title(title, loc="left", fontsize=9)

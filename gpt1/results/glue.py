@@ -13,9 +13,12 @@ def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DE
     """A column a task of GLUE, of scores in columns by (column, metric): the mean of its metrics
     (Wang et al. 2018), one of which may be left out. Not a number where one is absent.
     """
-    wanted = {task: [key for key in of if key != without] for task, of in GLUE_TASKS.items()}
+    metrics = {task: [key for key in of if key != without] for task, of in GLUE_TASKS.items()}
     return pd.DataFrame(
-        {task: scores.reindex(columns=of).mean(axis=1, skipna=False) for task, of in wanted.items()}
+        {
+            task: scores.reindex(columns=of).mean(axis=1, skipna=False)
+            for task, of in metrics.items()
+        }
     )
 
 
@@ -28,9 +31,9 @@ def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
     """Each system's mean by seed over the tasks that it has with any seed, QQP by accuracy alone:
     rows as of scores, whose `task` names them. Seeds that lack one of them have none.
     """
-    if (there := scores.dropna(subset="score")).empty:
-        return there
-    wide = there.set_index(["system", *SEEDS, "column", "metric"])[["score", "n"]]
+    if (scored := scores.dropna(subset="score")).empty:
+        return scored
+    wide = scored.set_index(["system", *SEEDS, "column", "metric"])[["score", "n"]]
     wide = wide.unstack(["column", "metric"])
     rows = []
     for _, mine in glue_tasks(wide["score"]).groupby("system", sort=False):

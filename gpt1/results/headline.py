@@ -22,22 +22,28 @@ def write_headline(scores_folder: Path, plots_folder: Path) -> dict[str, dict[st
     """Fill both folders; returns the numbers, by `table2/MNLI-m-accuracy`. Raises UserError where a
     report is missing.
     """
-    found = {f"{name}/{key}": numbers for name in TABLES for key, numbers in _means(name).items()}
+    headline = {
+        f"{name}/{key}": numbers for name in TABLES for key, numbers in _means(name).items()
+    }
     rows = [
-        (key.partition("/")[2], one["mean"]) for key, one in found.items() if "table5" not in key
+        (key.partition("/")[2], value["mean"])
+        for key, value in headline.items()
+        if "table5" not in key
     ]
     scores = pd.DataFrame(rows, columns=["column", "score"]).dropna().round(DIGITS)
     scores.to_csv(plots_folder / "scores.csv", index=False)
     claims = read_table(stage_folder("report", "claims", CLAIMS))
     keys = "claims/" + claims["claim"] + "." + claims["other"].str.replace(" ", "_")
-    found |= claims.set_index(keys)[["difference", "low", "high"]].to_dict("index")
+    headline |= claims.set_index(keys)[["difference", "low", "high"]].to_dict("index")
     facts = read_table(stage_folder("report", "curves", "training.csv"))
-    found |= facts.set_index("curves/" + facts["network"]).drop(columns="network").to_dict("index")
-    found = {
-        name: {key: round(one, DIGITS) for key, one in numbers.items() if math.isfinite(one)}
-        for name, numbers in found.items()
+    headline |= (
+        facts.set_index("curves/" + facts["network"]).drop(columns="network").to_dict("index")
+    )
+    headline = {
+        name: {key: round(value, DIGITS) for key, value in numbers.items() if math.isfinite(value)}
+        for name, numbers in headline.items()
     }
-    for name, numbers in found.items():
+    for name, numbers in headline.items():
         write_json(scores_folder / f"{name}.json", numbers)
     curves = read_table(stage_folder("report", "curves", "updates.csv"))
     for name, loss, drawn in (
@@ -46,7 +52,7 @@ def write_headline(scores_folder: Path, plots_folder: Path) -> dict[str, dict[st
     ):
         table = drawn.pivot_table(loss, "update", "network").reindex(columns=list(NETWORK_TITLES))
         table.to_csv(plots_folder / f"{name}.csv", float_format="%.4f")
-    return found
+    return headline
 
 
 def _means(table: str) -> dict[str, dict[str, float]]:

@@ -46,7 +46,7 @@ def drawn_scores(
 
 def _terms(metric: str, labels: Array, answers: Array) -> Floats:
     """What a metric sums over examples [k, ..., s, n]; the first term counts them."""
-    one = np.ones(answers.shape)
+    ones = np.ones(answers.shape)
     if metric == "accuracy":
         terms = [labels == answers]
     elif metric in ("f1", "matthews"):
@@ -58,7 +58,7 @@ def _terms(metric: str, labels: Array, answers: Array) -> Floats:
             labels, answers = (stats.rankdata(side, axis=-1) for side in (labels, answers))
         x, y = (side - side.mean(axis=-1, keepdims=True) for side in (labels, answers))
         terms = [x, y, x * x, y * y, x * y]
-    return np.stack([one, *(one * term for term in terms)])
+    return np.stack([ones, *(ones * term for term in terms)])
 
 
 def _score(metric: str, sums: Floats) -> Floats:
@@ -66,11 +66,11 @@ def _score(metric: str, sums: Floats) -> Floats:
     if metric == "accuracy":
         return np.asarray(sums[1] / sums[0])
     if metric in ("f1", "matthews"):
-        rows, right, positive, said = sums
+        rows, right, positive, predicted = sums
         if metric == "f1":
-            return _ratio(2 * right, positive + said)
-        below = np.sqrt(positive * (rows - positive)) * np.sqrt(said * (rows - said))
-        return _ratio(rows * right - positive * said, below)
+            return _ratio(2 * right, positive + predicted)
+        below = np.sqrt(positive * (rows - positive)) * np.sqrt(predicted * (rows - predicted))
+        return _ratio(rows * right - positive * predicted, below)
     x, y, xx, yy, xy = sums[1:] / sums[0]
     variances = np.stack([xx - x * x, yy - y * y])
     variances[variances < EQUAL_SCORES**2 / 4] = 0

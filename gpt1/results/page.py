@@ -23,7 +23,7 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
     Raises UserError where a result cannot be read.
     """
     try:
-        told = gathered()
+        contents = gathered()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"a result under data/ cannot be read ({type(error).__name__}: {error}); run dvc status"
@@ -37,8 +37,8 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
         lstrip_blocks=True,
     )
     with writing(path) as file:
-        file.write(environment.get_template("page.html.j2").render(told))
-    missing = [name for name, part in told["parts"].items() if not part["tables"]]
+        file.write(environment.get_template("page.html.j2").render(contents))
+    missing = [name for name, part in contents["parts"].items() if not part["tables"]]
     return {"path": path.as_posix(), "bytes": path.stat().st_size, "parts_missing": missing}
 
 

@@ -48,15 +48,15 @@ def predictions_of(params: Params, table: str) -> pd.DataFrame:
     labels are public, else dev by the last. What the run does not have has no rows. Raises
     UserError where a file is damaged.
     """
-    wanted = {one.task for one in columns_of(table)}
+    wanted = {column.task for column in columns_of(table)}
     if table == "table4":  # the GLUE score is over tasks of Table 2 too
         wanted |= {"mnli", "qnli", "rte"}
     if table == "figure2":
         wanted = set(params.transfer)
     tasks = [task for task in TASKS if task in wanted and task in params.tasks]
-    frames = [one for task in tasks for one in _task(params, table, task)]
+    frames = [frame for task in tasks for frame in _task(params, table, task)]
     if table == "figure2":
-        frames += [one for name in params.zero_shot for one in _zero_shot(params, name)]
+        frames += [frame for name in params.zero_shot for frame in _zero_shot(params, name)]
     return pd.concat(frames, ignore_index=True) if frames else _typed(pd.DataFrame())
 
 
@@ -69,32 +69,32 @@ def sources_of(params: Params) -> dict[str, str]:
     """Which tasks are made up, and of which release the files of the others are, where there is
     more than one.
     """
-    found = {}
+    releases = {}
     for task, row in params.tasks.items():
         path = stage_folder("encode", row.group, task, "task.json")
         if path.is_file():
             with reading(path, f"encode@{task}"):
-                found[task] = str(read_json(path).get("release") or "")
+                releases[task] = str(read_json(path).get("release") or "")
     made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
-    return found | dict.fromkeys(made_up, MADE_UP)
+    return releases | dict.fromkeys(made_up, MADE_UP)
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
     """Systems that answered a task: name, where its seeds lie, the stage that made it as dvc names
     it, and whether it starts from a pre-training of ours.
     """
-    ours = params.pretrain.source == "train"
+    trained_here = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
-    yield FULL, folder, f"finetune@{task}", ours
+    yield FULL, folder, f"finetune@{task}", trained_here
     if table == "figure2":
         for path in sorted(stage_folder("transfer", task).glob("layers-*")):
-            yield path.name, path, f"transfer@{task}", ours
+            yield path.name, path, f"transfer@{task}", trained_here
         return
     ablating = params.variants.items() if table == "table5" else ()
     for variant, row in ((name, row) for name, row in ablating if task in row.tasks):
         moved = row.finetune.get("transfer") != "none"
         folder = stage_folder("ablate", f"{variant}-{task}")
-        yield variant, folder, f"{variant}@{task}", ours and moved
+        yield variant, folder, f"{variant}@{task}", trained_here and moved
     for path in sorted(stage_folder("baselines", task).glob("*/")):
         yield path.name, path, "baselines", False
 
@@ -105,7 +105,9 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
         return
     with reading(encoded, f"encode@{task}"):
         about = read_json(encoded / "task.json")
-        splits = dict.fromkeys(scored_split(one, about["splits"]) for one in TASKS[task].columns)
+        splits = dict.fromkeys(
+            scored_split(column, about["splits"]) for column in TASKS[task].columns
+        )
         rows = {split: _rows(encoded, split, about) for split in splits}
     for split, labelled in rows.items():
         weights = f"{split}/{scored_weights(split)}"
@@ -138,7 +140,7 @@ def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
             "example": np.arange(len(labels)),
             "cluster": read_arrays(encoded / CLUSTERS, [split])[split],
             "label": np.where(labels < 0, np.nan, labels),
-            "subset": [names[one] for one in arrays["subset"]] if names else pd.NA,
+            "subset": [names[number] for number in arrays["subset"]] if names else pd.NA,
         }
     )
 
@@ -158,8 +160,8 @@ def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
             if name not in about["sets"]:
                 continue
             split = about["sets"][name]["split"]
-            updates = [one["update"] for one in about["snapshots"]]
-            arrays = read_arrays(path, [f"{name}/{one}" for one in ("labels", *updates)])
+            updates = [snapshot["update"] for snapshot in about["snapshots"]]
+            arrays = read_arrays(path, [f"{name}/{key}" for key in ("labels", *updates)])
             labels = arrays[f"{name}/labels"].astype(np.float64)
             shared = {"task": name, "system": network, "split": split, "label": labels}
             shared |= {"pretraining_seed": seed, "example": np.arange(len(labels))}

@@ -15,8 +15,8 @@ COMPOSED = "# Composed by: "
 
 def trainings() -> pd.DataFrame:
     """Every training that left a log: its beginning, length in seconds, machine and checkout."""
-    found = [read_json(path) for path in sorted(LOGS.glob("*/**/*.run.json"))]
-    logs = pd.DataFrame(found, columns=["time", "seconds", "machine", "checkout"]).dropna()
+    records = [read_json(path) for path in sorted(LOGS.glob("*/**/*.run.json"))]
+    logs = pd.DataFrame(records, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
 
 
@@ -30,25 +30,25 @@ def busy_seconds(logs: pd.DataFrame) -> float:
 def facts() -> dict[str, str]:
     """Commit, time, machine and versions, by name; of a packed run as it says."""
     if Path(RUN).is_file():
-        return {str(name): str(said) for name, said in read_json(Path(RUN))["facts"].items()}
+        return {str(name): str(value) for name, value in read_json(Path(RUN))["facts"].items()}
     logs = trainings()
-    found, here, where = {}, checkout(Path()), machine()
+    known, code, host = {}, checkout(Path()), machine()
     if len(logs):
-        here, where = logs["checkout"].iloc[-1], logs["machine"].iloc[-1]
+        code, host = logs["checkout"].iloc[-1], logs["machine"].iloc[-1]
         time = timedelta(seconds=round(busy_seconds(logs)))
-        found["Time"] = f"{time} (h:min:s) of training on {where['cores']} cores"
-    dirty = ", with uncommitted changes" if here["dirty"] == "true" else ""
-    found["Commit"] = here["git_commit"] + dirty
-    found["Machine"] = f"{where['cpu']}, {where['cores']} cores; GPU: {where['gpu']}"
-    return found | {"Versions": f"Python {where['python']}, torch {where['torch']}"}
+        known["Time"] = f"{time} (h:min:s) of training on {host['cores']} cores"
+    dirty = ", with uncommitted changes" if code["dirty"] == "true" else ""
+    known["Commit"] = code["git_commit"] + dirty
+    known["Machine"] = f"{host['cpu']}, {host['cores']} cores; GPU: {host['gpu']}"
+    return known | {"Versions": f"Python {host['python']}, torch {host['torch']}"}
 
 
 def sources() -> pd.DataFrame:
     """Every acquired source: origin and licence."""
     paths = sorted(stage_folder("acquire").glob("*/*/manifest.json"))
     columns = ["source", "origin", "licence"]
-    found = pd.DataFrame([read_json(path) for path in paths], columns=columns)
-    return found.set_index("source").rename_axis(None)
+    manifests = pd.DataFrame([read_json(path) for path in paths], columns=columns)
+    return manifests.set_index("source").rename_axis(None)
 
 
 def commands(commit: str) -> list[str]:

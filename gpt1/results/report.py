@@ -25,8 +25,8 @@ def write_report(params: Params, name: str, folder: Path) -> str:
     damaged, or a report that it rests on is not there.
     """
     if name == "claims":
-        both = (stage_folder("report", one) for one in ("table5", "figure2"))
-        predictions = [read_table(one / PREDICTIONS) for one in both]
+        both = (stage_folder("report", report) for report in ("table5", "figure2"))
+        predictions = [read_table(report / PREDICTIONS) for report in both]
         claims = claims_of(*predictions)
         claims.attrs = predictions[0].attrs
         write_table(claims, folder / CLAIMS)
@@ -48,7 +48,7 @@ def write_report(params: Params, name: str, folder: Path) -> str:
             draw(folder / "figure2-right.svg", lambda: draw_zero_shot(scores))
             layers_table(scores).to_csv(folder / "left.csv", index_label="layers")
             right = zero_shot_table(scores)
-            right.insert(0, "log10_update", [math.log10(one) for one in right.index])  # dvc's axes
+            right.insert(0, "log10_update", [math.log10(update) for update in right.index])
             right.to_csv(folder / "right.csv", index_label="update")
     tables, notes = displayed(name, folder)
     for ending, form in FORMATS.items():

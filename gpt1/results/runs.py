@@ -97,16 +97,16 @@ def within(run: str | None) -> Iterator[None]:
     if run is None:
         yield
         return
-    if not (found := find_run(run)):
+    if not (folder := find_run(run)):
         raise UserError(
             f"--run {run}: no such folder; expected a checkout, a packed run,"
             f" or {' or '.join(shipped())}"
         )
     try:
-        with chdir(found):
+        with chdir(folder):
             yield
     except (AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
         raise UserError(
-            f"--run {run}: {found} holds what is no result of gpt1 ({type(error).__name__}:"
+            f"--run {run}: {folder} holds what is no result of gpt1 ({type(error).__name__}:"
             f" {error})"
         ) from None

@@ -22,7 +22,7 @@ def draws_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, in
     columns the whole and each draw of clusters; and on how many examples. Empty where the
     predictions have no rows of the column, or no labels.
     """
-    found, examples = [], 0
+    parts_drawn, examples = [], 0
     for part in column.parts or (None,):
         mine = rows
         if part:
@@ -32,21 +32,22 @@ def draws_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, in
         if mine.empty:
             return pd.DataFrame(), 0
         seeds = [
-            (key, one.sort_values("example")) for key, one in mine.groupby(SEEDS, dropna=False)
+            (key, answered.sort_values("example"))
+            for key, answered in mine.groupby(SEEDS, dropna=False)
         ]
         first = seeds[0][1]
         stream = zlib.crc32(f"{column.task}/{first['split'].iloc[0]}".encode())
         drawn = drawn_scores(
             column.metric,
             first["label"].to_numpy(np.float64),
-            np.stack([one["answer"].to_numpy(np.float64) for _, one in seeds]),
+            np.stack([answered["answer"].to_numpy(np.float64) for _, answered in seeds]),
             first["cluster"].to_numpy(),
             stream,
         )
         index = pd.MultiIndex.from_tuples([key for key, _ in seeds], names=SEEDS)
-        found.append(pd.DataFrame(drawn, index))
+        parts_drawn.append(pd.DataFrame(drawn, index))
         examples += len(first)
-    return sum(found[1:], found[0]) / len(found), examples
+    return sum(parts_drawn[1:], parts_drawn[0]) / len(parts_drawn), examples
 
 
 def scores_of(
@@ -56,27 +57,29 @@ def scores_of(
     and of which release its files are. `error` is one standard error of drawing examples.
     """
     rows = list(_rows(predictions, table, sources or {}))
-    found = pd.DataFrame(rows, columns=SCORES)
+    scores = pd.DataFrame(rows, columns=SCORES)
     if table == "table4":
-        found = pd.concat([found[found["table"] == table], glue_rows(found)], ignore_index=True)
-    return found.reindex(columns=SCORES).astype(TYPES)
+        scores = pd.concat([scores[scores["table"] == table], glue_rows(scores)], ignore_index=True)
+    return scores.reindex(columns=SCORES).astype(TYPES)
 
 
 def _rows(
     predictions: pd.DataFrame, table: str, sources: Mapping[str, str]
 ) -> Iterator[Sequence[object]]:
-    columns = [(table, one) for one in columns_of(table)]
+    columns = [(table, column) for column in columns_of(table)]
     if table == "table4":  # the GLUE score is over tasks of Table 2 too
-        columns += [("table2", one) for one in columns_of("table2")]
+        columns += [("table2", column) for column in columns_of("table2")]
     groups = predictions.groupby(["task", "system", "update"], dropna=False, sort=False)
     for (task, system, update), group in groups:
-        for name, one in columns:
-            if one.task != task or pd.isna(update) == (not one.parts):
+        for name, column in columns:
+            if column.task != task or pd.isna(update) == (not column.parts):
                 continue
-            drawn, examples = draws_of(group, one)
-            splits = {f"{split}{part.suffix}" for split in ("dev", "test") for part in one.parts}
-            there = (split for split in group["split"].unique() if split in splits or not splits)
-            about = (name, system, task, one.title, one.metric, " ".join(there))
+            drawn, examples = draws_of(group, column)
+            splits = {f"{split}{part.suffix}" for split in ("dev", "test") for part in column.parts}
+            scored_splits = (
+                split for split in group["split"].unique() if split in splits or not splits
+            )
+            about = (name, system, task, column.title, column.metric, " ".join(scored_splits))
             source = sources.get(task, "")
             if not group["label"].notna().any():
                 yield (*about, pd.NA, pd.NA, update, np.nan, 0, np.nan, source)

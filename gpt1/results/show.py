@@ -1,6 +1,5 @@
 """`gpt1 table`: a report in a format, or beside another run's; the answer of all on one screen."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -29,8 +28,8 @@ def show_answer(run: str | None) -> None:
 
     claims = read_table(stage_folder("report", "claims", CLAIMS))
     scores = pd.concat(map(read_table, sorted(stage_folder("report").glob(f"table?/{SCORES}"))))
-    said = sentence(claims, facts().get("Time", "")), legend(scores, claims)
-    parts = [fill(one, WIDTH) for one in said if one]
+    sentences = sentence(claims, facts().get("Time", "")), legend(scores, claims)
+    parts = [fill(text, WIDTH) for text in sentences if text]
     parts += [table.to_string() for table in (tasks_table(scores), primary_table(claims))]
     of = f" --run {run}" if run else ""
     parts.append(
@@ -55,7 +54,7 @@ def show_table(name: str, format_: str) -> None:
     sys.stdout.write(plain(text))
 
 
-def show_against(name: str, other: Path, title: str, as_json: bool) -> None:
+def show_against(name: str, other: Path, title: str) -> None:
     """Print a report's scores beside another run's: here, there, their difference. Raises UserError
     where one of both has none.
     """
@@ -63,27 +62,23 @@ def show_against(name: str, other: Path, title: str, as_json: bool) -> None:
 
     if name in ("claims", "curves"):
         raise UserError(f"--against compares scores, expected table2 … table5 or figure2: {name}")
-    here, there = (
+    ours, theirs = (
         read_table(place / stage_folder("report", name, SCORES))
         .groupby(KEYS, dropna=False, sort=False)["score"]
         .mean()
         for place in (Path(), other)
     )
-    both = pd.concat({"here": here, title: there}, axis=1)
+    both = pd.concat({"here": ours, title: theirs}, axis=1)
     both["difference"] = both["here"] - both[title]
     differ = int((~(both["difference"].abs() <= SAME)).sum())
-    if as_json:
-        rows = json.loads(both.reset_index().to_json(orient="records"))
-        print(json.dumps({"table": name, "differ": differ, "rows": rows}, indent=1))
-        return
-    both.index = [" ".join(str(one) for one in key if not pd.isna(one)) for key in both.index]
+    both.index = [" ".join(str(part) for part in key if not pd.isna(part)) for key in both.index]
     print(plain(f"{both.round(4).to_string()}\n\n{differ} of {len(both)} scores differ"))
 
 
 def other_run(against: str) -> Path:
     """The folder of a run to compare with. Raises UserError where there is none."""
-    if not (found := find_run(against)):
+    if not (folder := find_run(against)):
         raise UserError(
             f"--against {against}: expected a run's folder, or {' or '.join(shipped())}"
         )
-    return found.absolute()
+    return folder.absolute()

@@ -35,7 +35,9 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     headers = _headers(name, len(titles))
     header = pd.MultiIndex.from_frame(mine[["column", "metric"]]).map(headers)
     by = mine.groupby(["system", header])["score"]
-    mean, deviation, seeds = (one.unstack() for one in (by.mean(), by.std(), by.count()))
+    mean, deviation, seeds = (
+        statistic.unstack() for statistic in (by.mean(), by.std(), by.count())
+    )
     rows = [_paper(name, headers, titles)]
     for system in [*TITLES, *mean.index.difference(list(TITLES))]:
         if system in mean.index or system == FULL:
@@ -47,13 +49,15 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def common_titles(scores: pd.DataFrame) -> list[str]:
     """The columns of Table 5's mean that every system of the scores has."""
-    there = scores.groupby("system")["column"].agg(set)
-    return [one.title for one in averaged() if all(one.title in those for those in there)]
+    by_system = scores.groupby("system")["column"].agg(set)
+    return [
+        column.title for column in averaged() if all(column.title in titles for titles in by_system)
+    ]
 
 
 def average(scores: pd.DataFrame) -> pd.DataFrame:
     """Each system's mean over the columns that all have, by seed: Table 5's first column."""
-    keys = [(one.title, one.metric) for one in averaged()]
+    keys = [(column.title, column.metric) for column in averaged()]
     mine = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
     titles = common_titles(mine)
     mine = mine[mine["column"].isin(titles)]
@@ -72,7 +76,7 @@ def label(name: str, system: str) -> str:
 def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
     """{(column, metric): what stands above it}, in order; the GLUE score is over so many tasks."""
     columns = averaged() if name == "table5" else columns_of(name)
-    words = {(one.title, one.metric): one.header(name) for one in columns}
+    words = {(column.title, column.metric): column.header(name) for column in columns}
     if name == "table5":
         return {(AVERAGE, "mean"): AVERAGE} | words
     if name != "table4":
