@@ -14,7 +14,7 @@ CLUSTERS = "clusters.npz"  # beside task.json or set.json: an array a split
 
 
 def cluster_ids(
-    task: Task, examples: Sequence[Example], said: Callable[[str], str] | None = None
+    task: Task, examples: Sequence[Example], meaning_of: Callable[[str], str] | None = None
 ) -> npt.NDArray[np.int64]:
     """A number [n] for each row, equal for those that belong together, from 0 in the order in which
     they first come.
@@ -25,16 +25,18 @@ def cluster_ids(
     numbers: dict[Hashable, int] = {}
     return np.array(
         [
-            numbers.setdefault(_key(task, row, example, said), len(numbers))
+            numbers.setdefault(_key(task, row, example, meaning_of), len(numbers))
             for row, example in enumerate(examples)
         ],
         dtype=np.int64,
     )
 
 
-def _key(task: Task, row: int, example: Example, said: Callable[[str], str] | None) -> Hashable:
-    if said:
-        return tuple(sorted(map(said, example.context)))
+def _key(
+    task: Task, row: int, example: Example, meaning_of: Callable[[str], str] | None
+) -> Hashable:
+    if meaning_of:
+        return tuple(sorted(map(meaning_of, example.context)))
     if task.cluster == "first text":
         return example.context[0]
     if task.cluster == "twins":  # alike up to the pronoun, with the same two candidates

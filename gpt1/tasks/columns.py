@@ -46,10 +46,10 @@ def read_columns(path: Path, format_: Columns, task: Task) -> Rows:
     def example(row: Any) -> Example:
         record = table.parse(row)
         label = label_of(field(record, columns.label)) if columns.label else UNLABELLED
-        found = columns.example(record, task, label)
+        read = columns.example(record, task, label)
         if format_.form == "tsv":
-            quoting.update(map(_quoting, found.context))
-        return found
+            quoting.update(map(_quoting, read.context))
+        return read
 
     yield from examples(table.rows(columns.needed), example)
     _check_quotes(path, quoting)
@@ -62,23 +62,23 @@ class _Places:
 
     def __init__(self, path: Path, format_: Columns, names: list[str]) -> None:
         self.joined = format_.joined
-        lacking: list[str] = []
+        missing: list[str] = []
 
-        def one(named: Names, required: bool = True) -> str:
-            found = next((name for name in named if name in names), "")
-            if named and required and not found:
-                lacking.append(" or ".join(named))
-            return found
+        def column(named: Names, required: bool = True) -> str:
+            match = next((name for name in named if name in names), "")
+            if named and required and not match:
+                missing.append(" or ".join(named))
+            return match
 
-        self.texts = [one(named) for named in format_.texts]
-        self.choices = [one(named) for named in format_.choices]
-        self.subset = one(format_.subset)
-        self.label = one(format_.label, not format_.hidden)
+        self.texts = [column(named) for named in format_.texts]
+        self.choices = [column(named) for named in format_.choices]
+        self.subset = column(format_.subset)
+        self.label = column(format_.label, not format_.hidden)
         needed = (*self.texts, *self.choices, self.subset, self.label)
         self.needed = list(filter(None, needed))
-        if lacking:
+        if missing:
             raise UserError(
-                f"{path}: expected the columns {', '.join(lacking)}; found"
+                f"{path}: expected the columns {', '.join(missing)}; found"
                 f" {', '.join(map(quoted, names))[:SHOWN_COLUMNS] or 'none'}; put the official"
                 " file, or an export of this task, there with its columns as they were"
             )

@@ -109,5 +109,5 @@ def release_of(
         for release in releases
         if any(splits.get(split) == rows for split, rows in release.rows.items())
     ]
-    found = by_name or by_rows
-    return found[0] if len(found) == 1 else None
+    matching = by_name or by_rows
+    return matching[0] if len(matching) == 1 else None

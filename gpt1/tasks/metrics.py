@@ -51,9 +51,13 @@ def score(metric: str, labels: Array, predictions: Array) -> float:
 def _matthews(labels: Array, predictions: Array) -> float:
     """Matthews correlation of any number of classes (Gorodkin 2004)."""
     rows, classes = len(labels), max(labels.max(), predictions.max()) + 1
-    are, said = (np.bincount(one, minlength=classes) * 1.0 for one in (labels, predictions))
-    above = np.count_nonzero(labels == predictions) * rows - are @ said
-    return float(above / np.sqrt((rows**2 - are @ are) * (rows**2 - said @ said)))
+    labelled, predicted = (
+        np.bincount(classes_n, minlength=classes) * 1.0 for classes_n in (labels, predictions)
+    )
+    above = np.count_nonzero(labels == predictions) * rows - labelled @ predicted
+    return float(
+        above / np.sqrt((rows**2 - labelled @ labelled) * (rows**2 - predicted @ predicted))
+    )
 
 
 def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:

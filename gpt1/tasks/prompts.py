@@ -75,8 +75,8 @@ def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) ->
     """RACE: passage and question, then each option, all of its tokens counted; cut as in
     fine-tuning.
     """
-    prefix, kept, truncated = question_parts(passage, question, options, context, 0)
-    return Prompt(prefix, kept, [0 if prefix else 1] * len(kept), truncated)
+    prefix, answers, truncated = question_parts(passage, question, options, context, 0)
+    return Prompt(prefix, answers, [0 if prefix else 1] * len(answers), truncated)
 
 
 def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
@@ -87,14 +87,14 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
     keeps at most a quarter of the context. The rest is the same for all candidates.
     """
     limit = context // 4
-    kept = [list(candidate[:limit]) for candidate in candidates]
-    longest = max(map(len, kept))
+    shortened = [list(candidate[:limit]) for candidate in candidates]
+    longest = max(map(len, shortened))
     prefix = list(before[: context - longest - 1])
     room = context - longest - len(prefix)
-    uncounted = [max(len(candidate), 0 if prefix else 1) for candidate in kept]
+    uncounted = [max(len(candidate), 0 if prefix else 1) for candidate in shortened]
     return Prompt(
         prefix,
-        [[*candidate, *rest[:room]] for candidate in kept],
+        [[*candidate, *rest[:room]] for candidate in shortened],
         uncounted,
         len(before) > len(prefix) or len(rest) > room or max(map(len, candidates)) > limit,
     )
@@ -154,9 +154,9 @@ def read_splits(
     """The name of the split to score (test where its labels are public, else dev), its rows, and
     train's where a threshold needs them.
     """
-    task, wanted = set_.task, params.zero_shot[set_.task.name]
+    task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(
-        group="glue", train_rows=wanted.train_rows, eval_rows=wanted.rows, finetune={}
+        group="glue", train_rows=limits.train_rows, eval_rows=limits.rows, finetune={}
     )  # no group matters in reading
     splits = {split.name: split for split in splits_to_read(task, folder, row)}
 
@@ -187,28 +187,28 @@ def prompt_split(
     Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
     """
     made = [(prompt(set_.rule, example, ids, context), example) for example in rows.examples]
-    kept = [(one, example) for one, example in made if one.scorable]
-    if not kept:
+    scorable = [(prompt, example) for prompt, example in made if prompt.scorable]
+    if not scorable:
         raise UserError(
             f"zero-shot set {set_.task.name}: expected {split} examples with tokens to score, found"
             f" none among {len(made)}; look at the files that data/acquire has of it"
         )
-    parts = (part for one, _ in kept for part in (one.prefix, *one.continuations))
+    parts = (part for prompt, _ in scorable for part in (prompt.prefix, *prompt.continuations))
     arrays = packed(parts, vocabulary_size - 1) | {
-        "uncounted": np.array([one.uncounted for one, _ in kept], dtype=np.int64),
-        "labels": np.array([example.label for _, example in kept], dtype=np.int64),
+        "uncounted": np.array([prompt.uncounted for prompt, _ in scorable], dtype=np.int64),
+        "labels": np.array([example.label for _, example in scorable], dtype=np.int64),
     }
     if set_.rule in ("threshold", "next_word"):  # labels are classes, not places of continuations
         check_classes(set_.task, split, arrays["labels"])
-    clusters = cluster_ids(set_.task, [example for _, example in kept])
+    clusters = cluster_ids(set_.task, [example for _, example in scorable])
     return (
         arrays,
         clusters,
         rows.counts()
         | {
-            "examples": len(kept),
-            "nothing_to_score": len(made) - len(kept),
-            "truncated": sum(one.truncated for one, _ in kept),
+            "examples": len(scorable),
+            "nothing_to_score": len(made) - len(scorable),
+            "truncated": sum(prompt.truncated for prompt, _ in scorable),
         },
     )
 

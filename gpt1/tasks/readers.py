@@ -63,9 +63,9 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
     complete.
     """
     for layout in task.layouts:
-        there = [split for split in layout if all(files_of(split, folder))]
-        if all(split in there for split in layout if split.required):
-            return there
+        present = [split for split in layout if all(files_of(split, folder))]
+        if all(split in present for split in layout if split.required):
+            return present
     raise UserError(
         f"{folder} does not hold {task.source.expected}; run python -m gpt1.stages acquire"
         f" {task.name}"
@@ -134,10 +134,8 @@ def read_split(
         examples = [example for example in examples if example.label != UNLABELLED]
     if split.share:
         examples = [examples[index] for index in share_rows(split.share, len(examples))]
-    wanted = row.train_rows if split.name == "train" else row.eval_rows
-    chosen = [
-        examples[index] for index in chosen_rows(task.name, split.name, len(examples), wanted)
-    ]
+    most = row.train_rows if split.name == "train" else row.eval_rows
+    chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), most)]
     return SplitRows(
         chosen,
         len(examples),
@@ -156,9 +154,11 @@ def examples_of(
     Raises UserError for a file with no or too many unreadable rows, at its end; at the end of the
     split for labels that are not what they should be.
     """
-    there = files_of(split, folder)
+    present = files_of(split, folder)
     for subset, name in [
-        (split.first_subset + number, name) for number, names in enumerate(there) for name in names
+        (split.first_subset + number, name)
+        for number, names in enumerate(present)
+        for name in names
     ]:
         readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
         for item in read_rows(folder / name, split.format, task):
@@ -175,7 +175,7 @@ def examples_of(
         if readable or unreadable or not split.exported:  # one part of an export may have no rows
             _check_rows(folder / name, readable, unreadable, first, max_unreadable_fraction)
         tally.unreadable.update(unreadable)
-    _check_split(task, split, folder / there[0][0], tally)
+    _check_split(task, split, folder / present[0][0], tally)
 
 
 def _check_rows(
@@ -244,13 +244,13 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
     return np.sort(parts[0] if share.keep == "train" else parts[1])
 
 
-def chosen_rows(task: str, split: str, rows: int, wanted: int | None) -> npt.NDArray[np.int64]:
+def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:
     """Which of `rows` rows to keep (ascending): all, or `wanted` of them by a seed that hangs on
     task and split only.
 
     A smaller choice lies inside every larger one.
     """
-    if wanted is None or wanted >= rows:
+    if most is None or most >= rows:
         return np.arange(rows)
     seed = int.from_bytes(hashlib.sha256(f"{task}/{split}".encode()).digest()[:8], "big")
-    return np.sort(np.random.default_rng(seed).permutation(rows)[:wanted])
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:most])

@@ -56,11 +56,11 @@ def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shape
     """Both orders of a pair, each shaped as an entailment; the classifier adds their hidden
     states.
     """
-    one, other = (
+    forward, backward = (
         entailment(first, second, symbols, context),
         entailment(second, first, symbols, context),
     )
-    return Shaped(one.sequences + other.sequences, one.truncated)
+    return Shaped(forward.sequences + backward.sequences, forward.truncated)
 
 
 def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
@@ -68,7 +68,7 @@ def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -
     each ending.
     """
     shaped = [entailment(story, ending, symbols, context) for ending in endings]
-    return Shaped([one.sequences[0] for one in shaped], any(one.truncated for one in shaped))
+    return Shaped([each.sequences[0] for each in shaped], any(each.truncated for each in shaped))
 
 
 def question_choice(
@@ -79,9 +79,10 @@ def question_choice(
 
     The authors give no rule for cutting three parts: see question_parts.
     """
-    prefix, kept, truncated = question_parts(passage, question, answers, context, 3)
+    prefix, cut_answers, truncated = question_parts(passage, question, answers, context, 3)
     sequences = [
-        [symbols.start, *prefix, symbols.delimiter, *answer, symbols.extract] for answer in kept
+        [symbols.start, *prefix, symbols.delimiter, *answer, symbols.extract]
+        for answer in cut_answers
     ]
     return Shaped(sequences, truncated)
 
@@ -97,10 +98,10 @@ def question_parts(
     and the question that comes after a long one is never cut away with its tail.
     """
     limit = part_limit(context) // 2
-    kept = [list(answer[:limit]) for answer in answers]
-    room = context - symbols - min(len(question), limit) - max(map(len, kept))
+    cut_answers = [list(answer[:limit]) for answer in answers]
+    room = context - symbols - min(len(question), limit) - max(map(len, cut_answers))
     truncated = max(len(question), *map(len, answers)) > limit or len(passage) > room
-    return [*passage[:room], *question[:limit]], kept, truncated
+    return [*passage[:room], *question[:limit]], cut_answers, truncated
 
 
 def shape(

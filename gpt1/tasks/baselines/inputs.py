@@ -34,12 +34,12 @@ def read_rows(folder: Path, split: str, about: dict[str, Any], vocabulary: Vocab
         [*cut] = np.flatnonzero(sequence == vocabulary.delimiter)[:1]
         first, second = np.split(sequence, cut) if cut else (sequence, None)
         if about["combine"] != "choose" or number % each == 0:
-            parts[0].append(said(vocabulary, first))
+            parts[0].append(words_of(vocabulary, first))
         if second is not None:
-            parts[1].append(said(vocabulary, second[1:]))
+            parts[1].append(words_of(vocabulary, second[1:]))
     return Rows(tuple(filter(None, parts)), arrays["labels"], clusters)
 
 
-def said(vocabulary: Vocabulary, ids: npt.NDArray[Any]) -> str:
+def words_of(vocabulary: Vocabulary, ids: npt.NDArray[Any]) -> str:
     """Words joined by blanks, without line breaks; an unknown piece parts words."""
     return " ".join(vocabulary.decode(ids.tolist()).replace(UNKNOWN, " ").split())

@@ -57,11 +57,11 @@ def logits_of(about: Mapping[str, Any], model: Any, features: Any) -> Logits:
     if about["target"] == "score":
         return scores_as_logits(model.predict(features), about["outputs"])
     with np.errstate(divide="ignore"):
-        found = np.maximum(model.predict_log_proba(features), LOWEST).astype(np.float32)
+        log_probabilities = np.maximum(model.predict_log_proba(features), LOWEST).astype(np.float32)
     if about["combine"] == "choose":
-        return np.reshape(found[:, 1] - found[:, 0], (-1, about["outputs"]))
-    logits = np.full((len(found), about["outputs"]), LOWEST, dtype=np.float32)
-    logits[:, model.classes_] = found
+        return np.reshape(log_probabilities[:, 1] - log_probabilities[:, 0], (-1, about["outputs"]))
+    logits = np.full((len(log_probabilities), about["outputs"]), LOWEST, dtype=np.float32)
+    logits[:, model.classes_] = log_probabilities
     return logits
 
 
@@ -83,15 +83,15 @@ def chosen(
     """
     dev = splits[DEV]
     taken = best(about, candidates, dev, np.arange(len(dev.labels)))
-    kept = {
+    chosen_logits = {
         f"{split}/{weights}": logits.copy()
         for split, logits in taken.logits.items()
         for weights in ("best", "last")
     }
     halves = [np.flatnonzero(dev.clusters % 2 == half) for half in (0, 1)]
     for rows, others in (halves, halves[::-1]) if all(map(len, halves)) else ():
-        kept[f"{DEV}/last"][rows] = best(about, candidates, dev, others).logits[DEV][rows]
-    return taken, kept
+        chosen_logits[f"{DEV}/last"][rows] = best(about, candidates, dev, others).logits[DEV][rows]
+    return taken, chosen_logits
 
 
 def scores(
@@ -102,9 +102,9 @@ def scores(
         name: score(
             about["metric"],
             splits[name.split("/")[0]].labels,
-            predictions(found, about["target"]),
+            predictions(split_logits, about["target"]),
         )
-        for name, found in logits.items()
+        for name, split_logits in logits.items()
     }
 
 
@@ -118,10 +118,10 @@ def best(
 
     def key(candidate: Candidate) -> tuple[float, float]:
         logits = candidate.logits[DEV][rows]
-        found = score(about["metric"], labels, predictions(logits, about["target"]))
+        value = score(about["metric"], labels, predictions(logits, about["target"]))
         if about["target"] == "score":
-            return found, 0.0
+            return value, 0.0
         likely = log_softmax(logits.astype(np.float64), axis=1)
-        return found, float(likely[np.arange(len(rows)), labels].mean())
+        return value, float(likely[np.arange(len(rows)), labels].mean())
 
     return max(candidates, key=key)
