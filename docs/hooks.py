@@ -119,10 +119,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri.startswith("reference/"):
         return markdown
-    here = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
+    source = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
 
     def led(match: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(here), match[2]))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
         return f"{match[1]}{posixpath.relpath(copied(target, config, files), posixpath.dirname(uri) or '.')}{match[3] or ''}{match[4]}"
 
     parts = PARTS.split(markdown)

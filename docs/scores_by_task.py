@@ -29,8 +29,8 @@ def measured(run: str) -> pd.Series:
     """Accuracy x 100 by seed, STS-B's and CoLA's correlation: by system and column of Table 5."""
     scores, _ = gpt1.results.load(f"reference/{run}")
     mine = scores[(scores["table"] == "table5") & scores["score"].notna()]
-    wanted = mine["metric"].isin(["accuracy", "pearson", "matthews"])
-    return mine[wanted].set_index(["system", "column"])["score"].sort_index()
+    scored = mine["metric"].isin(["accuracy", "pearson", "matthews"])
+    return mine[scored].set_index(["system", "column"])["score"].sort_index()
 
 
 def picture(run: str) -> str:
@@ -40,8 +40,8 @@ def picture(run: str) -> str:
 
 def _drawn(run: str) -> "Figure":
     scores = measured(run)
-    there = set(scores.index.get_level_values("column"))
-    columns = [column for column in (*WORDS, *ORDER) if column in there]
+    available = set(scores.index.get_level_values("column"))
+    columns = [column for column in (*WORDS, *ORDER) if column in available]
     figure, [axes] = panels(1, 1, (7.2, 2.8))
     for place, (system, (title, colour)) in enumerate(SYSTEMS.items()):
         for at, column in enumerate(columns):

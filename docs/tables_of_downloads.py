@@ -7,10 +7,7 @@ from gpt1.sources.addresses import DOWNLOADS
 
 def downloads() -> str:
     """A row a source: files, bytes where they are published, host, who published the checksums."""
-    rows = [
-        "| source | files | bytes | from | checksums by |",
-        "|---|---|---:|---|---|",
-    ]
+    rows = ["| source | files | bytes | from | checksums by |", "|---|---|---:|---|---|"]
     for name, remotes in DOWNLOADS.items():
         files = ", ".join(remote.name for remote in remotes[:3]) + ", …" * (len(remotes) > 3)
         known = all(remote.bytes_ for remote in remotes)

@@ -52,23 +52,23 @@ def comments(text: str) -> dict[str, str]:
     """What the lines of a profile say behind a key, and what stands in comments of their own above
     a section: {dotted name: words}.
     """
-    found, above, section = dict[str, str](), list[str](), ""
+    notes, above, section = dict[str, str](), list[str](), ""
     for line in text.splitlines():
         if line.startswith("# "):
             above.append(line[2:])
         elif match := re.match(r"( *)(\w+):(?: [^#]*)?(?:# (.*))?$", line):
             section = section if match[1] else match[2]
-            said = (
+            note = (
                 " ".join([*above, match[3] or ""]).strip()
                 if not match[1]
                 else (match[3] or "").strip()
             )
-            if said:
-                found[f"{section}.{match[2]}" if match[1] else section] = said
+            if note:
+                notes[f"{section}.{match[2]}" if match[1] else section] = note
             above = []
         elif not line.strip():
             above = []
-    return found
+    return notes
 
 
 def row_model(field: FieldInfo) -> type[BaseModel] | None:
@@ -141,8 +141,8 @@ def _row(name: str, model: type[BaseModel]) -> str:
 
 def _said(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
     """What the paper's profile says of a section, else what the code says."""
-    said = notes.get(name) or " ".join((model.__doc__ or "").split())
-    return f"{said.rstrip('.,')}.\n\n" if said and not said.startswith("A part of") else ""
+    text = notes.get(name) or " ".join((model.__doc__ or "").split())
+    return f"{text.rstrip('.,')}.\n\n" if text and not text.startswith("A part of") else ""
 
 
 def _shown(value: Any) -> str:

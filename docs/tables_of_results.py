@@ -16,15 +16,15 @@ def reference_town() -> str:
     a task; where it ran.
     """
     table = tasks_table(gpt1.results.load(f"{SHIPPED.name}/town")[0]).T
-    told = facts("town")
+    known = facts("town")
     short = table.map(lambda score: score.partition(" ±")[0])
-    return f"{markdown(short)}\n\n{told['Machine']}; {told['Time']}."
+    return f"{markdown(short)}\n\n{known['Machine']}; {known['Time']}."
 
 
 def reference_scores(run: str) -> str:
     """Where it ran, and every difference."""
-    told = facts(run)
-    lines = "\n".join(f"- {name}: {told[name]}" for name in FACTS if name in told)
+    known = facts(run)
+    lines = "\n".join(f"- {name}: {known[name]}" for name in FACTS if name in known)
     return f"{lines}\n\n{markdown(claims_table(claims(run)))}"
 
 

@@ -42,17 +42,17 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
     if not Path("dvc.yaml").is_file():
         raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
-    said = ""
+    notice = ""
     while True:
         mend_rwlock()
         try:
             with Repo() as repo, repo.lock:
                 graph = repo.index.graph
-                found = (repo.stage.collect(name, with_deps=True) for name in targets)
-                wanted = set(chain(*found)) or graph
+                collected = (repo.stage.collect(name, with_deps=True) for name in targets)
+                chosen = set(chain(*collected)) or graph
                 stages: dict[str, Stage] = {}
                 for stage in dfs_postorder_nodes(graph):
-                    if stage in wanted:
+                    if stage in chosen:
                         needs = tuple(need.addressing for need in graph.successors(stage))
                         stale = any(stages[need].stale for need in needs) or stage.changed()
                         network = any(dep.def_path.startswith("gpt1/model") for dep in stage.deps)
@@ -60,8 +60,8 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 return stages
         except LockError as error:  # another DVC is at work here
             busy = BUSY.search(str(error))
-            if said != (said := f"waiting for DVC, {busy[1] if busy else 'which is at work'}"):
-                print(said, file=sys.stderr, flush=True)
+            if notice != (notice := f"waiting for DVC, {busy[1] if busy else 'which is at work'}"):
+                print(notice, file=sys.stderr, flush=True)
             time.sleep(POLL_SECONDS)
         except DvcException as error:
             reason = " ".join(f"{error} {error.__cause__ or ''}".split())

@@ -27,7 +27,7 @@ class Lanes:
     taken: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of_machine(cls, wanted: int | None = None) -> "Lanes":
+    def of_machine(cls, asked: int | None = None) -> "Lanes":
         """As many as cores and memory bear, or as `wanted`; one where GPT1_PROCESSES gives a
         training all there is. No threads where GPT1_THREADS says them.
         """
@@ -37,7 +37,7 @@ class Lanes:
             read_params(), "transformer"
         )
         bearable = int(memory_bytes() // training_bytes)
-        count = wanted or (1 if several and not gpus else max(1, min(cores(), bearable)))
+        count = asked or (1 if several and not gpus else max(1, min(cores(), bearable)))
         threads = None if setting("GPT1_THREADS") else max(1, cores() // (len(gpus) or count))
         return cls(count, threads, gpus)
 
@@ -45,12 +45,12 @@ class Lanes:
         """The environment that keeps a stage to its place; None where none is free. Pre-training
         takes every GPU, other stages that run a network one.
         """
-        wanted = 0
+        needed = 0
         if runs_network and (every := sum(map(len, self.taken.values()), len(self.gpus))):
-            wanted = every if name.startswith("pretrain") else 1
-        if len(self.taken) == self.count or len(self.gpus) < wanted:
+            needed = every if name.startswith("pretrain") else 1
+        if len(self.taken) == self.count or len(self.gpus) < needed:
             return None
-        given, self.gpus = self.gpus[:wanted], self.gpus[wanted:]
+        given, self.gpus = self.gpus[:needed], self.gpus[needed:]
         self.taken[name] = given
         threads = {"GPT1_THREADS": str(self.threads)} if self.threads else {}
         devices = {"CUDA_VISIBLE_DEVICES": ",".join(given), "GPT1_PROCESSES": str(len(given))}

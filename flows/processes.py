@@ -90,31 +90,31 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
                 os.killpg(process.pid, signal.SIGKILL if stopped else signal.SIGINT)
                 stopped += 1
             time.sleep(0.2)
-        said = log_text(name)
+        text = log_text(name)
         if not status:
             return
         if stopped:
             raise StageFailedError(name)
-        if TORN in said:
+        if TORN in text:
             read_graph(())  # which mends it
-        if not (busy := BUSY.search(said)):
-            raise failure(name, status, said)
+        if not (busy := BUSY.search(text)):
+            raise failure(name, status, text)
         if waiting != (waiting := busy[1]):  # another DVC reads or writes what this stage would
             print(f"{name} waits for {waiting}", file=sys.stderr, flush=True)
         time.sleep(POLL_SECONDS)
 
 
-def failure(name: str, status: int, said: str) -> StageFailedError:
+def failure(name: str, status: int, text: str) -> StageFailedError:
     """What became of a stage, by the status of its DVC and what the two said."""
-    exited = EXITED.search(said)
+    exited = EXITED.search(text)
     killed = (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
-    lost = (int(exited[1]) if exited else status) in killed or TORN in said
-    lines = ["it ended without a word", *re.findall(r".*\S.*", EXITED.sub("", said))]
+    lost = (int(exited[1]) if exited else status) in killed or TORN in text
+    lines = ["it ended without a word", *re.findall(r".*\S.*", EXITED.sub("", text))]
     if lost:
         lines = ["its process was killed (out of memory?)"]
     if not shutil.disk_usage(LOGS).free:
         lines = ["no room is left on the disk: make some, and run again"]
-    reason = [*lines, *re.findall("^error: (.*)", said, re.MULTILINE)][-1]
+    reason = [*lines, *re.findall("^error: (.*)", text, re.MULTILINE)][-1]
     return (StageLostError if lost else StageFailedError)(f"{name}: {reason} (log: {log_of(name)})")
 
 

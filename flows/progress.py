@@ -64,5 +64,5 @@ class Progress(Bar):
 
 def updates_of(name: str) -> str:
     """How far a training is, by the last line of its log that tells it."""
-    found = re.findall(r"update (\d+) of (\d+)", log_text(name))
-    return " (update {:,} of {:,})".format(*map(int, found[-1])) if found else ""
+    updates = re.findall(r"update (\d+) of (\d+)", log_text(name))
+    return " (update {:,} of {:,})".format(*map(int, updates[-1])) if updates else ""

@@ -28,14 +28,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.graph import Stage, longest_paths, read_graph
 from flows.lanes import Lanes
-from flows.processes import (
-    StageLostError,
-    alone_here,
-    ask,
-    asked,
-    log_text,
-    repro,
-)
+from flows.processes import StageLostError, alone_here, ask, asked, log_text, repro
 from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
@@ -66,20 +59,20 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
     try:
         repro(name, environment)
     finally:
-        said = log_text(name)
-        get_run_logger().info("\n".join(said.splitlines()[-200:]))
+        log = log_text(name)
+        get_run_logger().info("\n".join(log.splitlines()[-200:]))
     with suppress(Exception):  # no table, or no server any more: the stage is done all the same
         show_table(name)
-    return time.monotonic() - began if "Running stage '" in said else 0.0
+    return time.monotonic() - began if "Running stage '" in log else 0.0
 
 
 def show_table(name: str) -> None:
     """A table or figure as an artifact on Prefect's page, with its pictures in it."""
     page = stage_folder("report", name, f"{name}.md")
     text = PICTURE.sub(
-        lambda found: (
+        lambda match: (
             "data:image/svg+xml;base64,"
-            + base64.b64encode((page.parent / found[0]).read_bytes()).decode()
+            + base64.b64encode((page.parent / match[0]).read_bytes()).decode()
         ),
         page.read_text(encoding="utf-8"),
     )

@@ -89,7 +89,7 @@ def run_stage(main: Callable[[], None]) -> None:
         _end(f"error: expected the package {module}, found none: {how}", USER_ERROR_STATUS)
     except OSError as error:
         numbers = (*DISK_FULL, *FORBIDDEN)  # by its words, which copytree keeps of others alone
-        number = next((one for one in numbers if os.strerror(one) in str(error)), None)
+        number = next((known for known in numbers if os.strerror(known) in str(error)), None)
         if number is None:
             raise
         cannot, cure = (
@@ -105,8 +105,8 @@ def run_stage(main: Callable[[], None]) -> None:
         )
     except KeyboardInterrupt as interrupt:
         gc.freeze()  # or else Python would look through all of torch's objects before it ends
-        said = "interrupted: nothing finished was lost; run the same command again to go on"
-        _end(str(interrupt) or said, INTERRUPTED_STATUS)
+        default = "interrupted: nothing finished was lost; run the same command again to go on"
+        _end(str(interrupt) or default, INTERRUPTED_STATUS)
 
 
 def _end(line: str, status: int) -> NoReturn:

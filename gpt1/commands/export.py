@@ -37,8 +37,7 @@ def export(
         ),
     ] = None,
     seed: Annotated[
-        int | None,
-        option("Which seed of the task. Default: the best on validation."),
+        int | None, option("Which seed of the task. Default: the best on validation.")
     ] = None,
 ) -> None:
     """Export a model for `transformers`: weights, config, tokenizer, the code of its classes and a

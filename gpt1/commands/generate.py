@@ -32,8 +32,7 @@ def generate(
     ] = None,
     top_k: Annotated[int | None, option("Draw among the so many likeliest.", min=1)] = None,
     top_p: Annotated[
-        float | None,
-        option("Draw among the likeliest that make up this share.", min=1e-9, max=1.0),
+        float | None, option("Draw among the likeliest that make up this share.", min=1e-9, max=1.0)
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Texts for each prompt.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of what is drawn.")] = 0,

@@ -46,11 +46,11 @@ def import_(
             f"{folder}: expected the authors' files ({SHAPES}, params_0.npy, …) or a Hugging Face"
             " openai-gpt folder (config.json, model.safetensors, …), found neither"
         )
-    found = read_authors(authors[0]) if authors else read_checkpoint(source)
-    write_import(found, to.expanduser())
-    sizes = found.sizes
-    released = "the released files, byte for byte" if found.released else found.form
+    model = read_authors(authors[0]) if authors else read_checkpoint(source)
+    write_import(model, to.expanduser())
+    sizes = model.sizes
+    released = "the released files, byte for byte" if model.released else model.form
     typer.echo(
         f"{to}: {sizes.layers} layers of width {sizes.width}, {sizes.heads} heads, context"
-        f" {sizes.context}, {found.vocabulary.size:,} entries; from {released}"
+        f" {sizes.context}, {model.vocabulary.size:,} entries; from {released}"
     )

@@ -23,8 +23,7 @@ Vocabulary = Annotated[
 ]
 Task = Annotated[str, argument("A task of params.yaml that is fine-tuned.")]
 Seed = Annotated[
-    int | None,
-    option("The seed whose model answers. Default: the best on the development split."),
+    int | None, option("The seed whose model answers. Default: the best on the development split.")
 ]
 Run = Annotated[
     str | None,

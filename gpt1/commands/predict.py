@@ -34,16 +34,13 @@ def predict(
         ),
     ] = None,
     first: Annotated[
-        str | None,
-        option("The text; of a pair the first (premise, question, passage, story)."),
+        str | None, option("The text; of a pair the first (premise, question, passage, story).")
     ] = None,
     second: Annotated[
-        str | None,
-        option("The second text of a pair (hypothesis); RACE: the question."),
+        str | None, option("The second text of a pair (hypothesis); RACE: the question.")
     ] = None,
     choice: Annotated[
-        list[str] | None,
-        option("A choice, once for each, in order (RACE, Story Cloze)."),
+        list[str] | None, option("A choice, once for each, in order (RACE, Story Cloze).")
     ] = None,
     seed: Seed = None,
     weights: Annotated[
@@ -91,15 +88,15 @@ def predict(
         print(json.dumps(model.answer(example), indent=1))
         return
     bar = tqdm(rows.examples, unit="row", leave=False, disable=None)
-    answers = [model.answer(one) for one in bar]
+    answers = [model.answer(example) for example in bar]
     target = out or Path(f"{file.stem}.predictions.tsv")
     prediction.write_answers(target, model.task, answers)
     scores = prediction.scores(model.task, rows.examples, answers) if rows.labelled else {}
     print(f"{model.task.title}, {weights.parent.name}: {len(answers)} rows answered in {target}")
-    for metric, found in scores.items():
+    for metric, value in scores.items():
         print(
-            f"{metric} {found['score']:.1f} ± {found['standard_error']:.1f} (one standard error);"
-            f" a constant answer {found['majority']:.1f}"
+            f"{metric} {value['score']:.1f} ± {value['standard_error']:.1f} (one standard error);"
+            f" a constant answer {value['majority']:.1f}"
         )
     if not rows.labelled:
         print("no labels, so no score", file=sys.stderr)

@@ -28,12 +28,10 @@ Examples:
 
 def profile(
     name: Annotated[
-        str,
-        argument("A profile in conf/: demo, town, small, evening, official or paper."),
+        str, argument("A profile in conf/: demo, town, small, evening, official or paper.")
     ],
     overrides: Annotated[
-        list[str] | None,
-        argument("What differs, as key=value with dotted keys."),
+        list[str] | None, argument("What differs, as key=value with dotted keys.")
     ] = None,
     data: Annotated[
         Path | None,

@@ -17,8 +17,7 @@ Examples:
 
 def register(
     tasks: Annotated[
-        list[str] | None,
-        argument("Tasks; all that are finished where none is named."),
+        list[str] | None, argument("Tasks; all that are finished where none is named.")
     ] = None,
 ) -> None:
     """Enter the best seed of each task in MLflow's registry, alias `best`; a second call changes
@@ -31,10 +30,10 @@ def register(
     from gpt1.inference.registered import serve_command
     from gpt1.params.schema import read_params
 
-    found = register_models(read_params(), tasks or [])
-    for one in found:
+    registered = register_models(read_params(), tasks or [])
+    for version in registered:
         print(
-            f"{one.name} version {one.version}: seed {one.seed},"
-            f" {'new' if one.new else 'there already'}"
+            f"{version.name} version {version.version}: seed {version.seed},"
+            f" {'new' if version.new else 'there already'}"
         )
-    print(f"Serve one: {serve_command(found[0].name)}")
+    print(f"Serve one: {serve_command(registered[0].name)}")

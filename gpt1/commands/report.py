@@ -20,8 +20,7 @@ Examples:
 
 def report(
     out: Annotated[
-        Path | None,
-        option("The file to write. Default: data/report/index.html.", "-o", "--out"),
+        Path | None, option("The file to write. Default: data/report/index.html.", "-o", "--out")
     ] = None,
     run: Run = None,
 ) -> None:
@@ -42,8 +41,8 @@ def report(
                 raise missing(INDEX)
             print(INDEX.absolute())
         return
-    told = write_page(out or INDEX)
-    print(f"{told['path']}: {told['bytes'] / 1000:,.0f} kB, to open in any browser")
-    if told["parts_missing"]:
-        some = ", ".join(told["parts_missing"])
+    written = write_page(out or INDEX)
+    print(f"{written['path']}: {written['bytes'] / 1000:,.0f} kB, to open in any browser")
+    if written["parts_missing"]:
+        some = ", ".join(written["parts_missing"])
         print(f"without {some}: gpt1 run makes them, gpt1 report the page again")

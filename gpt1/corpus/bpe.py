@@ -185,11 +185,11 @@ def vocabulary_from(
     pieces = sorted(table, key=lambda piece: int(table[piece]))
     characters = pieces[1 : 1 + (len(pieces) - len(merges) - 2) // 2]
     vocabulary = Vocabulary(characters, [(left, right) for left, right in merges])
-    for id_, (expected, found) in enumerate(zip_longest(vocabulary.pieces, pieces)):
-        if expected != found:
+    for id_, (expected, piece) in enumerate(zip_longest(vocabulary.pieces, pieces)):
+        if expected != piece:
             raise UserError(
                 f"{where} do not fit together: id {id_} should be"
-                f" {expected!r}, found {found!r}; {what_to_do}"
+                f" {expected!r}, found {piece!r}; {what_to_do}"
             )
     if strange := next((piece for merge in merges for piece in merge if piece not in table), None):
         raise UserError(

@@ -26,22 +26,22 @@ SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only whe
 class Cleaning:
     """What is cleaned, where to write it, and the field of a document's text.
 
-    found: of a book; None for a file of documents.
+    inspection: of a book; None for a file of documents.
     """
 
     file: CorpusFile
-    found: Inspection | None
+    inspection: Inspection | None
     target: Path
     field: str
 
 
-def inspect_files(files: Sequence[CorpusFile], kept: Path) -> list[Inspection | None]:
+def inspect_files(files: Sequence[CorpusFile], task_folder: Path) -> list[Inspection | None]:
     """Look through every book; None for a file of documents. Raises UserError where a book is no
     text.
     """
-    found = mapped("reading books", dict, _inspect, files, bytes_of(files), kept)
-    inspected = [Inspection(**one) if one else None for one in found]
-    refuse_binary(one for one in inspected if one)
+    results = mapped("reading books", dict, _inspect, files, bytes_of(files), task_folder)
+    inspected = [Inspection(**result) if result else None for result in results]
+    refuse_binary(result for result in inspected if result)
     return inspected
 
 
@@ -53,40 +53,44 @@ def clean_files(
     files: Sequence[CorpusFile],
     inspected: Sequence[Inspection | None],
     field: str,
-    kept: Path,
+    task_folder: Path,
     folder: Path,
 ) -> dict[str, Any]:
     """Write every book, cleaned, into folder/books and every file of documents into
     folder/documents; their counts. Raises UserError.
     """
     items = [
-        Cleaning(file, found, kept / (BOOKS if found else DOCUMENTS) / file.name, field)
-        for file, found in zip(files, inspected, strict=True)
+        Cleaning(file, result, task_folder / (BOOKS if result else DOCUMENTS) / file.name, field)
+        for file, result in zip(files, inspected, strict=True)
     ]
     by_words = defaultdict[int, list[Cleaning]](list)  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
-    cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), kept)
-    for item, found in zip(items, cleaned, strict=True):
+    cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), task_folder)
+    for item, result in zip(items, cleaned, strict=True):
         name = item.file.name
-        if not item.found:
-            counts.setdefault("documents", {})[name] = document_counts(item, found)
-        elif not found["words"]:
+        if not item.inspection:
+            counts.setdefault("documents", {})[name] = document_counts(item, result)
+        elif not result["words"]:
             counts["empty"].append(name)
         else:
-            others = by_words[found["words"]]
-            same = (one.file.name for one in others if cmp(one.target, item.target, shallow=False))
+            others = by_words[result["words"]]
+            same = (
+                earlier.file.name
+                for earlier in others
+                if cmp(earlier.target, item.target, shallow=False)
+            )
             if first := next(same, ""):
                 counts.setdefault("equal", {})[name] = first
                 continue
             others.append(item)
             counts["books"][name] = {
-                "bytes": item.found.bytes_,
-                "words": found["words"],
-                "encoding": item.found.encoding,
-                **({"stripped": item.found.stripped} if item.found.stripped else {}),
+                "bytes": item.inspection.bytes_,
+                "words": result["words"],
+                "encoding": item.inspection.encoding,
+                **({"stripped": item.inspection.stripped} if item.inspection.stripped else {}),
             }
-        if found["words"]:
-            target = folder / item.target.relative_to(kept)
+        if result["words"]:
+            target = folder / item.target.relative_to(task_folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.target, target)
     return counts
@@ -96,16 +100,18 @@ def clean_file(cleaner: Cleaner, item: Cleaning) -> dict[str, Any]:
     """Write one book, or one file of documents, cleaned; the counts of it. Raises UserError."""
     counts, first = Counter[str](), None
     with writing(item.target, apart=True) as file:
-        if item.found:
+        if item.inspection:
             return {
-                "words": clean_book(cleaner, item.file.name, read_book(item.file, item.found), file)
+                "words": clean_book(
+                    cleaner, item.file.name, read_book(item.file, item.inspection), file
+                )
             }
         for texts in batches(item.file, item.field):
-            text, found, unreadable = clean_documents(cleaner, texts)
+            text, added, unreadable = clean_documents(cleaner, texts)
             file.write((" " if counts["documents"] else "") + text)
             if first is None and unreadable is not None:
                 first = counts["documents"] + unreadable
-            counts.update(found)
+            counts.update(added)
     return {**counts, "first": first}
 
 
@@ -113,8 +119,8 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
     """Write a book, cleaned; the number of its words. Raises UserError naming it."""
     words, blank = 0, ""
     try:
-        for found in cleaner.clean(blocks):
-            text = " ".join(found)
+        for parts in cleaner.clean(blocks):
+            text = " ".join(parts)
             file.write(blank + text)
             words += count_words(text)
             blank = " "
@@ -137,27 +143,27 @@ def clean_documents(
     """Documents cleaned, DOCUMENT_END after each; counts of them; the first that cannot be read.
     Such a one is left empty.
     """
-    found, counts, unreadable = list[str](), Counter(documents=len(texts)), None
+    parts, counts, unreadable = list[str](), Counter(documents=len(texts)), None
     for number, text in enumerate(texts):
         try:
-            kept, licensed = body(text) if text is not None else ("", False)
-            cleaned = " ".join(chain.from_iterable(cleaner.clean([kept])))
+            body_text, licensed = body(text) if text is not None else ("", False)
+            cleaned = " ".join(chain.from_iterable(cleaner.clean([body_text])))
         except UnbrokenTextError:
-            text, cleaned, kept, licensed = None, "", "", False
+            text, cleaned, body_text, licensed = None, "", "", False
         counts["unreadable"] += text is None
         counts["empty"] += text is not None and not cleaned
         counts["licensed"] += licensed
-        counts["stripped"] += len(text or "") - len(kept)
+        counts["stripped"] += len(text or "") - len(body_text)
         counts["words"] += count_words(cleaned)
         if text is None and unreadable is None:
             unreadable = number
-        found += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
-    return " ".join(found), counts, unreadable
+        parts += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
+    return " ".join(parts), counts, unreadable
 
 
-def document_counts(item: Cleaning, found: dict[str, Any]) -> dict[str, int]:
+def document_counts(item: Cleaning, result: dict[str, Any]) -> dict[str, int]:
     """The counts of one file of documents. Raises UserError where too many cannot be read."""
-    counts = Counter(found)
+    counts = Counter(result)
     refuse_unreadable(item.file, item.field, counts)
     sums = {name: counts[name] for name in (*SUMMED, "words", "empty")}
     return {"bytes": bytes_of([item.file]), **sums}

@@ -67,9 +67,9 @@ def _one_line(file: CorpusFile) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{file.path} cannot be read as .{file.form} ({said}); get it again or take it out of"
+            f"{file.path} cannot be read as .{file.form} ({reason}); get it again or take it out of"
             " the corpus"
         ) from None
 
@@ -80,7 +80,7 @@ def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
     find = _parquet_columns if file.form == "parquet" else _arrow_columns
     with _one_line(file):
         # one by one: a dictionary may hold a long text that many rows name
-        for row, value in enumerate(one for column in find(file, field) for one in column):
+        for row, value in enumerate(cell for column in find(file, field) for cell in column):
             text = value.as_py()
             unpacked += len(text or "")
             refuse_bomb(file, unpacked, size)
@@ -94,15 +94,15 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
     import pyarrow as pa
 
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    found = []
-    for one in schema:
-        type_ = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+    names = []
+    for column in schema:
+        type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if any(is_text(type_) for is_text in texts):
-            found.append(one.name)
-    if field not in found:
+            names.append(column.name)
+    if field not in names:
         raise UserError(
             f"{file.path}: expected a column {field!r} of texts, found"
-            f" {', '.join(map(ascii, found)) or 'no column of texts'}; name it: gpt1 profile"
+            f" {', '.join(map(ascii, names)) or 'no column of texts'}; name it: gpt1 profile"
             " PROFILE clean.text_field=COLUMN"
         )
 
@@ -113,8 +113,8 @@ def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
 
     _checked(file, parquet.read_schema(file.path), field)
     with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
-        for found in table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False):
-            yield found.column(0)
+        for batch in table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False):
+            yield batch.column(0)
 
 
 def _record_batches(source: Any) -> Iterator[Any]:

@@ -39,10 +39,10 @@ def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> di
     batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
     load, characters = partial(Vocabulary.load, vocabulary_folder), sum(map(len, texts))
     ids: dict[str, list[int]] = {}
-    with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as kept:
-        encoded = mapped(name, load, encode_batch, batches, characters, kept)
-        for batch, found in zip(batches, encoded, strict=True):
-            ids.update(zip(batch, found, strict=True))
+    with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as task_folder:
+        encoded = mapped(name, load, encode_batch, batches, characters, task_folder)
+        for batch, encoded_batch in zip(batches, encoded, strict=True):
+            ids.update(zip(batch, encoded_batch, strict=True))
     return ids
 
 
@@ -53,16 +53,20 @@ def encode_words(vocabulary: Vocabulary, words: list[str]) -> NDArray[np.unsigne
 
 
 def encode_books(
-    books: list[CleanedBook], hold_out: HoldOut, vocabulary_folder: Path, kept: Path, folder: Path
+    books: list[CleanedBook],
+    hold_out: HoldOut,
+    vocabulary_folder: Path,
+    task_folder: Path,
+    folder: Path,
 ) -> dict[str, dict[str, Any]]:
     """Write <split>.bin into `folder` for both splits; their parts of the index; `kept`: a folder
     of kept_tasks. Raises UserError where all or none is held out.
     """
     hold_out.check(unit_names(books))
     load = partial(Vocabulary.load, vocabulary_folder)
-    items = [(book, hold_out, kept) for book in books]
+    items = [(book, hold_out, task_folder) for book in books]
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-    for own in mapped("encoding books", load, encode_book, items, bytes_of(books), kept):
+    for own in mapped("encoding books", load, encode_book, items, bytes_of(books), task_folder):
         for split, writer in writers.items():
             writer.extend(Path(own["folder"]) / f"{split}.bin", own[split])
     return {split: writer.close() for split, writer in writers.items()}
@@ -72,8 +76,8 @@ def encode_book(vocabulary: Vocabulary, item: tuple[CleanedBook, HoldOut, Path])
     """Write <split>.bin of one book or file of documents into a new folder; that folder, and of
     each split the rows of the index.
     """
-    book, hold_out, kept = item
-    folder = kept / uuid4().hex  # a task that Ray repeats may for a while run twice
+    book, hold_out, task_folder = item
+    folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice
     folder.mkdir()
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
     if book.documents is None:
@@ -90,10 +94,7 @@ def encode_book(vocabulary: Vocabulary, item: tuple[CleanedBook, HoldOut, Path])
 
 
 def join_documents(
-    vocabulary: Vocabulary,
-    book: CleanedBook,
-    hold_out: HoldOut,
-    writers: Mapping[str, SplitWriter],
+    vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, writers: Mapping[str, SplitWriter]
 ) -> None:
     """Put the documents of one file, in order, into the token files of the splits that they belong
     to.

@@ -81,7 +81,7 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
         raise UserError(
             f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}"
         ) from None
-    found: dict[str, CorpusFile] = {}
+    files: dict[str, CorpusFile] = {}
     for path in sorted(paths):
         name = unpacked_name(path.relative_to(folder).as_posix())
         if not name.isprintable():
@@ -91,18 +91,18 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
             )
         if not path.exists():
             raise UserError(f"{path} is a link to nothing; mend it or take it out of the corpus")
-        if name in found:
+        if name in files:
             raise UserError(
-                f"{folder} holds {found[name].path.name} and {path.name}, one file packed and not;"
+                f"{folder} holds {files[name].path.name} and {path.name}, one file packed and not;"
                 " take one of them away"
             )
-        found[name] = CorpusFile(name, path, form_of(name))
-    if not found:
+        files[name] = CorpusFile(name, path, form_of(name))
+    if not files:
         raise UserError(
             f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))}"
             f" other entries; {WHAT_TO_DO}"
         )
-    return sorted(found.values(), key=lambda file: file.name)
+    return sorted(files.values(), key=lambda file: file.name)
 
 
 def bytes_of(files: Iterable[Any]) -> int:
@@ -124,8 +124,8 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
             ):
                 if file.packed:
                     refuse_bomb(file, position + len(block), raw.tell())
-                if kept := block[max(0, start - position) :]:
-                    yield kept
+                if part := block[max(0, start - position) :]:
+                    yield part
                 position += len(block)
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:

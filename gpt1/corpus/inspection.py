@@ -42,8 +42,8 @@ def marks(text: str) -> Iterator[tuple[int, int, bool]]:
     before.
     """
     if any(word in text for word in TELLING):
-        for found in MARK.finditer(text):
-            yield found.start(), found.end(), found["begins"] is not None
+        for match in MARK.finditer(text):
+            yield match.start(), match.end(), match["begins"] is not None
 
 
 class Body:
@@ -85,11 +85,11 @@ def body(text: str) -> tuple[str, bool]:
     spans = Body(0)
     for mark in marks(text):
         spans.mark(*mark)
-    found = spans.end(len(text))
+    kept_spans = spans.end(len(text))
     return (
         (text, False)
-        if found == [(0, len(text))]
-        else ("\n".join(text[start:stop] for start, stop in found), spans.marked)
+        if kept_spans == [(0, len(text))]
+        else ("\n".join(text[start:stop] for start, stop in kept_spans), spans.marked)
     )
 
 
@@ -121,7 +121,7 @@ def inspect(book: CorpusFile) -> Inspection:
     """
     head = next(blocks(book, 0, 4), b"")
     mark, label, codec = next(
-        (found for found in BYTE_ORDER_MARKS if head.startswith(found[0])), (b"", "utf-8", "utf-8")
+        (known for known in BYTE_ORDER_MARKS if head.startswith(known[0])), (b"", "utf-8", "utf-8")
     )
     problem = "neither UTF-8 nor windows-1252"
     try:
@@ -186,11 +186,11 @@ def _decoded(book: CorpusFile, codec: str, start: int, stop: int | None) -> Iter
     yield decoder.decode(b"", final=True)
 
 
-def read_book(book: CorpusFile, found: Inspection) -> Iterator[str]:
+def read_book(book: CorpusFile, inspection: Inspection) -> Iterator[str]:
     """The text of a book without the licence, block by block, a line break between its spans."""
-    for number, (start, stop) in enumerate(found.spans):
+    for number, (start, stop) in enumerate(inspection.spans):
         yield "\n" if number else ""
-        yield from _decoded(book, found.codec, start, stop)
+        yield from _decoded(book, inspection.codec, start, stop)
 
 
 def recognised(inspections: Sequence[Inspection], documents: int) -> str:
@@ -213,11 +213,11 @@ def recognised(inspections: Sequence[Inspection], documents: int) -> str:
     )
 
 
-def refuse_wrong_name(name: str, found: str) -> None:
+def refuse_wrong_name(name: str, corpus: str) -> None:
     """Raise UserError where a corpus that is recognised as another is called BooksCorpus."""
-    if found and BOOKSCORPUS.search(name):
+    if corpus and BOOKSCORPUS.search(name):
         raise UserError(
-            f"clean.corpus_name says {name}, but the books are recognised as {found}; the name"
+            f"clean.corpus_name says {name}, but the books are recognised as {corpus}; the name"
             " stands in every table, so give theirs: gpt1 profile PROFILE"
-            f" 'clean.corpus_name={found}'"
+            f" 'clean.corpus_name={corpus}'"
         )

@@ -37,7 +37,7 @@ class Learned:
 
 
 def learn_from_books(
-    books: list[CleanedBook], params: Params, kept: Path
+    books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
     """The vocabulary of all books and documents but the held-out ones, and facts about it; `kept`:
     a folder of kept_tasks. Raises UserError where the split or the words do not allow it.
@@ -46,8 +46,10 @@ def learn_from_books(
     hold_out.check(unit_names(books))
     counts: Counter[str] = Counter()
     prepare = partial(copy, hold_out)
-    for found in mapped("counting words", prepare, count_words, books, bytes_of(books), kept):
-        counts.update(found)
+    for counted in mapped(
+        "counting words", prepare, count_words, books, bytes_of(books), task_folder
+    ):
+        counts.update(counted)
     bpe = params.bpe
     learned = learn(counts, bpe.merges, bpe.alphabet_size, bpe.max_word_types)
     return Vocabulary(learned.characters, learned.merges), {
@@ -82,14 +84,14 @@ def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: i
     ]
     known = set(alphabet)
     words = [(word, count) for word, count in words if known.issuperset(word)]
-    found = find_merges(words, alphabet, merges)
-    if len(found) < merges:
+    pairs = find_merges(words, alphabet, merges)
+    if len(pairs) < merges:
         raise UserError(
             f"bpe.merges asks for {merges:,} merges, but the training books' {len(counts):,}"
-            f" different words support {len(found):,} (pairs seen at least {LEAST_PAIRS} times):"
+            f" different words support {len(pairs):,} (pairs seen at least {LEAST_PAIRS} times):"
             " lower bpe.merges to that, or bring more books"
         )
-    return Learned(alphabet, found, len(counts), len(words))
+    return Learned(alphabet, pairs, len(counts), len(words))
 
 
 def find_merges(
@@ -106,7 +108,7 @@ def find_merges(
     from tokenizers.pre_tokenizers import Split
     from tokenizers.trainers import BpeTrainer
 
-    def said() -> Iterator[str]:
+    def texts() -> Iterator[str]:
         for word, count in words:
             for done in range(0, count, REPEATED):
                 yield f"{word} " * min(REPEATED, count - done)
@@ -122,7 +124,7 @@ def find_merges(
         end_of_word_suffix=WORD_END,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(said(), trainer)
+    tokenizer.train_from_iterator(texts(), trainer)
     by_result: dict[
         str, tuple[str, str]
     ] = {}  # a second way to a piece is left out: the layout gives a piece one id

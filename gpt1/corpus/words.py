@@ -40,8 +40,8 @@ def standardise(text: str) -> str:
     """The authors' standardisation: plain dashes, blanks around runs of punctuation, single blanks,
     ` \\n ` for line breaks.
     """
-    for found, plain in REPLACED:
-        text = text.replace(found, plain)
+    for sign, plain in REPLACED:
+        text = text.replace(sign, plain)
     # one by one and without a regular expression where no run is longer than one: seven times as
     # fast
     for mark in SPACED:
@@ -108,10 +108,10 @@ def chunks(texts: Iterable[str]) -> Iterator[list[str]]:
         head = rest.rstrip() if text is None else whole if tail else ""
         if head:
             gap = head[: len(head) - len(head.lstrip())]
-            found = standardise(head).split(" ")
-            if len(max(found, key=len)) > LONGEST_CHUNK:
+            pieces = standardise(head).split(" ")
+            if len(max(pieces, key=len)) > LONGEST_CHUNK:
                 raise UnbrokenTextError
-            yield [NEWLINE, *found] if started and "\n" in gap else found
+            yield [NEWLINE, *pieces] if started and "\n" in gap else pieces
             rest, started = rest[len(head) :], True
         elif len(whole) > LONGEST_UNCUT:
             raise UnbrokenTextError
@@ -213,14 +213,14 @@ class Cleaner:
             ready = len(held) if batch is None else len(held) - CONTEXT
             if ready <= 0:
                 continue
-            found = [
+            cleaned = [
                 remembered(chunk) if len(chunk) < CACHED_LENGTH else alone(chunk)
                 for chunk in held[:ready]
             ]
             window = before + held
             yield [
                 self._among(window, len(before) + place) if words is None else words
-                for place, words in enumerate(found)
+                for place, words in enumerate(cleaned)
             ]
             before, held = window[: len(before) + ready][-CONTEXT:], held[ready:]
 

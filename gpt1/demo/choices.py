@@ -53,40 +53,47 @@ def passages(side: Side, number: int) -> list[Question]:
     that it is right.
     """
     chance, of = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
-    _, (one, untold, *_) = draw_portrait(side, tuple(of))
-    told = side.synonym(one)
-    options = [fact.value for fact in (told, side.contrary(one), untold, side.contrary(untold))]
+    _, (quality, untold, *_) = draw_portrait(side, tuple(of))
+    again = side.synonym(quality)
+    options = [
+        fact.value for fact in (again, side.contrary(quality), untold, side.contrary(untold))
+    ]
     text = [
-        side.tell(one),
-        side.wording(POLE_OF[one.value].signs).format(s=one.subject),
-        side.tell(one),
+        side.tell(quality),
+        side.wording(POLE_OF[quality.value].signs).format(s=quality.subject),
+        side.tell(quality),
     ]
     right = options[0]
     chance.shuffle(text)
     chance.shuffle(options)
-    asked = side.wording(ASKING_WHAT).format(s=one.subject)
+    asked = side.wording(ASKING_WHAT).format(s=quality.subject)
     passage = " ".join(map(sentence, text))
     return [Question(passage, question(asked), tuple(options), options.index(right))]
 
 
 def stories(side: Side, number: int) -> list[Story]:
     """Four sentences of two qualities; the wrong ending has the opposite of one of them."""
-    _, (one, two, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
-    told = [side.tell(fact) for fact in (one, two, side.synonym(one), side.synonym(two))]
-    good, bad = (sentence(side.tell(fact)) for fact in (side.synonym(one), side.contrary(one)))
+    _, (first, second, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
+    sentences = [
+        side.tell(fact) for fact in (first, second, side.synonym(first), side.synonym(second))
+    ]
+    good, bad = (sentence(side.tell(fact)) for fact in (side.synonym(first), side.contrary(first)))
     right = number % 2
     endings = (bad, good) if right else (good, bad)
-    return [Story(tuple(map(sentence, told)), endings, right)]
+    return [Story(tuple(map(sentence, sentences)), endings, right)]
 
 
 def pronouns(side: Side, _: int) -> list[Pronoun]:
     """Two people of one sex, and a reason that fits only one of them; and they change places."""
     town, chance = side.town(), side.chance
-    one, two = chance.sample(chance.choice((town.women, town.men)), 2)
+    first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = side.wording(THANKS)
-    told, right = template.partition(";")[0], one if "it was {p} " in template else two
-    she = town.pronoun(one)
+    text, right = template.partition(";")[0], first if "it was {p} " in template else second
+    she = town.pronoun(first)
     return [
-        Pronoun(sentence(told.format(p=p, q=q, she=she)), she, (one, two), meant)
-        for p, q, meant in ((one, two, right), (two, one, two if right == one else one))
+        Pronoun(sentence(text.format(p=p, q=q, she=she)), she, (first, second), meant)
+        for p, q, meant in (
+            (first, second, right),
+            (second, first, second if right == first else first),
+        )
     ]

@@ -48,12 +48,12 @@ MISMATCHED_SEED = 1_000_003  # added to the seed
 def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[str]:
     """Write the books; every clause and every sentence in them."""
     folder.mkdir(parents=True)
-    said: set[str] = set()
+    known: set[str] = set()
     for number in range(books):
         book = write_book(f"{seed}/books/{number}", pages)
         (folder / f"town {number:03d}.txt").write_text(book, encoding="utf-8")
-        said.update(clauses(book), sentences(book))
-    return frozenset(said)
+        known.update(clauses(book), sentences(book))
+    return frozenset(known)
 
 
 def draw(

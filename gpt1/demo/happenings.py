@@ -169,8 +169,8 @@ def mood(scene: Scene) -> None:
 def thank(scene: Scene) -> None:
     """A pronoun, or a name in its place, and whom it means, said in so many words."""
     chance, town = scene.chance, scene.town
-    one, two = chance.sample(chance.choice((town.women, town.men)), 2)
+    first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(THANKS)
-    meant = one if "it was {p} " in template else two
-    she = chance.choice((town.pronoun(one), meant))
-    scene.say(template.format(p=one, q=two, she=she))
+    meant = first if "it was {p} " in template else second
+    she = chance.choice((town.pronoun(first), meant))
+    scene.say(template.format(p=first, q=second, she=she))

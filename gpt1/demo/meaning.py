@@ -24,5 +24,5 @@ def said(text: str) -> str:
     """The words of qualities, and the clauses in which they show, that stand in a text, or all its
     words where there are none; in no order, so that twins, which differ in it alone, say the same.
     """
-    found = _tellings().findall(text) or re.findall(r"\w+", text)
-    return "|".join(sorted(part.lower() for part in found))
+    parts = _tellings().findall(text) or re.findall(r"\w+", text)
+    return "|".join(sorted(part.lower() for part in parts))

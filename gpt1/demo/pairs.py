@@ -57,21 +57,21 @@ def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> lis
     """Premise: a quality of a first pole. Hypothesis: the same in another word, another quality, or
     its opposite.
     """
-    town, told, other = _two_qualities(side, task)
-    same, contrary = side.synonym(told), side.contrary(told)
+    town, fact, other = _two_qualities(side, task)
+    same, contrary = side.synonym(fact), side.contrary(fact)
     hypothesis = (same, other, contrary)[number % 3]
-    premise = side.tell(told)
-    while (said := side.tell(hypothesis)) == premise:
+    premise = side.tell(fact)
+    while (text := side.tell(hypothesis)) == premise:
         pass
     genre = GENRES[genres[number // 3 % len(genres)]]
     clauses = genre(Scene(town, side.chance), [premise])
-    return [Pair(" ".join(map(sentence, clauses)), sentence(said), NLI[number % 3])]
+    return [Pair(" ".join(map(sentence, clauses)), sentence(text), NLI[number % 3])]
 
 
 def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
     """Two qualities of a relative or a belonging, the first of a first pole; and the town."""
-    town, (one, two) = draw_portrait(side, TOPICS[task])
-    return town, side.fact(one.kind, one.subject, 0), two
+    town, (first, second) = draw_portrait(side, TOPICS[task])
+    return town, side.fact(first.kind, first.subject, 0), second
 
 
 def follows(side: Side, _: int, claims: Sequence[str], labels: tuple[str, str]) -> list[Pair]:
@@ -100,8 +100,8 @@ def paraphrase(side: Side, _: int) -> list[Pair]:
 def _first_pole_first(side: Side, tale: Tale) -> tuple[str, Slots, Slots]:
     """A frame, the slots that say that something is of a first pole, and their contrary."""
     frame, *both = side.tale(tale)
-    one, two = sorted(both, key=lambda slots: slots["a"] not in FIRST_POLES)
-    return frame, one, two
+    first, second = sorted(both, key=lambda slots: slots["a"] not in FIRST_POLES)
+    return frame, first, second
 
 
 def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) -> list[Pair]:
@@ -114,12 +114,12 @@ def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) 
 
 def duplicate(side: Side, number: int) -> list[Pair]:
     """Two questions: the same asked in other words, or the opposite, or about another quality."""
-    _, one, third = _two_qualities(side, "qqp")
+    _, asked, third = _two_qualities(side, "qqp")
     same = number % 2 == 0
-    again = side.synonym(one) if same else side.chance.choice((side.contrary(one), third))
+    again = side.synonym(asked) if same else side.chance.choice((side.contrary(asked), third))
     first, second = (
         question(side.wording(ASKING_WHETHER).format(s=fact.subject, v=fact.value))
-        for fact in (one, again)
+        for fact in (asked, again)
     )
     return [Pair(first, second, "1" if same else "0")]
 
@@ -128,7 +128,7 @@ def similarity(side: Side, number: int) -> list[Pair]:
     """5: the same quality in other words; 2: another quality of the same subject; 0: the
     opposite.
     """
-    _, one, two = _two_qualities(side, "stsb")
-    grades = (("5", side.synonym(one)), ("2", two), ("0", side.contrary(one)))
+    _, first, other = _two_qualities(side, "stsb")
+    grades = (("5", side.synonym(first)), ("2", other), ("0", side.contrary(first)))
     label, second = grades[number % 3]
-    return [Pair(sentence(side.tell(one)), sentence(side.tell(second)), label)]
+    return [Pair(sentence(side.tell(first)), sentence(side.tell(second)), label)]

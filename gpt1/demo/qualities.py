@@ -138,7 +138,7 @@ RELATIVES = {
 POLE_OF = {word: pole for poles in ALL.values() for pole in poles for word in pole.words}
 OPPOSITE = {  # word -> the other pole
     word: other
-    for one, two in ALL.values()
-    for pole, other in ((one, two), (two, one))
+    for first, second in ALL.values()
+    for pole, other in ((first, second), (second, first))
     for word in pole.words
 }

@@ -66,17 +66,17 @@ class Side(NamedTuple):
         """
         while True:
             frame, slots = self.chance.choice(self._frames(tale)), tale.draw(self.town())
-            for one, two in (("a", "a2"), ("b", "b2")):
-                if one in slots:
-                    words = self.half(POLE_OF[slots[one]].words)
-                    slots[one], slots[two] = self.chance.sample(words, 2)
+            for slot, twin in (("a", "a2"), ("b", "b2")):
+                if slot in slots:
+                    words = self.half(POLE_OF[slots[slot]].words)
+                    slots[slot], slots[twin] = self.chance.sample(words, 2)
             both = slots, tale.contrary(slots)
-            if not any(frame.format(**one).lower() in self.known for one in both):
+            if not any(frame.format(**filled).lower() in self.known for filled in both):
                 return frame, *both
 
     def again(self, tale: Tale, frame: str) -> str:
         """Another frame of the same meaning."""
-        return self.chance.choice([one for one in self._frames(tale) if one != frame])
+        return self.chance.choice([other for other in self._frames(tale) if other != frame])
 
     def _frames(self, tale: Tale) -> Sequence[str]:
         return tale.frames[: len(tale.frames) - 1 + self.number]
@@ -117,8 +117,8 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
     while len(rows) < count:
         group = make(side, number)
         cells = [cell if isinstance(cell, tuple) else (str(cell),) for cell in group[0]]
-        told = chain(*map(clauses, chain(*cells))) if len(group) == 1 else ()
-        if rows.keys().isdisjoint(group) and side.known.isdisjoint(told):
+        spoken = chain(*map(clauses, chain(*cells))) if len(group) == 1 else ()
+        if rows.keys().isdisjoint(group) and side.known.isdisjoint(spoken):
             rows |= dict.fromkeys(group)
             number += 1
     return list(rows)

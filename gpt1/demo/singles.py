@@ -21,12 +21,12 @@ class Single(NamedTuple):
 def sentiment(side: Side, number: int) -> list[Single]:
     """A kind or an unkind sentence, with adjectives and in words of this side."""
     town, chance, pleasant = side.town(), side.chance, number % 2 == 0
-    one, two = chance.sample(town.people, 2)
+    first, second = chance.sample(town.people, 2)
     text = opinion(
         Scene(town, chance),
         pleasant,
-        one,
-        two,
+        first,
+        second,
         chance.choice(lexicon.WORKS),
         OPINION_TEMPLATES,
         side.half,
@@ -44,18 +44,18 @@ def acceptability(side: Side, _: int) -> list[Single]:
         small = [place for place, word in enumerate(words) if word in SMALL_WORDS]
         if small and clause.lower() not in side.known:
             break
-    one = side.chance.choice(small)
-    two = side.chance.choice([place for place in range(len(words)) if place not in small])
-    words[one], words[two] = words[two], words[one]
+    place = side.chance.choice(small)
+    other = side.chance.choice([index for index in range(len(words)) if index not in small])
+    words[place], words[other] = words[other], words[place]
     return [Single(sentence(clause), "1"), Single(sentence(" ".join(words)), "0")]
 
 
 def _clause(side: Side) -> str:
     town, chance = side.town(), side.chance
-    one, two = chance.sample(town.people, 2)
+    giver, receiver = chance.sample(town.people, 2)
     choice = chance.randrange(6)
     if choice < 2:
-        return side.wording(GIVING).format(p=one, s=chance.choice(town.things), v=two)
+        return side.wording(GIVING).format(p=giver, s=chance.choice(town.things), v=receiver)
     if choice == 2:
         kinds, subjects = chance.choice(((THING_KINDS, town.things), (PERSON_KINDS, town.people)))
         return clause_of(

@@ -44,8 +44,8 @@ class Tale(NamedTuple):
     def contrary(self, slots: Slots) -> Slots:
         """The slots, exchanged."""
         new = dict(slots)
-        for one, two in self.exchanged:
-            new[one], new[two] = slots[two], slots[one]
+        for first, second in self.exchanged:
+            new[first], new[second] = slots[second], slots[first]
         return new
 
 
@@ -66,9 +66,9 @@ def _order(town: Town) -> Slots:
     return slots
 
 
-def _two_words(town: Town, here: Pole, there: Pole) -> Slots:
+def _two_words(town: Town, first: Pole, second: Pole) -> Slots:
     """Two words of one meaning as {a} and {a2}, two of the contrary as {b} and {b2}."""
-    words = *town.chance.sample(here.words, 2), *town.chance.sample(there.words, 2)
+    words = *town.chance.sample(first.words, 2), *town.chance.sample(second.words, 2)
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
 
@@ -155,10 +155,10 @@ def tell(scene: Scene) -> None:
 def _given(scene: Scene, answer: str) -> str:
     """The answer as somebody gives it."""
     chance = scene.chance
-    opener, said, adverb = (chance.random() < BEFORE for _ in range(3))
+    opener, reported, adverb = (chance.random() < BEFORE for _ in range(3))
     before = [
         *([chance.choice(OPENERS) + chance.choice(("", ","))] if opener else []),
-        *([f"{scene.town.someone()} {chance.choice(SAYING)}"] if said else []),
+        *([f"{scene.town.someone()} {chance.choice(SAYING)}"] if reported else []),
         *([chance.choice(ADVERBS)] if adverb else []),
     ]
     return " ".join([*before, answer])

@@ -109,14 +109,14 @@ def check_answer(scene: Scene) -> None:
     """Somebody asks about a quality, somebody says something: an answer or none."""
     chance, fact = scene.chance, scene.one()
     good = chance.random() < 0.6
-    said = (
+    answer = (
         fact
         if good
         else next(scene.town.fact(kind, scene.subject) for kind in scene.known if kind != fact.kind)
     )
     scene.say(
         f"{chance.choice(telling.ASKING_ABOUT).format(n=fact.kind, s=scene.subject)}?",
-        scene.tell(said),
+        scene.tell(answer),
         chance.choice(telling.ANSWERED if good else telling.NO_ANSWER),
     )
 
@@ -133,8 +133,8 @@ def again(scene: Scene) -> None:
     if scene.chance.random() < 0.5:
         scene.say(scene.tell(scene.one()))
     else:
-        one, two = scene.both()
-        scene.say(scene.fill(scene.chance.choice(telling.OF_TWO), v=one.value, w=two.value))
+        first, second = scene.both()
+        scene.say(scene.fill(scene.chance.choice(telling.OF_TWO), v=first.value, w=second.value))
 
 
 def relation(scene: Scene) -> None:

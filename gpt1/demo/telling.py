@@ -167,7 +167,7 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
     if pronoun:
         template = re.sub(
             r"(^|\bthat |^was |^did |\{one\} )?\{s\}",
-            lambda found: f"{found[1]}{pronoun}" if found[1] is not None else OBJECT[pronoun],
+            lambda match: f"{match[1]}{pronoun}" if match[1] is not None else OBJECT[pronoun],
             template,
         )
     return with_articles(template.format(s=subject, **values))

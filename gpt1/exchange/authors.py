@@ -32,13 +32,13 @@ WHAT_TO_DO = (
 
 def read_authors(folder: Path) -> Incoming:
     """The model in the authors' files in `folder`. Raises UserError where they are not whole."""
-    wanted = (SHAPES, *ARRAYS, *AUTHORS_FILES)
-    if missing := [name for name in wanted if not (folder / name).is_file()]:
+    required = (SHAPES, *ARRAYS, *AUTHORS_FILES)
+    if missing := [name for name in required if not (folder / name).is_file()]:
         raise UserError(
             f"{folder}: expected {SHAPES}, {ARRAYS[0]} to {ARRAYS[-1]},"
             f" {' and '.join(AUTHORS_FILES)}; found no {', no '.join(missing)}; {WHAT_TO_DO}"
         )
-    files = [folder / name for name in wanted]
+    files = [folder / name for name in required]
     others = [path.name for path in files if git_name(path) != RELEASED[path.name]]
     if others and any(name not in others for name in ARRAYS):
         raise UserError(

@@ -62,7 +62,7 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
     try:
         pretrainings = sorted((data / "pretrain/transformer").glob("seed-*"))
         own = f"seed-{task['seed']}" if task else folder.name  # of several that of its number
-        chosen = [one for one in pretrainings if one.name == own or len(pretrainings) == 1]
+        chosen = [row for row in pretrainings if row.name == own or len(pretrainings) == 1]
         training = read_known(chosen[0] / "summary.json") if chosen else {}
         index = read_known(data / "shard/index.json")
         if training.get("source") == "official":
@@ -78,7 +78,7 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
             for path in sorted((data / "acquire").glob(f"{source}/manifest.json"))
         ]
         keys = ("source", "origin", "licence")
-        facts["licences"] = [[one_line(one.get(key)) for key in keys] for one in manifests]
+        facts["licences"] = [[one_line(row.get(key)) for key in keys] for row in manifests]
         return facts | {"training": training}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(

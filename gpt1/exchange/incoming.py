@@ -55,10 +55,10 @@ def read_checkpoint(folder: Path) -> Incoming:
         raise UserError(
             f"{path}: expected model_type openai-gpt and afn gelu, found {kind}; {WHAT_TO_DO}"
         )
-    weights = [one for one in folder.glob("*") if one.suffix in (".safetensors", ".bin")]
+    weights = [file for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
     try:
         blocks = 12 * config["n_layer"] * config["n_embd"] ** 2
-        if not 0 < 2 * blocks <= sum(one.stat().st_size for one in weights):
+        if not 0 < 2 * blocks <= sum(file.stat().st_size for file in weights):
             raise ValueError(f"{config['n_layer']} blocks of width {config['n_embd']} do not fit")
         quiet_transformers()
         network, report = OpenAIGPTLMHeadModel.from_pretrained(
@@ -118,35 +118,35 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
         ) from None
 
 
-def write_import(found: Incoming, target: Path) -> dict[str, Any]:
+def write_import(model: Incoming, target: Path) -> dict[str, Any]:
     """Write weights.safetensors, the vocabulary and import.json as a whole; returns what
     import.json says.
 
     Raises UserError where `target` is not empty, the vocabulary is another model's, or a number is
     not finite.
     """
-    source, rows = found.files[0].parent, len(found.tensors["tokens"])
-    if rows != found.vocabulary.size:
+    source, rows = model.files[0].parent, len(model.tensors["tokens"])
+    if rows != model.vocabulary.size:
         raise UserError(
-            f"{source}: expected {found.vocabulary.size:,} token embeddings, one for each entry of"
+            f"{source}: expected {model.vocabulary.size:,} token embeddings, one for each entry of"
             f" the vocabulary beside it, found {rows:,}; bring weights and vocabulary of the same"
             " model"
         )
-    if bad := [name for name, tensor in found.tensors.items() if not tensor.isfinite().all()]:
+    if bad := [name for name, tensor in model.tensors.items() if not tensor.isfinite().all()]:
         raise UserError(
             f"{source}: expected finite numbers in {bad[0]}, found others; bring it whole"
         )
-    sizes, vocabulary = found.sizes.model_dump(), found.vocabulary
+    sizes, vocabulary = model.sizes.model_dump(), model.vocabulary
     about = {
-        "form": found.form,
-        "released": found.released,
+        "form": model.form,
+        "released": model.released,
         "model": sizes,
         "vocabulary_fingerprint": vocabulary.fingerprint,
-        "files": {path.name: sha256_file(path) for path in sorted(found.files)},
+        "files": {path.name: sha256_file(path) for path in sorted(model.files)},
     }
     with filling(target) as folder:
         description = Description("transformer", sizes, vocabulary.size, vocabulary.fingerprint)
-        save_state(folder / "weights.safetensors", found.tensors, description)
+        save_state(folder / "weights.safetensors", model.tensors, description)
         vocabulary.save(folder, {})
         write_json(folder / "import.json", about)
     return about

@@ -105,9 +105,11 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
         },
     )
     body = {
-        name.removeprefix(BODY): one for name, one in saved.tensors.items() if name.startswith(BODY)
+        name.removeprefix(BODY): tensor
+        for name, tensor in saved.tensors.items()
+        if name.startswith(BODY)
     }
-    state = {PREFIX + name: one for name, one in to_theirs(body, sizes.layers).items()}
+    state = {PREFIX + name: tensor for name, tensor in to_theirs(body, sizes.layers).items()}
     state |= {f"head.{name}": saved.tensors[HEAD + name] for name in ("weight", "bias")}
     model = getattr(modeling_gpt1, f"GPT1For{purpose}").from_pretrained(
         None, config=config, state_dict=state

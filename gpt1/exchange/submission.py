@@ -62,15 +62,15 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
     """
     if target.suffix != ".zip":
         raise UserError(f"{target}: expected a file whose name ends with .zip; name one")
-    found = {file: predicted(file, data) for file in FILES}
-    lacking = {file.name: why for file, why in found.items() if isinstance(why, str)}
-    if len(lacking) == len(FILES):
+    by_file = {file: predicted(file, data) for file in FILES}
+    reasons = {file.name: why for file, why in by_file.items() if isinstance(why, str)}
+    if len(reasons) == len(FILES):
         raise UserError(
             f"{data}: expected a run with answers to GLUE's test files, found none"
-            f" ({'; '.join(dict.fromkeys(lacking.values()))}); run gpt1 profile paper --data FOLDER"
+            f" ({'; '.join(dict.fromkeys(reasons.values()))}); run gpt1 profile paper --data FOLDER"
             " and gpt1 run, with eval_rows null"
         )
-    missing = [f"{name} ({why})" for name, why in lacking.items() if name != WITHOUT]
+    missing = [f"{name} ({why})" for name, why in reasons.items() if name != WITHOUT]
     if missing and not fill:
         raise UserError(
             f"expected answers to all {len(FILES)} files of the leaderboard, found none to"
@@ -78,14 +78,16 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
         )
     sources = {}
     with writing(target, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
-        for file, one in found.items():
-            if isinstance(one, str):
-                one = Predicted([file.constant] * file.rows, f"constant {file.constant}: {one}")
-            lines = [f"{index}\t{answer}\n" for index, answer in enumerate(one.answers)]
+        for file, prediction in by_file.items():
+            if isinstance(prediction, str):
+                prediction = Predicted(
+                    [file.constant] * file.rows, f"constant {file.constant}: {prediction}"
+                )
+            lines = [f"{index}\t{answer}\n" for index, answer in enumerate(prediction.answers)]
             entry = zipfile.ZipInfo(file.name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, "".join(["index\tprediction\n", *lines]))
-            sources[file.name] = one.source
+            sources[file.name] = prediction.source
     return sources
 
 
@@ -116,11 +118,11 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
             f"{path}: expected {file.rows} rows of {file.split}, found others ({error}); run gpt1"
             f" run finetune@{file.task}"
         ) from None
-    found = predictions(logits, task.target)
+    classes = predictions(logits, task.target)
     if task.target == "score":
-        answers = [f"{score:.3f}" for score in np.clip(found, 0, 5)]
+        answers = [f"{score:.3f}" for score in np.clip(classes, 0, 5)]
     else:
-        answers = [(task.values or task.labels)[answer] for answer in found.tolist()]
+        answers = [(task.values or task.labels)[answer] for answer in classes.tolist()]
     places = places_of(file, data / "acquire" / "tasks" / file.task, examples)
     by_place = dict(zip(places, answers, strict=True))
     unreadable = file.rows - examples
@@ -141,7 +143,7 @@ def places_of(file: BoardFile, official: Path, examples: int) -> list[int]:
     splits = [split for layout in task.layouts for split in layout if split.name == file.split]
     rows = [
         item
-        for split in [one for one in splits if all(files_of(one, official))][:1]
+        for split in [candidate for candidate in splits if all(files_of(candidate, official))][:1]
         for parts in files_of(split, official)
         for part in parts
         for item in read_rows(official / part, split.format, task)

@@ -48,7 +48,7 @@ def go_on(
     room = context - min(tokens, context // 2)
     ids = torch.tensor([list(prompt)[-room:]], device=model.network.device)
     set_seed(seed)
-    found = model.network.generate(
+    sequences = model.network.generate(
         ids,
         max_new_tokens=min(tokens, context - ids.shape[1]),
         suppress_tokens=[model.vocabulary.pieces.index(UNKNOWN)],
@@ -56,7 +56,7 @@ def go_on(
         eos_token_id=None,
         **how,
     )
-    return [readable(model.vocabulary, row[ids.shape[1] :].tolist()) for row in found]
+    return [readable(model.vocabulary, row[ids.shape[1] :].tolist()) for row in sequences]
 
 
 def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
@@ -87,14 +87,14 @@ def openings(
     """
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
-    count, found = min(section.heldout_prompts, len(long)), []
+    count, texts = min(section.heldout_prompts, len(long)), []
     for book in (long[number * len(long) // count] for number in range(count)):
         tokens = min(section.prompt_tokens + section.tokens, book["tokens"])
         ids = shards.windows("heldout", np.array([book["offset"]]), tokens - 1)[0].tolist()
         prompt = whole_words(vocabulary, ids[: section.prompt_tokens])
         follows = whole_words(vocabulary, ids[len(prompt) : len(prompt) + section.tokens])
-        found.append((f"held-out book {book['name']}", prompt, readable(vocabulary, follows)))
-    return found
+        texts.append((f"held-out book {book['name']}", prompt, readable(vocabulary, follows)))
+    return texts
 
 
 def decodings(section: Generate) -> dict[str, dict[str, Any]]:
@@ -137,8 +137,8 @@ def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dic
         for origin, ids, reference in prompts
     ]
     pairs: dict[str, list[tuple[str, str]]] = {}
-    for one in texts:
-        for sample in one["samples"] if one["reference"] else ():
-            pairs.setdefault(sample["decoding"], []).append((sample["text"], one["reference"]))
+    for prompt in texts:
+        for sample in prompt["samples"] if prompt["reference"] else ():
+            pairs.setdefault(sample["decoding"], []).append((sample["text"], prompt["reference"]))
     scores = {name: score(*zip(*own, strict=True)) for name, own in pairs.items()}
     return {"tokens": section.tokens, "decodings": ways, "prompts": texts, "scores": scores}

@@ -102,13 +102,16 @@ def scores(
     best score that looks at no input.
     """
     labels = np.array([example.label for example in examples])
-    found = [task.labels.index(one["label"]) if "label" in one else one["score"] for one in answers]
+    predicted = [
+        task.labels.index(answer["label"]) if "label" in answer else answer["score"]
+        for answer in answers
+    ]
     if task.target == "class":
         labels = labels.astype(np.int64)
     return {
         metric: {
-            "score": 100 * score(metric, labels, np.array(found)),
-            "standard_error": 100 * standard_error(metric, labels, np.array(found)),
+            "score": 100 * score(metric, labels, np.array(predicted)),
+            "standard_error": 100 * standard_error(metric, labels, np.array(predicted)),
             "majority": 100 * majority_score(metric, labels),
         }
         for metric in (task.metric, task.second_metric)
@@ -124,9 +127,9 @@ def write_answers(path: Path, task: Task, answers: list[dict[str, Any]]) -> None
         raise UserError(f"{path}: expected a name that ends with {', '.join(WRITERS)}; name one")
     values = dict(zip(task.labels, task.values or task.labels, strict=True))
     rows: list[dict[str, Any]] = [
-        {"prediction": values[one["label"]] if "label" in one else one["score"]}
-        | {f"p({name})": round(share, 6) for name, share in one["probabilities"].items()}
-        for one in answers
+        {"prediction": values[answer["label"]] if "label" in answer else answer["score"]}
+        | {f"p({name})": round(share, 6) for name, share in answer["probabilities"].items()}
+        for answer in answers
     ]
     table = pd.DataFrame(rows)
     with writing(path) as file:

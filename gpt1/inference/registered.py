@@ -61,7 +61,7 @@ def register(params: Params, names: Sequence[str]) -> list[Registered]:
     sync(params)
     runs = read_json(RUNS)
     try:
-        return [_register(params, one, runs) for one in done]
+        return [_register(params, model, runs) for model in done]
     except UserError:
         raise
     except Exception as error:
@@ -97,7 +97,7 @@ def _register(params: Params, done: Finished, runs: dict[str, Any]) -> Registere
     mlflow.set_experiment(experiment_id=runs["experiment"])
     client, digest = mlflow.MlflowClient(), sha256_file(weights)
     versions = client.search_model_versions(f"name = '{name}'")
-    version = next((one.version for one in versions if one.tags.get(DIGEST) == digest), None)
+    version = next((known.version for known in versions if known.tags.get(DIGEST) == digest), None)
     new = version is None
     if version is None:
         version = _log(task, name, weights, runs["runs"].get(f"finetune {task.name}/seed-{seed}"))

@@ -66,12 +66,15 @@ def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[
     `score`; `probabilities` of each label, or of each whole score; of a choice its text.
     """
     shares = logits_o.double().softmax(0).tolist()
-    found = predictions(logits_o[None].numpy(), task.target)[0]
+    prediction = predictions(logits_o[None].numpy(), task.target)[0]
     if task.target == "score":
-        return {"score": float(found), "probabilities": dict(zip("012345", shares, strict=True))}
-    label = task.labels[int(found)]
-    said = {"label": label, "probabilities": dict(zip(task.labels, shares, strict=True))}
-    return said | ({"choice": choices[int(found)]} if choices else {})
+        return {
+            "score": float(prediction),
+            "probabilities": dict(zip("012345", shares, strict=True)),
+        }
+    label = task.labels[int(prediction)]
+    result = {"label": label, "probabilities": dict(zip(task.labels, shares, strict=True))}
+    return result | ({"choice": choices[int(prediction)]} if choices else {})
 
 
 class TaskModel:

@@ -32,5 +32,5 @@ def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         for text, reference in pairs
     ]
     values = {"bleu": float(bleu), "meteor_exact_stem": 100 * mean(meteor)}
-    values |= {name: 100 * mean(one[name].fmeasure for one in rouge) for name in ROUGE}
+    values |= {name: 100 * mean(measures[name].fmeasure for measures in rouge) for name in ROUGE}
     return {name: round(value, 6) for name, value in values.items()}

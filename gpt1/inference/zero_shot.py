@@ -13,13 +13,7 @@ from gpt1.base.files import read_json
 from gpt1.inference.continuations import Prompts, log_probabilities, read_prompts
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, load_weights
-from gpt1.tasks.zero_shot import (
-    SETS,
-    answers,
-    best_threshold,
-    continuation_scores,
-    score_answers,
-)
+from gpt1.tasks.zero_shot import SETS, answers, best_threshold, continuation_scores, score_answers
 
 
 class PromptSet(NamedTuple):
@@ -71,23 +65,23 @@ def answer_sets(
     sets: list[PromptSet],
     files: Mapping[int, Path],
     network: Network,
-    wanted: Description,
+    description: Description,
     batch_tokens: int,
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
     """What a network answers to every set with the weights of each of the files by update: the
     scores of each update, and the arrays of answers and labels.
     """
     arrays: dict[str, npt.NDArray[Any]] = {
-        f"{one.name}/labels": one.scored.labels_n for one in sets
+        f"{set_.name}/labels": set_.scored.labels_n for set_ in sets
     }
     snapshots = []
     network.eval()
-    bar = tqdm(files.items(), desc=f"zero-shot {wanted.kind}", unit="snapshot", disable=None)
+    bar = tqdm(files.items(), desc=f"zero-shot {description.kind}", unit="snapshot", disable=None)
     for update, path in bar:
-        load_weights(path, wanted, network)
+        load_weights(path, description, network)
         scores = {}
-        for one in sets:
-            arrays[f"{one.name}/{update}"] = found = one.answers(network, batch_tokens)
-            scores[one.name] = score_answers(SETS[one.name], one.scored.labels_n, found)
+        for set_ in sets:
+            arrays[f"{set_.name}/{update}"] = answers = set_.answers(network, batch_tokens)
+            scores[set_.name] = score_answers(SETS[set_.name], set_.scored.labels_n, answers)
         snapshots.append({"update": update, "scores": scores})
     return snapshots, arrays

@@ -57,7 +57,9 @@ class Decoder(nn.Module):
             blocks = [Block(sizes) for _ in range(sizes.layers)]
         self.blocks = nn.ModuleList(blocks)
         # as to_empty does, for which torch imports a library of algebra
-        empty = {name: torch.empty(there.shape) for name, there in self.blocks.state_dict().items()}
+        empty = {
+            name: torch.empty(tensor.shape) for name, tensor in self.blocks.state_dict().items()
+        }
         self.blocks.load_state_dict(empty, assign=True)
         self.fused_attention = False
         self._draw(sizes, generator)

@@ -88,15 +88,15 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
     """
     metadata, tensors = read_tensors(path)
     try:
-        found = Description(**json.loads(metadata["description"]))
+        description = Description(**json.loads(metadata["description"]))
         if not (
-            isinstance(found.kind, str)
-            and isinstance(found.config, dict)
-            and type(found.vocabulary_size) is int
-            and isinstance(found.vocabulary_fingerprint, str)
+            isinstance(description.kind, str)
+            and isinstance(description.config, dict)
+            and type(description.vocabulary_size) is int
+            and isinstance(description.vocabulary_fingerprint, str)
         ):
             raise ValueError
-        return found, tensors
+        return description, tensors
     except (KeyError, ValueError, TypeError, RecursionError):
         raise UserError(
             f"{path}: expected weights that name their kind, config and vocabulary, found metadata"
@@ -110,29 +110,29 @@ def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> N
     """
     inner = 4 * sizes.width + 2 * sizes.feed_forward
     least = sizes.width * (sizes.context + sizes.layers * inner)
-    found = sum(tensor.numel() for tensor in tensors.values())
-    if least > found:
+    numbers = sum(tensor.numel() for tensor in tensors.values())
+    if least > numbers:
         raise UserError(
             f"{path}: expected the {least:,} numbers or more of a network of the sizes that it"
-            f" names, found {found:,}; write the file anew with dvc repro"
+            f" names, found {numbers:,}; write the file anew with dvc repro"
         )
 
 
-def check_description(found: Description, wanted: Description, path: Path) -> None:
+def check_description(found: Description, expected: Description, path: Path) -> None:
     """Raise UserError naming every point in which weights found at `path` are not the ones
     wanted.
     """
     differences = [
-        f"{name} {getattr(wanted, name)}, found {getattr(found, name)}"
+        f"{name} {getattr(expected, name)}, found {getattr(found, name)}"
         for name in ("kind", "vocabulary_size", "vocabulary_fingerprint")
-        if getattr(wanted, name) != getattr(found, name)
+        if getattr(expected, name) != getattr(found, name)
     ]
     differences += [
-        f"model.{name} {wanted.config.get(name)}, found {found.config.get(name)}".replace(
-            "model.lstm_", f"{wanted.kind}."
+        f"model.{name} {expected.config.get(name)}, found {found.config.get(name)}".replace(
+            "model.lstm_", f"{expected.kind}."
         )
         for name in SIZES
-        if wanted.config.get(name) != found.config.get(name)
+        if expected.config.get(name) != found.config.get(name)
     ]
     if differences:
         raise UserError(
@@ -142,16 +142,16 @@ def check_description(found: Description, wanted: Description, path: Path) -> No
         )
 
 
-def load_weights(path: Path, wanted: Description, model: nn.Module) -> None:
+def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
     """Fill a model with weights of the same description. Raises UserError where they are others or
     not complete.
     """
     found, tensors = read_weights(path)
-    check_description(found, wanted, path)
+    check_description(found, expected, path)
     _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
 
 
-def transfer_weights(path: Path, wanted: Description, network: Network, layers: Transfer) -> None:
+def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
     """Copy pre-trained weights into a network for fine-tuning; what is not copied keeps its fresh
     random values.
 
@@ -162,8 +162,10 @@ def transfer_weights(path: Path, wanted: Description, network: Network, layers: 
     if layers == "none":
         return
     found, tensors = read_weights(path)
-    check_description(found, wanted, path)
-    own = dict(network.state_dict()) | {"tokens": network.tokens.detach()[: wanted.vocabulary_size]}
+    check_description(found, expected, path)
+    own = dict(network.state_dict()) | {
+        "tokens": network.tokens.detach()[: expected.vocabulary_size]
+    }
     names = [
         name
         for name in own

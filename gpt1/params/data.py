@@ -58,13 +58,13 @@ def link_sources(folder: Path) -> None:
     """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known or a
     real folder stands in the way.
     """
-    found = find_sources(folder, all_sources().values())
-    if not any(found.values()):
+    places = find_sources(folder, all_sources().values())
+    if not any(places.values()):
         raise UserError(
             f"--data {folder} is no folder that holds one of a known name (books, SNLI, RACE, …);"
             " data/README.md lists them"
         )
-    for name, path in found.items():
+    for name, path in places.items():
         link = RAW / name
         if path and link.exists() and not link.is_symlink():
             raise UserError(f"{link} is your own; move it away before linking {path} in its place")

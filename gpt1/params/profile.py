@@ -103,7 +103,10 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
         name: row | {"tasks": named(row["tasks"])} for name, row in values["variants"].items()
     }
     of_sources = ("sources", "download", "tasks", "transfer", "zero_shot")
-    return values | {"variants": variants, **{one: named(values[one]) for one in of_sources}}
+    return values | {
+        "variants": variants,
+        **{section: named(values[section]) for section in of_sources},
+    }
 
 
 def on_data(
@@ -123,12 +126,12 @@ def on_data(
     }
     brought = [] if downloads is None else chosen(downloads, rows, present, all_sources())
     rows |= {name: rows[name] | {"folder": "download"} for name in brought}
-    there = {name for name, row in rows.items() if name in present or row["folder"] != "raw"}
+    available = {name for name, row in rows.items() if name in present or row["folder"] != "raw"}
     for name in (*needed, *tasks):
-        if name not in there:
+        if name not in available:
             raise UserError(
                 f"nothing is in {RAW / name}, and {values['profile']} cannot run without it:"
                 f" {all_sources()[name].how_to_get}; or give --data FOLDER, or --download"
             )
     download = values["download"] | {name: {} for name in brought}
-    return with_sources(values | {"sources": rows, "download": download}, there)
+    return with_sources(values | {"sources": rows, "download": download}, available)

@@ -33,7 +33,7 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> str
     An unknown key comes first: where a name is mistyped it is the cause, and the missing one only
     what follows.
     """
-    problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    problem = min(error.errors(), key=lambda part: part["type"] != "extra_forbidden")
     inner = ".".join(
         str(part) for part in problem["loc"] if not re.search(r"literal|^int$", str(part))
     )

@@ -55,10 +55,10 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
             return beside | files
     if source.every and spare.is_dir() and (files := find_files(source, spare)):
         return files
-    found = ", ".join(entry.name for entry in entries[:SHOWN_ENTRIES])
-    found += ", …" if len(entries) > SHOWN_ENTRIES else ""
+    names = ", ".join(entry.name for entry in entries[:SHOWN_ENTRIES])
+    names += ", …" if len(entries) > SHOWN_ENTRIES else ""
     raise UserError(
-        f"{raw}: expected {source.expected}; found {found or 'nothing'}; {source.how_to_get}"
+        f"{raw}: expected {source.expected}; found {names or 'nothing'}; {source.how_to_get}"
     )
 
 

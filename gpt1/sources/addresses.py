@@ -93,9 +93,7 @@ DOWNLOADS: dict[str, tuple[Remote, ...]] = {
         ),
     ),
     "qnli": _glue(
-        "QNLIv2.zip",
-        10627589,
-        "e634e78627a29adaecd4f955359b22bf5e70f2cbd93b493f2d624138a0c0e5f5",
+        "QNLIv2.zip", 10627589, "e634e78627a29adaecd4f955359b22bf5e70f2cbd93b493f2d624138a0c0e5f5"
     ),
     "rte": _glue(
         "RTE.zip", 697150, "6bf86de103ecd335f3441bd43574d23fef87ecc695977a63b82d5efb206556ee"

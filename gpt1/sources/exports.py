@@ -38,12 +38,12 @@ def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}
         if all(parts.values()):
             parts |= {name: _parts(base, PurePosixPath(name), suffix) for name in layout.optional}
-            found = {
+            exported = {
                 f"{name}-{number:05d}-of-{len(files):05d}.{suffix}": file
                 for name, files in parts.items()
                 for number, file in enumerate(files)
             }
-            return found | _descriptions(base, layout)
+            return exported | _descriptions(base, layout)
     return None
 
 
@@ -59,8 +59,8 @@ def kept_files(folder: Path, name: str) -> list[str]:
         and match["stem"] == PurePosixPath(name).name
         and match["number"]
     ]
-    kept = [(parent / path.name).as_posix() for match, path in matches if path.is_file()]
-    return kept if matches and len(kept) == int(matches[0][0]["parts"]) else []
+    files = [(parent / path.name).as_posix() for match, path in matches if path.is_file()]
+    return files if matches and len(files) == int(matches[0][0]["parts"]) else []
 
 
 def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
@@ -72,8 +72,8 @@ def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
         if (whole := folder / f"{split}.{suffix}").is_file():
             return [whole]
         for place, stem in ((folder, split), (folder / split, None)):
-            if found := [*_matching(place, stem, suffix)]:
-                return _complete(place, split, found)
+            if parts := [*_matching(place, stem, suffix)]:
+                return _complete(place, split, parts)
     return []
 
 
@@ -94,28 +94,28 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
             yield match, path
 
 
-def _complete(folder: Path, split: str, found: list[tuple[re.Match[str], Path]]) -> list[Path]:
+def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]]) -> list[Path]:
     """The parts' paths. Raises UserError where they are numbered and not exactly those that the
     numbers promise.
     """
     numbered = [
-        (int(match["number"]), int(match["parts"])) for match, _ in found if match["number"]
+        (int(match["number"]), int(match["parts"])) for match, _ in parts if match["number"]
     ]
-    if numbered and numbered != [(number, len(found)) for number in range(len(found))]:
+    if numbered and numbered != [(number, len(parts)) for number in range(len(parts))]:
         raise UserError(
-            f"{folder}: expected {numbered[0][1]} parts of {split}, from {found[0][1].name} on,"
-            f" found {len(found)} files; bring all parts of one export, or take these away"
+            f"{folder}: expected {numbered[0][1]} parts of {split}, from {parts[0][1].name} on,"
+            f" found {len(parts)} files; bring all parts of one export, or take these away"
         )
-    return [path for _, path in found]
+    return [path for _, path in parts]
 
 
 def _descriptions(base: Path, layout: SourceLayout) -> dict[str, Path]:
     """What says what the columns hold, beside each folder's splits: its own, or that of its first
     split (save_to_disk).
     """
-    found: dict[str, Path] = {}
+    descriptions: dict[str, Path] = {}
     for name in map(PurePosixPath, (*layout.required, *layout.optional)):
         for place in (base / name.parent / DESCRIPTION, base / name / DESCRIPTION):
             if place.is_file():
-                found.setdefault((name.parent / DESCRIPTION).as_posix(), place)
-    return found
+                descriptions.setdefault((name.parent / DESCRIPTION).as_posix(), place)
+    return descriptions

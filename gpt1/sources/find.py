@@ -28,13 +28,13 @@ def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | No
     """For each source the first folder of a known name under `folder` that is not empty, or
     None.
     """
-    found: dict[str, Path | None] = {}
+    places: dict[str, Path | None] = {}
     for source in sources:
         candidates = (folder / parent / name for parent in PARENTS for name in source.folders)
-        found[source.name] = next(
+        places[source.name] = next(
             (path for path in candidates if path.is_dir() and _entries(path)), None
         )
-    return found
+    return places
 
 
 def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
@@ -52,10 +52,10 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
     )  # of a whole clone of GLUE, this task's folder
     for layout in source.layouts:
         for base in named_first if layout.exported else bases:
-            if there := (
+            if files := (
                 find_export(layout, base) if layout.exported else _find_layout(source, layout, base)
             ):
-                return there
+                return files
     return None
 
 
@@ -74,12 +74,12 @@ def small_files(folder: Path) -> list[Path]:
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
     """Where a layout's files lie in one folder, by name; None where a required one is not there."""
-    there = {
+    files = {
         name: place
         for name in (*layout.required, *layout.optional)
         if (place := place_of(source, name, base))
     }
-    return there if {*layout.required} <= there.keys() else None
+    return files if {*layout.required} <= files.keys() else None
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -106,7 +106,7 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
     """All files of some patterns, at any depth, by their names relative to `folder`."""
-    found: dict[str, Path] = {}
+    places: dict[str, Path] = {}
     for parent in [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())]:
         if is_hidden(parent.relative_to(folder)):
             continue
@@ -123,5 +123,5 @@ def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
                         f"{folder} holds {name!r}, which is a link to nothing or has a name that is"
                         " not plain text; put the file itself there, rename it, or take it away"
                     )
-                found[name] = path
-    return dict(sorted(found.items()))
+                places[name] = path
+    return dict(sorted(places.items()))

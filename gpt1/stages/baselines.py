@@ -27,26 +27,26 @@ def main() -> None:
     """
     params = read_params()
     vocabulary = Vocabulary.load(stage_folder("bpe"))
-    wanted = params.baselines
-    grid = SettingsGrid(wanted.penalties, wanted.words)
+    section = params.baselines
+    grid = SettingsGrid(section.penalties, section.words)
     seconds: dict[str, dict[str, float]] = {}
     with threadpool_limits(1), writing_folder(stage_folder("baselines")) as folder:
         for name in tqdm(params.tasks, desc="baselines", unit="task", disable=None):
             about, splits = read_labelled(params, name, vocabulary)
             (folder / name).mkdir()
-            found, seconds[name] = {}, {}
-            for system in wanted.systems:
+            tuned, seconds[name] = {}, {}
+            for system in section.systems:
                 started = time.perf_counter()
                 taken, logits = chosen(about, list(candidates(system, about, splits, grid)), splits)
                 out = folder / name / system / "seed-0"
                 out.mkdir(parents=True)
                 np.savez(out / "logits.npz", allow_pickle=False, **logits)
-                found[system] = {"settings": taken.settings, **scores(about, logits, splits)}
+                tuned[system] = {"settings": taken.settings, **scores(about, logits, splits)}
                 seconds[name][system] = round(time.perf_counter() - started, 2)
-            write_json(folder / name / "scores.json", {"metric": about["metric"], "systems": found})
+            write_json(folder / name / "scores.json", {"metric": about["metric"], "systems": tuned})
     write_json(LOGS / "baselines" / "seconds.json", seconds)
-    total = sum(sum(one.values()) for one in seconds.values())
-    print(f"{len(wanted.systems)} systems on {len(seconds)} tasks: {total:.0f} s", file=sys.stderr)
+    total = sum(sum(by_system.values()) for by_system in seconds.values())
+    print(f"{len(section.systems)} systems on {len(seconds)} tasks: {total:.0f} s", file=sys.stderr)
 
 
 def read_labelled(

@@ -16,9 +16,9 @@ def main() -> None:
     """
     params = read_params()
     clean = stage_folder("clean")
-    with kept_tasks("bpe", [clean]) as kept, writing_folder(stage_folder("bpe")) as folder:
+    with kept_tasks("bpe", [clean]) as task_folder, writing_folder(stage_folder("bpe")) as folder:
         if params.bpe.source == "learn":
-            vocabulary, facts = learn_from_books(cleaned_books(clean), params, kept)
+            vocabulary, facts = learn_from_books(cleaned_books(clean), params, task_folder)
         elif params.bpe.source == "official":
             source = stage_folder("acquire", "weights", "official")
             vocabulary = read_vocabulary(

@@ -16,19 +16,19 @@ def main() -> None:
     clean = read_params().clean
     source = stage_folder("acquire", "corpus", "books")
     files = list_corpus(source)
-    with kept_tasks("clean", [source]) as kept:
-        inspected = inspect_files(files, kept)
-        books = [one for one in inspected if isinstance(one, Inspection)]
-        found = recognised(books, len(files) - len(books))
-        refuse_wrong_name(clean.corpus_name, found)
+    with kept_tasks("clean", [source]) as task_folder:
+        inspected = inspect_files(files, task_folder)
+        books = [inspection for inspection in inspected if isinstance(inspection, Inspection)]
+        corpus = recognised(books, len(files) - len(books))
+        refuse_wrong_name(clean.corpus_name, corpus)
         with writing_folder(stage_folder("clean")) as folder:
-            counts = clean_files(files, inspected, clean.text_field, kept, folder)
+            counts = clean_files(files, inspected, clean.text_field, task_folder, folder)
             counts["totals"] = totals(counts, books)
             if not counts["totals"]["words"]:
                 raise UserError(
                     f"expected words in the books of {source}, found none in any of {len(files)};"
                     " bring books with text in them"
                 )
-            name = {"corpus_name": clean.corpus_name} | ({"recognised": found} if found else {})
+            name = {"corpus_name": clean.corpus_name} | ({"recognised": corpus} if corpus else {})
             write_json(folder / "counts.json", counts | name)
     tell_left_out(counts)

@@ -38,10 +38,10 @@ def main(name: str, number: str) -> None:
         return
     updates, code = number_of_updates(params, shards), checkpoint.code_digest("pretrain")
     folder = run_folder(params.pretrain, shards, description, seed)
-    kept = folder / out.name
+    finished = folder / out.name
 
     # train, if it is not finished
-    if not is_finished(kept, code, machine.accept_checkpoint):
+    if not is_finished(finished, code, machine.accept_checkpoint):
         if launch.spread(machine, "pretrain", network, number):
             return
         launch.prepare(machine)
@@ -56,5 +56,5 @@ def main(name: str, number: str) -> None:
 
     # write
     if machine.rank == 0:
-        put_seeds({kept: out}, out)
-        end_seeds([kept])
+        put_seeds({finished: out}, out)
+        end_seeds([finished])

@@ -12,6 +12,6 @@ def main() -> None:
         writing_folder(stage_folder("report", "scores")) as scores,
         writing_folder(stage_folder("report", "plots")) as plots,
     ):
-        found = write_headline(scores, plots)
-    for name, numbers in found.items():
+        headline = write_headline(scores, plots)
+    for name, numbers in headline.items():
         print(f"{name}: {', '.join(f'{key} {number:g}' for key, number in numbers.items())}")

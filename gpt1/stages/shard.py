@@ -18,7 +18,10 @@ def main() -> None:
     vocabulary = Vocabulary.load(bpe)
     books = cleaned_books(clean)
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
-    with kept_tasks("shard", [clean, bpe]) as kept, writing_folder(stage_folder("shard")) as folder:
-        splits = encode_books(books, hold_out, bpe, kept, folder)
+    with (
+        kept_tasks("shard", [clean, bpe]) as task_folder,
+        writing_folder(stage_folder("shard")) as folder,
+    ):
+        splits = encode_books(books, hold_out, bpe, task_folder, folder)
         corpus_name = read_json(clean / "counts.json")["corpus_name"]
         write_index(folder, splits, vocabulary.size, vocabulary.fingerprint, corpus_name)

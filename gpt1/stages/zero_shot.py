@@ -41,30 +41,30 @@ def main(name: str, number: str) -> None:
     kind, seed = network_and_seed(name, number)
     launch.prepare(machine)
     context = params.model.context
-    sets = [read_set(stage_folder("prompt", one)) for one in params.zero_shot]
+    sets = [read_set(stage_folder("prompt", name)) for name in params.zero_shot]
     snapshots: list[dict[str, Any]] = []
     arrays: dict[str, Any] = {}
     if sets:
         vocabulary = [sets[0].about[f"vocabulary_{of}"] for of in ("size", "fingerprint")]
         network = make_network(kind, params, vocabulary[0], torch.Generator()).to(machine.device)
         batch_tokens = machine.micro_batch_for(context) * context
-        wanted, files = describe(kind, params, *vocabulary), snapshots_of(kind, seed, params)
-        snapshots, arrays = answer_sets(sets, files, network, wanted, batch_tokens)
+        description, files = describe(kind, params, *vocabulary), snapshots_of(kind, seed, params)
+        snapshots, arrays = answer_sets(sets, files, network, description, batch_tokens)
     for snapshot in snapshots:
         snapshot["tokens"] = snapshot["update"] * params.pretrain.batch_size * context
     about_sets = {
-        one.name: {key: one.about[key] for key in ("title", "metric", "random", "notes")}
-        | {"examples": len(one.scored.labels_n), "split": one.about["scored_split"]}
-        for one in sets
+        set_.name: {key: set_.about[key] for key in ("title", "metric", "random", "notes")}
+        | {"examples": len(set_.scored.labels_n), "split": set_.about["scored_split"]}
+        for set_ in sets
     }
     with writing_folder(stage_folder("zero_shot", kind, f"seed-{seed}")) as folder:
         np.savez(folder / "answers.npz", allow_pickle=False, **arrays)
         about = {"network": kind, "snapshots": snapshots, "sets": about_sets}
         write_json(folder / "scores.json", about)
-    for one, about in about_sets.items():
-        first, last = (snapshots[place]["scores"][one] for place in (0, -1))
+    for name, about in about_sets.items():
+        first, last = (snapshots[place]["scores"][name] for place in (0, -1))
         print(
-            f"pre-training seed {seed}: {one}: {about['metric']} {first:.3f} by the first snapshot,"
+            f"seed {seed}, {name}: {about['metric']} {first:.3f} by the first snapshot,"
             f" {last:.3f} by the last (guessing {about['random']})",
             file=sys.stderr,
         )

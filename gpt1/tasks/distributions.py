@@ -69,10 +69,7 @@ DIAGNOSTIC = files(_tsv(*PAIR), False, diagnostic="diagnostic.tsv")
 MNLI = (
     (
         *files(
-            MNLI_ROWS,
-            train="train.tsv",
-            dev="dev_matched.tsv",
-            dev_mismatched="dev_mismatched.tsv",
+            MNLI_ROWS, train="train.tsv", dev="dev_matched.tsv", dev_mismatched="dev_mismatched.tsv"
         ),
         *files(
             _tsv(*PAIR),

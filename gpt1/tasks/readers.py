@@ -137,12 +137,7 @@ def read_split(
     most = row.train_rows if split.name == "train" else row.eval_rows
     chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), most)]
     return SplitRows(
-        chosen,
-        len(examples),
-        rows_read,
-        dict(tally.unreadable),
-        left_out,
-        tally.labelled > 0,
+        chosen, len(examples), rows_read, dict(tally.unreadable), left_out, tally.labelled > 0
     )
 
 

@@ -161,7 +161,6 @@ def score_of(value: object) -> float:
         number = float("nan")
     if not 0 <= number <= SCORE_CLASSES - 1:
         raise BadRowError(
-            UNKNOWN_LABEL,
-            f"{quoted(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}",
+            UNKNOWN_LABEL, f"{quoted(str(value))} instead of a score from 0 to {SCORE_CLASSES - 1}"
         )
     return number

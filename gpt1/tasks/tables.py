@@ -60,10 +60,7 @@ def _tsv(path: Path, format_: Columns) -> Table:
                 f"{path}: expected a header in UTF-8, found {bad.detail}; save the file as UTF-8"
             ) from None
     return Table(
-        names,
-        {},
-        lambda _: lines,
-        lambda line: _record(names, _cells(line), format_.surplus),
+        names, {}, lambda _: lines, lambda line: _record(names, _cells(line), format_.surplus)
     )
 
 
@@ -97,12 +94,7 @@ def _csv(path: Path) -> Table:
 
     lines = rows()
     _, names = next(lines, (0, list[str]()))
-    return Table(
-        names,
-        _described(path),
-        lambda _: lines,
-        lambda cells: _record(names, cells),
-    )
+    return Table(names, _described(path), lambda _: lines, lambda cells: _record(names, cells))
 
 
 def _lines(path: Path) -> Table:

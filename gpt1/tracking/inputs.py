@@ -25,7 +25,7 @@ def log_data(store: Store, run: Run, task: str) -> None:
     origin, files = json.dumps({"uri": read_json(manifest)["origin"]}), sha256_file(manifest)
     inputs = []
     for split, about in read_json(written)["splits"].items():
-        sizes = json.dumps({key: one for key, one in about.items() if isinstance(one, int)})
+        sizes = json.dumps({key: value for key, value in about.items() if isinstance(value, int)})
         digest = fingerprint([files, split, about])
         data = Dataset(f"{source.name} {split}", digest, "local", origin, profile=sizes)
         inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", split)]))

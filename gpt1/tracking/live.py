@@ -85,8 +85,8 @@ class Tracker:
             from gpt1.tracking.store import Store
 
             store = Store(self.params)
-            wanted = ("stage", "name", "fingerprint", "time")
-            run = store.run(*(log.facts[key] for key in wanted))
+            keys = ("stage", "name", "fingerprint", "time")
+            run = store.run(*(log.facts[key] for key in keys))
             run_id, sent = run.info.run_id, 0
             store.client.update_run(run_id, "RUNNING")
             machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)  # type: ignore[no-untyped-call]

@@ -36,10 +36,10 @@ class Store:
         with locked(LOGS / "mlflow.lock"):  # two at once can break a new database
             open_sqlite(self.uri)
             self.client = MlflowClient(tracking_uri=self.uri)
-            found = self.client.get_experiment_by_name(params.profile)
+            experiment = self.client.get_experiment_by_name(params.profile)
             self.experiment = str(
-                found.experiment_id
-                if found
+                experiment.experiment_id
+                if experiment
                 else self.client.create_experiment(params.profile, tags={NOTE: DESCRIPTION})
             )
 
@@ -49,8 +49,8 @@ class Store:
         """
         identity = f"{stage} {name} {fingerprint}"
         query = f"tags.`gpt1.run` = '{identity}'"
-        if found := self.client.search_runs([self.experiment], query, max_results=1):
-            return found[0]
+        if runs := self.client.search_runs([self.experiment], query, max_results=1):
+            return runs[0]
         values = parameters(self.params, stage, name) if "/" in name else {}
         title = " ".join(list(values.values())[:3]) or name
         start = None if began is None else int(began * 1000)
@@ -72,7 +72,7 @@ class Store:
 
     def end(self, run: Run, digest: str, tags: dict[str, str], time: float) -> None:
         """Note that a run ended at `time`, and has all results that a digest stands for."""
-        words = [RunTag(*one) for one in {**tags, COMPLETE: digest}.items()]
+        words = [RunTag(*tag) for tag in {**tags, COMPLETE: digest}.items()]
         self.client.log_batch(run.info.run_id, tags=words)
         self.client.set_terminated(run.info.run_id, "FINISHED", int(time * 1000))
 

@@ -22,13 +22,13 @@ def sync(params: Params) -> tuple[int, int]:
     now, and how many of them it had not. Raises UserError, one line, where a result or MLflow is
     broken.
     """
-    found = [] if switched_off() else list(finished(params))
-    if not found:
+    results = [] if switched_off() else list(finished(params))
+    if not results:
         return 0, 0
     runs, written, scores = {}, 0, reported_scores()
     try:
         store = Store(params)
-        for stage, name, folder in found:
+        for stage, name, folder in results:
             training = read_training(stage, name, folder, scores.get(subject(stage, name), {}))
             run = store.run(stage, name, training.fingerprint, training.points[0]["time"])
             runs[f"{stage} {name}"] = run.info.run_id
@@ -48,14 +48,14 @@ def sync(params: Params) -> tuple[int, int]:
             f"{problem(error)}; the results are safe in {DATA}/, and gpt1 sync can be called again"
         ) from None
     write_json(RUNS, {"experiment": store.experiment, "runs": runs})
-    return len(found), written
+    return len(results), written
 
 
 def _report(store: Store) -> None:
     """The run named report: tables as its note, all reports as artifacts."""
     folder = stage_folder("report")
-    files = [one for one in sorted(folder.rglob("*.*")) if one.suffix in REPORTED]
-    digest = fingerprint({str(one): sha256_file(one) for one in files})
+    files = [path for path in sorted(folder.rglob("*.*")) if path.suffix in REPORTED]
+    digest = fingerprint({str(path): sha256_file(path) for path in files})
     run = store.run("report", "report", fingerprint(store.params.model_dump(mode="json")))
     if run.data.tags.get(COMPLETE) == digest:
         return

@@ -115,9 +115,9 @@ def write_checkpoint(
     except SafetensorError as error:  # a full disk, in its own words
         raise OSError(str(error)) from None
     whole = sorted(folder.glob("update-*"))
-    kept = [path for path in whole if path.name <= name][-KEPT:]  # what is later was damaged
+    newest = [path for path in whole if path.name <= name][-KEPT:]  # what is later was damaged
     for path in (*whole, *folder.glob(".update-*.partial")):
-        if path not in kept:
+        if path not in newest:
             shutil.rmtree(path)
 
 

@@ -87,7 +87,7 @@ def make_classifier(
     params: Params,
     recipe: Finetune,
     about: dict[str, Any],
-    wanted: Description,
+    description: Description,
     weights: Path,
     seed: int,
 ) -> Classifier:
@@ -95,7 +95,9 @@ def make_classifier(
     each seed.
     """
     generator = torch.Generator().manual_seed(seed_for(seed))
-    network = make_network(wanted.kind, params, wanted.vocabulary_size + SPECIAL_SYMBOLS, generator)
+    network = make_network(
+        description.kind, params, description.vocabulary_size + SPECIAL_SYMBOLS, generator
+    )
     head = Head(
         params.model.width,
         about["outputs"],
@@ -103,7 +105,7 @@ def make_classifier(
         params.model.weight_deviation,
         generator,
     )
-    transfer_weights(weights, wanted, network, recipe.transfer)
+    transfer_weights(weights, description, network, recipe.transfer)
     return Classifier(network, head)
 
 
@@ -161,7 +163,7 @@ class FinetuningSeed(NamedTuple):
     done: bool
 
     @property
-    def kept(self) -> Path:
+    def finished(self) -> Path:
         """Where the finished seed is kept."""
         return self.run / f"seed-{self.seed}"
 
@@ -176,42 +178,44 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     encoded = stage_folder("encode", params.tasks[job.task].group, job.task)
     about, task = read_task(encoded, params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
-    wanted = describe(job.network, params, *vocabulary)
-    seeds = seeds_of(job, encoded, task, wanted, code, machine.accept_checkpoint)
+    description = describe(job.network, params, *vocabulary)
+    seeds = seeds_of(job, encoded, task, description, code, machine.accept_checkpoint)
 
     # train the seeds that are not finished
-    todo = [one for one in seeds if not one.done]
+    todo = [seed_run for seed_run in seeds if not seed_run.done]
     if todo and launch.spread(machine, *job.command):
         return
     launch.prepare(machine)
     speeds = {}
-    for one in todo:
-        name = f"{job.subject}/{one.name}"
-        classifier = make_classifier(params, one.recipe, about, wanted, one.start, one.seed)
-        curve, what = one.kept.with_suffix(".jsonl"), f"{stage} {name}"
-        run = FinetuningRun(classifier, one.recipe, task, one.seed, machine, curve, what)
-        with tracked(stage, name, params, one.run.name.rpartition("-")[2]) as report:
+    for seed_run in todo:
+        name = f"{job.subject}/{seed_run.name}"
+        classifier = make_classifier(
+            params, seed_run.recipe, about, description, seed_run.start, seed_run.seed
+        )
+        curve, what = seed_run.finished.with_suffix(".jsonl"), f"{stage} {name}"
+        run = FinetuningRun(classifier, seed_run.recipe, task, seed_run.seed, machine, curve, what)
+        with tracked(stage, name, params, seed_run.run.name.rpartition("-")[2]) as report:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
-            kind = replace(wanted, kind=f"{job.network} for {job.task}")
-            recipe = one.recipe if job.keep_weights else None
-            keep_seed(one.kept, outcome, classifier, kind, recipe, code)
+            kind = replace(description, kind=f"{job.network} for {job.task}")
+            recipe = seed_run.recipe if job.keep_weights else None
+            keep_seed(seed_run.finished, outcome, classifier, kind, recipe, code)
 
     # write
     if machine.rank == 0:
         out = stage_folder(stage, job.root)
-        put_seeds({one.kept: out / one.name for one in seeds}, out)
+        put_seeds({seed_run.finished: out / seed_run.name for seed_run in seeds}, out)
         log = LOGS / stage / f"{'-'.join(items)}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
-        end_seeds(one.kept for one in seeds)
+        end_seeds(seed_run.finished for seed_run in seeds)
 
 
 def seeds_of(
     job: FinetuningJob,
     encoded: Path,
     task: EncodedTask,
-    wanted: Description,
+    description: Description,
     code: str,
     accept: bool,
 ) -> list[FinetuningSeed]:
@@ -225,11 +229,16 @@ def seeds_of(
         for seed in recipe.seeds:
             start = job.starts[seed] / WEIGHTS
             if recipe.transfer != "none" and start not in of_weights:
-                check_description(read_weights(start)[0], wanted, start)
+                check_description(read_weights(start)[0], description, start)
                 of_weights[start] = sha256_file(start)
             read = [*hashes, of_weights[start]] if recipe.transfer != "none" else hashes
             name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
-            what_matters = [wanted.config, job.network, recipe.model_dump(exclude={"seeds"}), read]
+            what_matters = [
+                description.config,
+                job.network,
+                recipe.model_dump(exclude={"seeds"}),
+                read,
+            ]
             run = checkpoint.state_folder(job.command[0], name, what_matters)
             done = is_finished(run / f"seed-{seed}", code, accept)
             place = f"{part}/seed-{seed}".lstrip("/")

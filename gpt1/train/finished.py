@@ -40,12 +40,12 @@ def is_finished(folder: Path, code: str, accept: bool) -> bool:
     return True
 
 
-def put_seeds(kept: Mapping[Path, Path], out: Path) -> None:
+def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
     """Put the outputs of kept seeds in their places, which are `out` or lie below it, as a whole.
     Raises UserError where one is missing.
     """
     with writing_folder(out) as new:
-        for folder, place in kept.items():
+        for folder, place in places.items():
             if not folder.is_dir():
                 raise UserError(
                     f"{folder} went away while the stage ran; run the same command again"
@@ -59,7 +59,7 @@ def put_seeds(kept: Mapping[Path, Path], out: Path) -> None:
             )
 
 
-def end_seeds(kept: Iterable[Path]) -> None:
+def end_seeds(folders: Iterable[Path]) -> None:
     """A stage has ended. Without DVC the folders of its runs go. With it they stay, for DVC has yet
     to note the stage and may be killed before: until a later training ends, and the outputs are no
     second names of theirs any more.
@@ -68,7 +68,7 @@ def end_seeds(kept: Iterable[Path]) -> None:
         with suppress(OSError):  # another stage has removed it
             if mark.with_name("summary.json").stat().st_nlink == 1:
                 _remove(mark.parent)
-    for folder in kept:
+    for folder in folders:
         if "DVC_STAGE" in os.environ:
             (folder / ENDED).touch()
         else:

@@ -81,20 +81,22 @@ def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machin
     launched = "RANK" in settings
     if launched:
         processes = int(settings["WORLD_SIZE"] or 1)
-        here = int(settings.get("LOCAL_WORLD_SIZE") or settings.get("LOCAL_SIZE") or processes)
+        local_processes = int(
+            settings.get("LOCAL_WORLD_SIZE") or settings.get("LOCAL_SIZE") or processes
+        )
     else:
-        processes = here = _whole_number(settings, "GPT1_PROCESSES") or max(
+        processes = local_processes = _whole_number(settings, "GPT1_PROCESSES") or max(
             1, gpus if device == "cuda" else 1
         )
-    if device == "cuda" and here > gpus:
+    if device == "cuda" and local_processes > gpus:
         raise UserError(
             f"GPT1_PROCESSES: expected at most one process for each of the {gpus} GPUs, found"
-            f" {here}; lower it"
+            f" {local_processes}; lower it"
         )
     flags = {"0": False, "1": True}
     return Machine(
         device,
-        _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // here),
+        _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // local_processes),
         processes,
         int(settings.get("RANK") or 0),
         int(settings.get("LOCAL_RANK") or 0),

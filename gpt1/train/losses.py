@@ -63,10 +63,7 @@ def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
 
 
 def language_model(
-    hidden_ntd: Tensor,
-    embeddings_vd: Tensor,
-    targets_nt: Tensor,
-    real: Targets | None = None,
+    hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real: Targets | None = None
 ) -> LanguageModelLoss:
     """Equation 1 for each sequence: mean negative log-likelihood of its `real` targets (None: all).
 
@@ -136,7 +133,7 @@ class _TiedSoftmax(torch.autograd.Function):
         ctx: Any, hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Losses and, while the logits are there, gradients."""
-        wanted, device = any(ctx.needs_input_grad), hidden_md.device.type
+        with_gradient, device = any(ctx.needs_input_grad), hidden_md.device.type
         low_precision = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if low_precision else hidden_md.dtype
         blocks, v = BLOCKS.get(device, OTHER_BLOCKS), len(embeddings_vd)
@@ -151,9 +148,9 @@ class _TiedSoftmax(torch.autograd.Function):
             logits_mv = F.linear(states_md, rows_vd)
             logits_mv[:, v:] = -math.inf  # which changes no loss, and has no gradient
             losses_m[part] = _softmax(
-                logits_mv, targets_m[part], weights_m[part], wanted, blocks.elements
+                logits_mv, targets_m[part], weights_m[part], with_gradient, blocks.elements
             )
-            if wanted:  # the logits are their own gradients now
+            if with_gradient:  # the logits are their own gradients now
                 hidden_gradient_md[part] = logits_mv @ rows_vd
                 rows_gradient_vd += logits_mv.T @ states_md
         ctx.gradients = hidden_gradient_md, rows_gradient_vd[:v]

@@ -51,11 +51,7 @@ class Finetuning(nn.Module):
     """
 
     def __init__(
-        self,
-        classifier: Classifier,
-        classifier_dropout: float,
-        lambda_lm: float,
-        precision: str,
+        self, classifier: Classifier, classifier_dropout: float, lambda_lm: float, precision: str
     ) -> None:
         super().__init__()
         self.classifier, self.precision = classifier, precision

@@ -30,14 +30,14 @@ class Curve:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            there = path.read_bytes().splitlines(keepends=True)[:lines]
-            kept = [line for line in there if line.endswith(b"\n")]
-            if len(kept) < lines:
+            written = path.read_bytes().splitlines(keepends=True)[:lines]
+            complete = [line for line in written if line.endswith(b"\n")]
+            if len(complete) < lines:
                 raise UserError(
                     f"{path}: expected the {lines} lines up to the last checkpoint, found"
-                    f" {len(kept)}; delete the folder {path.parent} to start the run again"
+                    f" {len(complete)}; delete the folder {path.parent} to start the run again"
                 )
-            self.bytes_ = sum(map(len, kept))
+            self.bytes_ = sum(map(len, complete))
             os.truncate(path, self.bytes_)
 
     def add(self, point: dict[str, float]) -> None:

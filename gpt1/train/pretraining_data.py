@@ -131,8 +131,8 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         tokens=run.updates * run.recipe.batch_size * run.network.context,
         **trained.heldout,
     )
-    kept = run.folder / f"seed-{run.seed}"
-    with writing_folder(kept) as new:
+    finished = run.folder / f"seed-{run.seed}"
+    with writing_folder(finished) as new:
         save_weights(new / "weights.safetensors", run.network, run.description)
         copy = checkpoint.link_or_copy
         shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=copy)
@@ -149,7 +149,7 @@ def take_over(
     seed: int,
     params: Params,
     shards: Shards,
-    wanted: Description,
+    description: Description,
     machine: Machine,
 ) -> None:
     """Write the outputs of a seed from imported weights: no update, an empty curve, no snapshots.
@@ -161,9 +161,11 @@ def take_over(
     with writing_folder(out) as new:
         (new / "snapshots").mkdir(parents=True)
         (new / "curve.jsonl").touch()
-        network = make_network(wanted.kind, params, wanted.vocabulary_size, torch.Generator())
-        load_weights(weights, wanted, network)
-        save_weights(new / "weights.safetensors", network, wanted)
+        network = make_network(
+            description.kind, params, description.vocabulary_size, torch.Generator()
+        )
+        load_weights(weights, description, network)
+        save_weights(new / "weights.safetensors", network, description)
         engine = Engine(Pretraining(network.to(machine.device), recipe.precision), recipe)
         corpus = corpus_of(shards, recipe, seed, network.context)
         rows = machine.micro_batch_for(network.context)
@@ -174,4 +176,4 @@ def take_over(
                 " the weights again: gpt1 import FOLDER"
             )
         run = {"source": "official", "updates": 0, "tokens": 0}
-        write_json(new / "summary.json", summary_of(shards, wanted, network, **run, **heldout))
+        write_json(new / "summary.json", summary_of(shards, description, network, **run, **heldout))

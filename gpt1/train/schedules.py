@@ -43,6 +43,6 @@ def snapshot_updates(updates: int, per_decade: int) -> set[int]:
     last.
     """
     exponents = range(math.ceil(math.log10(updates) * per_decade) + 1)
-    return {kept for k in exponents if (kept := round(10 ** (k / per_decade))) < updates} | {
+    return {update for k in exponents if (update := round(10 ** (k / per_decade))) < updates} | {
         updates
     }

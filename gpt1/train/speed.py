@@ -28,19 +28,19 @@ def speed_up(
 
     Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise.
     """
-    here = arithmetic(torch.device(machine.device), recipe.precision)
+    products = arithmetic(torch.device(machine.device), recipe.precision)
     fused = machine.device == "cuda" and isinstance(network, Decoder)
-    compiled = isinstance(network, Decoder) and worth_compiling(network, here, machine, tokens)
+    compiled = isinstance(network, Decoder) and worth_compiling(network, products, machine, tokens)
     if isinstance(network, Decoder):
         network.speed_up(compiled, fused)
     return {
-        "arithmetic": here,
+        "arithmetic": products,
         "compiled": "blocks" if compiled else "no",
         "attention": "torch's fused" if fused else "plain",
     }
 
 
-def worth_compiling(network: Decoder, here: str, machine: Machine, tokens: int) -> bool:
+def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
     """Whether to compile a decoder's blocks for so many tokens in this arithmetic."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not tokens or not compiler:
@@ -49,4 +49,4 @@ def worth_compiling(network: Decoder, here: str, machine: Machine, tokens: int) 
         return machine.compiled
     flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
-    return pays and here == "bf16" and (machine.device == "cuda" or native_amx())
+    return pays and products == "bf16" and (machine.device == "cuda" or native_amx())

@@ -84,10 +84,10 @@ class GPT1Tokenizer(PreTrainedTokenizer):
         """The sequences of an example from its texts' ids, cut as the paper's model was trained."""
         start, delimiter, extract = (self.table[symbol] for symbol in SYMBOLS)
         symbols = Symbols(start, delimiter, extract)
-        found: list[list[int]] = shape(
+        sequences: list[list[int]] = shape(
             str(self.kind), texts, choices, symbols, self.model_max_length
         ).sequences
-        return found
+        return sequences
 
     def build_inputs_with_special_tokens(
         self, token_ids_0: list[int], token_ids_1: list[int] | None = None
