@@ -133,7 +133,7 @@ def _record_batches(source: Any) -> Iterator[Any]:
 
 
 def _arrow_columns(file: CorpusFile, field: str) -> Iterator[Any]:
-    """The same of an Arrow file."""
+    """Some rows of an Arrow file's column after the other."""
     import pyarrow as pa
 
     with pa.memory_map(str(file.path)) as source:

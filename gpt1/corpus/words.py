@@ -56,7 +56,7 @@ def standardise(text: str) -> str:
 
 
 def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
-    """The same text cut where ftfy cuts it: after line breaks, and lines longer than `longest`
+    """A text cut where ftfy cuts it: after line breaks, and lines longer than `longest`
     every `longest` characters.
     """
     rest = ""

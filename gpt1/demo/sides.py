@@ -47,7 +47,7 @@ class Side(NamedTuple):
         return Fact(kind, subject, self.wording(ALL[kind][pole].words))
 
     def synonym(self, fact: Fact) -> Fact:
-        """The same quality in another word of this side."""
+        """A quality in another word of this side."""
         return synonym(self.chance, fact, self.half(POLE_OF[fact.value].words))
 
     def contrary(self, fact: Fact) -> Fact:

@@ -82,7 +82,7 @@ def nouns(scene: Scene) -> None:
 
 
 def restate(scene: Scene) -> None:
-    """The same in other words."""
+    """A quality said twice, in different words."""
     fact = scene.one()
     scene.say(f"{scene.tell(fact)}; in other words, {scene.tell(synonym(scene.chance, fact))}")
 

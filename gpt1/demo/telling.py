@@ -181,7 +181,7 @@ def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
 
 
 def synonym(chance: Random, fact: Fact, words: Sequence[str] = ()) -> Fact:
-    """The same in another word: one of `words`, or else any."""
+    """A quality in another word: one of `words`, or else any."""
     words = words or POLE_OF[fact.value].words
     return fact._replace(value=chance.choice([word for word in words if word != fact.value]))
 

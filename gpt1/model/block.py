@@ -37,16 +37,21 @@ class Block(nn.Module):
         """Hidden states [m, d] of one block from those of the block below; each layout's sequences
         attend to themselves.
         """
+        # One product for queries, keys and values: three times as wide is quicker than three.
         qkv_md = self.qkv(x_md)
         sizes = [layout.tokens() for layout in layouts]
         more = len(x_md) - sum(sizes)  # places that make m one of few numbers
+        # Attention is the only part in which tokens meet: here the rows [m, d] part into sequences,
+        # everywhere else each row is by itself.
         mixed = [
             self._attention(part, layout, dropout)
             for part, layout in zip(qkv_md.split([*sizes, more]), layouts, strict=False)
         ]
         mixed += [qkv_md.new_zeros(more, x_md.shape[1])] * (more > 0)
         mixed_md = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+        # Post-norm, as in the original Transformer. GPT-2 and later put the norm before each part.
         n_md = self.attention_norm(x_md + dropped(self.projection(mixed_md), dropout))
+        # GELU in the tanh form of the authors' code; the exact one differs by up to 5e-4.
         fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
         normed_md: Tensor = self.feed_forward_norm(n_md + dropped(fed_md, dropout))
         return normed_md
@@ -57,6 +62,8 @@ class Block(nn.Module):
         """
         b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         qkv_btd = layout.padded(qkv_md)
+        # d becomes heads x their width; the heads move before the positions, so that one batched
+        # product serves all of them.
         query_bhtd, key_bhtd, value_bhtd = qkv_btd.view(b, t, 3, self.heads, -1).permute(
             2, 0, 3, 1, 4
         )
@@ -65,6 +72,7 @@ class Block(nn.Module):
                 query_bhtd, key_bhtd, value_bhtd, dropout_p=dropout, is_causal=True
             )
         else:
+            # The queries are scaled, not the scores: t x d numbers instead of t x t.
             scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
             probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
             mixed_bhtd = dropped(probabilities_bhtt, dropout) @ value_bhtd

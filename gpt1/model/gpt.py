@@ -62,6 +62,8 @@ class Decoder(nn.Module):
         }
         self.blocks.load_state_dict(empty, assign=True)
         self.fused_attention = False
+        # Numbers are drawn from `generator` alone, so that equal seeds give equal networks whatever
+        # torch drew before.
         self._draw(sizes, generator)
 
     def speed_up(self, compiled: bool, fused_attention: bool) -> None:
@@ -77,6 +79,7 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def _draw(self, sizes: Model, generator: torch.Generator) -> None:
+        # The order of drawing is part of a seed: another order would be another network.
         for embedding in (self.tokens, self.positions):
             embedding.normal_(0.0, sizes.embedding_deviation, generator=generator)
         for module in self.blocks.modules():
@@ -101,6 +104,8 @@ class Decoder(nn.Module):
         b, t = tokens_bt.shape
         layout = Layout(b, t, None if real is None else real.places_m, self._bias(t))
         layouts = [layout.of(group) for group in real.groups] if real else []
+        # Equation 2, first line. Padding is left out from here on (layout.real) and put back at the
+        # end.
         positions_td = embeddings.positions_pd[:t]
         x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
         for block in self.blocks:

@@ -51,6 +51,8 @@ class Head(nn.Module):
         """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout:
+            # One mask for all sequences of an example, so that its choices are compared on the same
+            # units.
             states_bkd = states_bkd * dropped(torch.ones_like(states_bkd[:, :1]), dropout)
         return functions[self.combine](states_bkd)
 
@@ -113,5 +115,6 @@ class Classifier(nn.Module):
             places = places_of(lengths_n, longer, tokens_nt.device)
         hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, places.real)
         sequences_n = torch.arange(b * k, device=tokens_nt.device)
+        # A right-padded sequence ends with extract, so its last real token is the one to read.
         states_bkd = hidden_ntd[sequences_n, places.last_n].view(b, k, -1)
         return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)

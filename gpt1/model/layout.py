@@ -52,6 +52,7 @@ class Layout(NamedTuple):
         return Layout(
             group.end - group.start,
             group.t,
+            # Places of the whole batch become places of the group, whose rows are shorter.
             (real_m // self.t - group.start) * group.t + real_m % self.t,
             None if self.bias_tt is None else self.bias_tt[: group.t, : group.t],
         )
@@ -78,9 +79,11 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
     groups, start, first, lengths = list[AttentionGroup](), 0, 0, lengths_n.tolist()
     while start < len(lengths):
         half, end = (start + len(lengths) + 1) // 2, len(lengths)
+        # To what the first half and the whole of the rest would be padded.
         shorter, longest = (
             min(t, -(-max(lengths[start:stop]) // LENGTHS) * LENGTHS) for stop in (half, end)
         )
+        # Scores saved: attention takes t squared of them for each sequence.
         if (half - start) * (longest**2 - shorter**2) > worth:
             end, longest = half, shorter
         last = first + sum(lengths[start:end])

@@ -39,6 +39,8 @@ class Lstm(nn.Module):
                     parameter.normal_(0.0, sizes.weight_deviation, generator=generator)
                 else:
                     parameter.zero_()
+            # torch has two biases that are added; one of them alone is set, else the gate would
+            # start at 2.
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:

@@ -54,6 +54,7 @@ def parameters_by_component(network: Network) -> dict[str, int]:
     """Number of parameters of each part; their sum stands under `total`."""
     parts: dict[str, int] = {}
     for name, parameter in network.named_parameters():
+        # blocks.3.qkv.weight is of qkv, tokens of tokens.
         module = name.split(".")[2 if name.startswith("blocks.") else 0]
         component = (LSTM_COMPONENTS if isinstance(network, Lstm) else COMPONENTS)[module]
         parts[component] = parts.get(component, 0) + parameter.numel()

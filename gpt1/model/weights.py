@@ -48,6 +48,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
     Equal tensors and metadata give equal bytes as long as metadata has one entry: safetensors
     writes more in a random order.
     """
+    # safetensors takes no views; sorted, for equal weights are to give equal bytes.
     contiguous = {
         name: tensor.detach().to("cpu", copy=False).contiguous()
         for name, tensor in sorted(tensors.items())
@@ -86,6 +87,7 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
     """Description and tensors of a weights file. Raises UserError where the file is damaged or does
     not say what it is.
     """
+    # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
     try:
         description = Description(**json.loads(metadata["description"]))
@@ -163,6 +165,8 @@ def transfer_weights(path: Path, expected: Description, network: Network, layers
         return
     found, tensors = read_weights(path)
     check_description(found, expected, path)
+    # The token matrix of fine-tuning has three rows more; a view of the others takes the pre-
+    # trained ones.
     own = dict(network.state_dict()) | {
         "tokens": network.tokens.detach()[: expected.vocabulary_size]
     }

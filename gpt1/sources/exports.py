@@ -110,8 +110,8 @@ def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]])
 
 
 def _descriptions(base: Path, layout: SourceLayout) -> dict[str, Path]:
-    """What says what the columns hold, beside each folder's splits: its own, or that of its first
-    split (save_to_disk).
+    """The files that describe the columns, beside each folder's splits: the folder's own, or that
+    of its first split (save_to_disk).
     """
     descriptions: dict[str, Path] = {}
     for name in map(PurePosixPath, (*layout.required, *layout.optional)):

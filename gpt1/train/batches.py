@@ -53,7 +53,7 @@ class Batch(NamedTuple):
     labels_b: Tensor
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device."""
+        """The batch on a device."""
         tokens_bkt, labels_b = (to_device(part, device) for part in (self[0], self[2]))
         return Batch(tokens_bkt, self.lengths_bk, labels_b)
 
@@ -138,6 +138,7 @@ def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[
             f"expected a number of processes that divides the batch of {len(rows)}, found"
             f" {processes}; set GPT1_PROCESSES to a divisor of batch_size"
         )
+    # Every processes-th row: whatever their number, a batch has the same rows.
     own = rows[rank::processes]
     return np.array_split(own, -(-len(own) // micro_batch))
 
@@ -149,6 +150,7 @@ def pad(examples: Examples, rows: Integers) -> Batch:
     t = int(lengths_bk.max())
     columns_t = np.arange(t)
     real_bkt = columns_t < lengths_bk[..., None]
+    # All places at once, without a loop over rows; padding points at token 0 and is replaced.
     places_bkt = np.where(real_bkt, starts_bk[..., None] + columns_t, 0)
     tokens_bkt = np.where(real_bkt, examples.tokens[places_bkt].astype(np.int64), PADDING)
     return Batch(
@@ -167,6 +169,7 @@ def evaluation_batches(
     Every process has as many batches, though some may be empty. The result of a row does not depend
     on its neighbours.
     """
+    # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))
     longest, batches, start = examples.lengths(rows).max(axis=1), [], 0
     while start < len(rows):

@@ -61,6 +61,7 @@ def state_folder(stage: str, name: str, what_matters: Any) -> Path:
     """The folder of a run's checkpoints; `what_matters` is any JSON value of its parameters and the
     hashes of its inputs.
     """
+    # Named by what matters: a changed recipe looks into another folder and starts anew.
     digest = fingerprint({"format": CHECKPOINT_FORMAT, "run": what_matters})
     return CHECKPOINTS / f"{stage}-{name}-{digest}"
 
@@ -68,6 +69,7 @@ def state_folder(stage: str, name: str, what_matters: Any) -> Path:
 def code_digest(stage: str) -> str:
     """One sha256 of all code and settings that dvc.yaml says a stage's numbers follow from."""
     root, digest = Path(__file__).parents[2], hashlib.sha256()
+    # dvc.yaml is the one list of what a stage depends on, and a test holds it to the imports.
     about = read_yaml(root / "dvc.yaml")["stages"][stage]
     for dep in sorted(about.get("do", about)["deps"]):
         if dep.startswith(("gpt1/", "conf/")):
@@ -102,6 +104,7 @@ def write_checkpoint(
     The curve in `folder` is synced first: its lines up to the position must be there as long as the
     checkpoint is. Raises OSError.
     """
+    # First the curve, then the checkpoint that counts its lines: never the other way round.
     if (curve := folder / "curve.jsonl").is_file():
         sync_file(curve)
     name = f"update-{position.update:08d}"
@@ -109,11 +112,13 @@ def write_checkpoint(
         with writing_folder(folder / name) as new:
             for file, values in zip(FILES, tensors, strict=True):
                 save_file(dict(values), new / file)
+            # The digests come last: a file that was cut short does not agree with them.
             state = position._asdict() | {"code": code, "machine": dict(machine)}
             digests = {file: sha256_file(new / file) for file in FILES}
             write_json(new / "state.json", state | {"sha256": digests})
     except SafetensorError as error:  # a full disk, in its own words
         raise OSError(str(error)) from None
+    # Older ones go only now that the new one is whole.
     whole = sorted(folder.glob("update-*"))
     newest = [path for path in whole if path.name <= name][-KEPT:]  # what is later was damaged
     for path in (*whole, *folder.glob(".update-*.partial")):
@@ -129,6 +134,7 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
             state = read_json(path / "state.json")
+            # Disks and copies do damage files; a run must not go on from a wrong weight in silence.
             if any(sha256_file(path / file) != state["sha256"][file] for file in FILES):
                 raise ValueError("a file's sha256 is not the one noted")
             position = Position(*(int(state[field]) for field in Position._fields))
@@ -195,6 +201,7 @@ class Saver:
         """
         if not position.update:
             return "nothing to save yet"
+        # Under ZeRO each process holds a part of the moments, so all of them must come here.
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
             try:
@@ -210,6 +217,7 @@ class Saver:
                     flush=True,
                 )
                 return f"no checkpoint of it ({why}), the last one is of update {self.saved}"
+            # Counted from the try, not from success: a full disk is not tried at every update.
             finally:
                 self.last_try = time.monotonic()
             self.saved = position.update

@@ -39,11 +39,15 @@ class Engine:
 
     def backward(self, loss: Tensor, share: float) -> None:
         """Add the gradient of one micro-batch that makes up `share` of the global batch."""
+        # Shares of all micro-batches add up to 1, so the sum of gradients is that of the batch's
+        # mean.
         torch.autograd.backward(loss * share)
 
     def step(self, rates: optim.Rates) -> Tensor:
         """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
         gradients = optim.gradients_of(self.objective.parameters())
+        # The order is the authors': clip, then Adam, whose decay does not pass through the
+        # clipping.
         norm = optim.clip_gradients(gradients, self.recipe.max_gradient_norm)
         optim.set_rates(self.optimizer, rates)
         self.optimizer.step()
@@ -142,7 +146,7 @@ class DeepSpeedEngine(Engine):
         return norm
 
     def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        """As above; what the processes share is put together on each of them."""
+        """Weights and moments as Engine.state gives them, put together from all processes."""
         from deepspeed.utils import safe_get_full_optimizer_state
 
         if not self.stage:
@@ -157,7 +161,7 @@ class DeepSpeedEngine(Engine):
     def load(
         self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """As above."""
+        """Put back what `state` gave, each process its own part."""
         from deepspeed.utils import safe_set_full_fp32_param, safe_set_full_optimizer_state
 
         if not self.stage:

@@ -96,6 +96,7 @@ def logits_of(
             parts.append((rows, objective.logits(pad(examples, rows).to(engine.device))))
     head = objective.classifier.head
     outputs = head.linear.out_features if head.combine != "choose" else examples.sequences
+    # Zeros where another process has the row: the sum over processes is the whole.
     logits_no = torch.zeros(len(examples), outputs, device=engine.device)
     for rows, logits_bo in parts:
         logits_no[torch.from_numpy(rows)] = logits_bo
@@ -139,6 +140,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         most_tokens=run.machine.micro_batch_for(row_tokens) * row_tokens,
         stop=training.stop,
     )
+    # The authors look at the dev set early in the first epoch, and then after each epoch.
     evaluate_at = {update for update in recipe.evaluation_updates if update < in_epoch}
     evaluate_at |= set(range(in_epoch, updates + 1, in_epoch))
     others = task.splits.keys() - {"train", task.selection_split}
@@ -146,6 +148,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     done, best = 0, Best(float("-inf"), 0, dev_logits, {})
     with closing(training), stoppable(training.stop):
         try:
+            # Which rows an update has follows from (seed, update); within it they are sorted by
+            # length, so that attention computes less padding.
             rows = (members(len(train), recipe.batch_size, run.seed, n + 1) for n in range(updates))
             for step in training_steps(training, (by_length(train, some) for some in rows)):
                 done = step.update
@@ -154,11 +158,13 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
                     dev_logits = evaluate(dev)
                     score = task.score(dev_logits)
                     training.note(done, {"epoch": done / in_epoch, "dev_score": score})
+                    # Of equal scores the earliest stays, as in the authors' code.
                     if score > best.score:
                         best = Best(score, done, dev_logits, _copy(classifier))
             # the other splits by the last weights, and by the best
             last = {name: evaluate(task.splits[name]) for name in others}
             last[task.selection_split] = dev_logits
+            # Where the last evaluation is the best there is nothing to compute twice.
             at_best = last
             if best.update < updates:
                 classifier.load_state_dict(best.weights)

@@ -94,6 +94,7 @@ def make_classifier(
     """A classifier with the pre-trained weights in it; special symbols and head are drawn anew for
     each seed.
     """
+    # One generator in a fixed order: network, then head; transfer then replaces what it has.
     generator = torch.Generator().manual_seed(seed_for(seed))
     network = make_network(
         description.kind, params, description.vocabulary_size + SPECIAL_SYMBOLS, generator
@@ -122,6 +123,7 @@ def keep_seed(
     """
     with writing_folder(folder) as out:
         if recipe is not None:
+            # The weights that answer are those that dev chose, not the last.
             classifier.load_state_dict(outcome.best_weights)
             save_weights(out / WEIGHTS, classifier, description)
             write_json(out / RECIPE, recipe.model_dump(mode="json", exclude={"seeds"}))
@@ -183,6 +185,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
 
     # train the seeds that are not finished
     todo = [seed_run for seed_run in seeds if not seed_run.done]
+    # Several processes: this one starts them and is done; each of them comes here by itself.
     if todo and launch.spread(machine, *job.command):
         return
     launch.prepare(machine)
@@ -228,6 +231,7 @@ def seeds_of(
     for part, recipe in job.recipes.items():
         for seed in recipe.seeds:
             start = job.starts[seed] / WEIGHTS
+            # Many parts start from one file: it is hashed once.
             if recipe.transfer != "none" and start not in of_weights:
                 check_description(read_weights(start)[0], description, start)
                 of_weights[start] = sha256_file(start)

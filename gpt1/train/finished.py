@@ -30,6 +30,7 @@ def is_finished(folder: Path, code: str, accept: bool) -> bool:
         code_then = str(read_json(folder / STATE)["code"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
+    # Its outputs stand already; other code means that DVC wants it trained again.
     if ended and code_then != code:
         return False
     checkpoint.check_code(code_then, code, folder.parent, accept)
@@ -64,6 +65,8 @@ def end_seeds(folders: Iterable[Path]) -> None:
     to note the stage and may be killed before: until a later training ends, and the outputs are no
     second names of theirs any more.
     """
+    # A second name means that the outputs are hard links of these files, which cost no room; one
+    # name means that DVC has its own copy by now.
     for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
         with suppress(OSError):  # another stage has removed it
             if mark.with_name("summary.json").stat().st_nlink == 1:

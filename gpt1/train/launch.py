@@ -78,6 +78,7 @@ def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machin
             "GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or"
             " install a CUDA build of torch"
         )
+    # torchrun, DeepSpeed's launcher and srun each set RANK for every process.
     launched = "RANK" in settings
     if launched:
         processes = int(settings["WORLD_SIZE"] or 1)
@@ -142,6 +143,7 @@ def prepare(machine: Machine) -> None:
 
     if machine.launched:
         end_with_parent()
+    # Threads change the order of sums, and so the last digit: their number is recorded.
     torch.set_num_threads(machine.threads)
     torch.backends.cudnn.allow_tf32 = False
     if machine.deterministic and machine.device == "cuda":
@@ -173,6 +175,7 @@ def spread(machine: Machine, *arguments: str) -> bool:
 
     logging.disable(logging.ERROR)  # torchrun's own words
     os.environ["OMP_NUM_THREADS"] = str(machine.threads)
+    # A free port on this machine alone, and no restarts: a run goes on from its checkpoint.
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

@@ -34,6 +34,7 @@ def seed_for(*parts: int) -> int:
 
     A 0 at the end counts for nothing, so number from 1 what comes last.
     """
+    # SeedSequence mixes: seeds 1 and 2 are as far apart as any two. torch takes 63 bits.
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
 
 
@@ -52,6 +53,7 @@ class Stop:
         """Raise Interrupted where any process was asked to end; all must call it equally often.
         Returns whether something is `due` in any.
         """
+        # A sum over processes: if one were to end alone, the others would wait for it for ever.
         flags = torch.tensor([float(self.signal), float(due)], device=engine.device)
         asked, due = (flag > 0 for flag in engine.total(flags).tolist())
         if asked:
@@ -75,6 +77,7 @@ def stoppable(stop: Stop) -> Iterator[None]:
     def ask(number: int, _frame: object) -> None:
         stop.signal = number
 
+    # Noted here, answered between two updates, where weights, moments and curve agree.
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -110,13 +113,17 @@ def take_update(
     for number, (share, inputs) in enumerate(micro_batches, start=1):
         if engine.processes == 1 and stop.signal:
             raise Interrupted
+        # Seeded anew for each micro-batch: a run that goes on from a checkpoint needs no random
+        # state.
         torch.manual_seed(seed_for(seed, update, engine.rank, number))
         losses = engine.forward(inputs, dropout)
         engine.backward(losses["loss"], share)
         for name, loss in losses.items():
+            # Kept as tensors: to read a number here would make a GPU wait at each micro-batch.
             part = loss.detach() * share
             sums[name] = sums[name] + part if name in sums else part
     norm = engine.step(rates)
+    # The one place of an update that waits for the device: all losses in a single exchange.
     values = engine.total(torch.stack(list(sums.values())).double()).tolist()
     return dict(zip(sums, values, strict=True)) | {
         "learning_rate": rates.learning_rate,
@@ -162,6 +169,7 @@ class Trainer:
         self.what, self.recipe, self.seed, self.report = what, recipe, seed, report
         self.updates, self.warmup, self.select = updates, warmup, select
         self.main, self.stop = machine.rank == 0, Stop()
+        # Rows of a batch for one process, cut into micro-batches that fit its memory.
         own = len(shares(np.arange(recipe.batch_size), 0, machine.processes, recipe.batch_size)[0])
         self.micro_batch = min(machine.micro_batch_for(row_tokens), own)
         self.engine = make_engine(objective, recipe, machine, -(-own // self.micro_batch))
@@ -177,6 +185,7 @@ class Trainer:
         """Show an update on so many tokens, and put a point on the curve every log_updates."""
         self.tokens += tokens
         self.progress.advance(step.update, tokens, step.values["loss"])
+        # The last update is always a point, so that every curve ends where its run ended.
         if step.update % self.recipe.log_updates == 0 or step.update == self.updates:
             self.note(step.update, step.values)
 
@@ -212,6 +221,7 @@ def training_steps(
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):
+        # Before the update, all processes agree whether to stop and whether to save after it.
         save = training.stop.check(engine, due())
         # this process's share of the batch, in micro-batches
         places = shares(np.arange(len(rows)), engine.rank, engine.processes, training.micro_batch)
@@ -234,6 +244,7 @@ def training_steps(
                 f" {str(error)[:120]}); set GPT1_MICRO_BATCH={max(1, training.micro_batch // 2)},"
                 " or have fewer stages side by side"
             ) from None
+        # A loss that is not finite names its rows: with them the update can be repeated by hand.
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist())) + ", …" * (len(rows) > SHOWN_ROWS)
         check_finite(values, f"{training.what}: update {update} (rows {shown} of the data)")
         yield Step(update, rows, values, save)

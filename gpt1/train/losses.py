@@ -80,6 +80,7 @@ def language_model(
             every.index_select(0, places_m)
             for every in (hidden_md, targets_m, real.weights_nt.flatten())
         )
+    # The weights make the mean over tokens, then over sequences, in one sum.
     mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m)
     return LanguageModelLoss(
         mean, losses_m.new_zeros(n).index_add(0, places_m // t, losses_m * weights_m * n)
@@ -137,10 +138,12 @@ class _TiedSoftmax(torch.autograd.Function):
         low_precision = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if low_precision else hidden_md.dtype
         blocks, v = BLOCKS.get(device, OTHER_BLOCKS), len(embeddings_vd)
+        # Columns are made up to whole tiles; the surplus gets -inf below, a probability of 0.
         rows_vd = F.pad(embeddings_vd.to(dtype), (0, 0, 0, -v % blocks.multiple))
         losses_m = torch.empty(len(hidden_md), device=hidden_md.device)
         hidden_gradient_md = torch.empty_like(hidden_md)
         rows_gradient_vd = torch.zeros_like(rows_vd, dtype=embeddings_vd.dtype)
+        # [m, v] logits of a batch would take gigabytes: some rows at a time, forward and backward.
         together = max(blocks.rows, blocks.logits // len(rows_vd))
         for start in range(0, len(hidden_md), together):
             part = slice(start, start + together)
@@ -153,6 +156,8 @@ class _TiedSoftmax(torch.autograd.Function):
             if with_gradient:  # the logits are their own gradients now
                 hidden_gradient_md[part] = logits_mv @ rows_vd
                 rows_gradient_vd += logits_mv.T @ states_md
+        # The gradient is linear in that of the sum, so it is made now, while the logits are there,
+        # and only scaled in backward.
         ctx.gradients = hidden_gradient_md, rows_gradient_vd[:v]
         ctx.mark_non_differentiable(losses_m)
         return (losses_m * weights_m).sum(), losses_m
@@ -163,6 +168,7 @@ class _TiedSoftmax(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, None, None]:
         """The gradients that were made with the losses, times that of their sum."""
         hidden_gradient_md, rows_gradient_vd = ctx.gradients
+        # Free at once: they are as large as the embeddings.
         ctx.gradients = None
         return hidden_gradient_md.mul_(gradient), rows_gradient_vd.mul_(gradient), None, None
 
@@ -181,6 +187,7 @@ def _softmax(
     )
     for block_mv, targets, weights in zip(*parts, strict=True):
         scores_mv = block_mv.float()
+        # -log p = (max - score) + log(sum of exp(x - max)), and the sum is 1 / the greatest p.
         above = scores_mv.amax(1, keepdim=True) - scores_mv.gather(1, targets)
         probabilities_mv = torch.softmax(scores_mv, 1)
         losses.append(above - probabilities_mv.amax(1, keepdim=True).log())

@@ -30,6 +30,7 @@ class Pretraining(nn.Module):
         target.
         """
         with in_precision(windows_bt.device, self.precision):
+            # The last token of a window is a target only, the first an input only.
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
             lm_loss = losses.language_model(hidden_btd, embeddings.tokens_vd, windows_bt[:, 1:])
         return {"loss": lm_loss.mean}
@@ -80,6 +81,7 @@ class Finetuning(nn.Module):
             logits_bo, hidden_ntd, embeddings = self.classifier(
                 tokens_bkt, dropout, self.classifier_dropout, self._places(batch)
             )
+            # STS-B: a score becomes soft labels over the classes 0 to 5.
             if labels_b.is_floating_point():
                 distribution_bo = losses.score_distribution(labels_b, logits_bo.shape[1])
                 task_losses_b = losses.soft_classification(logits_bo, distribution_bo)
@@ -87,6 +89,7 @@ class Finetuning(nn.Module):
                 task_losses_b = losses.classification(logits_bo, labels_b)
             if not self.lambda_lm:
                 return Parts(logits_bo, task_losses_b, None)
+            # Delimiter and extract are targets too, as in the authors' code; padding is none.
             targets_nt = tokens_bkt.flatten(0, 1)[:, 1:]
             t = targets_nt.shape[1]
             real = losses.real_targets(batch.lengths_bk.flatten() - 1, t, device)

@@ -32,6 +32,8 @@ def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rat
     They add epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate;
     `warmup` is a share of `updates`.
     """
+    # torch: m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps). The authors: m * sqrt(1 - b2^t) / (1
+    # - b1^t) / (sqrt(v) + eps). They are equal where torch's eps is theirs over sqrt(1 - b2^t).
     root = math.sqrt(1.0 - recipe.beta2**update)
     return Rates(
         recipe.learning_rate * schedule(recipe.schedule, update, updates, warmup),
@@ -54,6 +56,7 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
     """Fused AdamW over a model's parameters: the first group, of rank above 1, decays; biases and
     gains do not.
     """
+    # Rank above 1 tells matrices and embeddings from biases and gains, as in the authors' code.
     parameters = list(model.parameters())
     groups = [
         {"params": [parameter for parameter in parameters if parameter.ndim > 1]},
@@ -64,6 +67,7 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
 
 def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
     """Give the two groups of `adam` the rates of the coming step."""
+    # Epsilon and decay change with every update too: see `rates`.
     for group, decay in zip(optimizer.param_groups, (values.weight_decay, 0.0), strict=True):
         group.update(lr=values.learning_rate, eps=values.epsilon, weight_decay=decay)
 
@@ -80,6 +84,7 @@ def global_norm(tensors: list[Tensor]) -> Tensor:
     matrix is wrong in the third digit.
     """
     if tensors[0].is_cuda:
+        # On a GPU one kernel for all tensors; its sums are made in a tree, and so exact enough.
         norms = torch.stack(torch._foreach_norm(tensors))
     else:
         flat = [(tensor.flatten(), tensor.numel() // ROW * ROW) for tensor in tensors]
@@ -94,5 +99,6 @@ def global_norm(tensors: list[Tensor]) -> Tensor:
 def clip_gradients(gradients: list[Tensor], max_norm: float) -> Tensor:
     """Scale all gradients by max_norm / max(norm, max_norm). Returns their global norm before."""
     norm = global_norm(gradients)
+    # Multiplied even where nothing is to be clipped: to ask first would wait for the device.
     torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0).to(gradients[0].dtype))
     return norm

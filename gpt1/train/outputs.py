@@ -38,11 +38,13 @@ class Curve:
                     f" {len(complete)}; delete the folder {path.parent} to start the run again"
                 )
             self.bytes_ = sum(map(len, complete))
+            # Points after the checkpoint are of updates that will be taken again.
             os.truncate(path, self.bytes_)
 
     def add(self, point: dict[str, float]) -> None:
         """Append one point."""
         self.lines += 1
+        # Said once: a full disk would fill the screen too.
         already = self.waiting
         self.waiting += json.dumps(point, allow_nan=False) + "\n"
         try:
@@ -77,6 +79,7 @@ class Snapshots:
         """Write the network's weights as they are after `update`."""
         path = self.folder / f"{update:08d}.safetensors"
         self.waiting[path] = {
+            # A copy, for the next update changes the weights in place.
             name: tensor.detach().to("cpu", copy=True)
             for name, tensor in network.state_dict().items()
         }

@@ -30,5 +30,6 @@ def native_amx() -> bool:
 
 def in_precision(device: torch.device, precision: str) -> torch.autocast:
     """A block whose matrix products are of a precision, "fp32" or "bf16"."""
+    # autocast casts the inputs of products alone; weights and their gradients stay float32.
     bf16 = arithmetic(device, precision) == "bf16"
     return torch.autocast(device.type, torch.bfloat16, bf16)

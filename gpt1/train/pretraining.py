@@ -128,6 +128,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         say_where_it_goes_on(training, state, run.machine.processes)
     training.tokens = training.first * tokens
     snapshots = Snapshots(run.folder / "snapshots", run.description)
+    # Evenly over the logarithm of updates: Figure 2, right, is drawn over that.
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     machine = facts(run.machine) | training.choices | {"micro_batch": training.micro_batch}
     saver = Saver(
@@ -150,12 +151,15 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
     with closing(training), stoppable(training.stop):
         try:
+            # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
             batches = map(corpus.starts, range(done.update + 1, updates + 1))
             for step in training_steps(training, batches, saver.due):
                 training.log(step, tokens)
                 if step.update in snapshots_at and training.main:
                     snapshots.take(step.update, network)
+                # The position before the evaluation: its lines on the curve are not of the
+                # checkpoint.
                 done = Position(step.update, training.curve.lines)
                 if step.save and step.update < updates:
                     saver.save(done)
@@ -168,6 +172,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
                 f" {saved}; run the same command again to go on",
             )
+    # What waited for room on the disk must be there by now, or the stage fails.
     training.curve.write()
     snapshots.write()
     return Pretrained(heldout, training.speed())

@@ -54,6 +54,7 @@ def number_of_updates(params: Params, shards: Shards) -> int:
             )
     updates = recipe.updates
     if updates is None:
+        # Windows are drawn with replacement, so an epoch is an expectation.
         updates = round((recipe.epochs or 0) * tokens / (recipe.batch_size * context))
     if updates < 1:
         raise UserError(

@@ -11,6 +11,7 @@ def warmup_linear(x: float, warmup: float) -> float:
     """Factor of the rate when the share `x` of all updates is done: rises over the share `warmup`,
     while falling linearly to 0.
     """
+    # Both factors at once: the peak lies a little below 1, as in the authors' code.
     return (x / warmup if x <= warmup else 1.0) * (1.0 - x)
 
 
@@ -35,6 +36,7 @@ def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
         "warmup_cosine": warmup_cosine,
         "warmup_constant": warmup_constant,
     }
+    # x counts the update after its step, as theirs does: the last one has the rate 0.
     return functions[name](min(update / updates, 1.0), warmup)
 
 

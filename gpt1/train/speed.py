@@ -47,6 +47,7 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
         return False
     if machine.compiled is not None:
         return machine.compiled
+    # Compiling takes the same half minute for a short run as for a long one.
     flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
     return pays and products == "bf16" and (machine.device == "cuda" or native_amx())
