@@ -57,7 +57,7 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
     for name in NAMES:
         table(name, run=TOWN)
         lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= 100, name
+        assert max(map(len, lines)) <= 80, name
         assert "--format markdown" in lines[-1], "how to get the rest"
     table(run=TOWN)
     lines = capsys.readouterr().out.splitlines()

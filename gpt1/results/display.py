@@ -20,7 +20,7 @@ from gpt1.results.runs import SCORES, read_table
 from gpt1.results.tables import table_of
 
 NONE = "–"
-WIDEST = 100
+WIDEST = 80
 NAMES = (*HEADINGS, "figure2", "claims", "curves")
 SYMBOLS = {"±": r"$\pm$", NONE: "--", "−": "$-$"}
 Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
