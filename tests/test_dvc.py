@@ -43,13 +43,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "refuse_without_stage",  # by check, whose result is a constant
     },
     "gpt1/base/cores.py": {"cores", "cpu_name"},  # for the record
-    "gpt1/base/errors.py": {
-        "DISK_FULL",
-        "not_utf8",
-        "TemporaryError",
-        "UserError",
-        "printable",
-    },
+    "gpt1/base/errors.py": {"DISK_FULL", "not_utf8", "TemporaryError", "UserError", "printable"},
     "gpt1/base/files.py": {
         "CHECKPOINTS",
         "DATA",

@@ -176,9 +176,7 @@ def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs():
 
 @pytest.mark.slow
 @pytest.mark.server
-def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(
-    graph,
-):
+def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(graph):
     said = graph.run()
     assert sorted(graph.journal()) == NAMES
     assert graph.journal()[0] == "first"
@@ -200,9 +198,7 @@ def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(
 
 @pytest.mark.slow
 @pytest.mark.server
-def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again(
-    graph,
-):
+def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again(graph):
     (graph.folder / "fail-work-a").touch()
     (graph.folder / "lose-work-b").touch()
     (graph.folder / ".dvc/tmp/rwlock").touch()  # as a DVC leaves it that is killed at that moment
@@ -218,8 +214,7 @@ def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize(
-    ("number", "whole_group"),
-    [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGKILL, False)],
+    ("number", "whole_group"), [(signal.SIGINT, True), (signal.SIGKILL, False)]
 )
 def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(graph, number, whole_group):
     with graph.waiting("work-a", "work-b"):

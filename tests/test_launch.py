@@ -96,7 +96,11 @@ def saved():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)],
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGKILL, -signal.SIGKILL),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long),
+    ],
 )
 def test_a_launcher_that_ends_takes_its_processes_along_and_they_save(training, number, status):
     workers = psutil.Process(training.pid).children(recursive=True)

@@ -5,16 +5,12 @@ The tests share one checkout and go on from one another's state, in the order in
 """
 
 import copy
-import json
 import shutil
 import sqlite3
-from pathlib import Path
 
 import made_corpus
 import pytest
 from copied_checkout import Checkout
-
-from gpt1.params.yaml import parse_yaml
 
 TASKS = {"cola", "scitail", "story_cloze"}
 ABLATED = {"lstm@cola", "lstm_equal@cola"}
@@ -30,11 +26,6 @@ class Brought(Checkout):
         super().__init__(folder)
         self.brought = folder / "brought"
         made_corpus.write(self.brought)
-        shutil.copy(Path(__file__).with_name("noted_params.py"), self.folder)
-        with (self.folder / "gpt1/params/schema.py").open("a") as schema:
-            schema.write(
-                "\nfrom noted_params import noting\n\nread_params = noting(Section, read_params)\n"
-            )
 
     def profile(self, *overrides):
         self.gpt1(
@@ -65,6 +56,7 @@ def checkout(tmp_path_factory):
     return made
 
 
+@pytest.mark.long
 def test_from_raw_files_to_tables(checkout):
     ran = checkout.repro()
     expected = {
@@ -109,31 +101,13 @@ def test_from_raw_files_to_tables(checkout):
     )
 
 
-def test_a_stage_reads_no_parameter_that_dvc_does_not_watch(checkout):
-    lock = parse_yaml((checkout.folder / "dvc.lock").read_text(encoding="utf-8"))["stages"]
-    unwatched = {}
-    for name in lock.keys() - {"check"}:  # which is given the whole file
-        words = list((checkout.folder / "reads").glob(f"{name}.json"))
-        assert words or name == "scores", "which reads none"
-        watched = [f"{key}." for key in lock[name].get("params", {}).get("params.yaml", {})]
-        unwatched[name] = [
-            read
-            for path in words
-            for read in json.loads(path.read_text())
-            if not any(f"{read}.".startswith(key) for key in watched)
-            and not (read.endswith(".") and any(key.startswith(read) for key in watched))
-        ]
-    assert not any(unwatched.values()), {name: keys for name, keys in unwatched.items() if keys}
-
-
+@pytest.mark.long
 def test_a_second_run_runs_nothing(checkout):
     assert checkout.repro() == set()
 
 
 @pytest.mark.long
-def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(
-    checkout,
-):
+def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(checkout):
     checkout.profile("tasks.story_cloze.finetune.epochs=2", "variants.lstm.finetune.epochs=2")
     assert checkout.repro() == {
         "check",
