@@ -82,7 +82,7 @@ def row_model(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def kind(field: FieldInfo) -> str:
-    """What may stand there, in words."""
+    """The values that a key may have, in words."""
     bounds = [
         f"{word} {bound}"
         for part in [*field.metadata, *_metadata(field.annotation)]

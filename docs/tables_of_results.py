@@ -34,5 +34,5 @@ def claims(run: str) -> pd.DataFrame:
 
 
 def facts(run: str) -> dict[str, str]:
-    """What the run says of its machine, commit and time."""
+    """Machine, commit and time of a run."""
     return dict(read_json(SHIPPED / run / RUN)["facts"])

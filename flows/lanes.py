@@ -1,4 +1,4 @@
-"""What stages share: lanes of the CPU, GPUs by number."""
+"""Where stages run side by side: lanes of the CPU, GPUs by number."""
 
 import os
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ class Lanes:
         return threads | (devices if given else {})
 
     def give_back(self, name: str) -> None:
-        """What a stage had is free again."""
+        """Free the place and the GPUs of a stage."""
         self.gpus += self.taken.pop(name)
 
 

@@ -41,7 +41,7 @@ def log_of(name: str) -> Path:
 
 
 def log_text(name: str) -> str:
-    """What a stage said; nothing where it was not started."""
+    """The log of a stage; empty where it was not started."""
     log = log_of(name)
     return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
 

@@ -11,7 +11,8 @@ import typer
 
 from gpt1.base.errors import UserError, run_stage
 
-COMMANDS = (  # in the order in which a person meets them
+# in the order in which a person meets them; import is a word of Python's own
+COMMANDS = (
     "profile",
     "estimate",
     "run",
@@ -21,11 +22,10 @@ COMMANDS = (  # in the order in which a person meets them
     "submission",
     "generate",
     "predict",
-    "import",
+    "import_",
     "export",
     "register",
 )
-KEYWORD = "import"  # of Python: its module and function end with an underscore
 ABOUT = (
     "GPT-1 as a pipeline that anyone can re-run: gpt1 profile composes params.yaml, gpt1 run runs"
     " it, gpt1 table shows the result."
@@ -71,12 +71,11 @@ def gpt1(
 
 
 for name in COMMANDS:
-    place = f"{name}_" if name == KEYWORD else name
-    module = importlib.import_module(f"gpt1.commands.{place}")
+    module = importlib.import_module(f"gpt1.commands.{name}")
     examples = module.EXAMPLES.replace("\n\n", "\n").strip()
-    function = getattr(module, place)
+    function = getattr(module, name)
     first = " ".join(function.__doc__.split("\n\n")[0].split())
-    app.command(name, epilog=f"\b\n{examples}", short_help=first)(function)
+    app.command(name.rstrip("_"), epilog=f"\b\n{examples}", short_help=first)(function)
 
 
 def main() -> None:
@@ -94,7 +93,9 @@ def called() -> None:
         status = app(standalone_mode=len(sys.argv) < 2)  # without a word: help
     except typer.TyperException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "gpt1")
-        raise UserError(f"{path}: {error.format_message()} ({path} --help)") from None
+        raise UserError(
+            f"{path}: {error.format_message().replace('Value error, ', '')} ({path} --help)"
+        ) from None
     sys.exit(status or 0)
 
 

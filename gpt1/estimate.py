@@ -37,7 +37,7 @@ PRODUCT_SECONDS = 1.0
 
 
 class Work(NamedTuple):
-    """What stages of one kind do in all: networks trained, updates, tokens, operations."""
+    """The work of all stages of one kind: networks trained, updates, tokens, operations."""
 
     kind: str
     networks: int

@@ -18,7 +18,7 @@ from gpt1.base.errors import UserError, perhaps
 from gpt1.cli import COMMANDS, ENDING, app, main
 from gpt1.params.profile import compose
 
-NAMES = list(COMMANDS)
+NAMES = [name.rstrip("_") for name in COMMANDS]
 EXAMPLE = re.compile(
     r"^ +(?:[A-Z0-9_]+=\S+ )*gpt1 (.+?)(?: {2,}.*)?$"
 )  # a comment stands after two blanks or more

@@ -27,7 +27,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_376,
+    "product, tokens": 123_369,
     "product, files": 209,
     "tests, tokens": 122_683,
     "tests, files": 97,

@@ -1,1 +1,1 @@
-"""What everything stands on: errors, files, cores."""
+"""The ground of all rooms: errors, files, cores."""

@@ -46,7 +46,7 @@ def perhaps(name: str, known: Iterable[str]) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """What of a text is no UTF-8, in words."""
+    """Where a text stops being UTF-8, in words."""
     if error.start == 0 and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "the mark of UTF-16"
     return f"byte {error.object[error.start]:#04x} at {error.start}"

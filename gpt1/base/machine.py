@@ -31,7 +31,7 @@ def checkout(folder: Path) -> dict[str, str]:
 
 
 def output(*command: str) -> str:
-    """What a command prints; nothing where it is absent, fails or takes more than five seconds."""
+    """The output of a command; empty where it is absent, fails or takes more than five seconds."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -24,7 +24,7 @@ SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only whe
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is cleaned, where to write it, and the field of a document's text.
+    """One file to clean: where to write it, and the field of a document's text.
 
     inspection: of a book; None for a file of documents.
     """

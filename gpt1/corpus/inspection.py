@@ -95,7 +95,7 @@ def body(text: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What one pass over a book finds: its encoding, or why it is not text (`problem`).
+    """The result of one pass over a book: its encoding, or why it is not text (`problem`).
 
     bytes_: of its file; spans: bytes [start, stop) of the book itself in the file unpacked;
     stripped: bytes of Project Gutenberg's licence around them; licensed: whether it has its mark.

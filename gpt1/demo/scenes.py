@@ -116,7 +116,7 @@ def diary(scene: Scene, clauses: list[str]) -> list[str]:
 
 
 def report(_: Scene, clauses: list[str]) -> list[str]:
-    """What the newspaper wrote."""
+    """A page on what the newspaper wrote."""
     return [
         f"the newspaper reported that {clauses[0]}",
         *(f"it added that {clause}" for clause in clauses[1:]),
@@ -124,7 +124,7 @@ def report(_: Scene, clauses: list[str]) -> list[str]:
 
 
 def talk(scene: Scene, clauses: list[str]) -> list[str]:
-    """What people said to one another."""
+    """A page on what people said to one another."""
     return [
         f'"{clause[0].upper()}{clause[1:]}," said {scene.chance.choice(scene.speakers)}'
         for clause in clauses

@@ -14,7 +14,7 @@ from gpt1.params.schema import Model
 
 
 class SavedModel(NamedTuple):
-    """What lies in a weights file, and the vocabulary that it was trained with."""
+    """The contents of a weights file, and the vocabulary that it was trained with."""
 
     path: Path
     description: Description

@@ -111,7 +111,7 @@ class Real(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Of right-padded sequences: the tokens to compute, and the place [n] of each one's last."""
+    """The tokens to compute of right-padded sequences, and the place [n] of each one's last."""
 
     real: Real
     last_n: Tensor

@@ -46,7 +46,7 @@ def make_network(name: str, params: Params, rows: int, generator: torch.Generato
 
 
 def _units(name: str, params: Params) -> int:
-    """Of the LSTM of that name, whose section of params.yaml is called so too."""
+    """Units of the LSTM `lstm` or `lstm_equal`, from the section of params.yaml of that name."""
     return int(getattr(params, name).units)
 
 

@@ -36,7 +36,7 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence(claims: pd.DataFrame, time: str = "") -> str:
-    """What was run, in how long, and what it shows."""
+    """One paragraph: what was run, in how long, and what it shows."""
     text = claims.attrs.get("run", "A run") + (f", in {time}" if time else "") + "."
     row = claims_table(claims).iloc[0]
     if row["this run"] != NONE:

@@ -74,7 +74,7 @@ CURVES = (
 
 
 def cautions(scores: pd.DataFrame, name: str) -> list[str]:
-    """What to know before reading a table."""
+    """Notes that a reader needs before reading a table."""
     concerned = _concerned(scores[scores["table"] == name], name)
     return [
         words.format(", ".join(concerned[key]))

@@ -23,7 +23,7 @@ class ScoredColumn:
     parts: tuple[Column, ...] = ()  # none: all rows, as of a zero-shot set
 
     def header(self, table: str) -> str:
-        """What stands above it: its metric too where others of the table have another."""
+        """Its heading in a table, with the metric where the table has several."""
         alike = table in ("table2", "table3")
         plain = alike or (self.metric == "accuracy" and self.title not in TWO_METRICS)
         return self.title if plain else f"{self.title} {METRIC_WORDS[self.metric]}"

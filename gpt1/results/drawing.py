@@ -23,7 +23,7 @@ NETWORK_DASHES: dict[str, Any] = {
 
 
 def svg(draw: "Callable[[], Figure]", points: float = 8.0) -> str:
-    """What `draw` draws in letters of so many points, as SVG."""
+    """The picture of `draw` as SVG, its letters so many points high."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 

@@ -45,7 +45,7 @@ def drawn_scores(
 
 
 def _terms(metric: str, labels: Array, answers: Array) -> Floats:
-    """What a metric sums over examples [k, ..., s, n]; the first term counts them."""
+    """The terms [k, ..., s, n] that a metric sums over examples; the first counts them."""
     ones = np.ones(answers.shape)
     if metric == "accuracy":
         terms = [labels == answers]

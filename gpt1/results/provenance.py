@@ -52,7 +52,7 @@ def sources() -> pd.DataFrame:
 
 
 def commands(commit: str) -> list[str]:
-    """What to type, in a clone, for the same results."""
+    """The commands that give the same results in a clone."""
     composed = PARAMS.read_text(encoding="utf-8").partition("\n")[0].removeprefix(COMPOSED)
     start = f"git checkout {commit.partition(',')[0]}"
     return [start, "make setup && . .venv/bin/activate", composed, "gpt1 run", "gpt1 report"]

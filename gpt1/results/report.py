@@ -57,7 +57,7 @@ def write_report(params: Params, name: str, folder: Path) -> str:
 
 
 def about(params: Params) -> dict[str, str]:
-    """What was run, in a line that goes with its numbers."""
+    """One line about the run, which is kept with its numbers."""
     model, recipe = params.model, params.pretrain
     length = f"{recipe.updates:,} updates" if recipe.updates else f"{recipe.epochs:g} epochs"
     trained = f"pre-trained for {length} on {params.clean.corpus_name}"

@@ -67,7 +67,7 @@ def average(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def label(name: str, system: str) -> str:
-    """What a row of ours is called."""
+    """The heading of a row of this run."""
     if name == "table5" and system not in BASELINES:
         return f"this run: {TITLES.get(system, system)}"
     return "this run" if system == FULL else TITLES.get(system, system)

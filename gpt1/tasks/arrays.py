@@ -74,7 +74,7 @@ def example_arrays(
 def about_split(
     task: Task, rows: SplitRows, arrays: dict[str, Any], truncated: int
 ) -> dict[str, Any]:
-    """What task.json says of a split."""
+    """The entry of a split in task.json."""
     subsets = {
         name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)
     }

@@ -239,7 +239,7 @@ def described(
 
 
 def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
-    """What a reader of the scores should know: rows chosen and texts cut."""
+    """Notes for a reader of the scores: rows chosen and texts cut."""
     counts = splits[scored]
     notes = []
     if counts["examples"] < counts["available"]:

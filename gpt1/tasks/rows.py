@@ -57,7 +57,7 @@ Rows = Iterator[Example | Unreadable]
 
 
 def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example]) -> Rows:
-    """What `make` makes of each numbered item, or why it cannot (BadRowError)."""
+    """Apply `make` to each numbered item: an example, or why there is none (BadRowError)."""
     for number, item in items:
         try:
             yield make(item)

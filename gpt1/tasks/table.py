@@ -70,7 +70,7 @@ class Task:
 
     @property
     def source(self) -> Source:
-        """What `acquire` needs to know of the task."""
+        """The task as stage acquire sees it."""
         known = tuple(
             SourceLayout(
                 tuple(

@@ -48,7 +48,7 @@ def sqlite_file(uri: str) -> Path | None:
 
 
 def problem(error: Exception) -> str:
-    """What is wrong with MLflow, in one line without the name and password of its address."""
+    """An MLflow error in one line, without the name and password of its address."""
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     uri = tracking_uri()
     parts = urlsplit(uri)

@@ -78,7 +78,7 @@ class Store:
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
-    """What a run is of, and the sizes and the recipe that it was trained by."""
+    """MLflow's parameters of a run: its subject, and the sizes and the recipe of its training."""
     task, system, seed = subject(stage, name)
     if stage == "pretrain":
         recipe = pretraining_params(params, system).pretrain.model_dump()  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ class Batch(NamedTuple):
 
 
 def moved(inputs: Tensor | Batch, device: torch.device) -> Tensor | Batch:
-    """What an objective takes, windows or a batch of a task, on its device."""
+    """Windows or a batch of a task, moved to the objective's device."""
     return inputs.to(device) if isinstance(inputs, Batch) else to_device(inputs, device)
 
 

@@ -52,7 +52,7 @@ class Machine:
 
 
 def read_machine() -> Machine:
-    """What the environment (or else `.env`), a launcher and the machine say; see `decide`."""
+    """The machine by the environment (or else `.env`) and a launcher; see `decide`."""
     settings = {**dotenv_values(".env"), **os.environ}
     gpus = 0
     if settings.get("GPT1_DEVICE") != "cpu":

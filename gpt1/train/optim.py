@@ -19,7 +19,7 @@ ROW = 1024
 
 
 class Rates(NamedTuple):
-    """What torch's AdamW must be given at one update so that its step is the authors'."""
+    """The settings of torch's AdamW with which its step at one update is the authors'."""
 
     learning_rate: float
     epsilon: float

@@ -6,8 +6,9 @@ import torch
 
 
 def arithmetic(device: torch.device, precision: str) -> str:
-    """What a precision means on a device, for the record: "bf16", or "fp32" where that was asked
-    for or where the processor has no bfloat16 products (torch would take a hundred times as long).
+    """The precision that a device computes in, for the record: "bf16", or "fp32" where that was
+    asked for or where the processor has no bfloat16 products (torch would take a hundred times as
+    long).
     """
     return precision if device.type != "cpu" or native_bf16() else "fp32"
 

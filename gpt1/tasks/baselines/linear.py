@@ -19,7 +19,7 @@ DEV = "dev"
 
 
 class Candidate(NamedTuple):
-    """What was set, and its logits [n, outputs] of each split but train."""
+    """A setting, and its logits [n, outputs] of each split but train."""
 
     settings: dict[str, float]
     logits: dict[str, Logits]

@@ -49,7 +49,7 @@ def spread(rows: Any, others: Any) -> Any:
 
 
 class SettingsGrid(NamedTuple):
-    """What is tried: penalties of the weights; for TF-IDF its most words."""
+    """The settings that are tried: penalties of the weights; the number of words of TF-IDF."""
 
     penalties: Sequence[float]
     most: int
