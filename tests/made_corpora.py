@@ -47,12 +47,6 @@ def write_arrow(path: Path, texts: list[str | None], field: str = "text") -> Non
         writer.write_table(table, max_chunksize=2)
 
 
-def write_arrow_file(path: Path, texts: list[str | None], field: str = "text") -> None:
-    table = pa.table({field: pa.array(texts, pa.large_string())})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=2)
-
-
 def in_two(data: bytes) -> bytes:
     """Two Zstandard frames, as pzstd and cat make them."""
     return zstandard(data[:9]) + zstandard(data[9:])
@@ -64,5 +58,4 @@ FORMS: dict[str, Callable[..., None]] = {
     "a.jsonl.zst": lambda path, texts, field="text": write_jsonl(path, texts, field, in_two),
     "a.parquet": write_parquet,
     "a.arrow": write_arrow,
-    "b.arrow": write_arrow_file,
 }

@@ -96,7 +96,7 @@ def test_a_claim_against_two_lstms_needs_both():
 def test_seeds_are_pre_trainings():
     found = claims(with_all(), starts=[0, 0, 0])
     row = found.loc["lstm"]
-    assert (row["seeds"], row["verdict"]) == (1, "one seed: no verdict")
+    assert (row["seeds"], row["verdict"]) == (1, "one pre-training: no verdict")
     assert np.isnan(row["low"])
     assert row["difference"] == pytest.approx(claims(with_all()).loc["lstm", "difference"])
     found = claims(with_all(), starts=[0, 0, 1])

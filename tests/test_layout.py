@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_369,
+    "product, tokens": 123_332,
     "product, files": 209,
-    "tests, tokens": 122_683,
+    "tests, tokens": 122_599,
     "tests, files": 97,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
-    "pages, bytes": 149_485,
+    "pages, bytes": 149_473,
     "scripts and templates, bytes": 17_695,
 }
 

@@ -29,7 +29,7 @@ class CleanedBook:
     documents: int | None = None
 
     def name_of(self, row: int) -> str:
-        """The name by which the document of that row, or the whole book, is held out."""
+        """The name by which HoldOut decides on the document of that row, or on the whole book."""
         return self.name if self.documents is None else f"{self.name}#{row}"
 
     def units(self) -> Iterator[tuple[int, list[str], bool]]:

@@ -117,27 +117,12 @@ def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
             yield batch.column(0)
 
 
-def _record_batches(source: Any) -> Iterator[Any]:
-    """The batches of an Arrow file: a stream, as Hugging Face's datasets write it, or one with a
-    table of its batches.
-    """
-    import pyarrow as pa
-
-    listed = source.read(6) == b"ARROW1"
-    source.seek(0)
-    if listed:
-        reader = pa.ipc.open_file(source)
-        yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
-    else:
-        yield from pa.ipc.open_stream(source)
-
-
 def _arrow_columns(file: CorpusFile, field: str) -> Iterator[Any]:
-    """Some rows of an Arrow file's column after the other."""
+    """Some rows of an Arrow stream's column (datasets' save_to_disk) after the other."""
     import pyarrow as pa
 
     with pa.memory_map(str(file.path)) as source:
-        for number, batch in enumerate(_record_batches(source)):
+        for number, batch in enumerate(pa.ipc.open_stream(source)):
             if number == 0:
                 _checked(file, batch.schema, field)
             column = batch.column(batch.schema.get_field_index(field))

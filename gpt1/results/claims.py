@@ -95,7 +95,7 @@ def _verdict(rows: pd.DataFrame, p: float) -> str:
     if len(absent):
         return f"no verdict: no {' or '.join(absent)}"
     if rows["seeds"].min() < 2:
-        return "one seed: no verdict"
+        return "one pre-training: no verdict"
     signs = set(np.sign(rows["difference"]))
     if p > LEVEL or len(signs) > 1:
         return UNDECIDED

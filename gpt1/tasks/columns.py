@@ -176,7 +176,7 @@ def _check_quotes(path: Path, quoting: Counter[str]) -> None:
         )
     if quoting["doubled"] and not quoting["bare"]:
         print(
-            f"note: {path}: {count:,} texts are quoted by the rule of CSV writers, as in the"
+            f"note: {path.name}: {count:,} texts are quoted by the rule of CSV writers, as in the"
             " official QQP; quotes are taken as text, as GLUE's readers do",
             file=sys.stderr,
         )

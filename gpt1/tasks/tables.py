@@ -131,11 +131,7 @@ def _pyarrow(path: Path) -> Table:
             if (unpacked := sum(group.total_byte_size for group in groups)) > MAX_TABLE_BYTES:
                 raise pa.ArrowInvalid(f"it unpacks to {unpacked:,} bytes")
         else:
-            source = pa.memory_map(str(path))
-            try:
-                file = pa.ipc.open_stream(source)
-            except pa.ArrowInvalid:
-                file = pa.ipc.open_file(source)
+            file = pa.ipc.open_stream(pa.memory_map(str(path)))
             schema = file.schema
 
     def rows(needed: list[str]) -> Iterator[tuple[int, Any]]:

@@ -80,11 +80,17 @@ class Store:
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
     """MLflow's parameters of a run: its subject, and the sizes and the recipe of its training."""
     task, system, seed = subject(stage, name)
+    about = {"task": task, "system": system, "seed": seed, "stage": stage}
+    variant = system if stage == "ablate" else None
     if stage == "pretrain":
         recipe = pretraining_params(params, system).pretrain.model_dump()  # type: ignore[arg-type]
     else:
-        recipe = finetune_recipe(params, task, system if stage == "ablate" else None).model_dump()
-    about = {"task": task, "system": system, "seed": seed, "stage": stage}
+        recipe = finetune_recipe(params, task, variant).model_dump()
+    if stage == "transfer":
+        recipe["transfer"] = int(system.removeprefix("layers-"))
+    network = params.variants[variant].network if variant else system
+    if network.startswith("lstm"):
+        about["units"] = getattr(params, network).units
     return about | params.model.model_dump() | recipe
 
 

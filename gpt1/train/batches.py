@@ -92,8 +92,8 @@ def read_examples(path: Path, sequences: int) -> Examples:
 
 @lru_cache(maxsize=2)  # an epoch's end and the next one's beginning, which is drawn ahead
 def order(examples: int, seed: int, epoch: int) -> Integers:
-    """The order of the examples in an epoch: a permutation drawn by Philox keyed by (seed, epoch);
-    read-only, for it is kept.
+    """The order of the examples in an epoch, counted from 0: a permutation drawn by Philox keyed by
+    (seed, epoch); read-only, for it is kept.
     """
     permutation = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(examples)
     permutation.setflags(write=False)

@@ -241,8 +241,8 @@ def training_steps(
             raise UserError(
                 f"{training.what}: update {update}: {training.micro_batch} rows at a time take more"
                 f" memory than process {engine.rank} has ({type(error).__name__}:"
-                f" {str(error)[:120]}); set GPT1_MICRO_BATCH={max(1, training.micro_batch // 2)},"
-                " or have fewer stages side by side"
+                f" {str(error)[:120]}); set GPT1_MICRO_BATCH={max(1, training.micro_batch // 2)}"
+                " where that is fewer, or have fewer stages side by side: gpt1 run -j 1"
             ) from None
         # A loss that is not finite names its rows: with them the update can be repeated by hand.
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist())) + ", …" * (len(rows) > SHOWN_ROWS)
