@@ -46,7 +46,7 @@ def remote(server, kind="sha256", bytes_=None):
         ([GOOD], [None]),
         ([CUT, GOOD], [None, "bytes=5000-"]),
         ([replace(CUT, ranges=False), replace(GOOD, ranges=False)], [None, "bytes=5000-"]),
-        ([replace(GOOD, stall_after=100), GOOD], [None, "bytes=100-"]),
+        ([replace(GOOD, cut_after=100, stalls=True), GOOD], [None, "bytes=100-"]),
         ([status(503), status(429), GOOD], [None] * 3),
     ],
 )
@@ -100,13 +100,9 @@ def test_a_file_placed_by_hand_is_checked_and_never_lost(cache):
 @pytest.mark.parametrize(
     ("answer", "kind", "line"),
     [
-        (
-            status(404),
-            UserError,
-            r"did not give the file \(status 404, 0 bytes came\); put it there",
-        ),
-        (status(503), TemporaryError, r"\(status 503, 0 bytes came\); try again later, or put"),
-        (hang_up, TemporaryError, r"\(ConnectionError, 0 bytes came\); try again later, or put"),
+        (status(404), UserError, r"status 404, 0 bytes came\); put it there"),
+        (status(503), TemporaryError, r"status 503, 0 bytes came\); try again later, or put"),
+        (hang_up, TemporaryError, r"ConnectionError, 0 bytes came\); try again later, or put"),
     ],
 )
 def test_a_download_in_vain_is_one_line(answer, kind, line):
