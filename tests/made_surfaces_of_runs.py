@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import made_answers
 import made_data
 import made_models
 import made_results
@@ -21,7 +22,6 @@ import gpt1.results
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.table import table
-from gpt1.corpus.bpe import SPECIAL_SYMBOLS
 from gpt1.exchange.authors import read_authors
 from gpt1.exchange.card import facts_about
 from gpt1.exchange.incoming import read_checkpoint, write_import
@@ -29,9 +29,7 @@ from gpt1.exchange.outgoing import chosen_task, export_language_model
 from gpt1.inference import saved
 from gpt1.inference.finished import finished as finetuned
 from gpt1.inference.generation import load_language_model
-from gpt1.model.gpt import Decoder
-from gpt1.model.heads import Classifier, Head
-from gpt1.model.weights import Description, read_tensors, save_weights
+from gpt1.model.weights import read_tensors
 from gpt1.params.schema import read_params
 from gpt1.results.curves import curves_of
 from gpt1.results.predictions import predictions_of, sources_of
@@ -45,18 +43,13 @@ from gpt1.train.finished import is_finished
 
 
 def write_task_model() -> None:
-    words, generator, sizes = vocabulary(), torch.Generator().manual_seed(0), made_models.SIZES
-    words.save(Path("bpe"), {})
-    classifier = Classifier(
-        Decoder(sizes, words.size + len(SPECIAL_SYMBOLS), generator),
-        Head(sizes.width, 2, "single", 0.02, generator),
-    )
-    about = ("transformer for sst2", sizes.model_dump(), words.size, words.fingerprint)
-    save_weights(Path("weights.safetensors"), classifier, Description(*about))
+    made_answers.write_models(Path(), "cola")
+    Path("data/finetune/glue/cola/seed-1/weights.safetensors").rename("weights.safetensors")
+    shutil.rmtree("data/finetune")
 
 
 def read_task_model() -> None:
-    saved.load_model(Path("weights.safetensors"), Path("bpe")).answer(Example((SENTENCES[0],)))
+    saved.load_model(Path("weights.safetensors"), Path("data/bpe")).answer(Example((SENTENCES[0],)))
 
 
 def write_authors() -> None:

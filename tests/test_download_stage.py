@@ -38,16 +38,14 @@ ROOT = Path(__file__).parents[1]
 ROWS = "index\tsentence1\tsentence2\tlabel\n0\tA dog runs.\tA dog moves.\tentailment\n"
 
 
-def rte_zip():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in ("train.tsv", "dev.tsv"):
-            archive.writestr(f"RTE/{name}", ROWS)
-        archive.writestr("RTE/padding.txt", bytes(200_000))  # not packed
-    return packed.getvalue()
-
-
-ARCHIVE = rte_zip()
+PACKED = io.BytesIO()
+with zipfile.ZipFile(PACKED, "w") as archive:
+    for name in ("train.tsv", "dev.tsv"):
+        archive.writestr(f"RTE/{name}", ROWS)
+    archive.writestr("RTE/padding.txt", bytes(200_000))  # not packed
+ARCHIVE = PACKED.getvalue()
+CHECKSUM = hashlib.sha256(ARCHIVE).hexdigest()
+CACHED, PARTIAL = (Path("cache/downloads/rte", name) for name in ("RTE.zip", ".RTE.zip.partial"))
 
 
 @pytest.fixture
@@ -71,32 +69,34 @@ def profile(name, downloads):
     compose_profile(name, [], None, None, downloads.split(","))
 
 
-def remote(server, body=ARCHIVE, name="RTE.zip"):
-    checksum = hashlib.sha256(body).hexdigest()
-    return Remote(server.address(name), "sha256", checksum, "a page of theirs", len(body))
-
-
 SCRIPT = """
 import sys
 from gpt1.base.errors import run_stage
-from gpt1.sources.acquire import locate
 from gpt1.sources.addresses import DOWNLOADS, Remote
 from gpt1.stages import download
-DOWNLOADS["rte"] = (Remote(sys.argv[1], "sha256", sys.argv[3], "a page of theirs", int(sys.argv[2])),)
+DOWNLOADS["rte"] = (Remote(sys.argv[1], "sha256", sys.argv[2], "a page of theirs", None),)
 run_stage(lambda: download.main("rte"))
 """
 
 
 def start(server, before=None):
     """The stage in a process of its own."""
-    words = [server.address("RTE.zip"), str(len(ARCHIVE)), hashlib.sha256(ARCHIVE).hexdigest()]
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *words],
+        [sys.executable, "-c", SCRIPT, server.address("RTE.zip"), CHECKSUM],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=before,
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
     )
+
+
+def goes_on(server, place):
+    """The same command again asks for the rest alone and ends well."""
+    again = start(server)
+    said = again.communicate()[1]
+    assert again.returncode == 0, said
+    assert server.ranges == [None, f"bytes={place}-"]
+    assert Path("data/download/rte/RTE.zip").read_bytes() == ARCHIVE
 
 
 def test_from_the_profile_to_the_official_files(checkout, monkeypatch, capsys):
@@ -106,7 +106,8 @@ def test_from_the_profile_to_the_official_files(checkout, monkeypatch, capsys):
     assert list(params.download) == list(params.tasks) == ["rte"]
     assert params.sources["rte"].folder == "download"
     with serving(replace(File(ARCHIVE), cut_after=1 << 16), File(ARCHIVE)) as server:
-        monkeypatch.setitem(DOWNLOADS, "rte", (remote(server),))
+        remote = Remote(server.address("RTE.zip"), "sha256", CHECKSUM, "a page", len(ARCHIVE))
+        monkeypatch.setitem(DOWNLOADS, "rte", (remote,))
         monkeypatch.setattr("gpt1.sources.download.FIRST_WAIT_SECONDS", 0.01)
         download.main("rte")
     licence, again, *_ = capsys.readouterr().err.splitlines()
@@ -121,11 +122,10 @@ def test_from_the_profile_to_the_official_files(checkout, monkeypatch, capsys):
     assert manifest["downloaded"]["RTE.zip"]["checked"].startswith("sha256 ")
     assert (folder / "train.tsv").read_text() == ROWS
     monkeypatch.setenv("GPT1_OFFLINE", "1")
-    first = (checkout / "data/download/rte/download.json").read_bytes()
+    about = Path("data/download/rte/download.json")
+    first = about.read_bytes()
     download.main("rte")
-    assert (checkout / "data/download/rte/download.json").read_bytes() == first, (
-        "from the cache, without the network, the same"
-    )
+    assert about.read_bytes() == first, "from the cache, without the network, the same"
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,7 @@ def test_an_end_in_the_middle_is_gone_on_from(checkout, signals):
     profile("small", "rte")
     with serving(replace(File(ARCHIVE), cut_after=3 << 14, stalls=True), File(ARCHIVE)) as server:
         process = start(server)
-        partial = checkout / "cache/downloads/rte/.RTE.zip.partial"
-        while not (partial.is_file() and partial.stat().st_size == 3 << 14):
+        while not (PARTIAL.is_file() and PARTIAL.stat().st_size == 3 << 14):
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         process.send_signal(signals)
@@ -183,13 +182,9 @@ def test_an_end_in_the_middle_is_gone_on_from(checkout, signals):
             assert process.returncode == 130
             assert said.splitlines()[-1].startswith("interrupted: ")
         assert "Traceback" not in said
-        assert not (checkout / "cache/downloads/rte/RTE.zip").exists()
-        assert not (checkout / "data/download").exists()
-        again = start(server)
-        said = again.communicate()[1]
-    assert again.returncode == 0, said
-    assert server.ranges == [None, "bytes=49152-"]
-    assert (checkout / "data/download/rte/RTE.zip").read_bytes() == ARCHIVE
+        assert not CACHED.exists()
+        assert not Path("data/download").exists()
+        goes_on(server, 3 << 14)
 
 
 @pytest.mark.slow
@@ -198,15 +193,11 @@ def test_a_full_disk_is_one_line_and_what_came_is_kept(checkout):
     with serving(File(ARCHIVE)) as server:
         full = start(server, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
         said = full.communicate()[1]
-        partial = checkout / "cache/downloads/rte/.RTE.zip.partial"
         assert full.returncode == 2
         assert said.splitlines()[-1].startswith("error: an output cannot be written (File too larg")
         assert "Traceback" not in said
-        assert partial.stat().st_size == 100_000
-        roomy = start(server)
-        said = roomy.communicate()[1]
-        assert server.ranges == [None, "bytes=100000-"]
-    assert roomy.returncode == 0, said
+        assert PARTIAL.stat().st_size == 100_000
+        goes_on(server, 100_000)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_461,
     "product, files": 209,
-    "tests, tokens": 118_984,
+    "tests, tokens": 117_661,
     "tests, files": 97,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,

@@ -183,10 +183,6 @@ def test_bad_archives_stop(checkout):
     archive = put("race/RACE.tar.gz", b"\x1f\x8b\x08\x00")
     refused("race", r"data/raw/race/RACE.tar.gz cannot be unpacked \(")
     with tarfile.open(archive, "w:gz") as tar:
-        tar.addfile(tarfile.TarInfo("../x"))
-    refused("race", r"data/raw/race/RACE.tar.gz holds '../x', which would leave the folder")
-    assert not Path("data/raw/x").exists()
-    with tarfile.open(archive, "w:gz") as tar:
         tar.add(ROOT / "conf", "conf")
     refused("race", r"data/raw/race: expected train/middle/\*.txt")
 

@@ -26,64 +26,10 @@ from gpt1.corpus.words import (
     standardise,
 )
 
-NASTY = st.sampled_from(
-    [
-        "’",
-        "'",
-        "''",
-        "—",
-        "…",
-        "--",
-        "((",
-        " ",
-        "  ",
-        "\t",
-        "\n",
-        "\r\n",
-        "\r",
-        "\u2028",
-        "\u00a0",
-        "&amp;",
-        "&#10;",
-        "<b>",
-        "Ã©",
-        "â€œ",
-        "Mr.",
-        "a.m.",
-        "o.O",
-        ":)",
-        "'em",
-        "He's",
-        "Ol'",
-        "don't",
-        "I'ma",
-        "Σ",
-        "İ",
-        "ﬁ",
-        "é",
-        "e\u0301",
-        "\x0b",
-        "\x1c",
-        "\ufeff",
-        "word",
-        "Word",
-        "10km",
-        "U.S.",
-        ".",
-        ",",
-        "$",
-        "漢",
-        "😀",
-        "\x07",
-        "\x1b[31m",
-        "w",
-        "'S",
-        "...",
-        "=3",
-        "<3",
-        ":'",
-    ]
-)
+MARKS = "’ ' '' — … -- (( . , $ ... =3 <3 :' :) o.O &amp; &#10; <b> Ã© â€œ Mr. a.m. U.S. 10km"
+PARTS = "'em He's Ol' don't I'ma Σ İ ﬁ é word Word w 'S 漢 😀"
+BLANKS = (*" \t\n\r\u2028\u00a0\x0b\x1c\ufeff\x07", "  ", "\r\n", "\x1b[31m", "e\u0301")
+NASTY = st.sampled_from([*MARKS.split(), *PARTS.split(), *BLANKS])
 TEXTS = st.lists(NASTY, max_size=60).map("".join)
 
 
