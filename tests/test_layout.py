@@ -29,8 +29,8 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_461,
     "product, files": 209,
-    "tests, tokens": 117_661,
-    "tests, files": 97,
+    "tests, tokens": 117_316,
+    "tests, files": 96,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
     "pages, bytes": 149_498,
