@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_data import put_files
-from made_results import group, write_task
+from made_results import group, logits, write_task
 
 from gpt1.base.errors import UserError
 from gpt1.commands.submission import submission
@@ -100,6 +100,13 @@ def small_run(tmp_path, monkeypatch):
     return tmp_path
 
 
+def refused(line, target="a.zip", fill=True):
+    with pytest.raises(UserError, match=line) as error:
+        make(Path(target), Path("data"), fill=fill)
+    assert not list(Path().glob("*.zip"))
+    return str(error.value)
+
+
 def test_the_board_has_the_splits_of_the_tasks():
     for file in FILES:
         if file.task in TASKS:
@@ -127,11 +134,11 @@ def test_equal_results_give_equal_bytes_(whole_run, monkeypatch, capsys):
 
 def test_scores_are_clipped_and_rounded_to_three_decimals(small_run):
     write_run("stsb")
-    logits = np.full((1379, 6), -50.0, np.float32)
-    logits[:, 5] = 50
-    logits[1] = 0  # 2.5
-    logits[2, 4], logits[2, 5] = 50, 50 + np.log(3)  # 4 + 3/4
-    np.savez(Path("data/finetune/glue/stsb/seed-1/logits.npz"), **{"test/best": logits})
+    table = np.full((1379, 6), -50.0, np.float32)
+    table[:, 5] = 50
+    table[1] = 0  # 2.5
+    table[2, 4], table[2, 5] = 50, 50 + np.log(3)  # 4 + 3/4
+    np.savez(Path("data/finetune/glue/stsb/seed-1/logits.npz"), **{"test/best": table})
     assert made_answers("STS-B.tsv")[:4] == ["5.000", "2.500", "4.750", "5.000"]
 
 
@@ -142,18 +149,15 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys)
     splits = json.loads(Path(of_task("mnli")).read_text())["splits"]
     del splits["diagnostic"]
     change(of_task("mnli"), splits=splits)
-    with pytest.raises(UserError) as refused:
-        make(Path("a.zip"), Path("data"), fill=False)
+    said = refused("by --fill", fill=False)
     for part in (
         "CoLA.tsv (cola has 1064 rows of test, not 1063)",
         "SST-2.tsv (sst2 is not fine-tuned)",
         "RTE.tsv (rte has 277 rows of test, not 3000)",
         "AX.tsv (mnli was run without diagnostic",
-        "by --fill",
     ):
-        assert part in str(refused.value)
-    assert "WNLI" not in str(refused.value)
-    assert not list(Path().glob("*.zip"))
+        assert part in said
+    assert "WNLI" not in said
     submission(Path("a.zip"), data=Path("data"), fill=True)
     said = capsys.readouterr().out
     assert "QNLI.tsv     constant not_entailment: qnli is not fine-tuned" in said
@@ -161,12 +165,8 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys)
 
 
 def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(small_run):
-    with pytest.raises(
-        UserError, match="expected a run with answers to GLUE's test files, found none"
-    ):
-        make(Path("a.zip"), Path("data"), fill=True)
-    with pytest.raises(UserError, match=r"expected a file whose name ends with \.zip"):
-        make(Path("data"), Path("data"), fill=True)
+    refused("expected a run with answers to GLUE's test files, found none")
+    refused(r"expected a file whose name ends with \.zip", target="data")
 
 
 def made_answers(name):
@@ -186,18 +186,14 @@ def test_rows_that_cannot_be_read_are_answered_too_and_none_moves(small_run, cap
     put_files("data/acquire/tasks/cola", texts)
     examples = [0] * 5 + [1] + [0] * 1055  # rows 0-4, row 6, the rest
     change_split("cola", "test", examples=1061, available=1061)
-    table = np.zeros((1061, 2), np.float32)
-    table[np.arange(1061), examples] = 1
+    table = logits(examples, 2)
     np.savez(Path("data/finetune/glue/cola/seed-1/logits.npz"), **{"test/best": table})
     submission(Path("a.zip"), data=Path("data"), fill=True)
     assert "; 2 unreadable rows: constant 1" in capsys.readouterr().out
     assert made_answers("CoLA.tsv") == ["0"] * 5 + ["1", "1"] + ["0"] * 993 + ["1"] + ["0"] * 62
-    (small_run / "data/acquire/tasks/cola/test.tsv").unlink()
-    with pytest.raises(
-        UserError,
-        match=r"expected the file of test with 1063 rows, 1061 of them.*run gpt1 run finetune@cola",
-    ):
-        make(Path("a.zip"), Path("data"), fill=True)
+    Path("a.zip").unlink()
+    Path("data/acquire/tasks/cola/test.tsv").unlink()
+    refused("expected the file of test with 1063 rows, 1061 of them.*run gpt1 run finetune@cola")
 
 
 def test_the_original_file_of_mrpc_is_numbered_in_its_own_order(tmp_path):
@@ -220,8 +216,7 @@ def test_broken_results_are_one_line(small_run):
         ({"dev/best": np.zeros(1)}, "found others .*test/best"),
     ):
         np.savez(finetuned / "logits.npz", **content)
-        with pytest.raises(UserError, match=line):
-            make(Path("a.zip"), Path("data"), fill=True)
+        refused(line)
     for path, text in (
         (finetuned / "logits.npz", "no npz"),
         (Path(of_task("rte")), '{"splits": 3}'),
@@ -229,5 +224,4 @@ def test_broken_results_are_one_line(small_run):
         (finetuned / "summary.json", "{}"),
     ):
         path.write_text(text)
-        with pytest.raises(UserError, match="expected"):
-            make(Path("a.zip"), Path("data"), fill=True)
+        refused("expected")
