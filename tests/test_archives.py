@@ -22,7 +22,7 @@ def pack(path, *members):
         with zipfile.ZipFile(path, "w") as zipped:
             for name, content, *mode in members:
                 info = zipfile.ZipInfo(name)
-                info.external_attr = sum(mode) << 16
+                info.external_attr = (mode[0] if mode else 0o600) << 16
                 zipped.writestr(info, content, zipfile.ZIP_DEFLATED)
     else:
         with tarfile.open(path, "w:gz") as tar:
@@ -36,10 +36,10 @@ def pack(path, *members):
 
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
 def test_both_kinds_are_unpacked_with_their_folders(tmp_path, monkeypatch, name):
-    folder = () if name == "a.zip" else (tarfile.DIRTYPE,)
+    folder = stat.S_IFDIR | 0o775 if name == "a.zip" else tarfile.DIRTYPE
     archive = pack(
         tmp_path / name,
-        ("RACE/", b"", *folder),
+        ("RACE/", b"", folder),
         ("RACE/dev/1.txt", b"one"),
         ("./2.txt", b""),
         ("RACE/Icon\r", b"x"),

@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import shutil
+from collections import Counter
 from contextlib import nullcontext
 
 import numpy as np
@@ -95,20 +96,15 @@ def test_documents_are_counted(mixed, cleaner):
     folder, texts = mixed
     counts = read_json(folder / "data/clean/counts.json")
     assert list(counts["books"]) == sorted(name for name in texts if name.endswith(".txt"))
-    found = {
-        name: (row["documents"], row["empty"], row["unreadable"], row["licensed"])
-        for name, row in counts["documents"].items()
-    }
-    assert found == {
-        "a.jsonl": (150, 1, 0, 1),
-        "b.parquet": (150, 1, 1, 1),
-        "c.arrow": (150, 1, 0, 1),
-    }
+    for name, row in counts["documents"].items():
+        found = [row[kind] for kind in ("documents", "empty", "unreadable", "licensed")]
+        assert found == [150, 1, int(name == "b.parquet"), 1]
     assert counts["totals"]["documents"] == 450
     assert counts["totals"]["words"] == sum(
         row["words"] for kind in ("books", "documents") for row in counts[kind].values()
     )
-    for name in ("a.jsonl", "b.parquet", "c.arrow"):
+    assert list(counts["documents"]) == ["a.jsonl", "b.parquet", "c.arrow"]
+    for name in counts["documents"]:
         written = (folder / "data/clean/documents" / name).read_text(encoding="utf-8")
         expected = [" ".join(cleaner.words(text)) for text in texts[name]]
         assert [document.strip(" ") for document in written.split(DOCUMENT_END)] == [*expected, ""]
@@ -120,34 +116,28 @@ def test_documents_reach_their_split_by_their_names_alone(mixed, cleaner):
     vocabulary, opened = Vocabulary.load(folder / "data/bpe"), Shards.open(folder / "data/shard")
     line_end = vocabulary.encode_words(["\n"])
     expected: dict[str, list[int]] = {"train": [], "heldout": []}
-    units = {"train": 0, "heldout": 0}
+    units = Counter[str]()
     for name, of_file in sorted(texts.items()):
-        short_before = dict.fromkeys(expected, False)
+        several, short_before = len(of_file) > 1, dict.fromkeys(expected, False)
         for row, text in enumerate(of_file):
-            split = (
-                "heldout"
-                if hold_out.holds(f"{name}#{row}" if len(of_file) > 1 else name)
-                else "train"
-            )
-            words = cleaner.words(text)
-            if not words:
+            unit = f"{name}#{row}" if several else name
+            split = "heldout" if hold_out.holds(unit) else "train"
+            if not (words := cleaner.words(text)):
                 continue
-            long = len(of_file) == 1 or len(words) - words.count("\n") >= 150
-            expected[split] += (
-                line_end if short_before[split] and not long else []
-            ) + vocabulary.encode_words(words)
-            short_before[split] = not long
-            units[split] += len(of_file) > 1
+            short = several and len(words) - words.count("\n") < 150
+            if short and short_before[split]:
+                expected[split] += line_end
+            expected[split] += vocabulary.encode_words(words)
+            short_before[split] = short
+            units[split] += several
     for split, ids in expected.items():
         stored = np.fromfile(folder / "data/shard" / f"{split}.bin", dtype="<u2").tolist()
         assert stored == ids
         facts = opened.index["splits"][split]
         assert facts["documents"] == units[split] > 50
         books = facts["books"]
-        assert [book["offset"] for book in books] == [
-            0,
-            *np.cumsum([book["tokens"] for book in books])[:-1].tolist(),
-        ]
+        ends = np.cumsum([book["tokens"] for book in books]).tolist()
+        assert [book["offset"] for book in books] == [0, *ends[:-1]]
         assert len(books) < 20, "short documents stand together"
         assert len({book["name"] for book in books}) == len(books)
 
