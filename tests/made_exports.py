@@ -31,7 +31,7 @@ def cell(row: Row, what: str, words: Sequence[object] = ()) -> Any:
     special = {
         "row": number,
         "score": round(number * 0.267 % 5, 3),
-        "level": f"{'middle' if number < ROWS[split] // 2 else 'high'}{number}.txt",
+        "level": f"{'middle' if number < 2 else 'high'}{number}.txt",
         "options": [f"{number} {letter}é" for letter in "abcd"],
     }
     if what == "label":  # all of them in turn

@@ -22,7 +22,6 @@ from made_exports import (
     Tables,
     as_lines,
     as_parquet,
-    cell,
     columns_of,
     rows_of,
     write_lines,
@@ -193,31 +192,29 @@ def scitail() -> Made:
     return made(forms, tables)
 
 
+def write_passage(path: Path, columns: Columns) -> None:
+    """One article, and lists of its questions, options, answers."""
+    about = {name: found if name.endswith("s") else found[0] for name, found in columns.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(about))
+
+
 def race() -> Made:
     """The rows of middle schools first; a passage a question. Forms with one level alone are in
     test_forms.py.
     """
     columns = "example_id=level, article=a, question=b, options=options, answer=label"
-    middle = {split: rows // 2 for split, rows in ROWS.items()}
+    passage = "id=level, article=a, questions=b, options=options, answers=label"
+    halves = {"middle": slice(None, 2), "high": slice(2, None)}
     levels = {
-        "middle": {split: rows_of(split, 0, middle[split]) for split in ROWS},
-        "high": {split: rows_of(split, middle[split]) for split in ROWS},
+        level: {split: rows_of(split)[half] for split in ROWS} for level, half in halves.items()
     }
-
-    def original(folder: Path) -> None:
-        for level, splits in levels.items():
-            for split, rows in splits.items():
-                (folder / "RACE" / split / level).mkdir(parents=True)
-                for row in rows:
-                    passage = {
-                        "article": cell(row, "a"),
-                        "id": cell(row, "level"),
-                        "questions": [cell(row, "b")],
-                        "options": [cell(row, "options")],
-                        "answers": [cell(row, "label", "ABCD")],
-                    }
-                    path = folder / "RACE" / split / level / f"{row[1]}.txt"
-                    path.write_text(json.dumps(passage))
+    passages = {
+        f"RACE/{split}/{level}/{row[1]}.txt": [row]
+        for level, splits in levels.items()
+        for split, rows in splits.items()
+        for row in rows
+    }
 
     def apart(folder: Path) -> None:
         for level, splits in levels.items():
@@ -228,7 +225,7 @@ def race() -> Made:
 
     both = hub(columns, "ABCD")
     forms = {
-        "original": original,
+        "original": files(write_passage, passages, passage, "ABCD"),
         "levels apart": apart,
         "all and levels": all_of(apart, lambda folder: as_parquet(folder / "all", both, {})),
     }
