@@ -4,6 +4,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyarrow import parquet
 
 ROWS = {"train": 10, "dev": 6, "test": 4}
 HUB = {"train": "train", "dev": "validation", "test": "test"}
+PART = "{split}-{part:05d}-of-{parts:05d}.parquet"
 Row = tuple[str, int]  # its split, and its place there
 Columns = dict[str, list[Any]]
 Tables = Mapping[str, Columns]
@@ -78,7 +80,7 @@ def as_parquet(
     folder: Path,
     tables: Tables,
     classes: Classes,
-    name: str = "{split}-{part:05d}-of-{parts:05d}.parquet",
+    name: str = PART,
     parts: int = 1,
 ) -> None:
     """As in a clone from the hub."""
@@ -89,16 +91,6 @@ def as_parquet(
             path = folder / name.format(split=split, part=part, parts=parts)
             path.parent.mkdir(parents=True, exist_ok=True)
             parquet.write_table(table.slice(part * size, size), path)
-
-
-def as_parts(folder: Path, tables: Tables, classes: Classes) -> None:
-    """Parts in the folder data."""
-    as_parquet(folder / "data", tables, classes, parts=3)
-
-
-def as_converted(folder: Path, tables: Tables, classes: Classes) -> None:
-    """The hub's own conversion."""
-    as_parquet(folder, tables, classes, "default/{split}/{part:04d}.parquet")
 
 
 def as_arrow(folder: Path, tables: Tables, classes: Classes) -> None:
@@ -128,8 +120,10 @@ def as_lines(folder: Path, tables: Tables, classes: Classes) -> None:
 
 EXPORTS: dict[str, Callable[[Path, Tables, Classes], None]] = {
     "parquet": as_parquet,
-    "parquet in parts": as_parts,
-    "converted parquet": as_converted,
+    "parquet in parts": partial(as_parquet, name=f"data/{PART}", parts=3),
+    "converted parquet": partial(
+        as_parquet, name="default/{split}/{part:04d}.parquet"
+    ),  # the hub's
     "arrow": as_arrow,
     "jsonl": as_lines,
 }

@@ -207,7 +207,7 @@ def test_ctrl_c_ends_all_processes_with_one_line_and_the_rest_goes_on(tmp_path):
     generator = random.Random(0)
     for number in range(1, 9):  # of other lengths, so that they do not end at once
         text = "".join(f"{sentence(generator)}\n" for _ in range(200))
-        (source / f"long{number}.txt").write_text(text * 20 * number, encoding="utf-8")
+        (source / f"long{number}.txt").write_text(text * 8 * number, encoding="utf-8")
     write_params(tmp_path)
     # at last when nine tasks have ended: the eight that look through the books, and one that cleans
     for ended_tasks in (0, 9):
