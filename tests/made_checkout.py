@@ -11,26 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BASE = getattr(sys, "_base_executable", sys.executable)
-TOOLS = [
-    "awk",
-    "bash",
-    "cat",
-    "cmp",
-    "df",
-    "dirname",
-    "expand",
-    "find",
-    "grep",
-    "ls",
-    "make",
-    "mkdir",
-    "mount",
-    "mv",
-    "rm",
-    "sed",
-    "sh",
-    "sleep",
-]
+TOOLS = "awk bash cat cmp df dirname expand find grep ls make mkdir mount mv rm sed sh sleep"
 
 PYPROJECT = """
 [build-system]
@@ -74,17 +55,17 @@ class Checkout:
         self.pin("1.0")
         for version in ("1.0", "2.0"):
             info = f"tiny-{version}.dist-info"
+            about = f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n"
+            files = {
+                "tiny.py": f"version = {version!r}\n",
+                f"{info}/METADATA": about,
+                f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                f"{info}/RECORD": "",
+            }
             with zipfile.ZipFile(self.wheels / f"tiny-{version}-py3-none-any.whl", "w") as wheel:
-                wheel.writestr("tiny.py", f"version = {version!r}\n")
-                wheel.writestr(
-                    f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n"
-                )
-                wheel.writestr(
-                    f"{info}/WHEEL",
-                    "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-                )
-                wheel.writestr(f"{info}/RECORD", "")
-        for name in TOOLS:
+                for name, content in files.items():
+                    wheel.writestr(name, content)
+        for name in TOOLS.split():
             (self.tools / name).symlink_to(shutil.which(name) or name)
         self.tool("python3", f'#!/bin/sh\nexec "{BASE}" "$@"\n')
         self.environment = {
@@ -129,9 +110,8 @@ class Checkout:
         """The exit status and what was said, without make's own words."""
         process = self.start("make", goal, **settings)
         output = process.communicate(timeout=120)[0]
-        return process.returncode, [
-            line for line in output.splitlines() if not line.startswith("make: ***")
-        ]
+        lines = [line for line in output.splitlines() if not line.startswith("make: ***")]
+        return process.returncode, lines
 
     def installed(self) -> str:
         """The version of the one package, as the environment's Python takes it."""

@@ -2,9 +2,10 @@
 pipeline in a minute.
 """
 
-import csv
 import random
 from pathlib import Path
+
+from made_data import put_files
 
 OVERRIDES = [
     "bpe.merges=80",
@@ -34,8 +35,10 @@ OVERRIDES = [
 ]
 
 
-def sentence(chance: random.Random, words: list[str]) -> str:
-    return " ".join(chance.choices(words, k=chance.randint(3, 9))).capitalize() + "."
+STORY = (
+    "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,RandomFifthSentenceQuiz1,"
+    "RandomFifthSentenceQuiz2,AnswerRightEnding\n"
+)
 
 
 def write(folder: Path) -> None:
@@ -44,37 +47,23 @@ def write(folder: Path) -> None:
     words = ["".join(chance.choices("aeinorst", k=chance.randint(2, 6))) for _ in range(200)]
 
     def say() -> str:
-        return sentence(chance, words)
+        return " ".join(chance.choices(words, k=chance.randint(3, 9))).capitalize() + "."
 
-    for name in ("books", "CoLA", "SciTail", "StoryCloze"):
-        (folder / name).mkdir(parents=True)
-    for book in range(5):
-        (folder / "books" / f"book{book}.txt").write_text(
-            "\n".join(say() for _ in range(300)) + "\n"
-        )
-    for name, rows in (("train", 24), ("dev", 12)):
-        (folder / "CoLA" / f"{name}.tsv").write_text(
-            "".join(f"aa01\t{row % 2}\t\t{say()}\n" for row in range(rows))
-        )
-    for name, rows in (("train", 24), ("dev", 12), ("test", 12)):
-        labels = ("entails", "neutral")
-        (folder / "SciTail" / f"scitail_1.0_{name}.tsv").write_text(
-            "".join(f"{say()}\t{say()}\t{labels[row % 2]}\n" for row in range(rows))
-        )
+    files = {
+        f"books/book{book}.txt": "".join(f"{say()}\n" for _ in range(300)) for book in range(5)
+    }
+    for split, rows in (("train", 24), ("dev", 12), ("test", 12)):
+        labels = ["entails", "neutral"] * (rows // 2)
+        lines = [f"{say()}\t{say()}\t{label}\n" for label in labels]
+        files[f"SciTail/scitail_1.0_{split}.tsv"] = "".join(lines)
+        if split != "test":
+            lines = [f"aa01\t{row % 2}\t\t{say()}\n" for row in range(rows)]
+            files[f"CoLA/{split}.tsv"] = "".join(lines)
     for name, rows in (("val", 40), ("test", 12)):
-        with (
-            folder / "StoryCloze" / f"cloze_test_{name}__spring2016 - cloze_test_ALL_{name}.csv"
-        ).open("w", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(
-                [
-                    "InputStoryid",
-                    *(f"InputSentence{number}" for number in range(1, 5)),
-                    "RandomFifthSentenceQuiz1",
-                    "RandomFifthSentenceQuiz2",
-                    "AnswerRightEnding",
-                ]
-            )
-            table.writerows(
-                [f"id{row}", *(say() for _ in range(6)), 1 + row % 2] for row in range(rows)
-            )
+        stories = [
+            ",".join([f"id{row}", *(say() for _ in range(6)), f"{1 + row % 2}"]) + "\n"
+            for row in range(rows)
+        ]
+        name = f"StoryCloze/cloze_test_{name}__spring2016 - cloze_test_ALL_{name}.csv"
+        files[name] = STORY + "".join(stories)
+    put_files(folder, files)

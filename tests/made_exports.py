@@ -3,8 +3,8 @@
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,49 +13,56 @@ from pyarrow import parquet
 
 ROWS = {"train": 10, "dev": 6, "test": 4}
 HUB = {"train": "train", "dev": "validation", "test": "test"}
+PART = "{split}-{part:05d}-of-{parts:05d}.parquet"
+Row = tuple[str, int]  # its split, and its place there
 Columns = dict[str, list[Any]]
 Tables = Mapping[str, Columns]
 Classes = Mapping[str, Sequence[str]]
-Write = Callable[[Path], None]
 
 
-def texts(split: str, part: str) -> list[str]:
-    """Texts with all that the formats could trip over: quotes, commas, letters beyond ASCII, a
-    no-break space.
+def rows_of(split: str, start: int = 0, stop: int | None = None) -> list[Row]:
+    """The rows of a split, or some of them."""
+    return [(split, number) for number in range(ROWS[split])][start:stop]
+
+
+def cell(row: Row, what: str, words: Sequence[object] = ()) -> Any:
+    """What a row says. A text has all that the formats could trip over: quotes, commas, letters
+    beyond ASCII, a no-break space.
     """
-    return [
-        f'{split} {part} {number}: “naïve” and "plain", it\'s\u00a0—\u6f22 {number % 3}.'
-        for number in range(ROWS[split])
-    ]
+    split, number = row
+    special = {
+        "row": number,
+        "score": round(number * 0.267 % 5, 3),
+        "level": f"{'middle' if number < 2 else 'high'}{number}.txt",
+        "options": [f"{number} {letter}é" for letter in "abcd"],
+    }
+    if what == "label":  # all of them in turn
+        return words[(number + len(split)) % len(words)]
+    text = f'{split} {what} {number}: “naïve” and "plain", it\'s\u00a0—\u6f22 {number % 3}.'
+    return special.get(what, text)
 
 
-def labels(split: str, classes: int) -> list[int]:
-    """All classes in turn."""
-    return [(number + len(split)) % classes for number in range(ROWS[split])]
+def columns_of(rows: Iterable[Row], columns: str, words: Sequence[object] = ()) -> Columns:
+    """{column: values}; `columns`: a name=what of each, as "sentence1=a, sentence2=b"."""
+    pairs = (column.split("=") for column in columns.split(", "))
+    return {name: [cell(row, what, words) for row in rows] for name, what in pairs}
 
 
 def write_lines(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     """JSON lines, every other one in ASCII."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    path.write_text(
-        "".join(
-            json.dumps(row, ensure_ascii=number % 2 == 0) + "\n" for number, row in enumerate(rows)
-        ),
-        encoding="utf-8",
-    )
+    with path.open("w", encoding="utf-8") as file:
+        for number, row in enumerate(zip(*columns.values(), strict=True)):
+            about = dict(zip(columns, row, strict=True))
+            file.write(json.dumps(about, ensure_ascii=number % 2 == 0) + "\n")
 
 
 def table_of(columns: Columns, classes: Classes) -> pa.Table:
     """A table with the metadata that `datasets` writes; scores are 32-bit, classes 64-bit, as
     there.
     """
-    features = {
-        name: {"names": list(classes[name]), "_type": "ClassLabel"}
-        if name in classes
-        else {"dtype": "string", "_type": "Value"}
-        for name in columns
-    }
+    features = {name: {"dtype": "string", "_type": "Value"} for name in columns}
+    features |= class_labels(classes)
     arrays = [
         pa.array(values, pa.float32() if isinstance(values[0], float) else None)
         for values in columns.values()
@@ -65,34 +72,25 @@ def table_of(columns: Columns, classes: Classes) -> pa.Table:
     )
 
 
-def as_parquet(folder: Path, tables: Tables, classes: Classes, parts: int = 1) -> None:
-    """As in a clone from the hub: <split>-00000-of-0000n.parquet."""
-    folder.mkdir(parents=True, exist_ok=True)
+def class_labels(classes: Classes) -> dict[str, Any]:
+    return {name: {"names": list(names), "_type": "ClassLabel"} for name, names in classes.items()}
+
+
+def as_parquet(
+    folder: Path,
+    tables: Tables,
+    classes: Classes,
+    name: str = PART,
+    parts: int = 1,
+) -> None:
+    """As in a clone from the hub."""
     for split, columns in tables.items():
         table = table_of(columns, classes)
         size = -(-len(table) // parts)
-        for number in range(parts):
-            parquet.write_table(
-                table.slice(number * size, size),
-                folder / f"{split}-{number:05d}-of-{parts:05d}.parquet",
-            )
-
-
-def as_parts(folder: Path, tables: Tables, classes: Classes) -> None:
-    """Parts in the folder data."""
-    as_parquet(folder / "data", tables, classes, parts=3)
-
-
-def as_converted(folder: Path, tables: Tables, classes: Classes) -> None:
-    """The hub's own conversion: default/<split>/0000.parquet."""
-    for split, columns in tables.items():
-        (folder / "default" / split).mkdir(parents=True)
-        parquet.write_table(
-            table_of(columns, classes),
-            folder / "default" / split / "0000.parquet",
-            compression="zstd",
-            row_group_size=3,
-        )
+        for part in range(parts):
+            path = folder / name.format(split=split, part=part, parts=parts)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parquet.write_table(table.slice(part * size, size), path)
 
 
 def as_arrow(folder: Path, tables: Tables, classes: Classes) -> None:
@@ -105,15 +103,11 @@ def as_arrow(folder: Path, tables: Tables, classes: Classes) -> None:
         table = table_of(columns, classes).replace_schema_metadata(None)
         half = len(table) // 2
         for number, part in enumerate((table.slice(0, half), table.slice(half))):
-            with (
-                pa.OSFile(str(place / f"data-{number:05d}-of-00002.arrow"), "wb") as file,
-                pa.ipc.new_stream(file, part.schema) as stream,
-            ):
+            path = str(place / f"data-{number:05d}-of-00002.arrow")
+            with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, part.schema) as stream:
                 stream.write_table(part, max_chunksize=4)
-        names = {
-            name: {"names": list(words), "_type": "ClassLabel"} for name, words in classes.items()
-        }
-        (place / "dataset_info.json").write_text(json.dumps({"features": names}))
+        info = {"features": class_labels(classes)}
+        (place / "dataset_info.json").write_text(json.dumps(info))
         (place / "state.json").write_text("{}")
     (folder / "dataset_dict.json").write_text(json.dumps({"splits": list(tables)}))
 
@@ -124,30 +118,12 @@ def as_lines(folder: Path, tables: Tables, classes: Classes) -> None:
         write_lines(folder / f"{split}.jsonl", columns)
 
 
-EXPORTS = {
+EXPORTS: dict[str, Callable[[Path, Tables, Classes], None]] = {
     "parquet": as_parquet,
-    "parquet in parts": as_parts,
-    "converted parquet": as_converted,
+    "parquet in parts": partial(as_parquet, name=f"data/{PART}", parts=3),
+    "converted parquet": partial(
+        as_parquet, name="default/{split}/{part:04d}.parquet"
+    ),  # the hub's
     "arrow": as_arrow,
     "jsonl": as_lines,
 }
-
-
-@dataclass(frozen=True)
-class Made:
-    """One task's forms by name, the original first; classes: names of the label integers of its
-    export, by column.
-    """
-
-    forms: dict[str, Write]
-    tables: Tables
-    classes: Classes
-
-
-def exports(tables: Tables, classes: Classes, beside: str = "") -> dict[str, Write]:
-    """Every form of an export, in a folder `beside` or as it is."""
-
-    def writer(write: Callable[..., None]) -> Write:
-        return lambda folder: write(folder / beside, tables, classes)
-
-    return {name: writer(write) for name, write in EXPORTS.items()}

@@ -7,35 +7,41 @@ A form is a function that fills a folder. The first of a task is its original fo
 import csv
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from made_exports import (
+    EXPORTS,
     HUB,
     ROWS,
+    Classes,
     Columns,
-    Made,
-    Write,
+    Row,
+    Tables,
     as_lines,
     as_parquet,
-    exports,
-    labels,
-    texts,
+    columns_of,
+    rows_of,
     write_lines,
 )
 
-NLI = ("entailment", "neutral", "contradiction")
-ENTAILMENT = ("entailment", "not_entailment")
+Write = Callable[[Path], None]
+Files = Mapping[str, Iterable[Row]]  # the rows of each file
 
 
-def _tsv(
-    path: Path,
-    columns: Mapping[str, Sequence[object]],
-    *,
-    header: bool = True,
-    end: str = "\n",
-    start: str = "",
+@dataclass(frozen=True)
+class Made:
+    """One task's forms by name; the tables of its export, and their classes."""
+
+    forms: dict[str, Write]
+    tables: Tables
+    classes: Classes
+
+
+def write_tsv(
+    path: Path, columns: Columns, header: bool = True, end: str = "\n", start: str = ""
 ) -> None:
     rows = [list(columns)] if header else []
     rows += [list(row) for row in zip(*columns.values(), strict=True)]
@@ -43,472 +49,287 @@ def _tsv(
     path.write_bytes((start + "".join("\t".join(map(str, row)) + end for row in rows)).encode())
 
 
-def _hub(
-    first: str,
-    second: str | None,
-    words: Sequence[str],
-    *,
-    hidden: bool,
-    splits: Mapping[str, str] = HUB,
-) -> dict[str, Columns]:
-    tables = {}
-    for split, there in splits.items():
-        found = [-1] * ROWS[split] if hidden and split == "test" else labels(split, len(words))
-        tables[there] = (
-            {first: texts(split, "a")}
-            | ({second: texts(split, "b")} if second else {})
-            | {"label": found, "idx": list(range(ROWS[split]))}
-        )
+def write_csv(path: Path, columns: Columns) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
+
+
+def files(
+    write: Callable[..., None],
+    names: Files,
+    columns: str,
+    words: Sequence[object] = (),
+    **options: Any,
+) -> Write:
+    """A form of files that have the same columns."""
+
+    def form(folder: Path) -> None:
+        for name, rows in names.items():
+            write(folder / name, columns_of(rows, columns, words), **options)
+
+    return form
+
+
+def each(pattern: str, splits: Iterable[str] = ROWS) -> Files:
+    """A file of each split."""
+    return {pattern.format(split): rows_of(split) for split in splits}
+
+
+def all_of(*forms: Write) -> Write:
+    def form(folder: Path) -> None:
+        for one in forms:
+            one(folder)
+
+    return form
+
+
+def hub(columns: str, words: Sequence[object], hidden: bool = False) -> dict[str, Columns]:
+    """The tables of an export; hidden labels of its test are -1."""
+    tables = {HUB[split]: columns_of(rows_of(split), columns, words) for split in ROWS}
+    if hidden:
+        tables["test"]["label"] = [-1] * ROWS["test"]
     return tables
 
 
-def _glue(
-    folder: Path, first: str, second: str | None, label: str, words: Sequence[object]
-) -> None:
-    for split, rows in ROWS.items():
-        columns: dict[str, Sequence[object]] = {"index": range(rows), first: texts(split, "a")}
-        columns |= {second: texts(split, "b")} if second else {}
-        columns |= (
-            {}
-            if split == "test"
-            else {label: [words[number] for number in labels(split, len(words))]}
-        )
-        _tsv(folder / f"{split}.tsv", columns)
+def made(forms: dict[str, Write], tables: Tables, *names: str) -> Made:
+    """The forms of a task, and every form of its export; `names` of its classes, where it has
+    integers for labels.
+    """
+    classes = {"label": names} if names else {}
+    exports = {
+        name: lambda folder, write=write: write(folder, tables, classes)
+        for name, write in EXPORTS.items()
+    }
+    return Made(forms | exports, tables, classes)
 
 
-def _glue_task(
-    first: str, second: str | None, label: str, words: Sequence[object], names: Sequence[str]
-) -> Made:
-    tables = _hub(first, second, names, hidden=True)
-    return Made(
-        {
-            "original": lambda folder: _glue(folder, first, second, label, words),
-            **exports(tables, {"label": names}),
-        },
-        tables,
-        {"label": names},
+def glue(columns: str, label: str, words: Sequence[object], *names: str) -> Made:
+    """A task of GLUE's .tsv with an index, and a test without labels."""
+    train_and_dev = each("{}.tsv", ("train", "dev"))
+    original = all_of(
+        files(write_tsv, train_and_dev, f"index=row, {columns}, {label}=label", words),
+        files(write_tsv, each("{}.tsv", ["test"]), f"index=row, {columns}"),
     )
+    tables = hub(f"{columns}, label=label, idx=row", range(len(names)), hidden=True)
+    return made({"original": original}, tables, *names)
+
+
+NLI = ("entailment", "neutral", "contradiction")
+PAIR = "premise=a, hypothesis=b, label=label"
+SENTENCES = "sentence1=a, sentence2=b"
+SNLI_LINES = f"gold_label=label, {SENTENCES}, annotator_labels=options"
 
 
 def snli() -> Made:
     """With a row of no gold label in train: "-", and -1 in exports."""
-    tables = _hub("premise", "hypothesis", NLI, hidden=False)
+    tables = hub(PAIR, range(3))
     tables["train"]["label"][3] = -1
 
     def original(folder: Path) -> None:
-        for split in ROWS:
-            words = [NLI[number] for number in labels(split, 3)]
-            if split == "train":
-                words[3] = "-"
-            write_lines(
-                folder / f"snli_1.0_{split}.jsonl",
-                {
-                    "gold_label": words,
-                    "sentence1": texts(split, "a"),
-                    "sentence2": texts(split, "b"),
-                },
-            )
+        files(write_lines, each("snli_1.0_{}.jsonl"), SNLI_LINES, NLI)(folder)
+        path = folder / "snli_1.0_train.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        lines[3] = json.dumps(json.loads(lines[3]) | {"gold_label": "-"})
+        path.write_text("\n".join(lines), encoding="utf-8")
 
-    return Made({"original": original, **exports(tables, {"label": NLI})}, tables, {"label": NLI})
+    return made({"original": original}, tables, *NLI)
 
 
 def mnli() -> Made:
     """Two dev sets, here of the same rows; GLUE's diagnostic set (the test rows) beside the files,
     in a folder AX, and in an export.
     """
-    words = {split: [NLI[number] for number in labels(split, 3)] for split in ROWS}
-    splits = {"train": "train", "dev": "validation_matched", "test": "test_matched"}
-    tables = _hub("premise", "hypothesis", NLI, hidden=True, splits=splits)
-    tables |= {
-        "validation_mismatched": tables["validation_matched"],
-        "test_mismatched": tables["test_matched"],
-    }
-    unlabelled: dict[str, Sequence[object]] = {
-        "index": range(ROWS["test"]),
-        "sentence1": texts("test", "a"),
-        "sentence2": texts("test", "b"),
-    }
+    labelled = {"train": "train", "dev_matched": "dev", "dev_mismatched": "dev"}
+    rows = {name: rows_of(split) for name, split in labelled.items()}
 
-    def glue(folder: Path, diagnostic: str) -> None:
-        for split, name in (("train", "train"), ("dev", "dev_matched"), ("dev", "dev_mismatched")):
-            _tsv(
-                folder / f"{name}.tsv",
-                {
-                    "index": range(ROWS[split]),
-                    "sentence1": texts(split, "a"),
-                    "sentence2": texts(split, "b"),
-                    "label1": words[split],
-                    "gold_label": words[split],
-                },
-            )
-        for name in ("test_matched.tsv", "test_mismatched.tsv", diagnostic):
-            _tsv(folder / name, unlabelled)
+    def with_diagnostic(name: str) -> Write:
+        hidden = dict.fromkeys(("test_matched.tsv", "test_mismatched.tsv", name), rows_of("test"))
+        glue_files = {f"{name}.tsv": found for name, found in rows.items()}
+        columns = f"index=row, {SENTENCES}"
+        return all_of(
+            files(write_tsv, glue_files, f"{columns}, label1=row, gold_label=label", NLI),
+            files(write_tsv, hidden, columns),
+        )
 
-    def lines(folder: Path) -> None:
-        for split, name in (("train", "train"), ("dev", "dev_matched"), ("dev", "dev_mismatched")):
-            write_lines(
-                folder / f"multinli_1.0_{name}.jsonl",
-                {
-                    "gold_label": words[split],
-                    "sentence1": texts(split, "a"),
-                    "sentence2": texts(split, "b"),
-                },
-            )
-
-    def with_ax(write: Write) -> Write:
-        def both(folder: Path) -> None:
-            write(folder)
-            if (folder / "train-00000-of-00001.parquet").exists():
-                as_parquet(folder / "ax", {"test": tables["test_matched"]}, {"label": NLI})
-
-        return both
-
-    hub = {name: with_ax(write) for name, write in exports(tables, {"label": NLI}).items()}
-    return Made(
+    lines = {f"multinli_1.0_{name}.jsonl": found for name, found in rows.items()}
+    matched = hub(f"{PAIR}, idx=row", range(3), hidden=True)
+    tables = {"train": matched.pop("train")}
+    for split, columns in matched.items():
+        tables |= {f"{split}_matched": columns, f"{split}_mismatched": columns}
+    found = made(
         {
-            "original": lambda folder: glue(folder, "diagnostic.tsv"),
-            "with AX in its folder": lambda folder: glue(folder, "AX/AX.tsv"),
-            "NYU's JSON lines": lines,
-            **hub,
+            "original": with_diagnostic("diagnostic.tsv"),
+            "with AX in its folder": with_diagnostic("AX/AX.tsv"),
+            "NYU's JSON lines": files(write_lines, lines, SNLI_LINES, NLI),
         },
         tables,
-        {"label": NLI},
+        *NLI,
     )
+    ax = {"test": matched["test"]}
+    found.forms["parquet"] = all_of(
+        found.forms["parquet"], lambda folder: as_parquet(folder / "ax", ax, found.classes)
+    )
+    return found
 
 
 def scitail() -> Made:
     """Exports have words for labels, and one of the hub's four is snli_format."""
-    right = {split: labels(split, 2) for split in ROWS}
-
-    def pair(
-        split: str, first: str, second: str, label: str, words: Sequence[str]
-    ) -> dict[str, Sequence[object]]:
-        return {
-            first: texts(split, "a"),
-            second: texts(split, "b"),
-            label: [words[number] for number in right[split]],
-        }
-
-    nli, own = ("entailment", "neutral"), ("entails", "neutral")
-
-    def tsv(folder: Path) -> None:
-        for split in ROWS:
-            _tsv(
-                folder / f"SciTailV1.1/tsv_format/scitail_1.0_{split}.tsv",
-                pair(split, "p", "h", "l", own),
-                header=False,
-            )
-
-    def snli_lines(folder: Path) -> None:
-        for split in ROWS:
-            write_lines(
-                folder / f"snli_format/scitail_1.0_{split}.txt",
-                pair(split, "sentence1", "sentence2", "gold_label", nli)
-                | {"annotator_labels": [["entails"]] * ROWS[split]},
-            )
-
-    tables = {
-        there: pair(split, "premise", "hypothesis", "label", own) for split, there in HUB.items()
-    }
-    lists = {
-        split: {name: list(values) for name, values in columns.items()}
-        for split, columns in tables.items()
-    }
-    formed = {
-        there: {
-            name: list(values)
-            for name, values in pair(split, "sentence1", "sentence2", "gold_label", nli).items()
-        }
-        for split, there in HUB.items()
-    }
+    words, own = ("entailment", "neutral"), ("entails", "neutral")
+    tables = hub(PAIR, own)
 
     def clone(folder: Path) -> None:
-        as_parquet(folder / "snli_format", formed, {})
-        damaged = {
-            name: {key: values[:2] for key, values in columns.items()}
-            for name, columns in lists.items()
-        }
-        as_parquet(folder / "dgem_format", damaged, {})
+        as_parquet(folder / "snli_format", hub(SNLI_LINES, words), {})
+        as_parquet(folder / "dgem_format", dict.fromkeys(tables, tables["test"]), {})
 
-    return Made(
-        {
-            "original": tsv,
-            "snli_format": snli_lines,
-            "clone of all formats": clone,
-            **exports(lists, {}),
-        },
-        lists,
-        {},
-    )
+    tsv = each("SciTailV1.1/tsv_format/scitail_1.0_{}.tsv")
+    forms = {
+        "original": files(write_tsv, tsv, "p=a, h=b, l=label", own, header=False),
+        "snli_format": files(
+            write_lines, each("snli_format/scitail_1.0_{}.txt"), SNLI_LINES, words
+        ),
+        "clone of all formats": clone,
+    }
+    return made(forms, tables)
+
+
+def write_passage(path: Path, columns: Columns) -> None:
+    """One article, and lists of its questions, options, answers."""
+    about = {name: found if name.endswith("s") else found[0] for name, found in columns.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(about))
 
 
 def race() -> Made:
     """The rows of middle schools first; a passage a question. Forms with one level alone are in
     test_forms.py.
     """
-
-    def questions(split: str, level: str) -> list[dict[str, Any]]:
-        shares = {
-            "middle": range(0, ROWS[split] // 2),
-            "high": range(ROWS[split] // 2, ROWS[split]),
-        }
-        return [
-            {
-                "example_id": f"{level}{number}.txt",
-                "article": texts(split, "a")[number],
-                "question": texts(split, "b")[number],
-                "options": [f"{number} {letter}é" for letter in "abcd"],
-                "answer": "ABCD"[number % 4],
-            }
-            for number in shares[level]
-        ]
-
-    def columns_of(rows: list[dict[str, Any]]) -> Columns:
-        return {name: [row[name] for row in rows] for name in rows[0]}
-
-    def original(folder: Path) -> None:
-        for split in ROWS:
-            for level in ("middle", "high"):
-                for number, row in enumerate(questions(split, level)):
-                    path = folder / "RACE" / split / level / f"{number}.txt"
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(
-                        json.dumps(
-                            {
-                                "article": row["article"],
-                                "id": row["example_id"],
-                                "questions": [row["question"]],
-                                "options": [row["options"]],
-                                "answers": [row["answer"]],
-                            }
-                        )
-                    )
-
+    columns = "example_id=level, article=a, question=b, options=options, answer=label"
+    passage = "id=level, article=a, questions=b, options=options, answers=label"
+    halves = {"middle": slice(None, 2), "high": slice(2, None)}
     levels = {
-        level: {there: columns_of(questions(split, level)) for split, there in HUB.items()}
-        for level in ("middle", "high")
+        level: {split: rows_of(split)[half] for split in ROWS} for level, half in halves.items()
     }
-    both = {
-        there: columns_of([*questions(split, "middle"), *questions(split, "high")])
-        for split, there in HUB.items()
+    passages = {
+        f"RACE/{split}/{level}/{row[1]}.txt": [row]
+        for level, splits in levels.items()
+        for split, rows in splits.items()
+        for row in rows
     }
 
     def apart(folder: Path) -> None:
-        for level, tables in levels.items():
+        for level, splits in levels.items():
+            tables = {
+                HUB[split]: columns_of(rows, columns, "ABCD") for split, rows in splits.items()
+            }
             as_parquet(folder / level, tables, {})
 
-    def whole(folder: Path) -> None:
-        apart(folder)
-        as_parquet(folder / "all", both, {})
-
-    return Made(
-        {
-            "original": original,
-            "levels apart": apart,
-            "all and levels": whole,
-            **exports(both, {}),
-        },
-        both,
-        {},
-    )
-
-
-STORY = tuple(f"InputSentence{number}" for number in range(1, 5))
+    both = hub(columns, "ABCD")
+    forms = {
+        "original": files(write_passage, passages, passage, "ABCD"),
+        "levels apart": apart,
+        "all and levels": all_of(apart, lambda folder: as_parquet(folder / "all", both, {})),
+    }
+    return made(forms, both)
 
 
 def story_cloze() -> Made:
     """Train and dev are drawn of the validation stories; the 2018 set's test has no answers."""
-    files = {
-        "2016": (
-            "cloze_test_val__spring2016 - cloze_test_ALL_val.csv",
-            "cloze_test_test__spring2016 - cloze_test_ALL_test.csv",
-        ),
-        "2018": (
-            "cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv",
-            "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
-        ),
+    story = ", ".join(f"InputSentence{number}=sentence {number}" for number in range(1, 5))
+    story = f"InputStoryid=row, {story}, RandomFifthSentenceQuiz1=a, RandomFifthSentenceQuiz2=b"
+    answered = f"{story}, AnswerRightEnding=label"
+    dev, test = rows_of("train"), rows_of("test")
+    spring = {
+        "cloze_test_val__spring2016 - cloze_test_ALL_val.csv": dev,
+        "cloze_test_test__spring2016 - cloze_test_ALL_test.csv": test,
     }
-
-    def stories(split: str) -> Columns:
-        columns: Columns = {name: texts(split, name) for name in (*STORY, "Quiz1", "Quiz2")}
-        return columns | {"answer": [number + 1 for number in labels(split, 2)]}
-
-    def original(which: str) -> Write:
-        def write(folder: Path) -> None:
-            for split, name in zip(("train", "test"), files[which], strict=True):
-                columns = stories(split)
-                header = [
-                    "InputStoryid",
-                    *STORY,
-                    "RandomFifthSentenceQuiz1",
-                    "RandomFifthSentenceQuiz2",
-                    "AnswerRightEnding",
-                ]
-                rows = [["id", *row] for row in zip(*columns.values(), strict=True)]
-                if which == "2018" and split == "test":
-                    header, rows = header[:-1], [row[:-1] for row in rows]
-                with (folder / name).open("w", encoding="utf-8", newline="") as file:
-                    csv.writer(file).writerows([header, *rows])
-
-        return write
-
-    names = [f"input_sentence_{number}" for number in range(1, 5)] + [
-        "sentence_quiz1",
-        "sentence_quiz2",
-        "answer_right_ending",
-    ]
-    tables = {
-        there: dict(zip(names, stories(split).values(), strict=True))
-        for split, there in (("train", "validation"), ("test", "test"))
-    }
+    dev_2018 = {"cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv": dev}
+    test_2018 = {"cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv": test}
     forms = {
-        "original": original("2016"),
-        "2018": original("2018"),
+        "original": files(write_csv, spring, answered, (1, 2)),
+        "2018": all_of(
+            files(write_csv, dev_2018, answered, (1, 2)), files(write_csv, test_2018, story)
+        ),
     }
-    return Made(forms | exports(tables, {}), tables, {})
+    names = ", ".join(f"input_sentence_{number}=sentence {number}" for number in range(1, 5))
+    names += ", sentence_quiz1=a, sentence_quiz2=b, answer_right_ending=label"
+    rows = {"validation": dev, "test": test}
+    return made(forms, {split: columns_of(found, names, (1, 2)) for split, found in rows.items()})
 
 
 def mrpc() -> Made:
     """The original: Microsoft's test, and GLUE's train and dev of Microsoft's train. The hub has
     test labels too.
     """
+    columns = "Quality=label, #1 ID=row, #2 ID=row, #1 String=a, #2 String=b"
+    both = [*rows_of("train"), *rows_of("dev")]
 
-    def msr(split: str) -> dict[str, Sequence[object]]:
-        return {
-            "Quality": labels(split, 2),
-            "#1 ID": range(ROWS[split]),
-            "#2 ID": range(ROWS[split]),
-            "#1 String": texts(split, "a"),
-            "#2 String": texts(split, "b"),
-        }
+    def microsoft(train: str, test: str) -> Write:
+        names = {train: both, test: rows_of("test")}
+        return files(write_tsv, names, columns, (0, 1), end="\r\n", start="\ufeff")
 
-    def together() -> dict[str, Sequence[object]]:
-        return {name: [*values, *msr("dev")[name]] for name, values in msr("train").items()}
+    theirs = microsoft("msr_paraphrase_train.txt", "msr_paraphrase_test.txt")
+    of_glue = files(write_tsv, each("{}.tsv", ("train", "dev")), columns, (0, 1))
+    extracted = "_2DEC3DBE877E4DB192D17C0256E90F1D", "_D7B391F9EAFF4B1B8BCE8F21B20B1B61"
 
-    def original(folder: Path) -> None:
-        for split in ("train", "dev"):
-            _tsv(folder / f"{split}.tsv", msr(split))
-        _tsv(folder / "msr_paraphrase_test.txt", msr("test"), end="\r\n", start="\ufeff")
+    def odd_end(folder: Path) -> None:
+        with (folder / extracted[0]).open("ab") as file:
+            file.write(b"\r\n\r\n")
 
-    def microsoft(folder: Path) -> None:
-        for name, columns in (("train", together()), ("test", msr("test"))):
-            _tsv(folder / f"msr_paraphrase_{name}.txt", columns, end="\r\n", start="\ufeff")
-
-    def extracted(folder: Path) -> None:
-        _tsv(folder / "_2DEC3DBE877E4DB192D17C0256E90F1D", together(), end="\r\n", start="\ufeff")
-        _tsv(folder / "_D7B391F9EAFF4B1B8BCE8F21B20B1B61", msr("test"), end="\r\n", start="\ufeff")
-        with (folder / "_2DEC3DBE877E4DB192D17C0256E90F1D").open("ab") as file:
-            file.write(b"\r\n\r\n")  # an odd end
-
-    tables = _hub("sentence1", "sentence2", ("0", "1"), hidden=False)
-    names = ("not_equivalent", "equivalent")
-    return Made(
-        {
-            "original": original,
-            "Microsoft's files": microsoft,
-            "out of the .msi": extracted,
-            **exports(tables, {"label": names}),
-        },
-        tables,
-        {"label": names},
-    )
+    forms = {
+        "original": all_of(
+            theirs, of_glue, lambda folder: (folder / "msr_paraphrase_train.txt").unlink()
+        ),
+        "Microsoft's files": theirs,
+        "out of the .msi": all_of(microsoft(*extracted), odd_end),
+    }
+    tables = hub(f"{SENTENCES}, label=label, idx=row", range(2))
+    return made(forms, tables, "not_equivalent", "equivalent")
 
 
 def stsb() -> Made:
     """Scores with as many decimals as the real ones have; GLUE's and the hub's test has none."""
-    scores = {
-        split: [round(number * 0.267 % 5, 3) for number in range(rows)]
-        for split, rows in ROWS.items()
+    columns = "genre=a, file=b, year=row, old=row, score=score, a=a, b=b"
+    labelled = f"index=row, {SENTENCES}, score=score"
+    tables = hub(f"{SENTENCES}, label=score", ())
+    tables["test"]["label"] = [-1.0] * ROWS["test"]
+    public = hub(f"{SENTENCES}, score=score", ())
+    forms = {
+        "original": files(write_tsv, each("sts-{}.csv"), columns, header=False),
+        "GLUE": all_of(
+            files(write_tsv, each("{}.tsv", ("train", "dev")), labelled),
+            files(write_tsv, each("{}.tsv", ["test"]), f"index=row, {SENTENCES}"),
+        ),
+        "export with test scores": lambda folder: as_lines(folder, public, {}),
     }
-
-    def original(folder: Path) -> None:
-        for split, rows in ROWS.items():
-            _tsv(
-                folder / f"sts-{split}.csv",
-                {
-                    "genre": ["g"] * rows,
-                    "file": ["f"] * rows,
-                    "year": ["2012"] * rows,
-                    "old": range(rows),
-                    "score": scores[split],
-                    "a": texts(split, "a"),
-                    "b": texts(split, "b"),
-                },
-                header=False,
-            )
-
-    def glue(folder: Path) -> None:
-        for split, rows in ROWS.items():
-            columns: dict[str, Sequence[object]] = {
-                "index": range(rows),
-                "sentence1": texts(split, "a"),
-                "sentence2": texts(split, "b"),
-            }
-            _tsv(
-                folder / f"{split}.tsv",
-                columns | ({} if split == "test" else {"score": scores[split]}),
-            )
-
-    def tables_of(label: str, test: list[float]) -> dict[str, Columns]:
-        return {
-            there: {
-                "sentence1": texts(split, "a"),
-                "sentence2": texts(split, "b"),
-                label: test if split == "test" else scores[split],
-            }
-            for split, there in HUB.items()
-        }
-
-    hidden, public = tables_of("label", [-1.0] * ROWS["test"]), tables_of("score", scores["test"])
-    return Made(
-        {
-            "original": original,
-            "GLUE": glue,
-            "export with test scores": lambda folder: as_lines(folder, public, {}),
-            **exports(hidden, {}),
-        },
-        hidden,
-        {},
-    )
+    return made(forms, tables)
 
 
 def cola() -> Made:
     """GLUE's train and dev have no header; the raw release has dev in two files, and no test."""
-
-    def columns(split: str, rows: slice = slice(None)) -> dict[str, Sequence[object]]:
-        right = labels(split, 2)[rows]
-        return {
-            "source": ["gj04"] * len(right),
-            "label": right,
-            "mark": ["*" if label == 0 else "" for label in right],
-            "sentence": texts(split, "a")[rows],
-        }
-
-    def original(folder: Path) -> None:
-        for split in ("train", "dev"):
-            _tsv(folder / f"{split}.tsv", columns(split), header=False)
-        _tsv(folder / "test.tsv", {"index": range(ROWS["test"]), "sentence": texts("test", "a")})
+    columns = "source=row, label=label, mark=row, sentence=a"
+    train_and_dev = each("{}.tsv", ("train", "dev"))
+    parts = {
+        "in_domain_train": rows_of("train"),
+        "in_domain_dev": rows_of("dev", 0, 4),
+        "out_of_domain_dev": rows_of("dev", 4),
+    }
 
     def raw(folder: Path) -> None:
         with zipfile.ZipFile(folder / "cola_public_1.1.zip", "w") as archive:
-            for name, part in (
-                ("in_domain_train", columns("train")),
-                ("in_domain_dev", columns("dev", slice(0, 4))),
-                ("out_of_domain_dev", columns("dev", slice(4, None))),
-            ):
-                _tsv(folder / "spare", part, header=False)
+            for name, rows in parts.items():
+                files(write_tsv, {"spare": rows}, columns, (0, 1), header=False)(folder)
                 archive.write(folder / "spare", f"cola_public/raw/{name}.tsv")
         (folder / "spare").unlink()
 
-    tables = _hub("sentence", None, ("0", "1"), hidden=True)
-    names = ("unacceptable", "acceptable")
-    return Made(
-        {"original": original, "raw": raw, **exports(tables, {"label": names})},
-        tables,
-        {"label": names},
+    original = all_of(
+        files(write_tsv, train_and_dev, columns, (0, 1), header=False),
+        files(write_tsv, each("{}.tsv", ["test"]), "index=row, sentence=a"),
     )
+    tables = hub("sentence=a, label=label, idx=row", range(2), hidden=True)
+    return made({"original": original, "raw": raw}, tables, "unacceptable", "acceptable")
 
 
+ENTAILMENT = ("entailment", "not_entailment")
 MADE: dict[str, Made] = {
     "snli": snli(),
     "mnli": mnli(),
@@ -518,10 +339,8 @@ MADE: dict[str, Made] = {
     "mrpc": mrpc(),
     "stsb": stsb(),
     "cola": cola(),
-    "qnli": _glue_task("question", "sentence", "label", ENTAILMENT, ENTAILMENT),
-    "rte": _glue_task("sentence1", "sentence2", "label", ENTAILMENT, ENTAILMENT),
-    "qqp": _glue_task(
-        "question1", "question2", "is_duplicate", (0, 1), ("not_duplicate", "duplicate")
-    ),
-    "sst2": _glue_task("sentence", None, "label", (0, 1), ("negative", "positive")),
+    "qnli": glue("question=a, sentence=b", "label", ENTAILMENT, *ENTAILMENT),
+    "rte": glue(SENTENCES, "label", ENTAILMENT, *ENTAILMENT),
+    "qqp": glue("question1=a, question2=b", "is_duplicate", (0, 1), "not_duplicate", "duplicate"),
+    "sst2": glue("sentence=a", "label", (0, 1), "negative", "positive"),
 }

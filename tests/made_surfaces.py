@@ -7,21 +7,33 @@ with an error of `expected`.
 
 import json
 import os
-import tarfile
-import zipfile
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import made_data
 import made_forms
 import made_models
 import numpy as np
-from ruamel.yaml import YAML
 
 from gpt1.base.errors import UserError
+from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.shards import Shards
+from gpt1.inference.continuations import read_prompts
+from gpt1.inference.prediction import read_file
+from gpt1.params.profile import compose
+from gpt1.params.schema import read_params, validate
+from gpt1.params.yaml import read_yaml, write_yaml
+from gpt1.sources.acquire import copy
+from gpt1.sources.archives import unpack
+from gpt1.sources.find import find_files
+from gpt1.tasks.readers import read_split, splits_to_read
+from gpt1.tasks.table import TASKS
+from gpt1.train.batches import pad, read_examples
 
 ROOT = Path(__file__).parents[1]
 BROKEN = (
@@ -73,13 +85,10 @@ def outcome(surface: Surface) -> str:
     return "result"
 
 
-def put(name: str, content: str | bytes | dict[str, Any] | list[Any]) -> Path:
+def put(name: str, content: str | bytes | dict[str, Any] | list[Any]) -> None:
     """Write a file under the current folder."""
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content) if isinstance(content, dict | list) else content
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
+    made_data.put_files("", {name: text})
 
 
 @cache
@@ -95,15 +104,7 @@ def encode(text: str) -> None:
 
 def write_params() -> None:
     made_data.write_params(Path())
-    values = json.loads(Path("params.yaml").read_text())
-    with Path("params.yaml").open("w") as file:
-        YAML(typ="safe").dump(values, file)
-
-
-def read_params() -> None:
-    from gpt1.params.schema import read_params as read
-
-    json.dumps(read().model_dump(mode="json"))
+    write_yaml(Path("params.yaml"), read_yaml(Path("params.yaml")), "")
 
 
 def write_conf() -> None:
@@ -111,72 +112,42 @@ def write_conf() -> None:
         put(f"conf/{name}.yaml", (ROOT / f"conf/{name}.yaml").read_bytes())
 
 
-def read_conf() -> None:
-    from gpt1.params.profile import compose
-    from gpt1.params.schema import validate
-
-    validate(compose("demo", ["finetune.epochs=2"]))
-
-
 def write_archive(kind: str) -> None:
-    rows = "".join(f"gj04\t{row % 2}\t\t{SENTENCES[row % 3]}\n" for row in range(6)).encode()
-    files = {"CoLA/train.tsv": rows, "CoLA/dev.tsv": rows, "CoLA/original/readme": b"read me"}
-    if kind == "zip":
-        with zipfile.ZipFile("cola.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-    else:
-        for name, content in files.items():
-            put(f"in/{name}", content)
-        with tarfile.open("cola.tar.gz", "w:gz") as tar:
-            tar.add("in/CoLA", "CoLA")
-        for path in sorted(Path("in").rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-        Path("in").rmdir()
+    rows = "".join(f"gj04\t{row % 2}\t\t{SENTENCES[row % 3]}\n" for row in range(6))
+    files = {"train.tsv": rows, "dev.tsv": rows, "original/readme": "read me"}
+    with TemporaryDirectory() as folder:
+        made_data.put_files(f"{folder}/CoLA", files)
+        shutil.make_archive("cola", kind, folder)
 
 
-def read_archive(kind: str) -> None:
-    from gpt1.sources.archives import unpack
-    from gpt1.sources.find import find_files
-    from gpt1.tasks.table import TASKS
-
-    unpack(Path(f"cola.{kind}"), Path("spare/cola"), 2_000_000)
+def read_archive(name: str) -> None:
+    unpack(Path(name), Path("spare/cola"), 2_000_000)
     find_files(TASKS["cola"].source, Path("spare/cola"))
 
 
-def write_task(name: str) -> None:
-    """A task's original files, made up."""
+def write_task(name: str, form: str = "original") -> None:
+    """A task's files in a form of those that are made up."""
     Path("raw").mkdir()
-    made_forms.MADE[name].forms["original"](Path("raw"))
+    made_forms.MADE[name].forms[form](Path("raw"))
 
 
 @cache
 def task_rows() -> Any:
-    from gpt1.params.profile import compose
-    from gpt1.params.schema import validate
-
     with inside(ROOT):
         return validate(compose("paper", [])).tasks
 
 
-def read_task(name: str, folder: str = "raw") -> None:
-    from gpt1.inference.prediction import read_file
-    from gpt1.sources.acquire import copy
-    from gpt1.sources.find import find_files
-    from gpt1.tasks.readers import read_split, splits_to_read
-    from gpt1.tasks.table import TASKS
-
-    task, acquired = TASKS[name], Path("acquired")
-    for file, place in (find_files(task.source, Path(folder)) or {}).items():
+def read_task(name: str) -> None:
+    task, acquired, row = TASKS[name], Path("acquired"), task_rows()[name]
+    for file, place in (find_files(task.source, Path("raw")) or {}).items():
         copy(task.source, file, place, acquired / file)
     with suppress(UserError):
         for path in sorted(acquired.glob("*.*"))[:1]:
             read_file(path, task)
-    splits = [
-        read_split(task, split, acquired, task_rows()[name], 0.5)
-        for split in splits_to_read(task, acquired, task_rows()[name])
+    found = [
+        read_split(task, split, acquired, row, 0.5) for split in splits_to_read(task, acquired, row)
     ]
-    for split in splits:
+    for split in found:
         for example in split.examples[:3]:
             for text in (*example.context, *example.choices):
                 encode(text)
@@ -190,31 +161,17 @@ def read_text() -> None:
     encode(Path("text.txt").read_bytes().decode("utf-8", "replace"))
 
 
-def write_vocabulary() -> None:
-    vocabulary().save(Path(), {})
-
-
 def read_vocabulary() -> None:
-    from gpt1.corpus.bpe import Vocabulary
-
     found = Vocabulary.load(Path())
     for text in SENTENCES:
         found.decode(found.encode_words(text.lower().split()))
 
 
-def write_shards() -> None:
-    made_data.write_shards(Path("shard"))
-
-
 def read_shards() -> None:
-    from gpt1.corpus.shards import Shards
-
     shards = Shards.open(Path("shard"))
     for split in ("train", "heldout"):
-        assert (
-            shards.windows(split, shards.starts(split, 0, 1, 4, 16), 16).max()
-            < made_data.VOCABULARY
-        )
+        windows = shards.windows(split, shards.starts(split, 0, 1, 4, 16), 16)
+        assert windows.max() < made_data.VOCABULARY
         shards.words_per_token(split)
     shards.heldout_windows(5, 16)
 
@@ -231,9 +188,6 @@ def write_npz() -> None:
 
 
 def read_npz() -> None:
-    from gpt1.inference.continuations import read_prompts
-    from gpt1.train.batches import pad, read_examples
-
     examples = read_examples(Path("data/encode/glue/mrpc/train.npz"), 2)
     pad(examples, np.arange(min(3, len(examples))))
     read_prompts(Path("prompts.npz"))
@@ -241,34 +195,31 @@ def read_npz() -> None:
 
 def write_rows() -> None:
     put("sst2.csv", "first,label\n" + "".join(f'"{text}",1\n' for text in SENTENCES[:3]))
-    put("race.jsonl", json.dumps({"first": "a", "second": "b", "choices": ["a", "b", "c", "d"]}))
+    put("race.jsonl", {"first": "a", "second": "b", "choices": ["a", "b", "c", "d"]})
 
 
 def read_rows() -> None:
-    from gpt1.inference.prediction import read_file
-    from gpt1.tasks.table import TASKS
-
-    for name, task in (("sst2.csv", "sst2"), ("race.jsonl", "race")):
-        for example in read_file(Path(name), TASKS[task]).examples:
+    for name in ("sst2.csv", "race.jsonl"):
+        for example in read_file(Path(name), TASKS[Path(name).stem]).examples:
             encode(example.context[0])
 
 
+def task_surface(task: str, form: str = "original") -> Surface:
+    name = f"task {task}" if form == "original" else f"export {form}"
+    return Surface(name, partial(write_task, task, form), partial(read_task, task))
+
+
+ORIGINALS = ("snli", "mnli", "scitail", "race", "story_cloze", "mrpc", "stsb", "cola")
 SURFACES = (
-    Surface("params", write_params, read_params),
-    Surface("conf", write_conf, read_conf),
-    *(
-        Surface(kind, lambda kind=kind: write_archive(kind), lambda kind=kind: read_archive(kind))
-        for kind in ("zip", "tar.gz")
-    ),  # type: ignore[misc]
-    *(
-        Surface(
-            f"task {name}", lambda name=name: write_task(name), lambda name=name: read_task(name)
-        )  # type: ignore[misc]
-        for name in ("snli", "mnli", "scitail", "race", "story_cloze", "mrpc", "stsb", "cola")
-    ),
+    Surface("params", write_params, lambda: json.dumps(read_params().model_dump(mode="json"))),
+    Surface("conf", write_conf, lambda: validate(compose("demo", ["finetune.epochs=2"]))),
+    Surface("zip", partial(write_archive, "zip"), partial(read_archive, "cola.zip")),
+    Surface("tar.gz", partial(write_archive, "gztar"), partial(read_archive, "cola.tar.gz")),
+    *map(task_surface, ORIGINALS),
+    *(task_surface("snli", form) for form in ("parquet", "arrow", "jsonl")),
     Surface("text", write_text, read_text),
-    Surface("vocabulary", write_vocabulary, read_vocabulary),
-    Surface("shards", write_shards, read_shards),
+    Surface("vocabulary", lambda: vocabulary().save(Path(), {}), read_vocabulary),
+    Surface("shards", lambda: made_data.write_shards(Path("shard")), read_shards),
     Surface("npz", write_npz, read_npz),
     Surface("rows", write_rows, read_rows),
 )

@@ -29,11 +29,11 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
-    def head(self, status: int, **headers: object) -> None:
-        """A status and headers; `Content_Length` is written Content-Length."""
+    def head(self, status: int, length: int = 0) -> None:
+        """A status, and how many bytes are to come."""
         self.send_response(status)
-        for name, value in {"Connection": "close", **headers}.items():
-            self.send_header(name.replace("_", "-"), str(value))
+        self.send_header("Connection", "close")
+        self.send_header("Content-Length", str(length))
         self.end_headers()
 
 
@@ -79,28 +79,23 @@ class File:
     body: bytes
     ranges: bool = True
     cut_after: int | None = None  # bytes of each answer, then the connection ends
-    stall_after: int | None = None  # bytes, then nothing
+    stalls: bool = False  # before that end
 
     def __call__(self, handler: Handler) -> None:
         wanted, start = handler.headers.get("Range"), 0
         if wanted and self.ranges:
             start = int(wanted.removeprefix("bytes=").split("-")[0])
-        if start and start >= len(self.body):
-            handler.head(416, Content_Length=0)
-            return
         body = self.body[start:]
-        handler.head(206 if start else 200, Content_Length=len(body))
-        if self.stall_after is not None:
-            handler.wfile.write(body[: self.stall_after])
+        handler.head(206 if start else 200, len(body))
+        handler.wfile.write(body[: self.cut_after])
+        if self.stalls:
             handler.wfile.flush()
             time.sleep(2)
-        else:
-            handler.wfile.write(body[: self.cut_after])
 
 
-def status(code: int, **headers: object) -> Answer:
+def status(code: int) -> Answer:
     """An answer without a file."""
-    return lambda handler: handler.head(code, **{"Content_Length": 0, **headers})
+    return lambda handler: handler.head(code)
 
 
 def hang_up(handler: Handler) -> None:

@@ -10,8 +10,22 @@ from pathlib import Path
 from typing import Any
 
 
+def noted(method: str) -> Any:
+    """A method of dict that goes through all rows."""
+
+    def through(self: "Rows") -> Any:
+        self.read.add(self.name)
+        return getattr(dict, method)(self)
+
+    return through
+
+
 class Rows(dict[str, Any]):
     """Rows of a table; to look for one is to read it, to go through them is to read them all."""
+
+    __iter__, __len__, keys, values, items = map(
+        noted, ("__iter__", "__len__", "keys", "values", "items")
+    )
 
     def __init__(self, rows: dict[str, Any], name: str, read: set[str]) -> None:
         super().__init__(rows)
@@ -25,26 +39,6 @@ class Rows(dict[str, Any]):
         self.read.add(f"{self.name}.{key}.")
         return super().get(key, default)
 
-    def whole(self) -> "Rows":
-        """All of them, noted as read."""
-        self.read.add(self.name)
-        return self
-
-    def __iter__(self) -> Any:
-        return super(Rows, self.whole()).__iter__()
-
-    def __len__(self) -> int:
-        return super(Rows, self.whole()).__len__()
-
-    def keys(self) -> Any:
-        return super(Rows, self.whole()).keys()
-
-    def values(self) -> Any:
-        return super(Rows, self.whole()).values()
-
-    def items(self) -> Any:
-        return super(Rows, self.whole()).items()
-
 
 def noting(section_type: Any, read_params: Any) -> Any:
     """`read_params`, whose params note what is read of them."""
@@ -57,43 +51,35 @@ def noting(section_type: Any, read_params: Any) -> Any:
         kept.append(section)
         for field in type(section).model_fields:
             value, dotted = section.__dict__[field], f"{name}.{field}".lstrip(".")
-            if isinstance(value, section_type):
-                watch(value, dotted)
-            elif isinstance(value, dict) and any(
-                isinstance(row, section_type) for row in value.values()
-            ):
-                section.__dict__[field] = Rows(value, dotted, read)
-                for key, row in value.items():
-                    watch(row, f"{dotted}.{key}")
+            rows = value if isinstance(value, dict) else {"": value}
+            if not any(isinstance(row, section_type) for row in rows.values()):
+                continue
+            if rows is value:
+                section.__dict__[field] = Rows(rows, dotted, read)
+            for key, row in rows.items():
+                watch(row, f"{dotted}.{key}".rstrip("."))
 
     def note(self: Any, field: str) -> Any:
         value = object.__getattribute__(self, field)
         here = sys._getframe(1).f_code.co_filename
-        if id(self) in names and "/gpt1/tracking/" not in here:
-            name = names[id(self)]
-            if field == "model_dump":
+        if id(self) not in names or "/gpt1/tracking/" in here:
+            return value
+        name = names[id(self)]
 
-                def dumped(exclude: Any = (), **options: Any) -> Any:
-                    fields = set(type(self).model_fields)
-                    read.update({f"{name}.{one}" for one in fields - set(exclude)})
-                    return value(exclude=set(exclude), **options)
+        def dumped(exclude: Any = (), **options: Any) -> Any:
+            read.update(f"{name}.{one}" for one in {*type(self).model_fields} - {*exclude})
+            return value(exclude=set(exclude), **options)
 
-                return dumped
-            if field == "model_copy":  # what is read of the copy counts, not the copying
+        def copied(**options: Any) -> Any:  # what is read of the copy counts, not the copying
+            made = value(**options)
+            names[id(made)] = name
+            kept.append(made)
+            return made
 
-                def copied(**options: Any) -> Any:
-                    made = value(**options)
-                    names[id(made)] = name
-                    kept.append(made)
-                    return made
-
-                return copied
-            if field.startswith("model_dump"):
-                read.add(name)
-            elif not field.startswith(("_", "model_")) and not isinstance(
-                value, (section_type, Rows)
-            ):
-                read.add(f"{name}.{field}".lstrip("."))
+        if field in ("model_dump", "model_copy"):
+            return dumped if field == "model_dump" else copied
+        if not field.startswith(("_", "model_")) and not isinstance(value, (section_type, Rows)):
+            read.add(f"{name}.{field}".lstrip("."))
         return value
 
     def read_and_watch(*arguments: Any) -> Any:

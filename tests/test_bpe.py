@@ -72,69 +72,47 @@ def assert_greedy(merges, words):
 def test_golden_ids(authors):
     if "GPT1_GOLDEN" not in os.environ:
         pytest.skip("$GPT1_GOLDEN names no folder with golden_ids.jsonl")
-    lines = (
-        (Path(os.environ["GPT1_GOLDEN"]) / "golden_ids.jsonl")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
-    rows = [json.loads(line) for line in lines]
+    text = Path(os.environ["GPT1_GOLDEN"], "golden_ids.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
     assert [row["text"] for row in rows if authors.encode(row["text"]) != row["ids"]] == []
     assert len(rows) > 100
 
 
 @pytest.mark.golden
 def test_the_authors_layout(authors):
-    assert (authors.size, authors.start, authors.delimiter, authors.extract) == (
-        40478,
-        40478,
-        40479,
-        40480,
-    )
-    assert authors.pieces[0] == "<unk>"
-    assert authors.pieces[239:477] == tuple(
-        character + "</w>" for character in authors.pieces[1:239]
-    )
-    assert authors.pieces[477] == "th"
-    assert authors.pieces[40477] == "\n</w>"
+    found = (authors.size, authors.start, authors.delimiter, authors.extract)
+    assert found == (40478, 40478, 40479, 40480)
+    pieces = authors.pieces
+    assert [pieces[at] for at in (0, 477, 40477)] == ["<unk>", "th", "\n</w>"]
+    assert pieces[239:477] == tuple(character + "</w>" for character in pieces[1:239])
     assert authors.encode("\n") == []
-    assert authors.encode("a\nb") == [
-        authors.pieces.index("a</w>"),
-        40477,
-        authors.pieces.index("b</w>"),
-    ]
+    assert authors.encode("a\nb") == [pieces.index("a</w>"), 40477, pieces.index("b</w>")]
 
 
 @pytest.mark.golden
 def test_words_are_encoded_as_by_the_slow_encoder(authors):
     ranks = {pair: rank for rank, pair in enumerate(authors.merges)}
     ids = {piece: id_ for id_, piece in enumerate(authors.pieces)}
-    generator = random.Random(0)
     pieces = [piece.removesuffix("</w>") for piece in authors.pieces[1:-1]] + ["漢", "\u0301", "😀"]
-    words = ["".join(generator.choices(pieces, k=generator.randint(1, 4))) for _ in range(3000)] + [
-        "x" * 300,
-        "ab" * 120,
-    ]
-    assert [authors.encode_words([word]) for word in words] == [
-        [ids.get(piece, 0) for piece in slow_pieces(word, ranks)] for word in words
-    ]
+    for word in [*drawn(3000, pieces, 4), "x" * 300, "ab" * 120]:
+        slow = [ids.get(piece, 0) for piece in slow_pieces(word, ranks)]
+        assert authors.encode_words([word]) == slow
 
 
-def test_learning_is_greedy(tmp_path):
-    generator = random.Random(3)
-    random_words = Counter(
-        {
-            "".join(generator.choices("aabcde", k=generator.randint(1, 6))): generator.randint(1, 9)
-            for _ in range(60)
-        }
-    )
-    for words, merges in ((WORDS, 6), (random_words, 40)):
-        learned = learn(words, merges, 50, 100)
-        assert len(learned.merges) == merges
-        assert_greedy(learned.merges, words)
-        frequency = Counter("".join(words.elements()))
-        assert learned.characters == sorted(
-            frequency, key=lambda character: (-frequency[character], character)
-        )
+def drawn(count, letters, longest):
+    """Words, and how often each comes."""
+    draw = random.Random(3)
+    words = ["".join(draw.choices(letters, k=draw.randint(1, longest))) for _ in range(count)]
+    return Counter({word: draw.randint(1, 9) for word in words})
+
+
+@pytest.mark.parametrize(("words", "merges"), [(WORDS, 6), (drawn(60, "aabcde", 6), 40)])
+def test_learning_is_greedy(words, merges):
+    learned = learn(words, merges, 50, 100)
+    assert len(learned.merges) == merges
+    assert_greedy(learned.merges, words)
+    frequency = Counter("".join(words.elements()))
+    assert learned.characters == sorted(frequency, key=lambda one: (-frequency[one], one))
 
 
 def test_layout_of_a_learned_vocabulary():
@@ -149,13 +127,7 @@ def test_layout_of_a_learned_vocabulary():
 
 
 def test_learned_again_equal_and_saved_and_loaded(tmp_path):
-    draw = random.Random(1)
-    words = Counter(
-        {
-            "".join(draw.choices("abcdefgh", k=draw.randint(1, 7))): draw.randint(1, 40)
-            for _ in range(800)
-        }
-    )
+    words = drawn(800, "abcdefgh", 7)
     learned, again = (learn(words, 200, 8, 1000) for _ in range(2))
     assert learned == again
     vocabulary = Vocabulary(learned.characters, learned.merges)
@@ -163,9 +135,8 @@ def test_learned_again_equal_and_saved_and_loaded(tmp_path):
     vocabulary.save(tmp_path, {"source": "learn"})
     loaded = Vocabulary.load(tmp_path)
     assert (loaded.pieces, loaded.fingerprint) == (vocabulary.pieces, vocabulary.fingerprint)
-    assert {"source", "size", "fingerprint", "spacy", "ftfy"} <= set(
-        read_json(tmp_path / "meta.json")
-    )
+    about = read_json(tmp_path / "meta.json")
+    assert {"source", "size", "fingerprint", "spacy", "ftfy"} <= set(about)
     ranks = {pair: rank for rank, pair in enumerate(learned.merges)}
     for word in words:
         pieces = [loaded.pieces[id_] for id_ in loaded.encode_words([word])]
@@ -173,18 +144,16 @@ def test_learned_again_equal_and_saved_and_loaded(tmp_path):
 
 
 def test_words_are_counted_and_the_most_frequent_kept(tmp_path):
-    generator = random.Random(2)
-    words = [
-        generator.choice(["a", "b", "\n", "a.b", "é", "漢", "zz", "x" * 101]) for _ in range(500)
-    ]
+    kinds = ["a", "b", "\n", "a.b", "é", "漢", "zz", "x" * 100, "x" * 101]
+    words = random.Random(2).choices(kinds, k=500)
     (tmp_path / "book").write_text(" ".join(words), encoding="utf-8", newline="\n")
     counts = Counter(word for word in words if word != "\n" and len(word) <= 100)
     assert count_words(NONE_HELD_OUT, CleanedBook("book", tmp_path / "book")) == counts
-    for most in range(3, 7):
+    for most in range(3, 8):
         learned = learn(counts, 0, 50, most)
         kept = sorted(counts, key=lambda word: (-counts[word], word))[:most]
         assert set(learned.characters) == set("".join(kept))
-        assert (learned.word_types, learned.kept_types) == (6, most)
+        assert (learned.word_types, learned.kept_types) == (7, most)
 
 
 def write_authors(folder, table, merges):

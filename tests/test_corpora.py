@@ -39,70 +39,52 @@ def test_every_form_gives_the_same_texts(tmp_path, name, monkeypatch):
     assert max(sum(len(text or "") for text in batch) for batch in found) <= 60 + 50
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.zst", ".TXT.GZ"])
-def test_a_packed_book_is_the_book(tmp_path, suffix, monkeypatch):
-    for codec in ["utf-8", "cp1252", "utf-16"]:
-        monkeypatch.setattr(files, "BLOCK_BYTES", 90)
-        text = "".join(f"línea “{number}”\n" for number in range(60))
-        pack = {".gz": gzip.compress, ".zst": zstandard}.get(
-            suffix[-4:].lower().removeprefix("t"), zstandard if "zst" in suffix else bytes
-        )
-        (tmp_path / f"book{suffix}").write_bytes(pack(text.encode(codec)))
-        [book] = list_corpus(tmp_path)
-        found = inspect(book)
-        assert book.name == f"book{suffix[:4]}"
-        assert found.encoding == {"cp1252": "windows-1252"}.get(codec, codec)
-        assert "".join(read_book(book, found)) == text
+PACKERS = {
+    ".txt": bytes,
+    ".txt.gz": gzip.compress,
+    ".txt.zst": zstandard,
+    ".TXT.GZ": gzip.compress,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("codec", ["utf-8", "windows-1252", "utf-16"])
+def test_a_packed_book_is_the_book(tmp_path, suffix, codec, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK_BYTES", 90)
+    text = "".join(f"línea “{number}”\n" for number in range(60))
+    (tmp_path / f"book{suffix}").write_bytes(PACKERS[suffix](text.encode(codec)))
+    [book] = list_corpus(tmp_path)
+    found = inspect(book)
+    assert (book.name, found.encoding) == (f"book{suffix[:4]}", codec)
+    assert "".join(read_book(book, found)) == text
 
 
 def test_what_is_no_file_of_a_corpus_is_left(tmp_path):
-    for name in (
-        "a.txt",
-        "b.csv",
-        "c.txt.bz2",
-        "d.parquet.gz",
-        "e.json",
-        "metadata.csv",
-        "data/cache-1f.arrow",
-        "data/data-0.arrow",
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
+    left = "b.csv c.txt.bz2 d.parquet.gz e.json metadata.csv data/cache-1f.arrow"
+    put_files(tmp_path, dict.fromkeys([*left.split(), "a.txt", "data/data-0.arrow"], "x"))
     assert [(file.name, file.form) for file in list_corpus(tmp_path)] == [
         ("a.txt", "text"),
         ("data/data-0.arrow", "arrow"),
     ]
     (tmp_path / "a.txt.gz").write_bytes(b"")
-    with pytest.raises(
-        UserError, match=r"holds a\.txt and a\.txt\.gz, one file packed and not; take one"
-    ):
+    with pytest.raises(UserError, match=r"a\.txt and a\.txt\.gz"):
         list_corpus(tmp_path)
-
-
-def damaged(folder, name):
-    FORMS[name](folder / name, [f"row {number} of some length" for number in range(2000)])
-    data = (folder / name).read_bytes()
-    (folder / name).write_bytes(data[: len(data) * 2 // 3])
-    return folder / name
 
 
 @pytest.mark.parametrize("name", [name for name in FORMS if name != "a.jsonl"])
 def test_a_file_cut_short_is_named(tmp_path, name):
-    path = damaged(tmp_path, name)
-    with pytest.raises(
-        UserError,
-        match=(
-            rf"{name} cannot be (unpacked|read as \.\w+) \(.+\); get it again or take it out of the"
-            r" corpus$"
-        ),
-    ):
+    path = tmp_path / name
+    FORMS[name](path, [f"row {number} of some length" for number in range(2000)])
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 2 // 3])
+    with pytest.raises(UserError, match=rf"{name} cannot be (unpacked|read as \.\w+) \(.+\)"):
         texts_of(path)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_a_table_without_the_column_names_those_of_texts(tmp_path, name):
     FORMS[name](tmp_path / name, TEXTS, "story")
-    line = "expected a column 'text' of texts, found 'story'; name it: .* clean\\.text_field=COLUMN"
+    line = r"expected a column 'text' of texts, found 'story'; .* clean\.text_field=COLUMN"
     with pytest.raises(UserError, match=line):
         texts_of(tmp_path / name)
     with pytest.raises(UserError, match="expected a column 'id' of texts, found 'story'"):
@@ -110,31 +92,15 @@ def test_a_table_without_the_column_names_those_of_texts(tmp_path, name):
 
 
 def test_json_rows_that_are_none(tmp_path):
-    rows = [
-        '{"text": "a"}',
-        "{",
-        "[1]",
-        '"text"',
-        '{"text": 3}',
-        '{"other": "a"}',
-        "",
-        '{"text": "\\ud800 x"}',
-        "[" * 100_000,
-    ]
-    (tmp_path / "a.jsonl").write_bytes("\n".join(rows).encode() + b"\n\xff\n" + b'{"text": "last"}')
-    assert texts_of(tmp_path / "a.jsonl") == [
-        "a",
-        None,
-        None,
-        None,
-        None,
-        None,
-        "",
-        "\ud800 x",
-        None,
-        None,
-        "last",
-    ]
+    rows = {
+        '{"text": "a"}': "a",
+        "": "",
+        '{"text": "\\ud800 x"}': "\ud800 x",
+        **dict.fromkeys(("{", "[1]", '"text"', '{"text": 3}', '{"other": "a"}', "[" * 100_000)),
+    }
+    lines = "\n".join(rows).encode() + b"\n\xff\n" + b'{"text": "last"}'
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    assert texts_of(tmp_path / "a.jsonl") == [*rows.values(), None, "last"]
 
 
 def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
@@ -143,9 +109,9 @@ def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a\n" * 2_000_000))
     parquet.write_table(pa.table({"text": same}), tmp_path / "b.parquet")
     packed, table = list_corpus(tmp_path)
-    with pytest.raises(UserError, match=r"a\.txt\.gz unpacks to more than 250 times its size"):
+    with pytest.raises(UserError, match=r"a\.txt\.gz unpacks to more than 250 times"):
         inspect(packed)
-    with pytest.raises(UserError, match=r"b\.parquet unpacks to more than 250 times its size"):
+    with pytest.raises(UserError, match=r"b\.parquet unpacks to more than 250 times"):
         list(batches(table, "text"))
     monkeypatch.setattr(documents, "LONGEST_DOCUMENT", 10_000)
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n{"text": "' + b"x" * 300_000)
@@ -153,44 +119,35 @@ def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
         texts_of(tmp_path / "a.jsonl")
 
 
-def test_gutenbergs_licence(tmp_path):
-    for text, expected, licensed in [
+UNTOLD = "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n"
+SMALL_PRINT = "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "licensed"),
+    [
         ("Plain\nbook\n", "Plain\nbook\n", False),
         (f"{HEADER}Ba said.\n{FOOTER}", "Ba said.\n", True),
         (f"{HEADER}One.\n{FOOTER}{HEADER}Two.\n{FOOTER}", "One.\n\nTwo.\n", True),
-        (
-            (
-                f"{HEADER}Produced by Li\n*END*THE SMALL PRINT! FOR PUBLIC DOMAIN"
-                f" ETEXTS*Ver.04.29.93*END*\nBa.\n{FOOTER}"
-            ),
-            "Ba.\n",
-            True,
-        ),
-        (
-            "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n",
-            "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n",
-            False,
-        ),
+        (f"{HEADER}Produced by Li\n{SMALL_PRINT}Ba.\n{FOOTER}", "Ba.\n", True),
+        (UNTOLD, UNTOLD, False),
         (
             f"{LONG}\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\nTwo.\n",
             f"{LONG}\n\nTwo.\n",
             True,
         ),
-    ]:
-        assert body(text) == (expected, licensed)
-        for name, data in (
-            ("a.txt", text.encode("utf-8-sig")),
-            ("b.txt.gz", gzip.compress(text.encode("utf-16"))),
-        ):
-            (tmp_path / name).write_bytes(data)
-        for book in list_corpus(tmp_path):
-            found = inspect(book)
-            assert "".join(read_book(book, found)) == expected
-            width = 2 if book.packed else 1
-            assert (found.licensed, found.stripped) == (
-                licensed,
-                width * (len(text) - len(expected) + (len(found.spans) - 1)),
-            )
+    ],
+    ids=range(6),
+)
+def test_gutenbergs_licence(tmp_path, text, expected, licensed):
+    assert body(text) == (expected, licensed)
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8-sig")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(text.encode("utf-16")))
+    for book, width in zip(list_corpus(tmp_path), (1, 2), strict=True):
+        found = inspect(book)
+        assert "".join(read_book(book, found)) == expected
+        stripped = width * (len(text) - len(expected) + len(found.spans) - 1)
+        assert (found.licensed, found.stripped) == (licensed, stripped)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_332,
     "product, files": 209,
-    "tests, tokens": 122_599,
-    "tests, files": 97,
+    "tests, tokens": 116_898,
+    "tests, files": 96,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
     "pages, bytes": 149_473,

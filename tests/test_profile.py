@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_data import put_files
 
 from gpt1.cli import main
 from gpt1.params.profile import compose
@@ -15,6 +16,8 @@ from gpt1.params.schema import read_params, validate
 from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
+SMALL = ("profile", "small")
+BROUGHT = (*SMALL, "--data", "brought")
 COLA = "gj04\t1\t\tThe cat sat.\ngj04\t0\t*\tSat cat the.\n"
 
 
@@ -23,12 +26,8 @@ def checkout(tmp_path):
     """A folder with the profiles and a data folder `brought` that holds books and CoLA."""
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     shutil.copy(ROOT / "dvc.yaml", tmp_path)
-    brought = tmp_path / "brought"
-    (brought / "books").mkdir(parents=True)
-    (brought / "books" / "one.txt").write_text("A book.\n")
-    (brought / "CoLA").mkdir()
-    for name in ("train.tsv", "dev.tsv"):
-        (brought / "CoLA" / name).write_text(COLA)
+    files = {"books/one.txt": "A book.\n", "CoLA/train.tsv": COLA, "CoLA/dev.tsv": COLA}
+    put_files(tmp_path / "brought", files)
     return tmp_path
 
 
@@ -49,7 +48,7 @@ def gpt1(checkout, monkeypatch, capsys):
 def test_small_runs_on_what_is_there(checkout, gpt1):
     changes = ("finetune.epochs=2", "finetune.seeds=[2]", "tasks.cola.train_rows=1")
     variants = ("variants.no_aux_lm.finetune.epochs=1", "variants.lstm.tasks={}")
-    status, out, err = gpt1("profile", "small", "--data", "brought", *changes, *variants)
+    status, out, err = gpt1(*BROUGHT, *changes, *variants)
     assert status == 0, err
     params = read_params()
     found = (params.finetune.epochs, params.finetune.seeds, params.tasks["cola"].train_rows)
@@ -79,7 +78,7 @@ def test_the_lstm_of_equal_size_is_in_table_5_and_not_in_figure_2():
 
 @pytest.mark.slow
 def test_check_stage_passes_then_names_what_went_missing(checkout, gpt1):
-    gpt1("profile", "small", "--data", "brought")
+    gpt1(*BROUGHT)
     check = [sys.executable, "-m", "gpt1.stages", "check"]
     assert subprocess.run(check, cwd=checkout, check=False).returncode == 0
     shutil.rmtree(checkout / "brought" / "CoLA")
@@ -88,37 +87,26 @@ def test_check_stage_passes_then_names_what_went_missing(checkout, gpt1):
     assert re.match("error: .*data/raw/cola", done.stderr)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (
-            ["profile", "smal"],
-            "error: no profile 'smal'; expected one of demo, evening, official, paper, small",
-        ),
-        (["profile", "small", "finetune.epoch=2"], "did you mean finetune.epochs?"),
-        (
-            ["profile", "small", "finetune.epochs=two"],
-            "error: params.yaml: finetune.epochs: found 'two', expected a valid integer",
-        ),
+        (["profile", "smal"], "no profile 'smal'; expected one of demo, evening, official, paper"),
+        ([*SMALL, "finetune.epoch=2"], ".*did you mean finetune.epochs"),
+        ([*SMALL, "finetune.epochs=two"], "params.yaml: finetune.epochs: found 'two', expected"),
         (
             ["profile", "demo", "+variants.x={network: lstm, finetune: {}, tasks: {}}"],
-            "error: params.yaml: variants.x: expected the variants of which dvc.yaml has a stage",
+            "params.yaml: variants.x: expected the variants of which dvc.yaml has a stage",
         ),
-        (
-            ["profile", "small"],
-            "error: nothing is in data/raw/books, and small cannot run without it",
-        ),
-        (
-            ["profile", "small", "--data", "conf"],
-            "error: --data conf is no folder that holds one of a known name",
-        ),
+        (SMALL, "nothing is in data/raw/books"),
+        ([*SMALL, "--data", "conf"], "--data conf is no folder"),
+        (["profile", "demo", "--tasks", "snil"], "no task 'snil'; expected some of snli, "),
+        ([*BROUGHT, "--tasks", "cola,rte"], "nothing is in data/raw/rte"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(checkout, gpt1, arguments, line):
     status, _, err = gpt1(*arguments)
     assert (status, err.count("\n")) == (2, 1), err
-    assert line in err
+    assert re.match(f"error: {line}", err)
     assert not (checkout / "params.yaml").exists(), (
         "a refused profile must leave params.yaml as it was"
     )
@@ -128,37 +116,13 @@ def test_only_some_tasks(checkout, gpt1):
     status, out, err = gpt1("profile", "demo", "--tasks", "race,rte,", "tasks.cola.train_rows=3")
     assert status == 0, err
     params = read_params()
-    assert (list(params.tasks), list(params.transfer), list(params.zero_shot)) == (
-        ["rte", "race"],
-        ["race"],
-        ["race"],
-    )
+    assert list(params.tasks) == ["rte", "race"]
+    assert list(params.transfer) == list(params.zero_shot) == ["race"]
     assert {task for row in params.variants.values() for task in row.tasks} == {"rte"}
     assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
-    assert (
-        (checkout / "params.yaml")
-        .read_text()
-        .startswith("# Composed by: gpt1 profile demo tasks.cola.train_rows=3 --tasks race,rte\n")
-    )
+    first = "# Composed by: gpt1 profile demo tasks.cola.train_rows=3 --tasks race,rte\n"
+    assert (checkout / "params.yaml").read_text().startswith(first)
     assert "left out" not in out, "what was not asked for is no loss"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("profile", "tasks", "line"),
-    [
-        ("demo", "snil", "error: no task 'snil'; expected some of snli, "),
-        (
-            "small",
-            "cola,rte",
-            "error: nothing is in data/raw/rte, and small cannot run without it: ",
-        ),
-    ],
-)
-def test_tasks_that_cannot_run_are_one_line(checkout, gpt1, profile, tasks, line):
-    status, _, err = gpt1("profile", profile, "--data", "brought", "--tasks", tasks)
-    assert (status, err.startswith(line), err.count("\n")) == (2, True, 1), err
-    assert not (checkout / "params.yaml").exists()
 
 
 def test_make_takes_a_profile_and_never_writes_over_an_edit(checkout):

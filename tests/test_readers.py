@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_data import put_files
 from made_exports import as_arrow
 from made_forms import MADE
 
@@ -17,7 +18,7 @@ from gpt1.sources.find import find_files, find_sources
 from gpt1.tasks.formats import read_rows
 from gpt1.tasks.readers import chosen_rows, read_split, splits_to_read
 from gpt1.tasks.rows import Example, Unreadable
-from gpt1.tasks.table import TASKS, scored_split
+from gpt1.tasks.table import TASKS
 
 STORY_HEADER = (
     "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"
@@ -27,23 +28,14 @@ SNLI_ROW = '{{"sentence1": "A.", "sentence2": "B.", "gold_label": "{}"}}\n'
 VAL, TEST = TASKS["story_cloze"].source.layouts[0].required
 
 
-def rows_wanted(train=None, evaluation=None):
-    return TaskParams(group="glue", train_rows=train, eval_rows=evaluation, finetune={})
+ALL = TaskParams(group="glue", train_rows=None, eval_rows=None, finetune={})
 
 
-def read(
-    task,
-    folder,
-    files,
-    row=None,
-    limit=0.0,
-):
-    for name, content in files.items():
-        (folder / name).write_bytes(content.encode())
-    row = row or rows_wanted()
+def read(task, folder, files):
+    put_files(folder, files)
     return {
-        split.name: read_split(TASKS[task], split, folder, row, limit)
-        for split in splits_to_read(TASKS[task], folder, row)
+        split.name: read_split(TASKS[task], split, folder, ALL, 0.0)
+        for split in splits_to_read(TASKS[task], folder, ALL)
     }
 
 
@@ -74,7 +66,7 @@ def test_a_dash_is_no_gold_label_in_every_form(tmp_path, task, name, head, row):
     (tmp_path / name).write_text(head + row.format("-") + row.format(label) * 2)
     splits = [split for layout in TASKS[task].layouts for split in layout]
     split = next(replace(split, share=None) for split in splits if name in split.files)
-    found = read_split(TASKS[task], split, tmp_path, rows_wanted(), 0.0)
+    found = read_split(TASKS[task], split, tmp_path, ALL, 0.0)
     assert (found.left_out, found.unreadable, found.rows_read) == ({"no gold label": 1}, {}, 3)
     assert {example.label for example in found.examples} == {1}
 
@@ -84,24 +76,12 @@ def test_stsb_with_7_and_9_columns(tmp_path):
         'main-captions\tMSRvid\t2012test\t0001\t5.000\tA "plane.\tAn air plane.\n'
         "main-news\theadlines\t2013\t12\t0.25\tOne.\tTwo.\tlicence\tsource\n"
     )
-    found = read(
-        "stsb", tmp_path, {f"sts-{split}.csv": content for split in ("train", "dev", "test")}
-    )
+    names = [f"sts-{split}.csv" for split in ("train", "dev", "test")]
+    found = read("stsb", tmp_path, dict.fromkeys(names, content))
     assert examples(found, "test") == [
         (('A "plane.', "An air plane."), (), 5.0),
         (("One.", "Two."), (), 0.25),
     ]
-    (tmp_path / "glue").mkdir()
-    header = (
-        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
-    )
-    content = header + "0\tg\tf\t2012\t1\tn\tn\tA.\tB.\t3.8\n"
-    found = read("stsb", tmp_path / "glue", {"train.tsv": content, "dev.tsv": content})
-    assert examples(found, "dev") == [(("A.", "B."), (), 3.8)]
-    assert (
-        scored_split(TASKS["stsb"].columns[0], {name: {"labelled": True} for name in found})
-        == "dev"
-    )
 
 
 def story(number):
@@ -111,32 +91,22 @@ def story(number):
     )
 
 
-def test_story_cloze_splits_as_the_authors_do(tmp_path):
-    whole = STORY_HEADER + "".join(map(story, range(1871)))
+@pytest.mark.parametrize(("rows", "dev"), [(1871, 374), (20, 4)])
+def test_story_cloze_splits_as_the_authors_do(tmp_path, rows, dev):
+    whole = STORY_HEADER + "".join(map(story, range(rows)))
     found = read("story_cloze", tmp_path, {VAL: whole, TEST: whole})
-    assert {name: len(rows.examples) for name, rows in found.items()} == {
-        "train": 1497,
-        "dev": 374,
-        "test": 1871,
-    }
+    counts = {name: len(split.examples) for name, split in found.items()}
+    assert counts == {"train": rows - dev, "dev": dev, "test": rows}
     first = (
         ('Karen, 0, moved. She ""laughed"". Her room was small.',),
         ('It was "fine".', "It flew."),
         0,
     )
     assert examples(found, "test")[0] == first
-    # scikit-learn's rule, written out: the first 374 of a permutation by this seed are held out
-    heldout = np.sort(np.random.RandomState(3535999445).permutation(1871)[:374])
-    assert [example.context[0].split(", ")[1] for example in found["dev"].examples] == [
-        str(number) for number in heldout
-    ]
-    few = STORY_HEADER + "".join(map(story, range(20)))
-    found = read("story_cloze", tmp_path, {VAL: few, TEST: few})
-    assert {name: len(rows.examples) for name, rows in found.items()} == {
-        "train": 16,
-        "dev": 4,
-        "test": 20,
-    }
+    if rows == 1871:  # scikit-learn's rule: the first of a permutation by this seed are held out
+        heldout = np.sort(np.random.RandomState(3535999445).permutation(rows)[:dev])
+        numbers = [int(example.context[0].split(", ")[1]) for example in found["dev"].examples]
+        assert numbers == heldout.tolist()
 
 
 def test_a_subset_is_seeded_ordered_and_nested():
@@ -191,12 +161,8 @@ def test_real_files_give_the_official_numbers_of_rows(name):
         pytest.skip(f"{data} holds none of {', '.join(source.folders)}")
     places = find_files(source, folder)
     assert places, f"{folder} lacks {source.expected}"
-    row = rows_wanted()
-    for split in splits_to_read(TASKS[name], next(iter(places.values())).parent, row):
-        if split.name in REAL[name]:
-            rows = read_split(TASKS[name], split, next(iter(places.values())).parent, row, 0.0)
-            assert len(rows.examples) == REAL[name][split.name]
-            assert all(
-                isinstance(example, Example) and (example.label >= 0) == rows.labelled
-                for example in rows.examples
-            )
+    for split in splits_to_read(TASKS[name], next(iter(places.values())).parent, ALL):
+        if wanted := REAL[name].get(split.name):
+            rows = read_split(TASKS[name], split, next(iter(places.values())).parent, ALL, 0.0)
+            assert len(rows.examples) == wanted
+            assert all((example.label >= 0) == rows.labelled for example in rows.examples)

@@ -3,116 +3,86 @@ order, and what the run lacks.
 """
 
 import json
-import os
 import zipfile
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_results import group, write_task
+from made_data import put_files
+from made_results import group, logits, write_task
 
 from gpt1.base.errors import UserError
 from gpt1.commands.submission import submission
 from gpt1.exchange.submission import FILES, Predicted, make, places_of, predicted
 from gpt1.tasks.table import TASKS
 
-ROWS = {
-    "CoLA.tsv": 1063,
-    "SST-2.tsv": 1821,
-    "MRPC.tsv": 1725,
-    "STS-B.tsv": 1379,
-    "QQP.tsv": 390_965,
-    "MNLI-m.tsv": 9796,
-    "MNLI-mm.tsv": 9847,
-    "QNLI.tsv": 5463,
-    "RTE.tsv": 3000,
-    "WNLI.tsv": 146,
-    "AX.tsv": 1104,
-}  # GLUE's test files
-SPLITS = {
-    "mnli": {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv", "diagnostic": "AX.tsv"}
-} | {
-    task: {"test": name}
-    for task, name in (
-        ("cola", "CoLA.tsv"),
-        ("sst2", "SST-2.tsv"),
-        ("mrpc", "MRPC.tsv"),
-        ("stsb", "STS-B.tsv"),
-        ("qqp", "QQP.tsv"),
-        ("qnli", "QNLI.tsv"),
-        ("rte", "RTE.tsv"),
-    )
+NLI, QA = ("entailment", "neutral", "contradiction"), ("entailment", "not_entailment")
+BOARD = {  # GLUE's test files: task, split, rows, words of the answers
+    "CoLA.tsv": ("cola", "test", 1063, "01"),
+    "SST-2.tsv": ("sst2", "test", 1821, "01"),
+    "MRPC.tsv": ("mrpc", "test", 1725, "01"),
+    "STS-B.tsv": ("stsb", "test", 1379, [f"{score}.000" for score in range(6)]),
+    "QQP.tsv": ("qqp", "test", 390_965, "01"),
+    "MNLI-m.tsv": ("mnli", "test_matched", 9796, NLI),
+    "MNLI-mm.tsv": ("mnli", "test_mismatched", 9847, NLI),
+    "QNLI.tsv": ("qnli", "test", 5463, QA),
+    "RTE.tsv": ("rte", "test", 3000, QA),
+    "WNLI.tsv": ("wnli", "test", 146, "0"),  # constant
+    "AX.tsv": ("mnli", "diagnostic", 1104, NLI),
 }
-SPELLED = {
-    "MNLI-m.tsv": ["entailment", "neutral", "contradiction"],
-    "QNLI.tsv": ["entailment", "not_entailment"],
-}
-SPELLED |= {
-    "MNLI-mm.tsv": SPELLED["MNLI-m.tsv"],
-    "AX.tsv": SPELLED["MNLI-m.tsv"],
-    "RTE.tsv": SPELLED["QNLI.tsv"],
-}
-CLASSES = {"stsb": 6, "mnli": 3}
 BEST_SEED = {"cola": 1, "stsb": 1}  # of the others both are equally good, and 0 comes first
+BY_NAME = {file.name: file for file in FILES}
 
 
-def classes_of(name: str, seed: int, classes: int) -> list[int]:
+def classes_of(name: str, seed: int) -> list[int]:
     """The made-up answers of a seed to the rows of a file."""
-    rows = np.arange(ROWS[name])
-    return ((rows * (3 if name == "MNLI-mm.tsv" else 1) + rows // 7 + seed) % classes).tolist()
+    _, split, count, words = BOARD[name]
+    rows = np.arange(count)
+    by_row = rows * 3 if split == "test_mismatched" else rows
+    return ((by_row + rows // 7 + seed) % len(words)).tolist()
 
 
-def write_run(tasks=SPLITS) -> None:
+def change(path: str, **changed: object) -> None:
+    about = json.loads(Path(path).read_text())
+    Path(path).write_text(json.dumps(about | changed))
+
+
+def of_task(task: str) -> str:
+    return f"data/encode/{group(task)}/{task}/task.json"
+
+
+def change_split(task: str, split: str, **counts: object) -> None:
+    splits = json.loads(Path(of_task(task)).read_text())["splits"]
+    splits[split] = splits.get(split, {}) | counts
+    change(of_task(task), splits=splits)
+
+
+def write_run(*tasks: str) -> None:
     """A run's results in the current folder, of as many test rows as GLUE has."""
     for task in tasks:
-        classes = CLASSES.get(task, 2)
+        files = {split: name for name, (of, split, _, _) in BOARD.items() if of == task}
         answers = {
-            seed: {
-                f"{split}/best": classes_of(name, seed, classes)
-                for split, name in SPLITS[task].items()
-            }
+            seed: {f"{split}/best": classes_of(name, seed) for split, name in files.items()}
             for seed in (0, 1)
         }
         write_task(task, {"dev": [0, 1]}, answers)
-        folder = Path("data/encode", group(task), task, "task.json")
-        about = json.loads(folder.read_text())
-        about["splits"] = {"dev": {"examples": 2, "labelled": True}} | {
-            split: {
-                "examples": ROWS[name],
-                "available": ROWS[name],
-                "rows_read": ROWS[name],
-                "labelled": task in ("mrpc", "stsb"),
-            }
-            for split, name in SPLITS[task].items()
-        }
-        folder.write_text(json.dumps(about))
-        seed = f"seed-{BEST_SEED.get(task, 0)}"
-        path = Path("data/finetune", group(task), task, seed, "summary.json")
-        summary = json.loads(path.read_text())
-        summary["best_dev_score"] = 0.75 if task in BEST_SEED else 0.5
-        path.write_text(json.dumps(summary))
-
-
-def changed_split(task: str, split: str, **counts: int) -> None:
-    path = Path("data/encode", group(task), task, "task.json")
-    about = json.loads(path.read_text())
-    about["splits"][split] |= counts
-    path.write_text(json.dumps(about))
-
-
-BY_NAME = {file.name: file for file in FILES}
+        for split, name in files.items():
+            counts = dict.fromkeys(("examples", "available", "rows_read"), BOARD[name][2])
+            change_split(task, split, **counts, labelled=task in ("mrpc", "stsb"))
+        if seed := BEST_SEED.get(task):
+            change(
+                f"data/finetune/{group(task)}/{task}/seed-{seed}/summary.json", best_dev_score=0.75
+            )
 
 
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory):
     """A folder with a run of all eight tasks, and the zip made of it."""
-    folder, before = tmp_path_factory.mktemp("run"), Path.cwd()
-    os.chdir(folder)
-    try:
-        write_run()
+    folder = tmp_path_factory.mktemp("run")
+    with chdir(folder):
+        write_run("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
         make(Path("glue.zip"), Path("data"), fill=False)
-    finally:
-        os.chdir(before)
     return folder
 
 
@@ -130,8 +100,14 @@ def small_run(tmp_path, monkeypatch):
     return tmp_path
 
 
+def refused(line, target="a.zip", fill=True):
+    with pytest.raises(UserError, match=line) as error:
+        make(Path(target), Path("data"), fill=fill)
+    assert not list(Path().glob("*.zip"))
+    return str(error.value)
+
+
 def test_the_board_has_the_splits_of_the_tasks():
-    assert {file.name: file.rows for file in FILES} == ROWS
     for file in FILES:
         if file.task in TASKS:
             assert any(split.name == file.split for split in TASKS[file.task].layouts[0]), file.name
@@ -139,21 +115,11 @@ def test_the_board_has_the_splits_of_the_tasks():
 
 @pytest.mark.slow
 def test_each_row_is_the_answer_of_the_best_seed_in_glue_s_words(contents):
-    assert list(contents) == [file.name for file in FILES]
-    for task, names in SPLITS.items():
-        seed, classes = BEST_SEED.get(task, 0), CLASSES.get(task, 2)
-        for name in names.values():
-            words = SPELLED.get(name) or [str(number) for number in range(classes)]
-            given = enumerate(classes_of(name, seed, classes))
-            rows = [
-                f"{row}\t{answer}.000" if task == "stsb" else f"{row}\t{words[answer]}"
-                for row, answer in given
-            ]
-            assert contents[name].decode().split("\n") == ["index\tprediction", *rows, ""], name
-    assert (
-        contents["WNLI.tsv"]
-        == "\n".join(["index\tprediction", *(f"{row}\t0" for row in range(146)), ""]).encode()
-    )
+    assert list(contents) == list(BOARD)
+    for name, (task, _, _, words) in BOARD.items():
+        answers = classes_of(name, BEST_SEED.get(task, 0))
+        rows = [f"{row}\t{words[answer]}" for row, answer in enumerate(answers)]
+        assert contents[name].decode().split("\n") == ["index\tprediction", *rows, ""], name
 
 
 @pytest.mark.slow
@@ -167,35 +133,31 @@ def test_equal_results_give_equal_bytes_(whole_run, monkeypatch, capsys):
 
 
 def test_scores_are_clipped_and_rounded_to_three_decimals(small_run):
-    write_run(["stsb"])
-    logits = np.full((1379, 6), -50.0, np.float32)
-    logits[:, 5] = 50
-    logits[1] = 0  # 2.5
-    logits[2, 4], logits[2, 5] = 50, 50 + np.log(3)  # 4 + 3/4
-    np.savez(Path("data/finetune/glue/stsb/seed-1/logits.npz"), **{"test/best": logits})
+    write_run("stsb")
+    table = np.full((1379, 6), -50.0, np.float32)
+    table[:, 5] = 50
+    table[1] = 0  # 2.5
+    table[2, 4], table[2, 5] = 50, 50 + np.log(3)  # 4 + 3/4
+    np.savez(Path("data/finetune/glue/stsb/seed-1/logits.npz"), **{"test/best": table})
     assert made_answers("STS-B.tsv")[:4] == ["5.000", "2.500", "4.750", "5.000"]
 
 
 def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys):
-    write_run(["rte", "cola", "mnli"])
-    changed_split("rte", "test", examples=277, available=3000)
-    changed_split("cola", "test", rows_read=1064)
-    path = Path("data/encode/glue_nli/mnli/task.json")
-    about = json.loads(path.read_text())
-    del about["splits"]["diagnostic"]
-    path.write_text(json.dumps(about))
-    with pytest.raises(UserError) as refused:
-        make(Path("a.zip"), Path("data"), fill=False)
+    write_run("rte", "cola", "mnli")
+    change_split("rte", "test", examples=277, available=3000)
+    change_split("cola", "test", rows_read=1064)
+    splits = json.loads(Path(of_task("mnli")).read_text())["splits"]
+    del splits["diagnostic"]
+    change(of_task("mnli"), splits=splits)
+    said = refused("by --fill", fill=False)
     for part in (
-        "found none to CoLA.tsv (cola has 1064 rows of test, not 1063)",
+        "CoLA.tsv (cola has 1064 rows of test, not 1063)",
         "SST-2.tsv (sst2 is not fine-tuned)",
-        "by --fill",
         "RTE.tsv (rte has 277 rows of test, not 3000)",
-        "AX.tsv (mnli was run without diagnostic: its file was not there, or",
+        "AX.tsv (mnli was run without diagnostic",
     ):
-        assert part in str(refused.value)
-    assert "WNLI" not in str(refused.value)
-    assert not list(Path().glob("*.zip"))
+        assert part in said
+    assert "WNLI" not in said
     submission(Path("a.zip"), data=Path("data"), fill=True)
     said = capsys.readouterr().out
     assert "QNLI.tsv     constant not_entailment: qnli is not fine-tuned" in said
@@ -203,19 +165,8 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys)
 
 
 def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(small_run):
-    with pytest.raises(
-        UserError, match="expected a run with answers to GLUE's test files, found none"
-    ):
-        make(Path("a.zip"), Path("data"), fill=True)
-    with pytest.raises(UserError, match=r"expected a file whose name ends with \.zip"):
-        make(Path("data"), Path("data"), fill=True)
-
-
-def official(task, **files):
-    folder = Path("data/acquire/tasks", task)
-    folder.mkdir(parents=True)
-    for name, lines in files.items():
-        (folder / f"{name}.tsv").write_text("\n".join([*lines, ""]))
+    refused("expected a run with answers to GLUE's test files, found none")
+    refused(r"expected a file whose name ends with \.zip", target="data")
 
 
 def made_answers(name):
@@ -226,25 +177,23 @@ def made_answers(name):
 
 def test_rows_that_cannot_be_read_are_answered_too_and_none_moves(small_run, capsys):
     """Two of CoLA's test rows are no examples: the answers after them belong to later indices."""
-    write_run(["cola"])
+    write_run("cola")
     rows = [f"{row}\tThe {row}th cat sat." for row in range(1063)]
     rows[5], rows[1000] = "5\t", "1000"
     labelled = ["a\t1\t\tThe cat sat."]
-    official("cola", train=labelled, dev=labelled, test=["index\tsentence", *rows])
+    files = {"train": labelled, "dev": labelled, "test": ["index\tsentence", *rows]}
+    texts = {f"{name}.tsv": "\n".join([*lines, ""]) for name, lines in files.items()}
+    put_files("data/acquire/tasks/cola", texts)
     examples = [0] * 5 + [1] + [0] * 1055  # rows 0-4, row 6, the rest
-    changed_split("cola", "test", examples=1061, available=1061)
-    table = np.zeros((1061, 2), np.float32)
-    table[np.arange(1061), examples] = 1
+    change_split("cola", "test", examples=1061, available=1061)
+    table = logits(examples, 2)
     np.savez(Path("data/finetune/glue/cola/seed-1/logits.npz"), **{"test/best": table})
     submission(Path("a.zip"), data=Path("data"), fill=True)
     assert "; 2 unreadable rows: constant 1" in capsys.readouterr().out
     assert made_answers("CoLA.tsv") == ["0"] * 5 + ["1", "1"] + ["0"] * 993 + ["1"] + ["0"] * 62
-    (small_run / "data/acquire/tasks/cola/test.tsv").unlink()
-    with pytest.raises(
-        UserError,
-        match=r"expected the file of test with 1063 rows, 1061 of them.*run gpt1 run finetune@cola",
-    ):
-        make(Path("a.zip"), Path("data"), fill=True)
+    Path("a.zip").unlink()
+    Path("data/acquire/tasks/cola/test.tsv").unlink()
+    refused("expected the file of test with 1063 rows, 1061 of them.*run gpt1 run finetune@cola")
 
 
 def test_the_original_file_of_mrpc_is_numbered_in_its_own_order(tmp_path):
@@ -259,26 +208,20 @@ def test_the_original_file_of_mrpc_is_numbered_in_its_own_order(tmp_path):
 
 
 def test_broken_results_are_one_line(small_run):
-    write_run(["rte"])
-    logits = Path("data/finetune/glue_nli/rte/seed-0/logits.npz")
+    write_run("rte")
+    finetuned = Path("data/finetune/glue_nli/rte/seed-0")
     for content, line in (
         ({"test/best": np.zeros((3, 2))}, "expected 3000 rows of test.*3, 2"),
-        ({"test/best": np.full((3000, 2), np.nan)}, "found others .*not finite"),
+        ({"test/best": np.full((3000, 2), np.nan)}, "not finite"),
         ({"dev/best": np.zeros(1)}, "found others .*test/best"),
     ):
-        np.savez(logits, **content)
-        with pytest.raises(UserError, match=line):
-            make(Path("a.zip"), Path("data"), fill=True)
-    about, summary = (
-        Path("data/encode/glue_nli/rte/task.json"),
-        Path("data/finetune/glue_nli/rte/seed-0/summary.json"),
-    )
+        np.savez(finetuned / "logits.npz", **content)
+        refused(line)
     for path, text in (
-        (logits, "no npz"),
-        (about, '{"splits": 3}'),
-        (summary, "[1, 2]"),
-        (summary, "{}"),
+        (finetuned / "logits.npz", "no npz"),
+        (Path(of_task("rte")), '{"splits": 3}'),
+        (finetuned / "summary.json", "[1, 2]"),
+        (finetuned / "summary.json", "{}"),
     ):
         path.write_text(text)
-        with pytest.raises(UserError, match="expected"):
-            make(Path("a.zip"), Path("data"), fill=True)
+        refused("expected")

@@ -11,21 +11,26 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
-from test_stages_text import ROOT, outputs, run_here, sentence, stage, write_books, write_params
+from test_stages_text import (
+    ROOT,
+    STAGES,
+    outputs,
+    run_here,
+    sentence,
+    stage,
+    write_books,
+    write_params,
+)
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.parallel import kept_tasks, mapped
 
-STAGES = ("clean", "bpe", "shard")
+ON_RAY = {"GPT1_TEXT_TASKS": "4", "GPT1_TEXT_EXECUTOR": "ray"}
 KEPT = Path("data/checkpoints/text")
-
-
-def text_of(sentences, seed=1):
-    generator = random.Random(seed)
-    return "\n".join(sentence(generator) for _ in range(sentences))
 
 
 @contextmanager
@@ -34,10 +39,10 @@ def ray_cluster():
     ray = str(Path(sys.executable).with_name("ray"))
     port = str(20000 + os.getpid() % 9000)
     with tempfile.TemporaryDirectory(prefix="ray") as folder:  # names of sockets are short
-        words = ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
-        words += ["--num-cpus=2", "--node-ip-address=127.0.0.1", "--object-store-memory=100000000"]
+        words = f"start --block --head --port={port} --include-dashboard=false --num-cpus=2"
+        words += " --node-ip-address=127.0.0.1 --object-store-memory=100000000"
         head = subprocess.Popen(
-            [ray, "start", "--block", *words],
+            [ray, *words.split(), f"--temp-dir={folder}"],
             env=os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -59,13 +64,7 @@ def test_ray_gives_the_files_of_the_local_executor(tmp_path, monkeypatch):
     alone = outputs(tmp_path)
     with ray_cluster() as address:
         for name in STAGES:
-            done = stage(
-                name,
-                tmp_path,
-                GPT1_TEXT_TASKS="4",
-                GPT1_TEXT_EXECUTOR="ray",
-                RAY_ADDRESS=address,
-            )
+            done = stage(name, tmp_path, **ON_RAY, RAY_ADDRESS=address)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert outputs(tmp_path) == alone
 
@@ -74,16 +73,9 @@ def test_no_ray_cluster_is_one_line(tmp_path):
     pytest.importorskip("ray")
     write_books(tmp_path, 2)
     write_params(tmp_path)
-    done = stage(
-        "clean",
-        tmp_path,
-        GPT1_TEXT_TASKS="2",
-        GPT1_TEXT_EXECUTOR="ray",
-        RAY_ADDRESS="127.0.0.1:1",
-    )
-    assert done.returncode == 2
+    done = stage("clean", tmp_path, **ON_RAY, RAY_ADDRESS="127.0.0.1:1")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith("error: GPT1_TEXT_EXECUTOR=ray: expected a Ray cluster, found")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -114,27 +106,18 @@ def kill_once(marks, task):
     return task
 
 
-class Marks:
-    """What a process prepares: a folder in which to count."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __call__(self):
-        return self.folder
-
-
 def test_a_killed_task_alone_is_repeated(tmp_path, monkeypatch):
     monkeypatch.setenv("GPT1_TEXT_TASKS", "8")
-    (tmp_path / "marks").mkdir()
-    arguments = (Marks(tmp_path / "marks"), kill_once, range(8), 8, tmp_path / "kept")
+    marks, kept = tmp_path / "marks", tmp_path / "kept"
+    marks.mkdir()
+    arguments = ("testing", partial(Path, marks), kill_once, range(8), 8, kept)
     with pytest.raises(UserError, match="a worker process was ended from outside"):
-        list(mapped("testing", *arguments))
-    before = {path.name for path in (tmp_path / "kept").rglob("completions/*")}
+        list(mapped(*arguments))
+    before = {path.name for path in kept.rglob("completions/*")}
     assert 0 < len(before) < 8
-    assert list(mapped("testing", *arguments)) == list(range(8))
-    often = {path.name: path.stat().st_size for path in (tmp_path / "marks").iterdir()}
-    assert {name for name, times in often.items() if times == 2} >= {"5"}
+    assert list(mapped(*arguments)) == list(range(8))
+    often = {path.name: path.stat().st_size for path in marks.iterdir()}
+    assert often["5"] == 2
     assert all(often[str(int(name))] == 1 for name in before)
 
 
@@ -189,15 +172,21 @@ def group_is_gone(group, seconds):
     return False
 
 
-def begun(folder, name):
-    return subprocess.Popen(
-        [sys.executable, "-m", "gpt1.stages", name],
+def clean_until(folder, ended_tasks):
+    """The stage in a process of its own, so far that it has begun and so many tasks have ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpt1.stages", "clean"],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         env=os.environ | {"PYTHONPATH": str(ROOT), "GPT1_TEXT_TASKS": "8"},
     )
+    own = folder / KEPT
+    while not [*own.rglob("logs/*")] or len([*own.rglob("completions/*")]) < ended_tasks:
+        assert process.poll() is None, "the stage ended before"
+        time.sleep(0.01)
+    return process
 
 
 @pytest.mark.slow
@@ -205,13 +194,8 @@ def begun(folder, name):
 def test_no_process_outlives_a_killed_stage(tmp_path):
     write_books(tmp_path, 20)
     write_params(tmp_path)
-    for ended_tasks in (0, 1, 9):
-        process = begun(tmp_path, "clean")
-        while len([*(tmp_path / KEPT).rglob("completions/*")]) < ended_tasks or not [
-            *(tmp_path / KEPT).rglob("logs/*")
-        ]:
-            assert process.poll() is None, "the stage ended before it was killed"
-            time.sleep(0.01)
+    for ended_tasks in (0, 9):
+        process = clean_until(tmp_path, ended_tasks)
         process.kill()
         process.communicate()
         assert group_is_gone(process.pid, 10.0)
@@ -220,16 +204,14 @@ def test_no_process_outlives_a_killed_stage(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_ends_all_processes_with_one_line_and_the_rest_goes_on(tmp_path):
     source = write_books(tmp_path, 2)
-    for number in range(8):
-        (source / f"long{number}.txt").write_text(text_of(40_000, number), encoding="utf-8")
+    generator = random.Random(0)
+    for number in range(1, 9):  # of other lengths, so that they do not end at once
+        text = "".join(f"{sentence(generator)}\n" for _ in range(200))
+        (source / f"long{number}.txt").write_text(text * 8 * number, encoding="utf-8")
     write_params(tmp_path)
     # at last when nine tasks have ended: the eight that look through the books, and one that cleans
-    for seconds, ended_tasks in ((0.0, 0), (0.5, 0), (0.0, 9)):
-        process, own = begun(tmp_path, "clean"), tmp_path / KEPT
-        while not own.exists() or len([*own.rglob("completions/*")]) < ended_tasks:
-            assert process.poll() is None, "the stage ended before it began"
-            time.sleep(0.01)
-        time.sleep(seconds)
+    for ended_tasks in (0, 9):
+        process = clean_until(tmp_path, ended_tasks)
         os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
         _, told = process.communicate(timeout=20)
         assert (process.returncode, told.count("\n")) == (130, 1), told
@@ -238,7 +220,7 @@ def test_ctrl_c_ends_all_processes_with_one_line_and_the_rest_goes_on(tmp_path):
         assert group_is_gone(process.pid, 10.0)
     ended = {path: path.stat().st_mtime_ns for path in (tmp_path / KEPT).rglob("completions/*")}
     assert ended
-    process = begun(tmp_path, "clean")
+    process = clean_until(tmp_path, 9)
     made: dict[Path, int] = {}
     while process.poll() is None:
         made |= {path: path.stat().st_mtime_ns for path in ended if path.exists()}

@@ -1,16 +1,21 @@
 """The package where its users have it: a wheel, an empty folder, no clone; and the light core."""
 
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from importlib import metadata
+from pathlib import Path
 
 import pytest
-from made_wheel import ROOT, Installation
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ROOT = Path(__file__).parents[1]
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
 LIGHT = """
@@ -25,14 +30,35 @@ sys.meta_path.insert(0, Absent())
 
 @pytest.mark.slow
 def test_a_wheel_is_one_package_that_shows_a_shipped_run(tmp_path):
-    installation = Installation(tmp_path)
-    wheel = installation.build()
+    """Built from a copy by the real back end; a virtual environment has it alone of ours and borrows
+    the packages of this one.
+    """
+    source, made, folder = tmp_path / "source", tmp_path / "venv", tmp_path / "my run"
+    passing = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "gpt1", source / "gpt1", ignore=passing)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    folder.mkdir()
+    subprocess.run([sys.executable, "-c", BUILD, folder], cwd=source, check=True)
+    wheel = next(folder.glob("*.whl"))
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"gpt1", f"gpt1-{VERSION}.dist-info"}
     assert "gpt1/py.typed" in names
-    installation.install(wheel)
-    assert installation.run("gpt1", "--version").startswith(f"gpt1 {VERSION}")
-    assert "Table 5" in installation.run("gpt1", "table", "table5", "--run", "reference/town")
+
+    venv.create(made, with_pip=True)
+    packages = next(made.glob("lib/python*/site-packages"))
+    borrowed = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "borrowed.pth").write_text("\n".join(borrowed))
+    environment = {"PATH": f"{made / 'bin'}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
+
+    def run(*words):
+        return subprocess.check_output(
+            words, cwd=folder, env=environment | {"GPT1_MLFLOW": "off"}, text=True
+        )
+
+    run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel)
+    assert run("gpt1", "--version").startswith(f"gpt1 {VERSION}")
+    assert "Table 5" in run("gpt1", "table", "table5", "--run", "reference/town")
 
 
 def modules_of(requirements):
