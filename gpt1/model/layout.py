@@ -29,8 +29,9 @@ class AttentionGroup(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where the m real tokens of b sequences of t positions stand (None: everywhere): nothing but
-    attention is computed for padding.
+    """Where the m tokens to compute of b sequences of t positions stand (None: everywhere): the
+    real ones, and a little padding that makes m one of few numbers; the rest of the padding is left
+    out of everything but attention.
 
     `bias_tt` is added to the scores: -inf for what a position does not see, else 0. None: each sees
     all before it, and torch's fused attention is used.

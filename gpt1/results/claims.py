@@ -117,7 +117,7 @@ def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def _columns(claim: Claim) -> list[ScoredColumn]:
     columns = averaged() if claim.table == "table5" else columns_of(FIGURE2)
-    sets = claim.system == END
+    sets = claim.system == END  # zero-shot sets, whose columns have no parts
     return [
         column for column in columns if column.title in claim.columns and sets == (not column.parts)
     ]

@@ -43,6 +43,7 @@ def difference(
     if not seeds:
         return result
     start = sides[0][0].loc[seeds, "start"]  # another system's may be of another network, or none
+    # [t columns, s pre-trainings, d draws], the first of which is all examples
     ours_tsd, theirs_tsd = (
         np.stack(
             [

@@ -72,6 +72,7 @@ def _rows(
     groups = predictions.groupby(["task", "system", "update"], dropna=False, sort=False)
     for (task, system, update), group in groups:
         for name, column in columns:
+            # a column without parts is of a zero-shot set, which alone is scored by update
             if column.task != task or pd.isna(update) == (not column.parts):
                 continue
             drawn, examples = draws_of(group, column)

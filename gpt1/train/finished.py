@@ -1,5 +1,13 @@
 """Finished seeds of a stage, kept in the folder of its run: a killed stage repeats only the seed it
 was in, and one whose DVC was killed before it noted the outputs repeats none.
+
+The folder of a seed, and what it means when its stage starts:
+
+- not there, or without state.json: to be trained;
+- state.json: trained in a stage that has not ended, taken as it is if the code is the same;
+- state.json and `ended`: its stage has ended and DVC may not have noted it yet. With the same code
+  it is the output, with other code it is trained anew. It goes when a later training ends and its
+  files have no second name, a hard link, among the outputs any more.
 """
 
 import os
