@@ -77,11 +77,7 @@ def class_labels(classes: Classes) -> dict[str, Any]:
 
 
 def as_parquet(
-    folder: Path,
-    tables: Tables,
-    classes: Classes,
-    name: str = PART,
-    parts: int = 1,
+    folder: Path, tables: Tables, classes: Classes, name: str = PART, parts: int = 1
 ) -> None:
     """As in a clone from the hub."""
     for split, columns in tables.items():

@@ -103,13 +103,17 @@ def made(forms: dict[str, Write], tables: Tables, *names: str) -> Made:
     return Made(forms | exports, tables, classes)
 
 
-def glue(columns: str, label: str, words: Sequence[object], *names: str) -> Made:
-    """A task of GLUE's .tsv with an index, and a test without labels."""
+def glue_files(columns: str, label: str, words: Sequence[object] = ()) -> Write:
+    """GLUE's .tsv with an index, and a test without labels."""
     train_and_dev = each("{}.tsv", ("train", "dev"))
-    original = all_of(
-        files(write_tsv, train_and_dev, f"index=row, {columns}, {label}=label", words),
+    return all_of(
+        files(write_tsv, train_and_dev, f"index=row, {columns}, {label}", words),
         files(write_tsv, each("{}.tsv", ["test"]), f"index=row, {columns}"),
     )
+
+
+def glue(columns: str, label: str, words: Sequence[object], *names: str) -> Made:
+    original = glue_files(columns, f"{label}=label", words)
     tables = hub(f"{columns}, label=label, idx=row", range(len(names)), hidden=True)
     return made({"original": original}, tables, *names)
 
@@ -289,16 +293,12 @@ def mrpc() -> Made:
 def stsb() -> Made:
     """Scores with as many decimals as the real ones have; GLUE's and the hub's test has none."""
     columns = "genre=a, file=b, year=row, old=row, score=score, a=a, b=b"
-    labelled = f"index=row, {SENTENCES}, score=score"
     tables = hub(f"{SENTENCES}, label=score", ())
     tables["test"]["label"] = [-1.0] * ROWS["test"]
     public = hub(f"{SENTENCES}, score=score", ())
     forms = {
         "original": files(write_tsv, each("sts-{}.csv"), columns, header=False),
-        "GLUE": all_of(
-            files(write_tsv, each("{}.tsv", ("train", "dev")), labelled),
-            files(write_tsv, each("{}.tsv", ["test"]), f"index=row, {SENTENCES}"),
-        ),
+        "GLUE": glue_files(SENTENCES, "score=score"),
         "export with test scores": lambda folder: as_lines(folder, public, {}),
     }
     return made(forms, tables)

@@ -63,6 +63,10 @@ def imported(checkpoint: object) -> None:
     write_import(checkpoint, Path("imported"))  # type: ignore[arg-type]
 
 
+def read_folder() -> None:
+    imported(read_checkpoint(Path("folder")))
+
+
 def write_folder(pickled: bool) -> None:
     """As Hugging Face's transformers have a model."""
     with TemporaryDirectory() as model:
@@ -175,16 +179,12 @@ def read_packed() -> None:
             way()
 
 
-def read_weights() -> None:
-    load_language_model(Path("model/weights.safetensors"), Path("model"), "cpu")
-
-
-def read_folder() -> None:
-    imported(read_checkpoint(Path("folder")))
-
-
 SURFACES_OF_RUNS = (
-    Surface("weights", lambda: made_models.saved_model(Path("model")), read_weights),
+    Surface(
+        "weights",
+        lambda: made_models.saved_model(Path("model")),
+        lambda: load_language_model(Path("model/weights.safetensors"), Path("model"), "cpu"),
+    ),
     Surface("task model", write_task_model, read_task_model),
     Surface("authors", write_authors, lambda: imported(read_authors(Path("authors")))),
     Surface("hugging face", partial(write_folder, False), read_folder),

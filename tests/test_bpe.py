@@ -18,20 +18,22 @@ from gpt1.corpus.bpe import Vocabulary, import_authors
 from gpt1.corpus.learn import count_words, learn
 
 NONE_HELD_OUT = HoldOut(0, 0.0)
-WORDS = Counter(
-    {"low": 5, "lower": 2, "newest": 6, "widest": 3, "a": 9}
-)  # the example of Sennrich et al. 2016, and one letter alone
+# the example of Sennrich et al. 2016, and one letter alone
+WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3, "a": 9})
 
 
 @pytest.fixture(scope="module")
 def authors():
-    folders = [Path(os.environ["GPT1_DATA"]) / "openai_bpe"] if "GPT1_DATA" in os.environ else []
-    for folder in (*folders, Path(__file__).parent.parent / "data" / "raw" / "openai_bpe"):
-        if (folder / "vocab_40000.bpe").exists():
-            return import_authors(folder, 40_000)
+    for data in (os.environ.get("GPT1_DATA", "none"), Path(__file__).parents[1] / "data/raw"):
+        if Path(data, "openai_bpe/vocab_40000.bpe").exists():
+            return import_authors(Path(data, "openai_bpe"), 40_000)
     pytest.skip(
         "the authors' BPE files are neither in $GPT1_DATA/openai_bpe nor in data/raw/openai_bpe"
     )
+
+
+def ranks_of(things):
+    return {thing: rank for rank, thing in enumerate(things)}
 
 
 def slow_pieces(word, ranks):
@@ -43,15 +45,12 @@ def slow_pieces(word, ranks):
         best = min(pairwise(pieces), key=lambda pair: ranks.get(pair, 10**9))
         if best not in ranks:
             break
-        merged: list[str] = []
-        for piece in pieces:
-            if merged and not merged[-1].startswith("\0") and (merged[-1], piece) == best:
-                merged[-1] = (
-                    "\0" + merged[-1] + piece
-                )  # marked: it takes no further part in this round
-            else:
-                merged.append(piece)
-        pieces = [piece.removeprefix("\0") for piece in merged]
+        merged, place = [], 0
+        while place < len(pieces):
+            count = 2 if tuple(pieces[place : place + 2]) == best else 1
+            merged.append("".join(pieces[place : place + count]))
+            place += count
+        pieces = merged
     return pieces
 
 
@@ -60,8 +59,7 @@ def assert_greedy(merges, words):
     it.
     """
     for step, merge in enumerate(merges):
-        ranks = {pair: rank for rank, pair in enumerate(merges[:step])}
-        pairs: Counter[tuple[str, str]] = Counter()
+        ranks, pairs = ranks_of(merges[:step]), Counter[tuple[str, str]]()
         for word, count in words.items():
             for pair in pairwise(slow_pieces(word, ranks)):
                 pairs[pair] += count
@@ -91,8 +89,7 @@ def test_the_authors_layout(authors):
 
 @pytest.mark.golden
 def test_words_are_encoded_as_by_the_slow_encoder(authors):
-    ranks = {pair: rank for rank, pair in enumerate(authors.merges)}
-    ids = {piece: id_ for id_, piece in enumerate(authors.pieces)}
+    ranks, ids = ranks_of(authors.merges), ranks_of(authors.pieces)
     pieces = [piece.removesuffix("</w>") for piece in authors.pieces[1:-1]] + ["漢", "\u0301", "😀"]
     for word in [*drawn(3000, pieces, 4), "x" * 300, "ab" * 120]:
         slow = [ids.get(piece, 0) for piece in slow_pieces(word, ranks)]
@@ -137,7 +134,7 @@ def test_learned_again_equal_and_saved_and_loaded(tmp_path):
     assert (loaded.pieces, loaded.fingerprint) == (vocabulary.pieces, vocabulary.fingerprint)
     about = read_json(tmp_path / "meta.json")
     assert {"source", "size", "fingerprint", "spacy", "ftfy"} <= set(about)
-    ranks = {pair: rank for rank, pair in enumerate(learned.merges)}
+    ranks = ranks_of(learned.merges)
     for word in words:
         pieces = [loaded.pieces[id_] for id_ in loaded.encode_words([word])]
         assert pieces == slow_pieces(word, ranks)

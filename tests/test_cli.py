@@ -205,8 +205,5 @@ def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
     assert perhaps("xyz", ["cola", "rte"]) == ""
-    with pytest.raises(
-        UserError,
-        match=r"'smal'.*demo, evening, official, paper, small",
-    ):
+    with pytest.raises(UserError, match=r"'smal'.*demo, evening, official, paper, small"):
         compose("smal", [])

@@ -39,12 +39,7 @@ def test_every_form_gives_the_same_texts(tmp_path, name, monkeypatch):
     assert max(sum(len(text or "") for text in batch) for batch in found) <= 60 + 50
 
 
-PACKERS = {
-    ".txt": bytes,
-    ".txt.gz": gzip.compress,
-    ".txt.zst": zstandard,
-    ".TXT.GZ": gzip.compress,
-}
+PACKERS = {".txt": bytes, ".txt.gz": gzip.compress, ".txt.zst": zstandard, ".TXT.GZ": gzip.compress}
 
 
 @pytest.mark.parametrize("suffix", PACKERS)

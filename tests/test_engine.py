@@ -82,13 +82,7 @@ def run_pretraining(recipe, micro_batch, updates=UPDATES, same=False):
         ]
         losses.append(
             take_update(
-                engine,
-                shared,
-                0.0,
-                5,
-                update,
-                optim.rates(recipe, update, updates, 0.1),
-                Stop(),
+                engine, shared, 0.0, 5, update, optim.rates(recipe, update, updates, 0.1), Stop()
             )["loss"]
         )
     return (

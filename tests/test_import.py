@@ -264,10 +264,7 @@ BAD_FOLDERS = {
         rewrite("config.json", lambda config: config | {"n_layer": 4}),
         OTHER + r"transformer\.h\.3",
     ),
-    "many more layers": (
-        rewrite("config.json", lambda config: config | {"n_layer": 10**9}),
-        WHOLE,
-    ),
+    "many more layers": (rewrite("config.json", lambda config: config | {"n_layer": 10**9}), WHOLE),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), WHOLE),
     "a head": (
         with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}),

@@ -30,9 +30,7 @@ def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
 
 def test_a_uniform_model_loses_the_logarithm_of_the_vocabulary():
     found = losses.language_model(
-        torch.zeros(2, 3, 4),
-        torch.randn(11, 4),
-        torch.ones(2, 3, dtype=torch.long),
+        torch.zeros(2, 3, 4), torch.randn(11, 4), torch.ones(2, 3, dtype=torch.long)
     )
     torch.testing.assert_close(found.losses_n, torch.full((2,), math.log(11)))
 

@@ -181,15 +181,7 @@ def test_servers_listen_on_this_machine_alone():
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "\x1b[2J\x1b]0;owned\x07",
-        "\x9b31m",
-        "a\rb",
-        "\u202egnp.exe",
-        "\ud800",
-        "x\x00y",
-        "\u200b",
-    ],
+    ["\x1b[2J\x1b]0;owned\x07", "\x9b31m", "a\rb", "\u202egnp.exe", "\ud800", "x\x00y", "\u200b"],
 )
 def test_a_line_of_ours_cannot_steer_a_terminal(text, capsys):
     assert printable(text).isprintable()
@@ -236,10 +228,7 @@ def test_tokens_are_written_nowhere(tmp_path):
         "GPT1_OFFLINE": "1",
     }
     said = ""
-    for command in (
-        ["gpt1.cli", "profile", "demo"],
-        ["gpt1.stages", "acquire", "rte"],
-    ):
+    for command in (["gpt1.cli", "profile", "demo"], ["gpt1.stages", "acquire", "rte"]):
         done = subprocess.run(
             [sys.executable, "-m", *command],
             cwd=tmp_path,

@@ -25,13 +25,7 @@ LONG = [*range(30)]
             12,
             [[100, *LONG[:4], 101, *LONG[:4], 102]],
         ),  # 12 // 2 - 2
-        (
-            "similarity",
-            [[1, 2], [3]],
-            [],
-            16,
-            [[100, 1, 2, 101, 3, 102], [100, 3, 101, 1, 2, 102]],
-        ),
+        ("similarity", [[1, 2], [3]], [], 16, [[100, 1, 2, 101, 3, 102], [100, 3, 101, 1, 2, 102]]),
         (
             "multiple_choice",
             [[1, 2]],
@@ -132,12 +126,7 @@ def test_swapping_a_pair_swaps_its_two_sequences(first, second, context):
 
 @pytest.mark.parametrize(
     ("kind", "parts", "choices"),
-    [
-        ("classification", 2, 0),
-        ("entailment", 1, 0),
-        ("multiple_choice", 1, 0),
-        ("ranking", 2, 0),
-    ],
+    [("classification", 2, 0), ("entailment", 1, 0), ("multiple_choice", 1, 0), ("ranking", 2, 0)],
 )
 def test_parts_that_a_kind_does_not_have_are_refused(kind, parts, choices):
     with pytest.raises(ValueError, match="cannot have"):

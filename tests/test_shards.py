@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.corpus.shards import (
-    Shards,
-    SplitWriter,
-    token_type,
-    write_index,
-)
+from gpt1.corpus.shards import Shards, SplitWriter, token_type, write_index
 
 CONTEXT = 8
 LENGTHS = {"train": (40, 5, 8, 9, 100), "heldout": (30, 3)}

@@ -45,10 +45,7 @@ def write_all_params(folder, **changes):
         **(
             {
                 "lstm__units": 20,
-                "variants__no_dropout": {
-                    "network": "transformer",
-                    "finetune": {"dropout": 0.0},
-                },
+                "variants__no_dropout": {"network": "transformer", "finetune": {"dropout": 0.0}},
                 "finetune__seeds": [0],
                 "transfer__cola": {"group": "glue", "layers": None},
                 **{f"ablate__{variant}-cola": row(variant) for variant in READS},

@@ -65,11 +65,9 @@ def refused(run_here, capsys):
         with pytest.raises(SystemExit) as ended:
             run_here(stage, *names)
         error = capsys.readouterr().err
-        assert (ended.value.code, error.count("\n"), error.startswith("error: ")) == (
-            2,
-            1,
-            True,
-        ), error
+        assert (ended.value.code, error.count("\n"), error.startswith("error: ")) == (2, 1, True), (
+            error
+        )
         return error
 
     return said

@@ -60,10 +60,7 @@ def test_every_task_trains_selects_and_says_how_to_get_it():
     ("layouts", "scored"),
     [
         (["snli 0", "scitail 0", "race 0", "story_cloze 0", "mrpc 0", "mrpc 1", "stsb 0"], "test"),
-        (
-            ["mnli 0", "qnli 0", "rte 0", "qqp 0", "sst2 0", "cola 0", "mrpc 2", "stsb 1"],
-            "dev",
-        ),
+        (["mnli 0", "qnli 0", "rte 0", "qqp 0", "sst2 0", "cola 0", "mrpc 2", "stsb 1"], "dev"),
     ],
 )
 def test_scores_are_on_test_where_its_labels_are_public(layouts, scored):

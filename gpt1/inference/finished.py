@@ -60,9 +60,10 @@ def read_finished(folder: Path) -> Finished:
     name, scores = folder.resolve().name, dict[int, float]()
     for path in sorted(folder.glob("seed-*/summary.json")):
         try:
-            seed = int(path.parent.name.removeprefix("seed-"))
-            scores[seed] = float(read_json(path)["best_dev_score"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            scores[int(path.parent.name.removeprefix("seed-"))] = float(
+                read_json(path)["best_dev_score"]
+            )
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise UserError(
                 f"{path}: expected the score of a seed, found none that can be read ({error});"
                 f" delete {path.parent} and run gpt1 run finetune@{name}"

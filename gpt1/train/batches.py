@@ -82,7 +82,7 @@ def read_examples(path: Path, sequences: int) -> Examples:
             or (np.diff(offsets) < 0).any()
         ):
             raise ValueError(f"they are not {sequences} sequences for each label")
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, AttributeError) as error:
         raise UserError(
             f"{path}: expected arrays tokens, offsets and labels, found none ({error}); run dvc"
             " repro"
