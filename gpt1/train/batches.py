@@ -70,10 +70,9 @@ def read_examples(path: Path, sequences: int) -> Examples:
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
         tokens, offsets, labels = arrays.values()
-        if {tokens.ndim, offsets.ndim, labels.ndim} != {1} or not {
-            tokens.dtype.kind,
-            offsets.dtype.kind,
-        } <= {"i", "u"}:
+        if {tokens.ndim, offsets.ndim, labels.ndim} != {1} or any(
+            array.dtype.kind not in "iu" for array in (tokens, offsets)
+        ):
             raise ValueError("arrays of another kind")
         offsets = offsets.astype(np.int64)
         if (
