@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from gpt1.base.errors import ELSEWHERE, UserError
+from gpt1.base.errors import UserError
 from gpt1.base.locks import locked
 
 LOCK, TEMPORARY = Path("dvc.lock"), Path(".dvc/tmp")
@@ -39,8 +39,6 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
     from dvc.repo import Repo
     from networkx import dfs_postorder_nodes  # type: ignore[import-untyped]
 
-    if not Path("dvc.yaml").is_file():
-        raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
     notice = ""
     while True:

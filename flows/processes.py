@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from flows.graph import BUSY, POLL_SECONDS, TORN, read_graph
-from gpt1.base.errors import TEMPORARY_STATUS, UserError
+from gpt1.base.errors import ELSEWHERE, TEMPORARY_STATUS, UserError
 from gpt1.base.files import LOGS
 from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import locked
@@ -120,7 +120,9 @@ def failure(name: str, status: int, text: str) -> StageFailedError:
 
 @contextmanager
 def alone_here() -> Iterator[None]:
-    """One run a folder. Raises UserError where another is at work."""
+    """One run a folder. Raises UserError where another is at work, or the folder is no project."""
+    if not Path("dvc.yaml").is_file():
+        raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
     with ExitStack() as held:
         try:
             lock = held.enter_context(locked(LOCK, wait=False))

@@ -63,6 +63,6 @@ class Progress(Bar):
 
 
 def updates_of(name: str) -> str:
-    """How far a training is, by the last line of its log that tells it."""
-    updates = re.findall(r"update (\d+) of (\d+)", log_text(name))
-    return " (update {:,} of {:,})".format(*map(int, updates[-1])) if updates else ""
+    """How far a training is, and how long it will take, by the last line of its log."""
+    updates = re.findall(r"(update \d+ of \d+).*?(, [\d.]+ min left)", log_text(name))
+    return f" ({''.join(updates[-1])})" if updates else ""

@@ -27,9 +27,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_332,
+    "product, tokens": 123_331,
     "product, files": 209,
-    "tests, tokens": 116_636,
+    "tests, tokens": 116_628,
     "tests, files": 96,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,

@@ -44,14 +44,14 @@ def table(
     """Print a table, figure or page of the report, ours beside the paper's, or what differs from
     another run.
     """
-    from gpt1.results.runs import within
-    from gpt1.results.show import other_run, show_against, show_answer, show_table
+    from gpt1.results.runs import find_run, within
+    from gpt1.results.show import show_against, show_answer, show_table
 
     if name is None and (format_ != "terminal" or against):
         raise typer.BadParameter("Missing argument 'name': table2, table3, …")
     if against is not None and format_ != "terminal":
         raise typer.BadParameter("--against knows --format terminal alone")
-    other = other_run(against) if against is not None else None
+    other = find_run(against, "--against").absolute() if against is not None else None
     with within(run):
         if name is None:
             show_answer(run)

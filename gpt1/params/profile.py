@@ -37,7 +37,9 @@ def sections_of(name: str) -> dict[str, Any]:
     path = CONF / f"{name}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
-        raise UserError(f"no profile {name!r}; expected one of {known or f'conf: {ELSEWHERE}'}")
+        raise UserError(
+            f"no profile {name!r}; expected {known or f'conf/*.yaml, found none: {ELSEWHERE}'}"
+        )
     sections = read_yaml(path)
     values: dict[str, Any] = {}
     for below in sections.pop("defaults", ["_self_"]):

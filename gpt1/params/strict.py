@@ -41,8 +41,9 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> str
     if problem["type"] == "value_error":
         return f"{dotted}: {problem['ctx']['error']}"
     if problem["type"] == "extra_forbidden":
-        near = nearest_key(dotted, model) or "to remove it"
-        return f"unknown key {dotted} (found {found!r}); did you mean {near}?"
+        near = nearest_key(dotted, model)
+        hint = f"did you mean {near}?" if near else "remove it"
+        return f"unknown key {dotted} (found {found!r}); {hint}"
     if problem["type"] == "missing":
         return f"{dotted} is missing, expected every key; compose it anew with gpt1 profile"
     expected = problem["msg"].replace("Input should be", "expected")

@@ -61,7 +61,10 @@ def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
     if mine["seed"].nunique() > 1:
         sentences.append("±: standard deviation over seeds.")
     if claims["low"].notna().any():
-        sentences.append("95 % interval: of the difference, over other seeds and other examples.")
+        sentences.append(
+            "95 % interval: of one difference, over other seeds and other examples; the verdicts"
+            " are on all three claims together (gpt1 table claims)."
+        )
     return " ".join(sentences)
 
 

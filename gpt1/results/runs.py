@@ -37,7 +37,7 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     """
     import pandas as pd
 
-    folder = (find_run(run) or Path(run)) / stage_folder("report")
+    folder = find_run(run) / stage_folder("report")
     tables = []
     for name in (SCORES, PREDICTIONS):
         if not (paths := sorted(folder.glob(f"*/{name}"))):
@@ -83,10 +83,17 @@ def shipped() -> list[str]:
     return sorted(f"{SHIPPED.name}/{path.parent.name}" for path in SHIPPED.glob(f"*/{RUN}"))
 
 
-def find_run(name: str | Path) -> Path | None:
-    """The folder of a run: as it is named, or the shipped one of that name; None for none."""
+def find_run(name: str | Path, option: str = "run") -> Path:
+    """The folder of a run: as it is named, or the shipped one of that name. Raises UserError, with
+    the option that named it, where there is none.
+    """
     places = [Path(name)] + ([SHIPPED.parent / name] if str(name) in shipped() else [])
-    return next((place for place in places if place.is_dir()), None)
+    for place in places:
+        if place.is_dir():
+            return place
+    raise UserError(
+        f"{option} {name}: no such folder; expected a run's folder or {' or '.join(shipped())}"
+    )
 
 
 @contextmanager
@@ -97,11 +104,7 @@ def within(run: str | None) -> Iterator[None]:
     if run is None:
         yield
         return
-    if not (folder := find_run(run)):
-        raise UserError(
-            f"--run {run}: no such folder; expected a checkout, a packed run,"
-            f" or {' or '.join(shipped())}"
-        )
+    folder = find_run(run, "--run")
     try:
         with chdir(folder):
             yield

@@ -8,7 +8,7 @@ from textwrap import TextWrapper, fill
 
 from gpt1.base.errors import UserError, plain
 from gpt1.base.files import stage_folder
-from gpt1.results.runs import CLAIMS, SCORES, find_run, missing, read_table, shipped
+from gpt1.results.runs import CLAIMS, SCORES, missing, read_table
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
 NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
@@ -73,12 +73,3 @@ def show_against(name: str, other: Path, title: str) -> None:
     differ = int((~(both["difference"].abs() <= SAME)).sum())
     both.index = [" ".join(str(part) for part in key if not pd.isna(part)) for key in both.index]
     print(plain(f"{both.round(4).to_string()}\n\n{differ} of {len(both)} scores differ"))
-
-
-def other_run(against: str) -> Path:
-    """The folder of a run to compare with. Raises UserError where there is none."""
-    if not (folder := find_run(against)):
-        raise UserError(
-            f"--against {against}: expected a run's folder, or {' or '.join(shipped())}"
-        )
-    return folder.absolute()
