@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
-from rich.progress import BarColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from flows.graph import seconds_left
 from flows.processes import log_text
@@ -22,12 +23,16 @@ class Progress(Bar):
     def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
         """Of the stages that may have to run; what each took last time; how many side by side."""
         console = Console(stderr=True, highlight=False)
-        columns = "{task.completed}/{task.total}", TimeElapsedColumn(), "{task.description}"
+        # the description alone gives way where the terminal is narrow
+        words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
         super().__init__(
-            BarColumn(20),
-            *columns,
+            BarColumn(10),
+            "{task.completed}/{task.total}",
+            TimeElapsedColumn(),
+            words,
             console=console,
             transient=True,
+            expand=True,
             disable=not console.is_terminal,
         )
         self.waiting, self.seconds, self.lanes = set(names), seconds, lanes
@@ -45,7 +50,8 @@ class Progress(Bar):
     def tick(self) -> None:
         """Show what is at work."""
         at_work = ", ".join(f"{name}{updates_of(name)}" for name in self.began)
-        self.update(self.shown, description=at_work + (left := self.left()))
+        left = self.left()
+        self.update(self.shown, description=f"{left[2:]} {at_work}".strip())
         if self.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
             self.say(f"at work: {at_work} ({len(self.waiting)} to go{left})")
 
@@ -64,5 +70,5 @@ class Progress(Bar):
 
 def updates_of(name: str) -> str:
     """How far a training is, and how long it will take, by the last line of its log."""
-    updates = re.findall(r"(update \d+ of \d+).*?(, [\d.]+ min left)", log_text(name))
+    updates = re.findall(r"update (\d+ of \d+).*?(, [\d.]+ min left)", log_text(name))
     return f" ({''.join(updates[-1])})" if updates else ""

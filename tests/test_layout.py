@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_331,
+    "product, tokens": 123_307,
     "product, files": 209,
-    "tests, tokens": 116_628,
+    "tests, tokens": 116_613,
     "tests, files": 96,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
-    "pages, bytes": 149_473,
+    "pages, bytes": 149_470,
     "scripts and templates, bytes": 17_695,
 }
 

@@ -69,14 +69,6 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path):
     assert all(torch.equal(one, other) for one, other in both)
 
 
-def test_runs_of_other_parameters_have_other_folders():
-    folders = {
-        checkpoint.state_folder("pretrain", "transformer", [{"width": width}, "hash"])
-        for width in (16, 16, 32)
-    }
-    assert len(folders) == 2
-
-
 def test_what_a_kill_left_half_written_and_what_was_damaged_goes_with_the_next_checkpoint(tmp_path):
     saved_checkpoints(tmp_path, (1, 2, 7))
     (tmp_path / "update-00000007" / "weights.safetensors").write_bytes(b"")
@@ -277,12 +269,3 @@ def test_lines_of_a_curve_wait_for_room_and_none_is_cut_or_double(small_disk, ca
     assert (
         "cannot be written (No space left on device): it waits in memory, training goes on" in told
     )
-
-
-def test_an_error_in_the_writer_that_is_no_full_disk_is_not_hidden(tmp_path, monkeypatch):
-    def wrong(*_):
-        raise UserError("a fault of ours")
-
-    monkeypatch.setattr(checkpoint, "write_checkpoint", wrong)
-    with pytest.raises(UserError, match="a fault of ours"), saver(tmp_path) as (engine, writer):
-        offer(writer, step(engine, 1))

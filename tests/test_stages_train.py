@@ -258,12 +258,6 @@ def test_a_pretraining_that_diverges_ends_with_what_was_found_and_what_to_do(
     assert "lower the learning rate" in last
 
 
-def test_pretraining_refuses_other_networks(workplace, refused):
-    assert "expected one of transformer, lstm, lstm_equal and a seed, found rnn 0" in refused(
-        "pretrain", "rnn", "0"
-    )
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     group, _, _, classes, _, _ = TASKS[task]

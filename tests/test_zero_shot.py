@@ -163,6 +163,9 @@ def scores_by(after_vv, name, made):
     return zero_shot.continuation_scores(zero_shot.SETS[name].each, found, prompts.counted())
 
 
+EXAMPLE, IDS = Example(("a", "b"), ("c", "d")), {"a": [1], "b": [2], "c": [3], "d": [4]}
+
+
 def test_race_by_hand():
     """Options of mean log 1/2, (log 1/2 + log 1/8) / 2 = log 1/4, log 1/8 and log 1/4: the first
     wins, though its sum, log 1/8, ties.
@@ -172,6 +175,9 @@ def test_race_by_hand():
     scores = scores_by(ALIKE, "race", made)
     np.testing.assert_allclose(scores, np.log([[1 / 2, 1 / 4, 1 / 8, 1 / 4]]), atol=1e-6)
     assert zero_shot.answers("choice", scores, math.nan).tolist() == [0]
+    assert prompts.choice([], [], [[1, 2]], 24).uncounted == [1], "the first token has none before"
+    made = prompts.prompt("choice", EXAMPLE, IDS, 24)
+    assert made == prompts.choice([1], [2], [[3], [4]], 24)
 
 
 def test_dprd_by_hand():
@@ -189,6 +195,8 @@ def test_dprd_by_hand():
     assert zero_shot.answers("substitution", scores, math.nan).tolist() == [0]
     first = prompts.substitution([], [[1], [0]], [2], 24)  # the pronoun opens the sentence
     np.testing.assert_allclose(scores_by(AFTER, "dprd", first), np.log([[1 / 8, 1 / 2]]), atol=1e-6)
+    made = prompts.prompt("substitution", EXAMPLE, IDS, 24)
+    assert made == prompts.substitution([1], [[3], [4]], [2], 24)
 
 
 def test_sst2_by_hand():
@@ -266,6 +274,7 @@ def test_threshold_lies_between_neighbours_and_ties_go_low():
     for scores, labels, threshold in [
         ([1.0, 2.0, 3.0, 4.0], [0, 0, 1, 1], 2.5),
         ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], 1.5),
+        ([1.0, 2.0], [0, 1], 1.5),
         ([1.0, 2.0], [1, 0], -np.inf),  # no cut is better than accepting all
         ([2.0, 2.0], [1, 0], -np.inf),
         ([1.0, 2.0], [1, 1], -np.inf),  # one class alone has no correlation

@@ -38,7 +38,7 @@ def sections_of(name: str) -> dict[str, Any]:
     if not path.is_file():
         known = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
         raise UserError(
-            f"no profile {name!r}; expected {known or f'conf/*.yaml, found none: {ELSEWHERE}'}"
+            f"no profile {name!r}; expected one of {known or f'conf/*.yaml: {ELSEWHERE}'}"
         )
     sections = read_yaml(path)
     values: dict[str, Any] = {}
