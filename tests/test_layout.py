@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_376,
     "product, files": 209,
-    "tests, tokens": 122_684,
+    "tests, tokens": 121_244,
     "tests, files": 97,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
