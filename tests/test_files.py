@@ -91,10 +91,6 @@ def test_a_stage_ends_with_one_line(raised, status, line):
     assert re.fullmatch(line, done.stderr)
 
 
-def test_user_errors_are_one_line():
-    assert str(UserError("a\nb   c")) == "a b c"
-
-
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_307,
     "product, files": 209,
-    "tests, tokens": 116_613,
+    "tests, tokens": 115_174,
     "tests, files": 96,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,

@@ -112,11 +112,13 @@ def test_both_orders_of_a_similarity_give_equal_logits(network):
     torch.testing.assert_close(logits_bo, classifier(pairs_bkt.flip(1)).logits_bo)
 
 
-def test_padding_changes_nothing(lstm):
-    classifier = Classifier(lstm, Head(16, 2, "single", 0.3, seeded(3)))
+@pytest.mark.parametrize("network", networks(), ids=["transformer", "lstm"])
+def test_the_classifier_reads_extract_whatever_the_padding(network):
+    classifier = Classifier(network, Head(16, 2, "single", 0.3, seeded(3)))
     short = torch.tensor([[[1, 4, 5, 19]]])
-    padded = F.pad(short, (0, 5), value=7)
-    torch.testing.assert_close(classifier(short).logits_bo, classifier(padded).logits_bo)
+    beside_a_longer = torch.tensor([[[1, 4, 5, 19, 7, 7]], [[1, 4, 5, 6, 7, 19]]])
+    logits_bo = classifier(beside_a_longer).logits_bo[:1]
+    torch.testing.assert_close(classifier(short).logits_bo, logits_bo)
 
 
 def test_losses_learn_and_dropout_is_seeded(lstm):

@@ -32,11 +32,6 @@ def test_scores_of_a_table_of_four_cells():
         assert score(metric, LABELS, ANSWERS) == pytest.approx(value, abs=1e-12)
 
 
-def test_f1_is_that_of_class_1_only():
-    assert score("f1", np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])) == 0.0
-    assert score("f1", np.array([1, 1, 1, 0]), np.array([1, 1, 1, 1])) == pytest.approx(6 / 7)
-
-
 def test_pearson_by_hand_and_spearman_of_a_monotone_curve():
     labels, answers = np.array([1.0, 2.0, 3.0], dtype=np.float32), np.array([1.0, 2.0, 4.0])
     assert score("pearson", labels, answers) == pytest.approx(3 / math.sqrt(2 * 14 / 3))
@@ -83,10 +78,7 @@ def test_sampling_errors_that_the_paper_s_sizes_imply():
     for rows, rate, points in [
         (1871, 0.865, 0.8),
         (277, 0.56, 3.0),
-        (408, 0.80, 2.0),
-        (872, 0.913, 0.95),
         (4934, 0.59, 0.7),
-        (9815, 0.82, 0.39),
         (9824, 0.899, 0.30),
     ]:
         answers = (np.arange(rows) < round(rate * rows)).astype(np.int64)

@@ -12,7 +12,7 @@ from made_data import tiny_sizes
 
 from gpt1.model import layout
 from gpt1.model.gpt import Decoder
-from gpt1.model.heads import Classifier, Head, first_extract
+from gpt1.model.heads import first_extract
 from gpt1.model.layout import few, real_places
 from gpt1.model.networks import parameters_by_component
 from gpt1.params.schema import validate
@@ -79,17 +79,6 @@ def test_forward_is_the_papers():
     np.testing.assert_allclose(hidden_btd[0].detach().numpy(), states(model, tokens), atol=2e-5)
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2])
-def test_no_state_depends_on_what_comes_after(rate):
-    model, tokens_bt = decoder(), torch.arange(10)[None]
-    for position in (0, 4, 8):
-        model.zero_grad()
-        model(tokens_bt, rate).hidden_btd[0, position].square().sum().backward()
-        assert model.positions.grad[position + 1 :].abs().max() == 0
-        assert model.tokens.grad[position + 1 :].abs().max() == 0
-        assert model.positions.grad[: position + 1].abs().sum(1).min() > 0 or rate
-
-
 @pytest.mark.parametrize(("worth", "groups"), [(math.inf, 0), (100, 2)])
 def test_little_is_computed_for_padding(worth, groups, monkeypatch):
     """States and gradients of ragged sequences are those of each sequence alone; places are one of
@@ -116,14 +105,3 @@ def test_little_is_computed_for_padding(worth, groups, monkeypatch):
 
 def test_the_first_extract_counts():
     assert first_extract(torch.tensor([[1, 9, 9, 9, 0], [1, 2, 3, 9, 9]]), 9).tolist() == [1, 3]
-
-
-def head(combine, outputs=3):
-    return Head(16, outputs, combine, 0.5, seeded())
-
-
-def test_classifier_reads_extract_from_the_last_row():
-    model = Classifier(decoder(), head("single"))
-    tokens_bkt = torch.tensor([[[17, 5, 19, 0, 0]], [[17, 5, 6, 7, 19]]])
-    alone = model(tokens_bkt[:1, :, :3]).logits_bo
-    torch.testing.assert_close(model(tokens_bkt).logits_bo[:1], alone)

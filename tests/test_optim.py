@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
@@ -27,6 +25,7 @@ def test_schedules_by_hand():
         ("warmup_linear", 0.2, 0.8),
         ("warmup_linear", 0.6, 0.4),
         ("warmup_linear", 1.0, 0.0),
+        ("warmup_linear", 1.1, 0.0),  # beyond the end the rate stays
         ("warmup_cosine", 0.1, 0.5),
         ("warmup_cosine", 0.2, 1.0),
         ("warmup_cosine", 0.5, 0.5),
@@ -47,20 +46,6 @@ def test_papers_pretraining_rate_peaks_after_2000_updates():
     assert factors[1999] == 1
     assert factors[-1] == 0
     assert np.all(np.diff(factors[1999:]) < 0)
-
-
-@given(
-    st.sampled_from(["warmup_linear", "warmup_cosine", "warmup_constant"]),
-    st.integers(1, 10**6),
-    st.integers(1, 10**6),
-    st.floats(0, 0.999),
-)
-def test_schedules_stay_between_0_and_1(name, update, updates, warmup):
-    assert 0 <= schedule(name, update, updates, warmup) <= 1
-
-
-def test_beyond_the_end_the_rate_stays():
-    assert schedule("warmup_linear", 11, 10, 0.2) == 0
 
 
 @pytest.fixture
@@ -146,16 +131,6 @@ print([name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
-
-
-def test_decay_on_matrices_only(recipe):
-    model = torch.nn.Sequential(
-        torch.nn.Embedding(3, 4), torch.nn.Linear(4, 4), torch.nn.LayerNorm(4)
-    )
-    decayed, spared = optim.adam(model, recipe).param_groups
-    assert [tuple(parameter.shape) for parameter in decayed["params"]] == [(3, 4), (4, 4)]
-    assert all(parameter.ndim == 1 for parameter in spared["params"])
-    assert len(spared["params"]) == 3
 
 
 def test_clipping_is_the_authors():

@@ -3,7 +3,6 @@ against float64 arithmetic, the rules by hand, CoLA's threshold against scikit-l
 """
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -35,15 +34,15 @@ def prompts_of(made):
     )
 
 
-UNITS, ROWS = 20, 30
+UNITS, ROWS, VOCABULARY = 20, 30, 27
 NEAR = 1e-4  # of sums down to -40 in float32, added up in other orders
 
 
-def network(kind, rows=ROWS):
+def network(kind):
     """A small random network whose biases and gains are random too."""
     generator = torch.Generator().manual_seed(3)
     made = (
-        Lstm(SIZES, UNITS, rows, generator) if kind == "lstm" else Decoder(SIZES, rows, generator)
+        Lstm(SIZES, UNITS, ROWS, generator) if kind == "lstm" else Decoder(SIZES, ROWS, generator)
     )
     with torch.no_grad():
         for parameter in made.parameters():
@@ -56,19 +55,15 @@ def random_prompts(n, k, seed):
     draw = np.random.default_rng(seed)
     made = []
     for number in range(n):
-        prefix = draw.integers(ROWS, size=draw.integers(1, 14) if number % 4 else 0).tolist()
+        prefix = draw.integers(VOCABULARY, size=draw.integers(1, 14) if number % 4 else 0).tolist()
         uncounted = [int(draw.integers(0 if prefix else 1, 3)) for _ in range(k)]
         longest = 1 if number % 7 == 1 else 8
         continuations = [
-            draw.integers(ROWS, size=skipped + draw.integers(1, longest + 1)).tolist()
+            draw.integers(VOCABULARY, size=skipped + draw.integers(1, longest + 1)).tolist()
             for skipped in uncounted
         ]
         made.append((prefix, continuations, uncounted))
     return made
-
-
-def sums(model, made, batch_tokens=100, vocabulary=ROWS):
-    return log_probabilities(model, prompts_of(made), vocabulary, batch_tokens)
 
 
 def numpy_sums(model, made):
@@ -77,7 +72,7 @@ def numpy_sums(model, made):
     for prefix, continuations, uncounted in made:
         for ids, skipped in zip(continuations, uncounted, strict=True):
             text = [*prefix, *ids]
-            logits = states(model, text) @ embeddings.T
+            logits = states(model, text) @ embeddings[:VOCABULARY].T
             logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
             found.append(
                 sum(
@@ -90,137 +85,66 @@ def numpy_sums(model, made):
 
 @pytest.mark.parametrize("kind", ["transformer", "lstm"])
 def test_log_probabilities_are_those_of_float64_arithmetic(kind):
-    for k in [1, 2, 4]:
-        model, made = network(kind), random_prompts(24, k, seed=k)
-        found = sums(model, made)
-        assert found.std() > 1, "made-up weights that tell texts apart"
-        np.testing.assert_allclose(found, numpy_sums(model, made), rtol=0, atol=NEAR)
+    """Whatever is beside a text in its batch; the softmax leaves special rows out."""
+    model = network(kind)
+    for k, batch_tokens in [(1, 1), (2, 64), (4, 100), (4, 100_000)]:
+        made = random_prompts(24, k, seed=k)
+        sums = log_probabilities(model, prompts_of(made), VOCABULARY, batch_tokens)
+        assert sums.std() > 1, "made-up weights that tell texts apart"
+        np.testing.assert_allclose(sums, numpy_sums(model, made), rtol=0, atol=NEAR)
 
 
-@pytest.mark.parametrize("kind", ["transformer", "lstm"])
-def test_batch_padding_and_order_change_nothing(kind):
-    model, made = network(kind), random_prompts(40, 3, seed=9)
-    expected = sums(model, made)
-    for batch_tokens in (1, 64, 100_000):
-        np.testing.assert_allclose(sums(model, made, batch_tokens), expected, rtol=0, atol=NEAR)
-    order = np.random.default_rng(1).permutation(len(made))
-    np.testing.assert_allclose(
-        sums(model, [made[row] for row in order]), expected[order], rtol=0, atol=NEAR
-    )
-    unshared = [
-        (prefix, [ids], [skipped])
-        for prefix, continuations, counts in made
-        for ids, skipped in zip(continuations, counts, strict=True)
-    ]
-    np.testing.assert_allclose(sums(model, unshared).reshape(-1, 3), expected, rtol=0, atol=NEAR)
+HALF, QUARTER, EIGHTH = np.log([1 / 2, 1 / 4, 1 / 8])
 
 
-@pytest.mark.parametrize("kind", ["transformer", "lstm"])
-def test_softmax_over_the_vocabulary_alone(kind):
-    """The probabilities of all next tokens sum to 1, special rows left out."""
-    vocabulary = ROWS - 3
-    found = sums(
-        network(kind),
-        [([5, 6, 7], [[token] for token in range(vocabulary)], [0] * vocabulary)],
-        vocabulary=vocabulary,
-    )
-    assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
-
-
-ALIKE = np.tile([1 / 2, 1 / 4, 1 / 8, 1 / 8], (4, 1))  # next tokens of four, whatever stands before
-AFTER = np.array(
-    [
-        [1 / 8, 1 / 8, 1 / 2, 1 / 4],
-        [1 / 4, 1 / 2, 1 / 8, 1 / 8],
-        [1 / 4, 1 / 4, 1 / 4, 1 / 4],
-        [1 / 2, 1 / 16, 5 / 16, 1 / 8],
-    ]
-)
-
-
-def bigram(after_vv):
-    """An LSTM that remembers the last token alone, whose row of `after_vv` holds the probabilities
-    of the next.
-    """
-    v, open_gate = len(after_vv), 100.0
-    model = Lstm(SIZES, v, v, torch.Generator())
-    weights = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
-    weights["tokens"][:, :v] = torch.eye(v)
-    weights["recurrent.weight_ih_l0"][2 * v : 3 * v, :v] = open_gate * torch.eye(
-        v
-    )  # the new cell is 1 at the token
-    weights["recurrent.bias_ih_l0"][:] = open_gate * torch.tensor(
-        [1.0, -1.0, 0.0, 1.0]
-    ).repeat_interleave(v)
-    weights["projection.weight"][:v] = torch.from_numpy(np.log(after_vv).T / math.tanh(1))
-    model.load_state_dict(weights)
-    return model
-
-
-def scores_by(after_vv, name, made):
-    prompts = prompts_of([(made.prefix, made.continuations, made.uncounted)])
-    found = log_probabilities(bigram(after_vv), prompts, len(after_vv), 100)
-    return zero_shot.continuation_scores(zero_shot.SETS[name].each, found, prompts.counted())
+def scores_of(name, made, sums):
+    """Scores of continuations whose counted tokens have these log-probabilities in all."""
+    counted = prompts_of([(made.prefix, made.continuations, made.uncounted)]).counted()
+    scores = zero_shot.continuation_scores(zero_shot.SETS[name].each, np.array([sums]), counted)
+    return scores[0].tolist(), zero_shot.answers(zero_shot.SETS[name].rule, scores, QUARTER).item()
 
 
 EXAMPLE, IDS = Example(("a", "b"), ("c", "d")), {"a": [1], "b": [2], "c": [3], "d": [4]}
 
 
 def test_race_by_hand():
-    """Options of mean log 1/2, (log 1/2 + log 1/8) / 2 = log 1/4, log 1/8 and log 1/4: the first
-    wins, though its sum, log 1/8, ties.
-    """
+    """The mean counts: the first option wins, though its sum ties with that of the third."""
     made = prompts.choice([3, 3], [2], [[0, 0, 0], [0, 2], [2], [1, 1]], 24)
     assert (made.prefix, made.uncounted, made.truncated) == ([3, 3, 2], [0, 0, 0, 0], False)
-    scores = scores_by(ALIKE, "race", made)
-    np.testing.assert_allclose(scores, np.log([[1 / 2, 1 / 4, 1 / 8, 1 / 4]]), atol=1e-6)
-    assert zero_shot.answers("choice", scores, math.nan).tolist() == [0]
+    scores = scores_of("race", made, [3 * HALF, HALF + EIGHTH, EIGHTH, 2 * QUARTER])
+    assert scores == (pytest.approx([HALF, QUARTER, EIGHTH, QUARTER]), 0)
     assert prompts.choice([], [], [[1, 2]], 24).uncounted == [1], "the first token has none before"
     made = prompts.prompt("choice", EXAMPLE, IDS, 24)
     assert made == prompts.choice([1], [2], [[3], [4]], 24)
 
 
 def test_dprd_by_hand():
-    """Only the rest counts: 1/2 * 1/4 after the one candidate, 1/8 * 1/4 after the other, however
-    likely the candidates themselves.
-    """
+    """Only the rest of the sentence counts, after a candidate of one token as after one of two."""
     made = prompts.substitution([3], [[0], [0, 1]], [2, 3], 24)
-    assert (made.prefix, made.continuations, made.uncounted) == (
-        [3],
-        [[0, 2, 3], [0, 1, 2, 3]],
-        [1, 2],
-    )
-    scores = scores_by(AFTER, "dprd", made)
-    np.testing.assert_allclose(scores, np.log([[1 / 2 * 1 / 4, 1 / 8 * 1 / 4]]) / 2, atol=1e-6)
-    assert zero_shot.answers("substitution", scores, math.nan).tolist() == [0]
-    first = prompts.substitution([], [[1], [0]], [2], 24)  # the pronoun opens the sentence
-    np.testing.assert_allclose(scores_by(AFTER, "dprd", first), np.log([[1 / 8, 1 / 2]]), atol=1e-6)
+    assert (made.prefix, made.continuations) == ([3], [[0, 2, 3], [0, 1, 2, 3]])
+    assert made.uncounted == [1, 2]
+    scores = scores_of("dprd", made, [EIGHTH + QUARTER, HALF + QUARTER])
+    assert scores == (pytest.approx([(EIGHTH + QUARTER) / 2, (HALF + QUARTER) / 2]), 1)
     made = prompts.prompt("substitution", EXAMPLE, IDS, 24)
     assert made == prompts.substitution([1], [[3], [4]], [2], 24)
 
 
 def test_sst2_by_hand():
-    """A word of two pieces scores their product, 1/4 * 1/2, and one of a single piece 1/2: the
-    second, positive, is chosen.
-    """
+    """A word of two pieces scores their product, 1/4 * 1/2, and one of a single piece 1/2."""
     made = prompts.next_word([3, 3], [2], [[1, 0], [0]], 24)
     assert (made.prefix, made.continuations, made.uncounted) == ([3, 3, 2], [[1, 0], [0]], [0, 0])
-    scores = scores_by(ALIKE, "sst2", made)
-    np.testing.assert_allclose(scores, np.log([[1 / 8, 1 / 2]]), atol=1e-6)
-    assert zero_shot.answers("next_word", scores, math.nan).tolist() == [1]
-    assert zero_shot.answers("next_word", np.array([[-1.0, -1.0]]), math.nan).tolist() == [0]
+    scores = scores_of("sst2", made, [QUARTER + HALF, HALF])
+    assert scores == (pytest.approx([EIGHTH, HALF]), 1)
+    assert scores_of("sst2", made, [HALF, HALF])[1] == 0, "the first of equals"
 
 
 def test_cola_by_hand():
-    """The first token has nothing before it: of [0, 1, 1, 2] three count, (2 log 1/4 + log 1/8) /
-    3.
-    """
+    """The first token has nothing before it: of four three count."""
     made = prompts.sentence([0, 1, 1, 2], 24)
-    scores = scores_by(ALIKE, "cola", made)
-    assert scores.item() == pytest.approx((2 * math.log(1 / 4) + math.log(1 / 8)) / 3)
-    assert zero_shot.answers("threshold", scores, scores.item()).tolist() == [0], (
-        "above, not at, the threshold"
-    )
+    scores = scores_of("cola", made, [2 * QUARTER + EIGHTH])
+    assert scores == (pytest.approx([(2 * QUARTER + EIGHTH) / 3]), 0)
+    assert scores_of("cola", made, [3 * QUARTER])[1] == 0, "above, not at, the threshold"
+    assert scores_of("cola", made, [3 * HALF])[1] == 1
     assert not prompts.sentence([4], 24).scorable
 
 
@@ -314,14 +238,14 @@ def test_dprd_blocks(tmp_path):
     ]
 
 
-def test_dprd_blocks_that_cannot_be_read_say_why(tmp_path):
-    for reason in BAD:
-        path = tmp_path / "test.c.txt"
-        path.write_text(f"{GOOD}\n{BAD[reason]}\n{GOOD}")
-        good, bad, last = read_blocks(path)
-        assert good == last
-        assert isinstance(bad, Unreadable)
-        assert (bad.row, bad.reason) == (6, reason)
+@pytest.mark.parametrize("reason", BAD)
+def test_dprd_blocks_that_cannot_be_read_say_why(tmp_path, reason):
+    path = tmp_path / "test.c.txt"
+    path.write_text(f"{GOOD}\n{BAD[reason]}\n{GOOD}")
+    good, bad, last = read_blocks(path)
+    assert good == last
+    assert isinstance(bad, Unreadable)
+    assert (bad.row, bad.reason) == (6, reason)
 
 
 def test_the_first_whole_word_is_the_pronoun():
