@@ -33,7 +33,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 96,
     "benchmarks, tokens": 12_999,
     "benchmarks, files": 12,
-    "pages, bytes": 149_470,
+    "pages, bytes": 149_462,
     "scripts and templates, bytes": 17_695,
 }
 
