@@ -68,7 +68,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 what = f"{reason}: it is {aside} now, its stages come back from DVC's cache of runs"
                 print(what, file=sys.stderr, flush=True)
                 continue
-            raise UserError(f"DVC cannot read the graph: {reason}") from None
+            raise UserError(f"DVC says: {reason} (stages: dvc stage list)") from None
 
 
 def mend_rwlock() -> None:

@@ -75,7 +75,9 @@ def missing(path: Path) -> UserError:
             f"{Path.cwd()} holds no {path.parent}: run this in a project folder (the root of a"
             " clone), or add --run reference/town, which ships with gpt1"
         )
-    return UserError(f"{path.parent} is not there: gpt1 run {path.parent.name} makes it")
+    return UserError(
+        f"{path.parent} is not there: the run at work, or gpt1 run {path.parent.name}, makes it"
+    )
 
 
 def shipped() -> list[str]:
