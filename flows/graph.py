@@ -89,7 +89,8 @@ def longest_paths(stages: dict[str, Stage], seconds: Mapping[str, float]) -> dic
     paths: dict[str, float] = {}
     for name in reversed(stages):  # whatever needs a stage comes after it
         after = (paths[other] for other in paths if name in stages[other].needs)
-        usual = 20.0 if stages[name].runs_network else 5.0
+        # baselines come early: a first result while the networks train
+        usual = 20.0 if stages[name].runs_network else 100.0 if name == "baselines" else 5.0
         paths[name] = max(after, default=0.0) + seconds.get(name, usual)
     return paths
 

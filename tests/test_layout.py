@@ -27,7 +27,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_307,
+    "product, tokens": 123_306,
     "product, files": 209,
     "tests, tokens": 115_174,
     "tests, files": 96,
