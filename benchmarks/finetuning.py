@@ -202,10 +202,7 @@ def compare(work: Work, machine: Machine, rounds: int, folder: str) -> list[list
     task, recipe = work.task, work.recipe
     train, dev = task.splits["train"], task.splits[task.selection_split]
     batches = updates_in_epoch(len(train), recipe.batch_size, task.name)
-    rows = {
-        "train": rows_of(train, batches * recipe.batch_size),
-        "dev": rows_of(dev, len(dev)),
-    }
+    rows = {"train": rows_of(train, batches * recipe.batch_size), "dev": rows_of(dev, len(dev))}
     with torch.no_grad():
         ours, first = work.start(), rows["dev"][:LOGITS_OF]
         theirs = TheirClassifier(ours, work.sizes, recipe).eval()

@@ -1,7 +1,10 @@
 """A finished run's results, without data and weights, as a folder that --run and gpt1.results.load
 read: how gpt1/reference/* were made.
 
-    python benchmarks/pack_run.py FOLDER      in the root of the run's checkout
+    python benchmarks/pack_run.py FOLDER [PREDICTIONS]      in the root of the run's checkout
+
+PREDICTIONS: the page that said beforehand what would come out; run.json names its git blob in the
+run's commit, so that anyone can see that it was there before: git cat-file -p BLOB.
 """
 
 import shutil
@@ -9,6 +12,7 @@ import sys
 from pathlib import Path
 
 from gpt1.base.files import stage_folder, write_json, writing_folder
+from gpt1.base.machine import output
 from gpt1.results import load
 from gpt1.results.page import INDEX, write_page
 from gpt1.results.provenance import facts
@@ -34,7 +38,13 @@ def main() -> None:
         write_table(rows, folder / REPORT / "predictions" / PREDICTIONS)
         shutil.copyfile("params.yaml", folder / "params.yaml")
         write_page(folder / INDEX)
-        write_json(folder / RUN, {"facts": facts()})
+        known = facts()
+        for page in sys.argv[2:]:
+            blob = output("git", "rev-parse", f"{known['Commit'].split(',')[0]}:{page}")
+            if not blob:
+                sys.exit(f"error: expected {page} in the run's commit, found none: commit it first")
+            known["Predicted in"] = f"{page}, git blob {blob}"
+        write_json(folder / RUN, {"facts": known})
 
 
 if __name__ == "__main__":

@@ -45,25 +45,11 @@ ROOMS = (
     "gpt1/**/scores.py",
     "gpt1/**/continuations.py",
 )
-SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-    ast.Pow: ast.Mult,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+SWAPS = (
+    "Add Sub, Sub Add, Mult Div, Div Mult, FloorDiv Mult, Mod FloorDiv, Pow Mult, Lt LtE, LtE Lt,"
+    " Gt GtE, GtE Gt, Eq NotEq, NotEq Eq, And Or, Or And, In NotIn, NotIn In"
+)
+SWAPPED = {getattr(ast, old): getattr(ast, new) for old, new in map(str.split, SWAPS.split(","))}
 TESTS = ["-x", "-vv", "-p", "no:cacheprovider", "-m", "not slow and not server and not gpu"]
 SLOWER, SECONDS = 3, 60  # a fault by which tests take so much longer counts as found
 
@@ -76,9 +62,9 @@ def places(tree: ast.Module) -> Iterator[ast.AST]:
         for statement in function.body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.BinOp | ast.BoolOp):
-                    yield from [node] * (type(node.op) in SWAPS)
+                    yield from [node] * (type(node.op) in SWAPPED)
                 elif isinstance(node, ast.Compare):
-                    yield from [node] * (type(node.ops[0]) in SWAPS)
+                    yield from [node] * (type(node.ops[0]) in SWAPPED)
                 elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
                     yield node
 
@@ -97,11 +83,11 @@ def planted(path: Path, number: int) -> Fault:
     node: Any = list(places(tree))[number]
     before = ast.unparse(copy.deepcopy(node))
     if isinstance(node, ast.Compare):
-        node.ops[0] = SWAPS[type(node.ops[0])]()
+        node.ops[0] = SWAPPED[type(node.ops[0])]()
     elif isinstance(node, ast.Constant):
         node.value += 1
     else:
-        node.op = SWAPS[type(node.op)]()
+        node.op = SWAPPED[type(node.op)]()
     return Fault(path, f"{path}:{node.lineno}: {before} -> {ast.unparse(node)}", ast.unparse(tree))
 
 

@@ -8,7 +8,7 @@ from gpt1.results.answer import tasks_table
 from gpt1.results.display import claims_table, markdown
 from gpt1.results.runs import CLAIMS, RUN, SHIPPED
 
-FACTS = ("Commit of the pre-training", "Commit", "Machine", "Time")
+FACTS = ("Commit", "Predicted in", "Machine", "Time")
 
 
 def reference_town() -> str:

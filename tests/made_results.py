@@ -198,13 +198,14 @@ def write_baseline(task: str, system: str, answers: dict[str, list[int]]) -> Non
 
 def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> None:
     """A two-class task whose dev labels alternate, with the first `right` rows answered rightly at
-    the last update.
+    the last update, two fewer for each further seed.
     """
     given = [i % 2 for i in range(of)]
-    answers = [label if i < right else 1 - label for i, label in enumerate(given)]
-    write_task(
-        task, {"dev": given}, {seed: {"dev/last": answers, "dev/best": answers} for seed in seeds}
-    )
+    results = {}
+    for seed in seeds:
+        answers = [label ^ (i >= right - 2 * seed) for i, label in enumerate(given)]
+        results[seed] = {"dev/last": answers, "dev/best": answers}
+    write_task(task, {"dev": given}, results)
 
 
 GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")

@@ -80,6 +80,7 @@ def test_what_is_no_number_in_json_is_not_written(tmp_path):
     [
         ("UserError('expected a,\\n  found b')", 2, "error: expected a, found b\n"),
         ("KeyboardInterrupt()", 130, "interrupted: .*\n"),
+        ("__import__('torch').empty(2**60)", 2, "error: too little memory .*allocate.*-j 1\n"),
     ],
 )
 def test_a_stage_ends_with_one_line(raised, status, line):

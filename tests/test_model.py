@@ -69,8 +69,10 @@ def test_start_of_training():
             )
 
 
-def test_forward_is_the_papers():
+@pytest.mark.parametrize("fused_attention", [False, True])
+def test_forward_is_the_papers(fused_attention):
     model = decoder()
+    model.speed_up(False, fused_attention)
     with torch.no_grad():
         for parameter in model.parameters():  # biases and gains other than their start
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=seeded(1)))

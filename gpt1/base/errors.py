@@ -68,8 +68,9 @@ class TemporaryError(UserError):
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError, a package of an extra that is not there, a full disk, a
-    file of another user's or Ctrl-C ends the process with one line and a status, no traceback.
+    """Run a stage's main; a UserError, a package of an extra that is not there, a full disk, too
+    little memory, a file of another user's or Ctrl-C ends the process with one line and a status,
+    no traceback.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -87,6 +88,16 @@ def run_stage(main: Callable[[], None]) -> None:
         extra = "ray" if module == "ray" else "pipeline"
         how = f"pip install 'gpt1[{extra}]' (in a clone: make setup)"
         _end(f"error: expected the package {module}, found none: {how}", USER_ERROR_STATUS)
+    except (RuntimeError, MemoryError) as error:
+        kind = type(error).__name__  # torch, which has an error of its own, is slow to import
+        if "MemoryError" not in kind and "can't allocate memory" not in str(error):
+            raise
+        _end(
+            f"error: too little memory ({kind}: {printable(str(error))[:120]}); set"
+            " GPT1_MICRO_BATCH to fewer rows at a time, or have fewer stages side by side: gpt1 run"
+            " -j 1",
+            USER_ERROR_STATUS,
+        )
     except OSError as error:
         numbers = (*DISK_FULL, *FORBIDDEN)  # by its words, which copytree keeps of others alone
         number = next((known for known in numbers if os.strerror(known) in str(error)), None)

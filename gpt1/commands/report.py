@@ -41,6 +41,8 @@ def report(
                 raise missing(INDEX)
             print(INDEX.absolute())
         return
+    if not Path("dvc.yaml").is_file():
+        raise missing(INDEX)
     written = write_page(out or INDEX)
     print(f"{written['path']}: {written['bytes'] / 1000:,.0f} kB, to open in any browser")
     if written["parts_missing"]:

@@ -85,12 +85,7 @@ def body(text: str) -> tuple[str, bool]:
     spans = Body(0)
     for mark in marks(text):
         spans.mark(*mark)
-    kept_spans = spans.end(len(text))
-    return (
-        (text, False)
-        if kept_spans == [(0, len(text))]
-        else ("\n".join(text[start:stop] for start, stop in kept_spans), spans.marked)
-    )
+    return "\n".join(text[start:stop] for start, stop in spans.end(len(text))), spans.marked
 
 
 @dataclass(frozen=True)
@@ -198,12 +193,8 @@ def recognised(inspections: Sequence[Inspection], documents: int) -> str:
     `documents`: files with many each.
     """
     places = [PG19.fullmatch(inspection.name) for inspection in inspections]
-    if (
-        places
-        and all(places)
-        and not documents
-        and any(place and place[1] == "train" for place in places)
-    ):
+    folders = {place and place[1] for place in places}
+    if "train" in folders and None not in folders and not documents:
         return "PG-19"
     licensed = sum(inspection.licensed for inspection in inspections)
     return (

@@ -18,11 +18,10 @@ def read_yaml(path: Path) -> Any:
     """Plain values of a YAML 1.2 file. Raises UserError where it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8").removeprefix("\ufeff")
+    except FileNotFoundError:
+        raise UserError(f"no {path} in {Path.cwd()}: gpt1 profile makes it; {ELSEWHERE}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{path}: expected YAML in UTF-8, found {error}; compose it with gpt1 profile,"
-            f" {ELSEWHERE}"
-        ) from None
+        raise UserError(f"{path}: expected YAML in UTF-8, found {error}") from None
     return parse_yaml(text, str(path))
 
 

@@ -19,9 +19,8 @@ COMBINE = {
     "similarity": "sum",
     "multiple_choice": "choose",
 }
-SCORE_CLASSES = (
-    6  # scores 0..5 as soft labels over six classes (Tai et al. 2015, the authors' code)
-)
+# scores 0..5 as soft labels over six classes (Tai et al. 2015, the authors' code)
+SCORE_CLASSES = 6
 
 
 @dataclass(frozen=True)

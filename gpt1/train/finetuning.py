@@ -108,7 +108,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows, an update is not finite or there is too little memory, OSError where there is no
+    training rows, an update is not finite, OSError where there is no
     room for the curve in the end.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task

@@ -216,8 +216,7 @@ def training_steps(
     """Take an update on each global batch, rows of the data; `due` says whether this process wants
     a checkpoint after the coming one.
 
-    Raises Interrupted where the run is to end, UserError at the first loss that is not finite and
-    where there is too little memory.
+    Raises Interrupted where the run is to end, UserError at the first loss that is not finite.
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):
@@ -231,30 +230,13 @@ def training_steps(
         ]
         # the step
         rates = optim.rates(recipe, update, training.updates, training.warmup)
-        try:
-            values = take_update(
-                engine, micro_batches, recipe.dropout, training.seed, update, rates, training.stop
-            )
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise UserError(
-                f"{training.what}: update {update}: {training.micro_batch} rows at a time take more"
-                f" memory than process {engine.rank} has ({type(error).__name__}:"
-                f" {str(error)[:120]}); set GPT1_MICRO_BATCH={max(1, training.micro_batch // 2)}"
-                " where that is fewer, or have fewer stages side by side: gpt1 run -j 1"
-            ) from None
+        values = take_update(
+            engine, micro_batches, recipe.dropout, training.seed, update, rates, training.stop
+        )
         # A loss that is not finite names its rows: with them the update can be repeated by hand.
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist())) + ", …" * (len(rows) > SHOWN_ROWS)
         check_finite(values, f"{training.what}: update {update} (rows {shown} of the data)")
         yield Step(update, rows, values, save)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a GPU or this machine has no memory left."""
-    return isinstance(
-        error, torch.OutOfMemoryError | MemoryError
-    ) or "DefaultCPUAllocator: can't allocate memory" in str(error)
 
 
 def check_finite(values: Mapping[str, float], place: str) -> None:

@@ -102,9 +102,9 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
     A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
     made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
-    complete update. Raises UserError where an update or a held-out loss is not finite, where there
-    is too little memory, where the checkpoint was made by other code; OSError where there is no
-    room for curve and snapshots in the end.
+    complete update. Raises UserError where an update or a held-out loss is not finite, where the
+    checkpoint was made by other code; OSError where there is no room for curve and snapshots in the
+    end.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
