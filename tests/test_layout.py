@@ -29,11 +29,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_284,
     "product, files": 209,
-    "tests, tokens": 115_081,
+    "tests, tokens": 115_088,
     "tests, files": 96,
     "benchmarks, tokens": 12_930,
     "benchmarks, files": 12,
-    "pages, bytes": 146_957,
+    "pages, bytes": 149_441,
     "scripts and templates, bytes": 17_695,
 }
 
