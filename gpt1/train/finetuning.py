@@ -108,8 +108,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows, an update is not finite, OSError where there is no
-    room for the curve in the end.
+    training rows or an update is not finite, OSError where there is no room for the curve in the
+    end.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]
