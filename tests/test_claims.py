@@ -87,7 +87,7 @@ def test_a_claim_against_two_lstms_needs_both():
     assert list(found.loc[["lstm", "lstm_equal"], "verdict"]) == ["undecided"] * 2
     assert found.loc["lstm", "p"] == found.loc["lstm_equal", "p"], "the larger"
     found = claims(with_all(without=("lstm_equal",)))
-    assert found.loc["lstm", "verdict"] == "no verdict: no lstm_equal to compare"
+    assert found.loc["lstm", "verdict"] == "no verdict: no lstm_equal"
     assert "–" in claims_table(found.reset_index())["this run"].to_list()
 
 

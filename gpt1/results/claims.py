@@ -93,7 +93,7 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
 def _verdict(rows: pd.DataFrame, p: float) -> str:
     absent = rows.loc[rows["difference"].isna(), "other"]
     if len(absent):
-        return f"no verdict: no {' or '.join(absent)} to compare"
+        return f"no verdict: no {' or '.join(absent)}"
     if rows["seeds"].min() < 2:
         return "one pre-training: no verdict"
     signs = set(np.sign(rows["difference"]))
