@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tables_of_downloads import downloads
 from tables_of_parameters import parameters
-from tables_of_results import reference_scores, reference_town
+from tables_of_results import reference_scores, reference_tasks
 from tables_of_tasks import sources, tasks
 
 PAGES = Path(__file__).resolve().parent
@@ -23,8 +23,10 @@ MADE: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "sources": sources,
     "downloads": downloads,
-    "reference_town": reference_town,
-    **{f"scores_{run}": partial(reference_scores, run) for run in ("town", "small")},
+    "reference_town": partial(reference_tasks, "town"),
+    "reference_small": partial(reference_tasks, "small"),
+    "scores_town": partial(reference_scores, "town"),
+    "scores_small": partial(reference_scores, "small"),
 }
 PLACE = re.compile(
     r"(?P<head><!-- made: (?P<name>\w+)[^\n]*-->\n)(?P<table>.*?)(?P<end>\n<!-- end of (?P=name)"

@@ -5,32 +5,25 @@ import pandas as pd
 import gpt1.results
 from gpt1.base.files import read_json, stage_folder
 from gpt1.results.answer import tasks_table
-from gpt1.results.display import claims_table, markdown
+from gpt1.results.display import NONE, claims_table, markdown
 from gpt1.results.runs import CLAIMS, RUN, SHIPPED
 
-FACTS = ("Commit", "Predicted in", "Machine", "Time")
 
-
-def reference_town() -> str:
-    """The paper on top, then the shipped run of the made-up town and what it is to beat; a column
-    a task; where it ran.
+def reference_tasks(run: str) -> str:
+    """The paper on top, then a run that ships and what it is to beat; a column a task that it has;
+    where it ran.
     """
-    table = tasks_table(gpt1.results.load(f"{SHIPPED.name}/town")[0]).T
-    known = facts("town")
-    short = table.map(lambda score: score.partition(" ±")[0])
+    table = tasks_table(gpt1.results.load(f"{SHIPPED.name}/{run}")[0])
+    short = table[table["this run"] != NONE].T.map(lambda score: score.partition(" ±")[0])
+    known = facts(run)
     return f"{markdown(short)}\n\n{known['Machine']}; {known['Time']}."
 
 
 def reference_scores(run: str) -> str:
     """Where it ran, and every difference."""
-    known = facts(run)
-    lines = "\n".join(f"- {name}: {known[name]}" for name in FACTS if name in known)
-    return f"{lines}\n\n{markdown(claims_table(claims(run)))}"
-
-
-def claims(run: str) -> pd.DataFrame:
-    """The claims of a run."""
-    return pd.read_parquet(SHIPPED / run / stage_folder("report", "claims", CLAIMS))
+    lines = "\n".join(f"- {name}: {fact}" for name, fact in facts(run).items())
+    claims = pd.read_parquet(SHIPPED / run / stage_folder("report", "claims", CLAIMS))
+    return f"{lines}\n\n{markdown(claims_table(claims))}"
 
 
 def facts(run: str) -> dict[str, str]:

@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_284,
+    "product, tokens": 123_282,
     "product, files": 209,
     "tests, tokens": 115_088,
     "tests, files": 96,
     "benchmarks, tokens": 12_930,
     "benchmarks, files": 12,
-    "pages, bytes": 149_441,
+    "pages, bytes": 149_435,
     "scripts and templates, bytes": 17_695,
 }
 

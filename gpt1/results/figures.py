@@ -25,7 +25,6 @@ def draw_table5(scores: pd.DataFrame) -> "Figure":
         for statistic in (by.mean(), by.std())
     )
     figure, (ours, paper) = panels(2, 1, (7.2, 3.9))
-    titles = [TITLES[system] for system in SYSTEMS]
     style: Any = {
         "color": list(SYSTEMS.values()),
         "alpha": 0.55,
@@ -41,7 +40,7 @@ def draw_table5(scores: pd.DataFrame) -> "Figure":
         axes.grid(visible=False, axis="x")
     figure.legend(
         paper.get_legend_handles_labels()[0],
-        titles,
+        [TITLES[system] for system in SYSTEMS],
         loc="outside lower center",
         ncols=4,
         frameon=False,
