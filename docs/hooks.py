@@ -3,12 +3,10 @@ outside of docs/.
 
 `gpt1.room.module.name` in back quotes becomes a link to its entry in the API reference, and a build
 with --strict fails where there is none. A link to a file outside of docs/ works in the repository
-as it stands; here it leads to a copy of that file under repository/. DOCS_API=off leaves the API
-reference out: a quick look.
+as it stands; here it leads to a copy of that file under repository/.
 """
 
 import json
-import os
 import posixpath
 import re
 from base64 import b64decode
@@ -41,57 +39,39 @@ NAME = re.compile(
 )  # no file's name
 
 
-def with_api() -> bool:
-    """Whether there is to be an API reference."""
-    return os.environ.get("DOCS_API") != "off"
+def rooms() -> list[str]:
+    """What has a page of the API reference each: the rooms and modules of gpt1, and flows."""
+    modules = {path.stem for path in (ROOT / "gpt1").glob("*.py")} - {"__init__"}
+    packages = {path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py")}
+    return [*(f"gpt1.{name}" for name in sorted(modules | packages)), "flows"]
 
 
-def rooms() -> dict[str, list[str]]:
-    """Pages of the API reference: their names, and the modules that each shows."""
-    if not with_api():
-        return {}
-    ground = [
-        f"gpt1.{path.stem}"
-        for path in sorted((ROOT / "gpt1").glob("*.py"))
-        if path.stem != "__init__"
-    ]
-    packages = sorted(path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py"))
-    return {"ground": ground, **{name: [f"gpt1.{name}"] for name in packages}, "flows": ["flows"]}
+def place(room: str) -> str:
+    """The page of a room."""
+    return f"reference/{room.removeprefix('gpt1.')}.md"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of the API reference into the navigation."""
     assert config.nav is not None
-    if with_api():
-        config.nav.append(
-            {
-                "API reference": [
-                    {("gpt1" if name == "ground" else modules[0]): f"reference/{name}.md"}
-                    for name, modules in rooms().items()
-                ]
-            }
-        )
+    config.nav.append({"API reference": [{room: place(room)} for room in rooms()]})
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the API reference, and pages of the repository that lie outside of docs/."""
-    for name, modules in rooms().items():
-        body = f"::: {modules[0]}\n    options: {{heading_level: 1}}\n"
-        if name == "ground":
-            body = "\n\n".join(
-                ["# gpt1: what all rooms stand on", *(f"::: {module}" for module in modules)]
-            )
-        files.append(File.generated(config, f"reference/{name}.md", content=body))
+    for room in rooms():
+        body = f"::: {room}\n    options: {{heading_level: 1}}\n"
+        files.append(File.generated(config, place(room), content=body))
     for path in PAGES:
         files.append(
             File.generated(
                 config, f"repository/{path}", content=(ROOT / path).read_text(encoding="utf-8")
             )
         )
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        text, pictures = as_page(path)
-        for name, content in {f"{path.stem}.md": text, **pictures}.items():
+    for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
+        text, pictures = as_page(notebook)
+        for name, content in {f"{notebook.stem}.md": text, **pictures}.items():
             files.append(File.generated(config, f"notebooks/{name}", content=content))
     return files
 
@@ -158,13 +138,7 @@ def copied(target: str, config: MkDocsConfig, files: Files) -> str:
 
 def _reference(match: re.Match[str]) -> str:
     name = match[1]
-    if not with_api():
-        return match[0]
-    return (
-        f'[`{".".join(name.split(".")[-2:])}`][{name}]{{title="{name}"}}'
-        if "." in name.partition(".")[2]
-        else f"[`{name}`][{name}]"
-    )
+    return f'[`{".".join(name.split(".")[-2:])}`][{name}]{{title="{name}"}}'
 
 
 def _without_source(

@@ -42,7 +42,7 @@ def parameters() -> str:
     for name, field in Params.model_fields.items():
         row = row_model(field)
         if row is not None:
-            of_rows.append(_rows(name, row, notes))
+            of_rows.append(f"### {name}\n\n{_said(name, row, notes)}{_row(name, row)}")
         elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             plain.append(_section(name, field.annotation, notes, values))
     return "\n\n".join([*plain, *of_rows])
@@ -128,10 +128,6 @@ def _section(
             rows.append([f"`{name}.{key}`", *shown, kind(field), notes.get(f"{name}.{key}", "")])
     tables = [*([_table(head, rows)] if rows else []), *tables_of_rows]
     return f"### {name}\n\n{_said(name, model, notes)}" + "\n\n".join(tables)
-
-
-def _rows(name: str, model: type[BaseModel], notes: dict[str, str]) -> str:
-    return f"### {name}\n\n{_said(name, model, notes)}{_row(name, model)}"
 
 
 def _row(name: str, model: type[BaseModel]) -> str:

@@ -119,12 +119,12 @@ def product_speed(precision: str) -> tuple[float, str]:
     import torch
 
     from gpt1.train.launch import read_machine
+    from gpt1.train.precision import arithmetic
 
     machine = read_machine()
     device = machine.device
-    kind = torch.bfloat16 if precision == "bf16" else torch.float32
-    if device == "cpu" and not torch.cpu._is_avx512_bf16_supported():
-        kind = torch.float32  # such a processor computes in fp32
+    bf16 = arithmetic(torch.device(device), precision) == "bf16"
+    kind = torch.bfloat16 if bf16 else torch.float32
     size = 8192 if device == "cuda" else 1024
     left, right = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
     count, began = 0, 0.0

@@ -39,9 +39,7 @@ def test_made_once_then_kept_up_to_date(clone):
     status, lines = clone.make(TORCH_INDEX="http://127.0.0.1:9/cpu")
     assert (status, clone.installed()) == (0, "1.0"), lines
     os.utime(clone.folder / "pyproject.toml")
-    began = time.monotonic()
     assert clone.make() == (0, [])
-    assert time.monotonic() - began < 1
     (clone.venv / "lib/mine").touch()
     clone.pin("2.0")
     status, lines = clone.make()

@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_282,
+    "product, tokens": 123_248,
     "product, files": 209,
-    "tests, tokens": 115_088,
+    "tests, tokens": 115_073,
     "tests, files": 96,
     "benchmarks, tokens": 12_930,
     "benchmarks, files": 12,
-    "pages, bytes": 149_435,
+    "pages, bytes": 149_431,
     "scripts and templates, bytes": 17_695,
 }
 
@@ -107,7 +107,8 @@ ROOMS = {  # room -> what of ours it may import
         }
     ),
     "cli": {"base"},
-    "estimate": GROUND | {"params", "sources.table", "tasks.table", "train.launch"},
+    "estimate": GROUND
+    | {"params", "sources.table", "tasks.table", "train.launch", "train.precision"},
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": [

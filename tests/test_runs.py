@@ -1,8 +1,6 @@
 """Runs that lie elsewhere: those that ship, folders that others hand in, and how two runs differ."""
 
-import re
 import shutil
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -63,21 +61,25 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
     lines = capsys.readouterr().out.splitlines()
     assert (max(map(len, lines)) <= 80, len(lines) <= 33) == (True, True), "one screen"
     assert any("Pre-training helps" in line and "confirmed" in line for line in lines)
-    table("table2", against=TOWN, run=TOWN)
-    assert capsys.readouterr().out.splitlines()[-1].startswith("0 of ")
-    table("table2", against="reference/small", run=TOWN)
-    assert re.search(r"full SNLI accuracy +85\.\d+ +5\d\.\d+ +\d\d\.\d+", capsys.readouterr().out)
     report(run=TOWN)
     page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert list(elsewhere.iterdir()) == [], "looking writes nothing"
 
 
+def test_a_run_of_fewer_seeds_is_compared_on_those(tmp_path, capsys):
+    place = "data/report/table2/scores.parquet"
+    scores = pd.read_parquet(SHIPPED / "town" / place)
+    (tmp_path / place).parent.mkdir(parents=True)
+    mine = scores[(scores["seed"] == 0) & (scores["column"] != "RTE")]
+    mine.replace({"score": mine["score"].max()}, 110).to_parquet(tmp_path / place)
+    table("table2", run=str(tmp_path), against=TOWN)
+    assert capsys.readouterr().out.endswith("\n2 of 15 scores differ; of one run alone: 3\n")
+
+
 def test_a_table_is_shown_without_pandas(elsewhere, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    begun = time.perf_counter()
     table("table5", run=TOWN)
-    assert time.perf_counter() - begun < 1.2
     assert "this run: full" in capsys.readouterr().out
 
 

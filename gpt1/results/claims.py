@@ -82,20 +82,22 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
             rows.append(about | comparison | {"published": _published(claim.system, other, titles)})
     frame = pd.DataFrame(rows).reindex(columns=FIELDS).astype({"seeds": "Int64"})
     primary = frame[frame["primary"]]
-    raw = primary.fillna({"p": 1.0}).groupby("claim", sort=False)["p"].max()  # not measured: 1
-    adjusted = pd.Series(holm(raw.to_numpy(np.float64)), raw.index)
-    frame["p"] = frame["claim"].map(adjusted).where(frame["low"].notna())
-    for key, mine in primary.groupby("claim", sort=False):
-        frame.loc[mine.index, "verdict"] = _verdict(mine, float(adjusted[key]))
+    by_claim = primary.groupby("claim", sort=False)
+    raw = by_claim["p"].agg(lambda p: p.max(skipna=False))  # one against two LSTMs needs both
+    adjusted = pd.Series(holm(raw.fillna(1.0).to_numpy(np.float64)), raw.index)
+    frame["p"] = frame["claim"].map(adjusted.where(raw.notna())).where(frame["low"].notna())
+    for key, mine in by_claim:
+        measured = mine.index[mine["difference"].notna()]
+        frame.loc[measured, "verdict"] = _verdict(mine, float(adjusted[key]))
     return frame
 
 
 def _verdict(rows: pd.DataFrame, p: float) -> str:
+    if rows["seeds"].min() < 2:
+        return "one pre-training: no verdict"
     absent = rows.loc[rows["difference"].isna(), "other"]
     if len(absent):
         return f"no verdict: no {' or '.join(absent)}"
-    if rows["seeds"].min() < 2:
-        return "one pre-training: no verdict"
     signs = set(np.sign(rows["difference"]))
     if p > LEVEL or len(signs) > 1:
         return UNDECIDED

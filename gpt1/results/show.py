@@ -55,21 +55,24 @@ def show_table(name: str, format_: str) -> None:
 
 
 def show_against(name: str, other: Path, title: str) -> None:
-    """Print a report's scores beside another run's: here, there, their difference. Raises UserError
-    where one of both has none.
+    """Print a report's scores beside another run's, means over the seeds that both have, or over
+    all: here, there, their difference. Raises UserError where one of both has none.
     """
     import pandas as pd
 
     if name in ("claims", "curves"):
         raise UserError(f"--against compares scores, expected table2 … table5 or figure2: {name}")
+    scores = [read_table(run / stage_folder("report", name, SCORES)) for run in (Path(), other)]
     ours, theirs = (
-        read_table(place / stage_folder("report", name, SCORES))
-        .groupby(KEYS, dropna=False, sort=False)["score"]
-        .mean()
-        for place in (Path(), other)
+        table.set_index([*KEYS, table["seed"].fillna(table["pretraining_seed"])])["score"]
+        for table in scores
     )
-    both = pd.concat({"here": ours, title: theirs}, axis=1)
+    each = pd.concat({"here": ours, title: theirs}, axis=1)
+    paired = each.notna().all(axis=1)
+    of_both = paired.groupby(KEYS, dropna=False).transform("any")
+    both = each[paired | ~of_both].groupby(KEYS, dropna=False, sort=False).mean()
     both["difference"] = both["here"] - both[title]
-    differ = int((~(both["difference"].abs() <= SAME)).sum())
+    differ, alone = (both["difference"].abs() > SAME).sum(), both["difference"].isna().sum()
     both.index = [" ".join(str(part) for part in key if not pd.isna(part)) for key in both.index]
-    print(plain(f"{both.round(4).to_string()}\n\n{differ} of {len(both)} scores differ"))
+    said = f"{differ} of {len(both) - alone} scores differ; of one run alone: {alone}"
+    print(plain(f"{both.round(4).to_string()}\n\n{said}"))
