@@ -53,7 +53,6 @@ def place(room: str) -> str:
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of the API reference into the navigation."""
-    assert config.nav is not None
     config.nav.append({"API reference": [{room: place(room)} for room in rooms()]})
     return config
 
@@ -126,11 +125,7 @@ def copied(target: str, config: MkDocsConfig, files: Files) -> str:
     """
     if target.startswith("docs/") and not target.endswith(".py"):
         return target.removeprefix("docs/").replace(".ipynb", ".md")
-    uri = (
-        f"repository/{target}"
-        if target.endswith((*PICTURES, ".md"))
-        else f"repository/{target}.txt"
-    )
+    uri = f"repository/{target}{'' if target.endswith((*PICTURES, '.md')) else '.txt'}"
     if (ROOT / target).is_file() and files.get_file_from_path(uri) is None:
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / target)))
     return uri

@@ -27,9 +27,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_248,
+    "product, tokens": 123_238,
     "product, files": 209,
-    "tests, tokens": 115_073,
+    "tests, tokens": 115_072,
     "tests, files": 96,
     "benchmarks, tokens": 12_930,
     "benchmarks, files": 12,

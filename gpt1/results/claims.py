@@ -93,11 +93,10 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
 
 
 def _verdict(rows: pd.DataFrame, p: float) -> str:
-    if rows["seeds"].min() < 2:
+    if (rows["seeds"] < 2).any():
         return "one pre-training: no verdict"
-    absent = rows.loc[rows["difference"].isna(), "other"]
-    if len(absent):
-        return f"no verdict: no {' or '.join(absent)}"
+    for absent in rows.loc[rows["difference"].isna(), "other"]:
+        return f"no verdict: no {absent}"
     signs = set(np.sign(rows["difference"]))
     if p > LEVEL or len(signs) > 1:
         return UNDECIDED

@@ -34,7 +34,8 @@ def draw_table5(scores: pd.DataFrame) -> "Figure":
     }
     means.plot.bar(ax=ours, yerr=deviations, ecolor=GREY, **style)
     TABLE5.loc[[TABLE5_ROWS[system] for system in SYSTEMS]].T.plot.bar(ax=paper, **style)
-    for axes, title in ((ours, "this run, ± deviation over seeds"), (paper, "the paper (QQP: F1)")):
+    of_seeds = ", ± deviation over seeds" if deviations.count().any() else ""
+    for axes, title in ((ours, f"this run{of_seeds}"), (paper, "the paper (QQP: F1)")):
         axes.set(ylabel="score × 100", ylim=(min(0, axes.get_ylim()[0]), 103))
         axes.set_title(title, loc="left", fontsize=9)
         axes.grid(visible=False, axis="x")
