@@ -28,7 +28,6 @@ PAGES = (
     "benchmarks/README.md",
     "tests/golden/README.md",
 )
-PICTURES = (".svg", ".png")
 PARTS = re.compile(
     r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL
 )  # splits a page at its blocks of code
@@ -125,7 +124,7 @@ def copied(target: str, config: MkDocsConfig, files: Files) -> str:
     """
     if target.startswith("docs/") and not target.endswith(".py"):
         return target.removeprefix("docs/").replace(".ipynb", ".md")
-    uri = f"repository/{target}{'' if target.endswith((*PICTURES, '.md')) else '.txt'}"
+    uri = f"repository/{target}{'' if target.endswith(('.svg', '.png', '.md')) else '.txt'}"
     if (ROOT / target).is_file() and files.get_file_from_path(uri) is None:
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / target)))
     return uri

@@ -13,10 +13,8 @@ from gpt1.results.drawing import BLUE, GREY, ORANGE, panels, svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PICTURES = {
-    run: Path(__file__).with_name(name)
-    for run, name in (("town", "made_up_town.svg"), ("small", "real_text.svg"))
-}
+FOLDER = Path(__file__).parent
+PICTURES = {"town": FOLDER / "made_up_town.svg", "small": FOLDER / "real_text.svg"}
 WORDS, ORDER = ("SST-2", "MNLI", "QQP", "STS-B"), ("QNLI", "RTE", "MRPC", "CoLA")
 SYSTEMS = {
     "embeddings_only": ("the Transformer's embeddings alone", ORANGE),
@@ -40,7 +38,7 @@ def picture(run: str) -> str:
 
 def _drawn(run: str) -> "Figure":
     scores = measured(run)
-    available = set(scores.index.get_level_values("column"))
+    available = scores.index.get_level_values("column")
     columns = [column for column in (*WORDS, *ORDER) if column in available]
     figure, [axes] = panels(1, 1, (7.2, 2.8))
     for place, (system, (title, colour)) in enumerate(SYSTEMS.items()):

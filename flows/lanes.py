@@ -28,7 +28,7 @@ class Lanes:
 
     @classmethod
     def of_machine(cls, asked: int | None = None) -> "Lanes":
-        """As many as cores and memory bear, or as `wanted`; one where GPT1_PROCESSES gives a
+        """As many as cores and memory bear, or as `asked`; one where GPT1_PROCESSES gives a
         training all there is. No threads where GPT1_THREADS says them.
         """
         gpus = visible_gpus()

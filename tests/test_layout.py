@@ -34,7 +34,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "benchmarks, tokens": 12_930,
     "benchmarks, files": 12,
     "pages, bytes": 149_431,
-    "scripts and templates, bytes": 17_695,
+    "scripts and templates, bytes": 17_679,
 }
 
 GROUND = {"base", "params.schema"}

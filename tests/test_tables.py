@@ -13,6 +13,7 @@ import made_results
 import numpy as np
 import pandas as pd
 import pytest
+from test_claims import VARIANTS
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
@@ -26,7 +27,6 @@ from gpt1.results.tables import table_of
 from gpt1.stages import report, scores
 
 ROOT = Path(__file__).parents[1]
-VARIANTS = ("no_pretraining", "no_aux_lm", "embeddings_only", "lstm", "lstm_equal")
 
 
 @pytest.fixture(autouse=True)
@@ -263,3 +263,4 @@ def test_names_of_others_stand_on_the_page_as_text():
         report.main(name)
     write_page()
     assert "<script>" not in Path("data/report/index.html").read_text()
+    assert not list(Path("data/report").rglob("figure2-*")), "a picture of nothing"

@@ -2,12 +2,12 @@
 that does not grow with the file.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import parse_json
 from gpt1.corpus.files import CorpusFile, blocks, refuse_bomb
 
 BATCH_CHARACTERS = 1_000_000  # of text handed on together
@@ -51,12 +51,17 @@ def _lines(file: CorpusFile) -> Iterator[bytes]:
 
 def _json_rows(file: CorpusFile, field: str) -> Iterator[str | None]:
     for line in _lines(file):
-        try:
-            row: Any = json.loads(line) if line.strip() else {field: ""}
-        except (ValueError, RecursionError):
-            row = None
-        text = row.get(field) if isinstance(row, dict) else None
+        text = _object(line).get(field) if line.strip() else ""
         yield text if isinstance(text, str) else None
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The JSON object that a line is; empty where it is none."""
+    try:
+        row = parse_json(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
 
 
 @contextmanager
@@ -152,16 +157,6 @@ def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -
 
 def _text_fields(file: CorpusFile) -> str:
     """The fields of the first row of a .jsonl file that hold texts, in words."""
-    row: Any = None
-    for line in _lines(file) if file.form == "jsonl" else ():
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        break
-    names = (
-        [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
-        if isinstance(row, dict)
-        else []
-    )
+    row = _object(next(_lines(file), b"")) if file.form == "jsonl" else {}
+    names = [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
     return ", ".join(names[:8]) or "none"

@@ -60,10 +60,10 @@ CAUTIONS = (  # condition, where it is said, words
         "Avg: the mean over these columns: {}; in the paper's rows too; the claims are over the same. MNLI: matched and mismatched. mc, pc: Matthews, Pearson; F1; else accuracy.",
     ),
 )
-FIGURE2 = (
-    "Left: 0 layers are the embeddings alone, all layers the ordinary fine-tuning. The paper's ends are read off by eye, within 2 points.",
-    "Right: (score - random) / (state of the art before the paper - random), the mean over pre-trainings; bands are one standard error of the examples.",
-)
+FIGURE2 = {
+    "Figure 2, left: layers transferred": "Left: 0 layers are the embeddings alone, all layers the ordinary fine-tuning. The paper's ends are read off by eye, within 2 points.",
+    "Figure 2, right: zero-shot, relative performance": "Right: (score - random) / (state of the art before the paper - random), the mean over pre-trainings; bands are one standard error of the examples.",
+}
 CLAIMS = (
     "Differences are of means over the same columns, seeds and examples. 95 % intervals: Student's t over pre-training seeds, and draws of clusters of examples.",
     "Verdicts: three claims, tested together at 5 % (Holm); against two LSTMs the larger p counts. The other differences have no verdict.",

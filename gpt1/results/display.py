@@ -40,10 +40,9 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
         return {"Pre-training": named(facts), "Parameters by component": named(parts)}, list(CURVES)
     scores = read_table(folder / SCORES)
     if name == "figure2":
-        return {
-            "Figure 2, left: layers transferred": layers_table(scores),
-            "Figure 2, right: zero-shot, relative performance": zero_shot_table(scores),
-        }, list(FIGURE2)
+        sides = zip(FIGURE2, (layers_table(scores), zero_shot_table(scores)), strict=True)
+        tables = {title: table for title, table in sides if len(table)}
+        return tables, [FIGURE2[title] for title in tables]
     return {HEADINGS[name]: table_of(scores, name)}, cautions(scores, name)
 
 

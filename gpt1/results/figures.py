@@ -65,8 +65,7 @@ def draw_layers(scores: pd.DataFrame, layers: int) -> "Figure":
             axes.plot((0, layers), FIGURE2_LAYERS[task], ":", color=colour, label=named)
     axes.set(xlabel="layers transferred", ylabel="score × 100")
     axes.set_xticks(range(layers + 1))
-    if len(tasks):
-        axes.legend(frameon=False)
+    axes.legend(frameon=False)
     return figure
 
 
@@ -90,8 +89,6 @@ def draw_zero_shot(scores: pd.DataFrame) -> "Figure":
         if ours:
             ends = (means["relative"] + sign * means["band"] for sign in (-1, 1))
             axes.fill_between(means.index, *ends, color=style["color"], alpha=0.15, linewidth=0)
-    if axes.has_data():
-        axes.set_xscale("log")
-        axes.legend(frameon=False)
-    axes.set(xlabel="updates (dashed: LSTM)", ylabel="relative performance")
+    axes.legend(frameon=False)
+    axes.set(xscale="log", xlabel="updates (dashed: LSTM)", ylabel="relative performance")
     return figure

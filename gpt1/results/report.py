@@ -44,10 +44,12 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         if name == "table5":
             draw(folder / "table5.svg", lambda: draw_table5(scores))
         if name == "figure2":
-            draw(folder / "figure2-left.svg", lambda: draw_layers(scores, params.model.layers))
-            draw(folder / "figure2-right.svg", lambda: draw_zero_shot(scores))
-            layers_table(scores).to_csv(folder / "left.csv", index_label="layers")
-            right = zero_shot_table(scores)
+            left, right = layers_table(scores), zero_shot_table(scores)
+            if len(left):
+                draw(folder / "figure2-left.svg", lambda: draw_layers(scores, params.model.layers))
+            if len(right):
+                draw(folder / "figure2-right.svg", lambda: draw_zero_shot(scores))
+            left.to_csv(folder / "left.csv", index_label="layers")
             right.insert(0, "log10_update", [math.log10(update) for update in right.index])
             right.to_csv(folder / "right.csv", index_label="update")
     tables, notes = displayed(name, folder)

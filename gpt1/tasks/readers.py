@@ -240,7 +240,7 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Which of `rows` rows to keep (ascending): all, or `wanted` of them by a seed that hangs on
+    """Which of `rows` rows to keep (ascending): all, or `most` of them by a seed that hangs on
     task and split only.
 
     A smaller choice lies inside every larger one.
