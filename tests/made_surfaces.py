@@ -1,8 +1,7 @@
 """Every place where what others made is read: a small valid set of files, and the reading of it in
 a folder of its own.
 
-benchmarks/fuzz.py damages the files; test_finds.py reads what was found so. A read ends well, or
-with an error of `expected`.
+test_finds.py reads them damaged. A read ends well, or with an error of `expected`.
 """
 
 import json

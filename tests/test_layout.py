@@ -29,11 +29,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_238,
     "product, files": 209,
-    "tests, tokens": 115_072,
-    "tests, files": 96,
-    "benchmarks, tokens": 12_930,
-    "benchmarks, files": 12,
-    "pages, bytes": 149_431,
+    "tests, tokens": 113_820,
+    "tests, files": 95,
+    "benchmarks, tokens": 11_582,
+    "benchmarks, files": 11,
+    "pages, bytes": 149_328,
     "scripts and templates, bytes": 17_679,
 }
 
