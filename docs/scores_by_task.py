@@ -46,8 +46,9 @@ def _drawn(run: str) -> "Figure":
             seeds = scores.loc[[(system, column)]].to_numpy(float)
             x = at + 0.22 * (place - 1)
             axes.plot([x] * len(seeds), seeds, "o", color=colour, markersize=2.5)
-            label = title if at == 0 else None
-            axes.plot(x, seeds.mean(), "_", color=colour, markersize=13, label=label)
+            axes.plot(
+                x, seeds.mean(), "_", color=colour, markersize=13, label=None if at else title
+            )
     axes.set_xticks(range(len(columns)), columns)
     axes.grid(visible=False, axis="x")
     axes.set(ylabel="score × 100", ylim=(min(0, scores.min()), 103))

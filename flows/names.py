@@ -1,5 +1,5 @@
-"""Prefect's plug-in (prefect.toml switches it on): `prefect deployment run reproduce-table2` finds
-reproduce-table2/checkout, at the server of `make serve` where no other is set.
+"""Prefect's plug-in, switched on by prefect.toml: `prefect deployment` and `prefect flow-run` ask
+the server of `make serve` where no other is set, and take reproduce-table2 for its one deployment.
 """
 
 import sys
@@ -11,8 +11,8 @@ from prefect.plugins import HookContext, SetupResult, register_hook
 
 @register_hook
 def setup_environment(*, ctx: HookContext) -> SetupResult | None:
-    """Called by every `prefect` in the checkout."""
-    if sys.argv[1:3] != ["deployment", "run"]:
+    """Called wherever Prefect is, in the checkout."""
+    if sys.argv[1:2] not in (["deployment"], ["flow-run"]):
         return None
     from prefect.client.orchestration import PrefectClient
 
