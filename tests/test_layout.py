@@ -27,7 +27,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_238,
+    "product, tokens": 123_235,
     "product, files": 209,
     "tests, tokens": 113_820,
     "tests, files": 95,

@@ -46,7 +46,7 @@ def compose_profile(
             print(f"to download: {remote.name}, {size}, from {host}; licence: {licence}")
     print(
         f"{PARAMS}: profile {name}, books from data/{params.sources['books'].folder}/books,"
-        f" {len(params.tasks)} tasks: {', '.join(params.tasks)}"
+        f" tasks {', '.join(params.tasks)}"
     )
     for left in {**whole["tasks"], **whole["zero_shot"]}:
         if left not in params.sources:

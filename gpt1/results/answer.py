@@ -42,12 +42,17 @@ def sentence(claims: pd.DataFrame, time: str = "") -> str:
     if row["this run"] != NONE:
         value, ends = row["this run"].rpartition(" = ")[2], row["95 % interval"]
         beside = f", 95 % {ends}" if ends != NONE else ""
-        text += f" Pre-training brings {value} points on {row['tasks']} tasks{beside} (the paper:"
-        text += f" {row['the paper']}, on its own data and size)."
+        text += (
+            f" Pre-training brings {value} points on {row['tasks']} task"
+            f"{'s' * (row['tasks'] != '1')}{beside} (the paper: {row['the paper']}, on its own data"
+            " and size)."
+        )
     verdicts = claims[claims["primary"]].drop_duplicates("claim")["verdict"]
     known = verdicts.where(verdicts.isin([CONFIRMED, REFUTED, UNDECIDED]), "without a verdict")
-    counts = known.value_counts()
-    return f"{text} Of three claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."
+    return (
+        f"{text} Of three claims: "
+        f"{', '.join(f'{n} {word}' for word, n in known.value_counts().items())}."
+    )
 
 
 def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
