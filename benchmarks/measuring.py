@@ -16,7 +16,7 @@ import psutil
 import torch
 
 from gpt1.base.cores import cpu_name
-from gpt1.exchange.openai_gpt import quiet_transformers, their_config, to_theirs
+from gpt1.inference.openai_gpt import quiet_transformers, their_config, to_theirs
 from gpt1.model.gpt import Decoder
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, Pretrain, validate

@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 123_235,
     "product, files": 209,
-    "tests, tokens": 113_820,
+    "tests, tokens": 113_816,
     "tests, files": 95,
     "benchmarks, tokens": 11_582,
     "benchmarks, files": 11,
@@ -49,7 +49,6 @@ ROOMS = {  # room -> what of ours it may import
     "inference": (
         GROUND
         | {
-            "exchange.openai_gpt",
             "params.recipes",
             "inference",
             "model",
@@ -67,8 +66,7 @@ ROOMS = {  # room -> what of ours it may import
     | {
         "corpus",
         "exchange",
-        "inference.finished",
-        "inference.loading",
+        "inference",
         "model",
         "params",
         "sources",

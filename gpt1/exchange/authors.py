@@ -18,7 +18,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json_file
 from gpt1.corpus.bpe import AUTHORS_FILES, read_vocabulary
 from gpt1.exchange.incoming import Incoming, sizes_from
-from gpt1.exchange.openai_gpt import names, to_ours
+from gpt1.inference.openai_gpt import names, to_ours
 from gpt1.params.schema import Model
 from gpt1.sources.addresses import RELEASED
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json_file, sha256_file, write_json
 from gpt1.corpus.bpe import Vocabulary, read_vocabulary, vocabulary_from
-from gpt1.exchange.openai_gpt import quiet_transformers, to_ours
 from gpt1.exchange.outgoing import filling
+from gpt1.inference.openai_gpt import quiet_transformers, to_ours
 from gpt1.model.weights import Description, save_state
 from gpt1.params.schema import Model
 from gpt1.params.strict import validated

@@ -15,7 +15,9 @@ from gpt1.base.files import DATA, read_json_file, stage_folder, write_json, writ
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
-from gpt1.exchange.openai_gpt import (
+from gpt1.inference.finished import finetuned_folders, read_finished
+from gpt1.inference.loading import SavedModel, read_saved
+from gpt1.inference.openai_gpt import (
     PREFIX,
     language_model,
     quiet_transformers,
@@ -23,8 +25,6 @@ from gpt1.exchange.openai_gpt import (
     their_config,
     to_theirs,
 )
-from gpt1.inference.finished import finetuned_folders, read_finished
-from gpt1.inference.loading import SavedModel, read_saved
 
 CODE = Path(shipped.__path__[0])
 BODY, HEAD = "decoder.", "head.linear."

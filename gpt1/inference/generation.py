@@ -9,8 +9,8 @@ import numpy as np
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, WORD_END, Vocabulary
 from gpt1.corpus.shards import Shards
-from gpt1.exchange.openai_gpt import language_model
 from gpt1.inference.loading import read_saved
+from gpt1.inference.openai_gpt import language_model
 from gpt1.inference.scores import score
 from gpt1.params.schema import Generate
 
