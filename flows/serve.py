@@ -11,8 +11,7 @@ from flows.server import ENVIRONMENT, answers, prefect_server, program
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.locks import locked
 from gpt1.base.settings import setting
-from gpt1.tracking.address import switched_off, tracking_uri
-from gpt1.tracking.views import runs_page
+from gpt1.tracking.address import runs_page, switched_off, tracking_uri
 
 
 def start_mlflow(servers: ExitStack) -> str:

@@ -22,10 +22,9 @@ from made_results import begin, client
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
-from gpt1.tracking.address import problem
+from gpt1.tracking.address import problem, runs_page
 from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.sync import sync
-from gpt1.tracking.views import runs_page
 
 PRETRAINED, TUNED = "(pre-training) transformer 0", "rte full 1"
 CURVE = log_path("pretrain", "transformer/seed-0")

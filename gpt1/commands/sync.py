@@ -15,9 +15,8 @@ Examples:
 def sync() -> None:
     """Send finished results that MLflow does not have yet; a second call changes nothing."""
     from gpt1.params.schema import read_params
-    from gpt1.tracking.address import tracking_uri
+    from gpt1.tracking.address import runs_page, tracking_uri
     from gpt1.tracking.sync import sync as sync_results
-    from gpt1.tracking.views import runs_page
 
     params, uri = read_params(), tracking_uri()
     held, written = sync_results(params)

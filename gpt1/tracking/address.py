@@ -8,7 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 from dotenv import load_dotenv
 
+from gpt1.base.files import read_json
 from gpt1.base.settings import setting
+from gpt1.tracking.log import RUNS
 
 SQLITE = "sqlite:///"
 PATIENCE = {  # short with a server; no telemetry, no chatter
@@ -35,6 +37,15 @@ def tracking_uri() -> str:
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}mlflow.db"
     path = sqlite_file(uri)
     return uri if path is None else f"{SQLITE}{path.absolute()}"  # MLflow keeps stores by name
+
+
+def runs_page(base: str) -> str:
+    """The address of the runs of the experiment that `gpt1 sync` told results last; before, of all
+    experiments.
+    """
+    experiment = f"/{read_json(RUNS)['experiment']}/runs" if RUNS.is_file() else ""
+    # without the last words MLflow opens its pages for prompts and agents
+    return f"{base}/#/experiments{experiment}?workflowType=machine_learning"
 
 
 def without_password(uri: str) -> str:
