@@ -27,9 +27,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 123_222,
+    "product, tokens": 122_605,
     "product, files": 208,
-    "tests, tokens": 113_810,
+    "tests, tokens": 113_783,
     "tests, files": 95,
     "benchmarks, tokens": 11_582,
     "benchmarks, files": 11,

@@ -10,18 +10,15 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spacy.tokenizer import Tokenizer
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import HoldOut
 from gpt1.corpus.files import list_corpus
 from gpt1.corpus.inspection import inspect, refuse_binary
 from gpt1.corpus.words import (
-    CONTEXT,
     NEWLINE,
     Cleaner,
     UnbrokenTextError,
-    chunks,
     fixed,
     standardise,
 )
@@ -111,16 +108,18 @@ def cut_at(text, cuts):
 def test_pieces_give_the_words_of_the_whole(cleaner, english, text, cuts):
     expected = whole_words(english, text)
     assert cleaner.words(text) == expected
-    pieces = [string for found in cleaner.clean(cut_at(text, cuts)) for string in found]
-    assert " ".join(pieces).split(" ") == (expected or [""])
+    assert " ".join(cleaner.clean(cut_at(text, cuts))).split(" ") == (expected or [""])
 
 
-def test_no_special_case_is_longer_than_the_context_or_spans_lines(english):
-    full = english.tokenizer
-    patterns = (full.prefix_search, full.suffix_search, full.infix_finditer)
-    bare = Tokenizer(english.vocab, {}, *patterns, full.token_match, full.url_match)
-    assert max(len(bare(rule)) for rule in full.rules) <= CONTEXT
-    assert not [rule for rule in full.rules if len(rule) > 1 and re.search(r"\s", rule)]
+def test_no_special_case_spans_lines(english):
+    rules = english.tokenizer.rules
+    assert not [rule for rule in rules if len(rule) > 1 and re.search(r"\s", rule)]
+
+
+def test_a_long_line_is_cut_at_white_space(cleaner):
+    text = "so it was . " * 30_000
+    blocks = cut_at(text, range(0, len(text), 77_777))
+    assert " ".join(cleaner.clean(blocks)).split() == text.split()
 
 
 def test_lower_casing_is_by_token(cleaner):
@@ -133,12 +132,11 @@ def test_words_hold_no_blanks(cleaner):
     assert not [word for word in cleaner.words(text) if " " in word or word == ""]
 
 
-def test_unbroken_text_is_refused():
-    with pytest.raises(UnbrokenTextError):
-        list(chunks(["x" * 2_001]))
-    with pytest.raises(UnbrokenTextError):
-        list(chunks("x" * 1_000_000 for _ in range(9)))
-    assert list(chunks(["x\t" * 2_001]))
+def test_unbroken_text_is_refused(cleaner):
+    for blocks in (["x" * 2_001], ("x" * 1_000_000 for _ in range(9))):
+        with pytest.raises(UnbrokenTextError):
+            list(cleaner.clean(blocks))
+    assert list(cleaner.clean(["x\t" * 2_001]))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from filecmp import cmp
-from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -119,8 +118,7 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
     """Write a book, cleaned; the number of its words. Raises UserError naming it."""
     words, blank = 0, ""
     try:
-        for parts in cleaner.clean(blocks):
-            text = " ".join(parts)
+        for text in cleaner.clean(blocks):
             file.write(blank + text)
             words += count_words(text)
             blank = " "
@@ -147,7 +145,7 @@ def clean_documents(
     for number, text in enumerate(texts):
         try:
             body_text, licensed = body(text) if text is not None else ("", False)
-            cleaned = " ".join(chain.from_iterable(cleaner.clean([body_text])))
+            cleaned = " ".join(cleaner.clean([body_text]))
         except UnbrokenTextError:
             text, cleaned, body_text, licensed = None, "", "", False
         counts["unreadable"] += text is None

@@ -1,29 +1,23 @@
 """Raw text to words: ftfy, the authors' standardisation, spaCy's English tokenizer, lower case
 (their code; paper, section 4.1).
 
-Pieces of a text give exactly the words of the whole: ftfy treats lines one by one, standardisation
-never looks past white space, and spaCy looks past a blank only when it matches its special cases,
-none of which is longer than CONTEXT tokens or holds a newline.
+Line by line, which gives exactly the words of the whole: ftfy treats lines one by one,
+standardisation never looks past white space, and none of spaCy's special cases holds a line break.
 """
 
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from typing import Any
 
 NEWLINE = "\n"
-CONTEXT = 16  # spaCy's longest English special case has 11 tokens; a chunk has one or more
-CACHED_CHUNKS = 2**16
-CACHED_LENGTH = (
-    100  # longer chunks are rare and not kept, so that the cache is bounded in bytes too
-)
-RENEWAL_CHUNKS = 40_000  # spaCy keeps every string it ever saw: start afresh after so many new ones
 LONGEST_CHUNK = (
     2_000  # spaCy takes quadratic time over a run of punctuation: two seconds at this length
 )
-LONGEST_UNCUT = 2_000_000  # the same before standardisation, which may yet part it: bounds memory
+LONGEST_LINE = 100_000  # characters: a longer one is cut at white space, which bounds memory
+MOST_STRINGS = 200_000  # spaCy keeps every string that it ever saw: start afresh after so many
 
 REPLACED = (("—", "-"), ("–", "-"), ("―", "-"), ("…", "..."), ("´", "'"))
 SPACED = tuple("""-~!";?+,)(/*[]}{|_""")
@@ -97,29 +91,35 @@ def _fixed_lines(text: str, fix: Callable[[str], str]) -> Iterator[str]:
     yield text[end:]
 
 
-def chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Standardised text as lists of what stands between its blanks, NEWLINE for a line break.
-    Raises UnbrokenTextError.
+def _lines(texts: Iterable[str]) -> Iterator[str]:
+    """Lines, NEWLINE after each; a long one in parts. Raises UnbrokenTextError."""
+    rest = ""
+    for text in chain(texts, (NEWLINE,)):
+        *whole, rest = (rest + text).split(NEWLINE)
+        for line in whole:
+            yield from _parts(line)
+            yield NEWLINE
+        *parts, rest = _parts(rest)
+        yield from parts
+
+
+def _parts(line: str) -> list[str]:
+    """A line in parts of at most LONGEST_LINE characters, cut at white space. Raises
+    UnbrokenTextError where one has none.
     """
-    rest, started = "", False
-    for text in chain(texts, (None,)):
-        rest += text or ""
-        whole, *tail = rest.rsplit(None, 1) or [""]
-        head = rest.rstrip() if text is None else whole if tail else ""
-        if head:
-            gap = head[: len(head) - len(head.lstrip())]
-            pieces = standardise(head).split(" ")
-            if len(max(pieces, key=len)) > LONGEST_CHUNK:
-                raise UnbrokenTextError
-            yield [NEWLINE, *pieces] if started and "\n" in gap else pieces
-            rest, started = rest[len(head) :], True
-        elif len(whole) > LONGEST_UNCUT:
+    parts = []
+    while len(line := line.lstrip()) > LONGEST_LINE:
+        part, *more = line[:LONGEST_LINE].rsplit(None, 1)
+        if not more:
             raise UnbrokenTextError
+        parts.append(part)
+        line = line[len(part) :]
+    return [*parts, line]
 
 
-def _spacy_alone() -> Any:
-    """spaCy without torch: its neural parts, which the tokenizer does not need, would load it, and
-    that takes twice as long as the rest.
+def _english() -> Any:
+    """spaCy's English tokenizer, without torch: its neural parts, which that does not need, would
+    load it, and that takes twice as long as the rest.
     """
     absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
@@ -127,112 +127,37 @@ def _spacy_alone() -> Any:
     finally:
         if absent:
             del sys.modules["torch"]
-    return spacy
-
-
-def _english_tokenizers() -> tuple[Callable[[str], Any], Callable[[str], Any], re.Pattern[str]]:
-    """spaCy's English tokenizer; the same without its second look, for special cases across tokens;
-    the cases which that could find.
-    """
-    spacy = _spacy_alone()
-    from spacy.tokenizer import Tokenizer
-
-    full: Any = spacy.blank("en").tokenizer
-    # a special case in which no affix is found while it is loaded is not put among those matched
-    # later
-    loading = True
-
-    def affix(search: Callable[[str], Any], nothing: Any) -> Callable[[str], Any]:
-        return lambda string: nothing if loading else search(string)
-
-    first_look = Tokenizer(
-        full.vocab,
-        full.rules,
-        affix(full.prefix_search, None),
-        affix(full.suffix_search, None),
-        affix(full.infix_finditer, ()),
-        full.token_match,
-        full.url_match,
-    )
-    loading = False
-    cases = [
-        case
-        for case in full.rules
-        if full.find_prefix(case) or full.find_suffix(case) or full.find_infix(case) or " " in case
-    ]
-    return full, first_look, re.compile("|".join(map(re.escape, cases)))
+    return spacy.blank("en").tokenizer
 
 
 class Cleaner:
-    """Turns raw text into words. Memory is bounded: both what it remembers and what spaCy does."""
+    """Turns raw text into words, in bounded memory."""
 
     def __init__(self) -> None:
-        self._full, self._first_look, self._cases = _english_tokenizers()
-        self._seen = 0
-        self._remembered = lru_cache(maxsize=CACHED_CHUNKS)(self._alone)
+        self._tokenizer = _english()
 
-    def _alone(self, chunk: str) -> str | None:
-        """The words of a chunk joined by blanks; None where its neighbours could change them."""
-        if chunk == NEWLINE:
-            return NEWLINE
-        self._seen += 1
-        if self._seen % RENEWAL_CHUNKS == 0:
-            self._full, self._first_look, self._cases = _english_tokenizers()
-        tokens = [token.text for token in self._full(chunk)]
-        if self._cases.search(chunk) and tokens != [
-            token.text for token in self._first_look(chunk)
-        ]:
-            return None
-        return " ".join([token.lower() for token in tokens])
-
-    def _among(self, window: list[str], place: int) -> str:
-        """The words of window[place], seen among its neighbours."""
-        left, right = (
-            window[max(0, place - CONTEXT) : place],
-            window[place + 1 : place + 1 + CONTEXT],
-        )
-        start = sum(map(len, left)) + len(left)
-        document = self._full(" ".join([*left, window[place], *right]))
-        return " ".join(
-            [
-                token.text.lower()
-                for token in document
-                if start <= token.idx < start + len(window[place])
-            ]
-        )
-
-    def tokens(self, batches: Iterable[list[str]]) -> Iterator[list[str]]:
-        """For batches of chunks, lists with one string a chunk: its words joined by blanks. Works
-        with CONTEXT chunks on each side.
+    def clean(self, blocks: Iterable[str]) -> Iterator[str]:
+        """The words of a text that comes in blocks: those of a line joined by blanks, NEWLINE alone
+        between lines. Raises UnbrokenTextError.
         """
-        before: list[str] = []
-        held: list[str] = []
-        remembered, alone = self._remembered, self._alone
-        for batch in chain(batches, (None,)):
-            held += batch or []
-            ready = len(held) if batch is None else len(held) - CONTEXT
-            if ready <= 0:
-                continue
-            cleaned = [
-                remembered(chunk) if len(chunk) < CACHED_LENGTH else alone(chunk)
-                for chunk in held[:ready]
-            ]
-            window = before + held
-            yield [
-                self._among(window, len(before) + place) if words is None else words
-                for place, words in enumerate(cleaned)
-            ]
-            before, held = window[: len(before) + ready][-CONTEXT:], held[ready:]
-
-    def clean(self, blocks: Iterable[str]) -> Iterator[list[str]]:
-        """The words of a text that comes in blocks: lists of strings, each some words joined by
-        blanks, NEWLINE alone. Raises UnbrokenTextError.
-        """
-        return self.tokens(chunks(fixed(blocks)))
+        started = broken = False
+        for line in _lines(fixed(blocks)):
+            if line == NEWLINE:
+                broken = started
+            elif text := standardise(line):
+                if len(max(text.split(" "), key=len)) > LONGEST_CHUNK:
+                    raise UnbrokenTextError
+                if len(self._tokenizer.vocab.strings) > MOST_STRINGS:
+                    self._tokenizer = _english()
+                if broken:
+                    yield NEWLINE
+                # blanks keep a capital sigma at a word's end from its neighbours, as tokens do
+                yield " ".join([token.text for token in self._tokenizer(text)]).lower()
+                started, broken = True, False
 
     def words(self, text: str) -> list[str]:
         """The words of a whole text, lower-cased, NEWLINE for a line break. Raises
         UnbrokenTextError.
         """
-        words = " ".join(chain.from_iterable(self.clean([text])))
+        words = " ".join(self.clean([text]))
         return words.split(" ") if words else []
