@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 122_605,
+    "product, tokens": 122_522,
     "product, files": 208,
     "tests, tokens": 113_783,
     "tests, files": 95,
     "benchmarks, tokens": 11_582,
     "benchmarks, files": 11,
-    "pages, bytes": 149_328,
+    "pages, bytes": 149_325,
     "scripts and templates, bytes": 17_679,
 }
 

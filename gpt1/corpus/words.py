@@ -7,8 +7,7 @@ standardisation never looks past white space, and none of spaCy's special cases 
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -20,7 +19,7 @@ LONGEST_LINE = 100_000  # characters: a longer one is cut at white space, which 
 MOST_STRINGS = 200_000  # spaCy keeps every string that it ever saw: start afresh after so many
 
 REPLACED = (("—", "-"), ("–", "-"), ("―", "-"), ("…", "..."), ("´", "'"))
-SPACED = tuple("""-~!";?+,)(/*[]}{|_""")
+RUN = re.compile(r"""([-~!";?+,)(/*\[\]}{|_])\1*""")  # of one of these marks
 # A line with a character other than these is the only kind that ftfy could change, unless the text
 # holds tags.
 LINE_FOR_FTFY = re.compile(r"^[\t -%'-~]*+[^\t\n -%'-~][^\n]*\n?", re.MULTILINE)
@@ -36,15 +35,7 @@ def standardise(text: str) -> str:
     """
     for sign, plain in REPLACED:
         text = text.replace(sign, plain)
-    # one by one and without a regular expression where no run is longer than one: seven times as
-    # fast
-    for mark in SPACED:
-        run = mark + mark in text
-        text = (
-            re.sub(f"{re.escape(mark)}+", r" \g<0> ", text)
-            if run
-            else text.replace(mark, f" {mark} ")
-        )
+    text = RUN.sub(r" \g<0> ", text)
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return " \n ".join(line for line in lines if line)
 
@@ -73,22 +64,16 @@ def fixed(blocks: Iterable[str]) -> Iterator[str]:
     import ftfy
 
     config = ftfy.TextFixerConfig(explain=False)
+
+    def fix(line: re.Match[str]) -> str:
+        return str(ftfy.fix_text(line[0], config))
+
     for text in lines_and_parts(blocks, config.max_decode_length):
         if "<" in text and config.unescape_html:
             yield ftfy.fix_text(text, config)
             config = config._replace(unescape_html=False)
         else:
-            yield "".join(_fixed_lines(text, partial(ftfy.fix_text, config=config)))
-
-
-def _fixed_lines(text: str, fix: Callable[[str], str]) -> Iterator[str]:
-    """`text` with `fix` applied to the lines that it could change."""
-    end = 0
-    for line in LINE_FOR_FTFY.finditer(text):
-        yield text[end : line.start()]
-        yield fix(line[0])
-        end = line.end()
-    yield text[end:]
+            yield LINE_FOR_FTFY.sub(fix, text)
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:
