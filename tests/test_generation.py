@@ -2,7 +2,6 @@
 generate against our own network, token by token.
 """
 
-import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from made_data import write_params
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.generate import generate
-from gpt1.corpus import words
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.inference import scores
@@ -28,9 +26,6 @@ from gpt1.stages import generate as stage
 VOCABULARY = Vocabulary(
     "abcdefghijklmnopqrstuvwxyz.,?", [("t", "h"), ("th", "e</w>"), ("e", "r</w>"), ("c", "a")]
 )
-ENGLISH = functools.cache(
-    words._english_tokenizers
-)  # the very same, made once: a second for each vocabulary else
 BOOKS = [
     "the cat sat.\nthe dog ran far, far away. ",
     "what is a bee? it is a small one. the end. ",
@@ -53,7 +48,6 @@ def network(tmp_path, monkeypatch, ids):
     section = {f"generate__{name}": value for name, value in own.items()}
     write_params(tmp_path, **section, model__feed_forward=64, lstm__units=12)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(words, "_english_tokenizers", ENGLISH)
     VOCABULARY.save(Path("data/bpe"), {})
     folder = Path("data/shard")
     folder.mkdir(parents=True)

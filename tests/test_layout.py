@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 122_522,
     "product, files": 208,
-    "tests, tokens": 113_783,
+    "tests, tokens": 113_755,
     "tests, files": 95,
     "benchmarks, tokens": 11_582,
     "benchmarks, files": 11,
