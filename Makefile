@@ -37,7 +37,7 @@ serve: setup  ## Prefect's server with the flows, MLflow's pages, on 127.0.0.1, 
 
 ui: setup  ## MLflow's pages on 127.0.0.1, with all finished results, until Ctrl-C
 	gpt1 sync
-	@MLFLOW_DISABLE_TELEMETRY=true exec mlflow server --host 127.0.0.1 --port 5000 --workers 1 --backend-store-uri sqlite:///mlflow.db
+	@exec python -m flows.serve mlflow
 
 docs: setup  ## the documentation, as the folder site/, readable from disk
 	mkdocs build --strict --quiet

@@ -14,9 +14,10 @@ from pathlib import Path
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.base.machine import output
 from gpt1.results import load
+from gpt1.results.freshness import freshness
 from gpt1.results.page import INDEX, write_page
 from gpt1.results.provenance import facts
-from gpt1.results.runs import PREDICTIONS, RUN, write_table
+from gpt1.results.runs import NAMES, PREDICTIONS, RUN, write_table
 
 REPORT = stage_folder("report")
 APART = ("scores", "plots", "dev_scores")  # dvc's
@@ -27,6 +28,8 @@ def main() -> None:
     target = Path(sys.argv[1])
     if target.exists() and not (target / RUN).is_file():
         sys.exit(f"error: {target} is there and holds no packed run: name a new folder")
+    if line := freshness().line(NAMES):
+        sys.exit(f"error: {line}")
     with writing_folder(target) as folder:
         for path in sorted(REPORT.glob("*/*")):
             if path.is_file() and path.name != PREDICTIONS and path.parent.name not in APART:
@@ -34,7 +37,8 @@ def main() -> None:
                 shutil.copyfile(path, folder / path)
         (folder / REPORT / "predictions").mkdir(parents=True)
         rows = load(".")[1]
-        rows = rows[rows["update"].isna()]  # zero-shot ones are as many again
+        # zero-shot ones are as many again
+        rows = rows[rows["update"].isna()].drop(columns="outdated")
         write_table(rows, folder / REPORT / "predictions" / PREDICTIONS)
         shutil.copyfile("params.yaml", folder / "params.yaml")
         write_page(folder / INDEX)

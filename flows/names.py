@@ -1,30 +1,55 @@
-"""Prefect's plug-in, switched on by prefect.toml: `prefect deployment` and `prefect flow-run` ask
-the server of `make serve` where no other is set, and take reproduce-table2 for its one deployment.
+"""This folder's name on Prefect's pages; and Prefect's plug-in, switched on by prefect.toml:
+`prefect deployment` and `prefect flow-run` ask the server of this folder's `make serve` where no
+other is set, and take reproduce-table2 for the deployment of this folder.
 """
 
+import re
 import sys
+import urllib.request
+from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
-import httpx
 from prefect.plugins import HookContext, SetupResult, register_hook
+
+from gpt1.base.files import fingerprint
+from gpt1.base.servers import server_address
+
+
+def deployment_name() -> str:
+    """The name of this folder's deployments, and the tag of its runs: no other folder's runner
+    takes what is asked for here.
+    """
+    folder = Path.cwd()
+    return f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', folder.name)}-{fingerprint(str(folder))[:6]}"
 
 
 @register_hook
 def setup_environment(*, ctx: HookContext) -> SetupResult | None:
     """Called wherever Prefect is, in the checkout."""
-    if sys.argv[1:2] not in (["deployment"], ["flow-run"]):
+    if sys.argv[1:2] not in (["deployment"], ["flow-run"]) or "--help" in sys.argv:
         return None
+    if not (url := ctx.api_url or server_address("prefect")):
+        sys.exit("error: no Prefect server is at work for this folder: make serve starts one")
+    try:
+        urllib.request.urlopen(f"{url}/health", timeout=5).close()
+    except HTTPError:
+        pass  # a server that wants a password: Prefect sends it
+    except OSError as error:
+        sys.exit(f"error: no Prefect server answers at {url} ({error}): make serve starts one")
     from prefect.client.orchestration import PrefectClient
+    from prefect.exceptions import ObjectNotFound
 
     read = PrefectClient.read_deployment_by_name
 
     async def by_bare_name(client: PrefectClient, name: str) -> Any:
+        full = name if "/" in name else f"{name}/{deployment_name()}"
         try:
-            return await read(client, name if "/" in name else f"{name}/checkout")
-        except httpx.ConnectError:
-            sys.exit(f"error: no Prefect server answers at {client.api_url}: make serve starts one")
+            return await read(client, full)
+        except ObjectNotFound:
+            known = [one.name for one in await client.read_deployments()]
+            others = f"; {url} has those of {', '.join(sorted({*known}))}" if known else ""
+            sys.exit(f"error: {full} is no deployment: make serve in this folder makes it{others}")
 
     PrefectClient.read_deployment_by_name = by_bare_name  # type: ignore[method-assign,assignment]
-    return (
-        None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": "http://127.0.0.1:4200/api"})
-    )
+    return None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": url})

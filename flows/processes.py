@@ -134,3 +134,12 @@ def alone_here() -> Iterator[None]:
         print(f"process {os.getpid()}", file=lock, flush=True)
         ENDS.write_bytes(b"")
         yield
+
+
+def is_at_work() -> bool:
+    """Whether a run is at work in this folder."""
+    try:
+        with locked(LOCK, wait=False):
+            return False
+    except BlockingIOError:
+        return True

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from graphlib import TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 from prefect import Flow, flow, get_run_logger, task
@@ -138,6 +139,7 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     """What every flow does: have these stages (none: all), and all that they need, run where they
     are out of date; `lanes` side by side, by default as many as the machine bears.
     """
+    get_run_logger().info(f"in {Path.cwd()}")
     try:
         with alone_here() if deployment.id else nullcontext():
             for number in (signal.SIGINT, signal.SIGTERM):

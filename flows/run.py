@@ -11,8 +11,9 @@ from typing import Any
 
 from flows.graph import read_graph
 from flows.processes import alone_here, interrupt
-from gpt1.base.errors import INTERRUPTED_STATUS, UserError
+from gpt1.base.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS
 
+SERVER_GONE = "Prefect's server has gone; what is finished is kept, the next run goes on"
 NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to MLflow)"
 
 
@@ -35,15 +36,17 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
 
     with prefect_server():
         import httpx
+        from prefect import tags
 
+        from flows.names import deployment_name
         from flows.reproduce import reproduce_all
 
         try:
-            state: Any = reproduce_all(only=list(targets), lanes=lanes, return_state=True)
+            with tags(deployment_name()):
+                state: Any = reproduce_all(only=list(targets), lanes=lanes, return_state=True)
         except httpx.TransportError:
-            raise UserError(
-                "Prefect's server has gone; what is finished is kept, the next run goes on"
-            ) from None
+            print(f"error: {SERVER_GONE}", file=sys.stderr, flush=True)
+            os._exit(USER_ERROR_STATUS)  # Prefect's threads would try for minutes to send lines
         for handler in logging.getLogger("prefect.flow_runs").handlers:
             handler.flush()  # while there is a server to take the lines
     if state.is_cancelled():

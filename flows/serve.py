@@ -1,32 +1,19 @@
 """`make serve`: Prefect's server and pages, the deployments reproduce-table2 … -all, and MLflow's
-pages, on this machine's own address, until Ctrl-C.
+pages, on this machine's own address, until Ctrl-C. `make ui`: MLflow's pages alone.
 """
 
 import os
-from contextlib import ExitStack
-from pathlib import Path
+import signal
+import sys
+from contextlib import ExitStack, suppress
 from typing import Any
 
-from flows.server import ENVIRONMENT, answers, prefect_server, program
+from flows.names import deployment_name
+from flows.processes import is_at_work
+from flows.server import ENVIRONMENT, mlflow_server, prefect_server
 from gpt1.base.errors import UserError, run_stage
-from gpt1.base.locks import locked
-from gpt1.base.settings import setting
-from gpt1.tracking.address import runs_page, switched_off, tracking_uri
-
-
-def start_mlflow(servers: ExitStack) -> str:
-    """The address of MLflow's pages, which are started where none answer; "" for none."""
-    port = setting("GPT1_MLFLOW_PORT") or "5000"
-    pages = f"http://127.0.0.1:{port}"
-    if switched_off():
-        return ""
-    if not (store := tracking_uri()).startswith("sqlite:"):
-        return store
-    if not answers(f"{pages}/health"):
-        where = ["--host", "127.0.0.1", "--port", port, "--workers", "1"]
-        words = ["mlflow", "server", *where, "--backend-store-uri", store]
-        servers.enter_context(program("mlflow", words, f"{pages}/health"))
-    return pages
+from gpt1.base.servers import announced, server_address
+from gpt1.tracking.address import runs_page
 
 
 def serve_flows() -> None:
@@ -34,24 +21,69 @@ def serve_flows() -> None:
     os.environ.update(ENVIRONMENT)
     with ExitStack() as servers:
         try:
-            servers.enter_context(locked(Path(".dvc/tmp/gpt1-serve.lock"), wait=False))
+            announce = servers.enter_context(announced("prefect"))
         except BlockingIOError:
-            raise UserError("make serve is at work here already; Ctrl-C there ends it") from None
+            raise UserError(
+                f"make serve is at work here already ({server_address('prefect') or 'starting'});"
+                " Ctrl-C there ends it"
+            ) from None
         print("starting Prefect and MLflow, some 20 s", flush=True)
-        mlflow = start_mlflow(servers)
+        mlflow = servers.enter_context(mlflow_server())
         url = servers.enter_context(prefect_server(lasting=True))
         os.environ["PREFECT_API_URL"] = url  # for the processes of flow runs
         from prefect import serve
 
         from flows.reproduce import FLOWS
 
+        note_crashes()
+        announce(url)
         print(f"Prefect: {url.removesuffix('/api')}/deployments")
-        if mlflow.startswith("http"):
-            print(f"MLflow: {runs_page(mlflow)}")
+        print_runs_page(mlflow)
         print("next, in another terminal: prefect deployment run reproduce-table2", flush=True)
-        deployments: list[Any] = [flow.to_deployment(name="checkout") for flow in FLOWS]
-        serve(*deployments, print_starting_message=False)
+        name = deployment_name()
+        deployments: list[Any] = [flow.to_deployment(name, tags=[name]) for flow in FLOWS]
+        # nothing here has a schedule that would have to be paused
+        serve(*deployments, print_starting_message=False, pause_on_shutdown=False)
+
+
+def note_crashes() -> None:
+    """Say Crashed of each run of this folder's flows on which no process is at work any more, for
+    its server or itself was killed: on Prefect's pages it would be Running for ever.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter
+    from prefect.client.schemas.sorting import FlowRunSort
+    from prefect.states import Crashed
+
+    unended = FlowRunFilter.model_validate(
+        {
+            "tags": {"all_": [deployment_name()]},
+            "state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}},
+        }
+    )
+    with get_client(sync_client=True) as client:
+        runs = client.read_flow_runs(flow_run_filter=unended, sort=FlowRunSort.START_TIME_DESC)
+        for run in runs[is_at_work() :]:
+            client.set_flow_run_state(run.id, Crashed(message="its process has ended"), force=True)
+
+
+def serve_mlflow() -> None:
+    """MLflow's pages, until Ctrl-C; where they are up, their address alone."""
+    os.environ.update(ENVIRONMENT)
+    already = server_address("mlflow")
+    with mlflow_server() as address:
+        print_runs_page(address)
+        if address.startswith("http://127.0.0.1") and not already:
+            print("Ctrl-C ends them", flush=True)
+            with suppress(KeyboardInterrupt):
+                signal.pause()
+
+
+def print_runs_page(address: str) -> None:
+    """Where a browser finds the runs."""
+    if address.startswith("http"):
+        print(f"MLflow: {runs_page(address)}", flush=True)
 
 
 if __name__ == "__main__":
-    run_stage(serve_flows)
+    run_stage(serve_mlflow if sys.argv[1:] == ["mlflow"] else serve_flows)

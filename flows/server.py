@@ -1,9 +1,10 @@
-"""Prefect's server: the one that the user's settings name, else that of `make serve`, else one for
-this run alone, on the loopback address.
+"""Prefect's and MLflow's servers on the loopback address: those that the user's settings name, or
+those that were started in this folder, and no other.
 """
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -13,12 +14,17 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 
 from gpt1.base.errors import UserError
 from gpt1.base.interrupts import end_with_parent
+from gpt1.base.servers import announced, server_address
+from gpt1.base.settings import setting
+from gpt1.tracking.address import switched_off, tracking_uri
 
-ADDRESS = "http://127.0.0.1:4200/api"  # of make serve
-PATIENCE_SECONDS = 120.0
+PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # where they are free
+PATIENCE_SECONDS = 120.0  # without a new line in its log
+SHORT_LIFE_SECONDS = 20.0
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "PREFECT_HOME": str(Path(".prefect").absolute()),
@@ -27,57 +33,157 @@ ENVIRONMENT = {
 }
 
 
-def answers(url: str) -> bool:
+def is_up(url: str) -> bool:
     """Whether a page is there."""
     with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=3):
         return True
     return False
 
 
-def free_port() -> int:
-    """A port of this host that nobody listens on now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
+def free_port(wanted: int = 0) -> int:
+    """The wanted port of this host where nobody listens on it, else any such port."""
+    for port in (wanted, 0):
+        with socket.socket() as free, suppress(OSError):
+            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server just ended
+            free.bind(("127.0.0.1", port))
+            return int(free.getsockname()[1])
+    raise UserError("no port of 127.0.0.1 is free: end some of the programs that listen there")
+
+
+def usual_ports(usual: int = 0) -> list[int]:
+    """Where to start a server: on the usual port if that is free, else on any; another one, in case
+    somebody takes that meanwhile.
+    """
+    return [free_port(usual), free_port()]
+
+
+def named_port(port: str, where: str) -> int:
+    """A port that the setting `where` names. Raises UserError where it is taken, or is none."""
+    if not (port.isdigit() and 0 < int(port) < 65536):
+        raise UserError(f"{where}: expected a port from 1 to 65535, found {port}")
+    if free_port(int(port)) != int(port):
+        raise UserError(
+            f"port {port} of 127.0.0.1, which {where} names, is taken by another program: name"
+            " another port, or none, so that a free one is taken"
+        )
+    return int(port)
 
 
 @contextmanager
-def program(name: str, words: Sequence[str], health: str) -> Iterator[None]:
-    """A server as a process of its own until the block ends; its log is data/logs/serve/NAME.log.
+def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) -> Iterator[str]:
+    """The address of a server, a process of its own until the block ends, on the first of the ports
+    on which it starts; one that ends before is started again. Its log is data/logs/serve/NAME.log.
     Raises UserError where it does not come up.
     """
     log = Path("data/logs/serve", f"{name}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *words],
-            env={**os.environ, **ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # the terminal's Ctrl-C is for the stages, which it outlives
-            preexec_fn=end_with_parent,
-        )
-    try:
-        began = time.monotonic()
-        while not answers(health):
-            if process.poll() is not None or time.monotonic() - began > PATIENCE_SECONDS:
-                raise UserError(f"{name} did not start; its log: {log}")
+
+    def started(port: int) -> "subprocess.Popen[bytes]":
+        with log.open("wb") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", *words, "--host", "127.0.0.1", "--port", str(port)],
+                env={**os.environ, **ENVIRONMENT},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the stages, which the server outlives
+                preexec_fn=end_with_parent,
+            )
+
+    process, block_ended, keeper = started(ports[0]), Event(), None
+
+    def comes_up(port: int) -> bool:
+        spoken, length = time.monotonic(), 0
+        while not (listens(process.pid, port) and is_up(f"http://127.0.0.1:{port}{health}")):
+            if length != (length := log.stat().st_size):
+                spoken = time.monotonic()
+            if process.poll() is not None or time.monotonic() - spoken > PATIENCE_SECONDS:
+                return False
             time.sleep(0.2)
-        yield
+        return True
+
+    def keep_up(port: int) -> None:
+        nonlocal process
+        began = time.monotonic()
+        while not block_ended.wait(1):
+            if (status := process.poll()) is None:
+                continue
+            short_lived = time.monotonic() - began < SHORT_LIFE_SECONDS
+            what = f"its log: {log}" if short_lived else "it is started again"
+            print(f"{name}'s server has ended (status {status}); {what}", file=sys.stderr)
+            if short_lived:
+                return
+            kill(process)  # what a killed server has left behind holds the port
+            process, began = started(port), time.monotonic()
+
+    try:
+        for port in ports:
+            if comes_up(port):
+                break
+            kill(process)
+            if port == ports[-1]:
+                raise UserError(f"{name} did not start; its log: {log}")
+            process = started(ports[-1])
+        keeper = Thread(target=keep_up, args=(port,), daemon=True)
+        keeper.start()
+        yield f"http://127.0.0.1:{port}"
     finally:
+        block_ended.set()
+        if keeper:
+            keeper.join()
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(20)
-        process.kill()
+        kill(process)
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether a process or one that it has started listens there: a page there may be another's."""
+    import psutil
+
+    with suppress(psutil.Error):
+        parent = psutil.Process(pid)
+        return any(
+            connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            for process in (parent, *parent.children(recursive=True))
+            for connection in process.net_connections("tcp")
+        )
+    return False
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a server and all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def mlflow_server() -> Iterator[str]:
+    """The address of MLflow: the one that MLFLOW_TRACKING_URI names, or pages of this folder's
+    database, started where none are up; "" where MLflow is switched off. Raises UserError.
+    """
+    store = tracking_uri()
+    if switched_off():
+        yield ""
+    elif not store.startswith("sqlite:"):
+        yield store
+    elif address := server_address("mlflow"):
+        yield address
+    else:
+        named = setting("GPT1_MLFLOW_PORT")
+        ports = [named_port(named, "GPT1_MLFLOW_PORT")] if named else usual_ports(MLFLOW_PORT)
+        words = ["mlflow", "server", "--workers", "1", "--backend-store-uri", store]
+        with announced("mlflow") as announce, program("mlflow", words, "/health", ports) as pages:
+            announce(pages)
+            yield pages
 
 
 @contextmanager
 def prefect_server(lasting: bool = False) -> Iterator[str]:
-    """The address of an API that flows in the block run by: the configured one, that of make serve,
-    or one that is started here for the block, if it is `lasting` where the others would be looked
-    for. Raises UserError.
+    """The address of an API that flows in the block run by: the configured one, that of this
+    folder's make serve, or one that is started for the block. A `lasting` one is started where the
+    settings name it, on this host, or on the usual port; for a run alone any port and, where the
+    configured one does not answer, a server of its own will do. Raises UserError.
     """
     home = os.environ.get("PREFECT_HOME", "~/.prefect")
     profiles = Path(os.environ.get("PREFECT_PROFILES_PATH", f"{home}/profiles.toml")).expanduser()
@@ -88,21 +194,51 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
             f"{profiles}: Prefect's profiles are no TOML ({error}): mend that line, or move the"
             " file away"
         ) from None
-    from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+    from prefect.settings import (
+        PREFECT_API_URL,
+        PREFECT_CLIENT_MAX_RETRIES,
+        get_current_settings,
+        temporary_settings,
+    )
 
+    setting_name = "PREFECT_API_URL or your Prefect profile"
     named = (get_current_settings().api.url or "").rstrip("/")
-    url = named or ADDRESS
-    with ExitStack() as server:
-        if not answers(f"{url}/health"):
-            own = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/api", url) if lasting else None
-            if named and not own:
-                raise UserError(
-                    f"no Prefect server answers at {url}, which PREFECT_API_URL or your Prefect"
-                    " profile names: start it, or unset that"
-                )
-            port = own[1] if own else str(free_port())
-            url = f"http://127.0.0.1:{port}/api"
-            words = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
-            server.enter_context(program("prefect", words, f"{url}/health"))
-        with temporary_settings({PREFECT_API_URL: url}):
+    url = named or ("" if lasting else server_address("prefect"))
+    if url and not (refusal := why_not_prefect(url)):
+        # a server that goes and is not ours to start again: seconds, not minutes, until we say so
+        with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 2}):
             yield url
+        return
+    ports = usual_ports(PREFECT_PORT) if lasting else usual_ports()
+    if named:
+        line = f"no Prefect server answers at {url}, which {setting_name} names ({refusal})"
+        here = re.fullmatch(r"http://(?:127\.0\.0\.1|localhost):(\d+)/api", url)
+        if lasting and not here:
+            raise UserError(f"{line}: start it, or unset that")
+        if lasting and here:
+            ports = [named_port(here[1], setting_name)]
+        else:
+            print(f"{line}: this run has a server of its own", file=sys.stderr, flush=True)
+    words = ["prefect", "server", "start"]
+    with ExitStack() as server:
+        url = server.enter_context(program("prefect", words, "/api/health", ports)) + "/api"
+        server.enter_context(temporary_settings({PREFECT_API_URL: url}))
+        yield url
+
+
+def why_not_prefect(url: str) -> str:
+    """Why an address is not that of a Prefect server that lets us in, in some words; "" where it
+    is.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, temporary_settings
+
+    try:
+        with (
+            temporary_settings({PREFECT_API_URL: url, PREFECT_API_REQUEST_TIMEOUT: 5}),
+            get_client(sync_client=True) as client,
+        ):
+            version = client.api_version()
+    except Exception as error:  # httpx's, Prefect's, JSON's
+        return str(error).partition("\n")[0] or type(error).__name__
+    return "" if re.match(r"\d+\.\d", str(version)) else "another program's page"

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.server import free_port
 from gpt1.params.yaml import parse_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -75,21 +74,15 @@ class Checkout:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Within the block the service runs here, on ports of its own; it is ended as by Ctrl-C."""
-        port = free_port()
-        self.prefect, self.mlflow = (
-            f"http://127.0.0.1:{free_port()}/api",
-            f"http://127.0.0.1:{port}",
-        )
-        (self.folder / ".env").write_text(
-            f"PREFECT_API_URL={self.prefect}\nGPT1_MLFLOW_PORT={port}\n"
-        )
+        """Within the block `make serve` is at work here; it is ended as by Ctrl-C."""
         service = self.command(sys.executable, "-m", "flows.serve")
         assert service.stdout is not None
         said = [""]
         while not said[-1].startswith("next, "):
             said.append(service.stdout.readline())
             assert said[-1], f"the service ended: {''.join(said)}"
+        pages = re.findall(r"http://127\.0\.0\.1:\d+", "".join(said))
+        self.prefect, self.mlflow = f"{pages[0]}/api", pages[1]
         try:
             yield
         finally:

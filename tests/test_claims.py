@@ -126,6 +126,22 @@ def test_means_of_the_claims_are_those_of_table_5():
         assert difference == pytest.approx(ours - theirs), "as a reader subtracts"
 
 
+def test_a_row_that_somebody_adds_moves_no_mean_and_no_claim():
+    """Of an ablation, or of a system of ours, on fewer tasks."""
+    added = with_all() | {("no_dropout", "rte"): [1, 2, 3]}
+    del added["embeddings_only", "sst2"]
+    before, after = (
+        table_of(scores_of(answered(rights), "table5"), "table5")[AVERAGE]
+        for rights in (with_all(), added)
+    )
+    kept = [name for name in before.index if not name.startswith(("±", "this run: embeddings"))]
+    assert after[kept].equals(before[kept])
+    assert after[["this run: no_dropout", "this run: embeddings alone"]].isna().all()
+    changed = claims(added).compare(claims(with_all()), result_names=("after", "before"))
+    assert set(changed.index) <= {"embeddings_only", "no_pretraining"}
+    assert claims(added).loc["embeddings_only", "verdict"] == "no verdict: fewer tasks"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("run", shipped())
 def test_claims_of_a_shipped_run_follow_from_its_answers(run):

@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -16,8 +19,8 @@ from made_data import write_params, write_shards
 
 from flows.graph import Stage, longest_paths, read_graph, seconds_left
 from flows.lanes import Lanes
-from flows.server import free_port
-from gpt1.base.errors import UserError
+from flows.server import is_up
+from gpt1.base.errors import INTERRUPTED_STATUS, UserError
 from gpt1.base.files import sha256_file
 
 ROOT = Path(__file__).parents[1]
@@ -291,28 +294,56 @@ def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph):
 
 
 @pytest.mark.slow
-def test_what_is_in_the_way_is_one_line(graph):
-    dead = graph.run(status=2, PREFECT_API_URL="http://127.0.0.1:9/api")
-    assert dead.splitlines()[-1].startswith(
-        "error: no Prefect server answers at http://127.0.0.1:9"
+@pytest.mark.server
+def test_a_run_needs_no_server_that_the_settings_name(graph):
+    said = graph.run("first", PREFECT_API_URL="http://127.0.0.1:9/api")
+    assert "no Prefect server answers at http://127.0.0.1:9/api" in said
+    assert graph.journal() == ["first"]
+
+
+@contextmanager
+def serving(graph):
+    """`make serve` in a folder: the process, and the address of Prefect's API."""
+    script = (
+        f"import os, flows.serve as s; os.chdir({str(graph.folder)!r}); s.run_stage(s.serve_flows)"
     )
+    service = graph.start(program=("-c", script), GPT1_MLFLOW="off")
+    try:
+        lines = list(
+            takewhile(lambda line: "next, in" not in line, iter(service.stdout.readline, ""))
+        )
+        family = psutil.Process(service.pid).children(recursive=True)
+        yield service, re.search(r"http://127.0.0.1:\d+", "".join(lines))[0]
+    finally:
+        if service.poll() is None:
+            os.killpg(service.pid, signal.SIGINT)
+            assert service.wait(30) in (0, INTERRUPTED_STATUS)  # the latter as it starts
+        until(lambda: not [one for one in family if one.is_running() and one.status() != "zombie"])
+
+
+def states(address):
+    """Of the runs that a server knows, the latest first."""
+    request = urllib.request.Request(
+        f"{address}/api/flow_runs/filter",
+        b'{"sort": "EXPECTED_START_TIME_DESC"}',
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return [run["state_name"] for run in json.load(answer)]
 
 
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.timeout(400)
-def test_the_service_runs_and_cancels_what_the_command_line_asks_for(graph):
-    """`make serve`, then `prefect deployment run reproduce-table2`, by its bare name."""
+def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp_path_factory):
+    """`make serve` in two folders, then `prefect deployment run reproduce-table2`, by its bare name."""
     run_it = ("-m", "prefect", "deployment", "run")
-    (graph.folder / ".env").write_text(f"PREFECT_API_URL=http://127.0.0.1:{free_port()}/api\n")
     alone = graph.start("reproduce-table2", program=run_it)
-    assert "no Prefect server answers" in (said := alone.communicate()[0]), said
-    assert "make serve starts one" in said
-    script = f"import os, flows.serve as s; os.chdir({str(graph.folder)!r}); s.serve_flows()"
-    service = graph.start(program=("-c", script), GPT1_MLFLOW="off")
-    try:
-        lines = iter(service.stdout.readline, "")
-        assert any("next, in another terminal" in line for line in lines)
+    assert "make serve starts one" in (said := alone.communicate()[0]), said
+    assert said.count("\n") == 1
+    other = Graph(tmp_path_factory.mktemp("other"))
+    with serving(graph) as (service, address), serving(other) as (_, others):
+        assert address != others
         with graph.waiting("work-a"):
             done = graph.start("reproduce-table2", program=run_it)
             assert done.wait(100) == 0, done.stdout.read()
@@ -324,8 +355,21 @@ def test_the_service_runs_and_cancels_what_the_command_line_asks_for(graph):
             assert (graph.folder / "saved-work-a").exists()
         graph.start("reproduce-table2", "--watch", program=run_it).communicate(timeout=200)
         assert sorted(graph.journal()) == ["first", "table2", "work-a"]
-    finally:
-        family = psutil.Process(service.pid).children(recursive=True)
-        os.killpg(service.pid, signal.SIGINT)
-        service.wait(60)
-        until(lambda: not [one for one in family if one.is_running() and one.status() != "zombie"])
+        assert not (other.folder / "journal").exists()
+        assert states(address) == ["Completed", "Cancelled"]
+        assert states(others) == []
+
+        [server] = [
+            child for child in psutil.Process(service.pid).children() if "server" in child.cmdline()
+        ]
+        server.kill()
+        assert any("it is started again" in line for line in iter(service.stdout.readline, ""))
+        until(lambda: is_up(f"{address}/api/health"))
+        with graph.waiting("work-b"):
+            graph.start("reproduce-all", program=run_it).wait(100)
+            graph.pid("work-b")
+            for one in (*psutil.Process(service.pid).children(recursive=True), service):
+                one.kill()
+            service.wait()
+    with serving(graph) as (_, address):
+        assert states(address)[0] == "Crashed"

@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -44,6 +46,7 @@ def test_a_run_is_asked_for_where_the_user_says(tmp_path):
     (tmp_path / "home/profiles.toml").write_text(PROFILES)
     asked = call(tmp_path, "prefect", "deployment", "run", "reproduce-table2")
     assert f"no Prefect server answers at {THEIRS}" in asked.stderr
+    assert asked.stderr.count("\n") == 1
 
 
 def test_a_file_of_profiles_that_is_no_toml_is_one_line(tmp_path):
@@ -61,3 +64,25 @@ def test_no_server_is_started_in_silence(tmp_path):
     assert asked.returncode
     assert "PREFECT_API_URL" in asked.stdout + asked.stderr
     assert not list((tmp_path / "home").glob("*.db"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [200, 403])
+def test_a_page_on_a_named_port_is_never_taken_for_prefects(tmp_path, status):
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"true")
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
+        Thread(target=page.serve_forever, daemon=True).start()
+        api = f"http://127.0.0.1:{page.server_port}/api"
+        said = call(tmp_path, "flows.serve", GPT1_MLFLOW="off", PREFECT_API_URL=api).stderr
+        page.shutdown()
+    assert said.startswith("error: port")
+    assert "is taken by another program" in said
+    assert said.count("\n") == 1

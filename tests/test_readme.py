@@ -8,16 +8,36 @@ import shutil
 import sqlite3
 import sys
 import urllib.request
+from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from copied_checkout import ROOT, Checkout
 
-from gpt1.params.yaml import read_yaml
+import gpt1.tasks.table
+from flows.graph import read_graph
+from gpt1.params.profile import overridden
+from gpt1.params.yaml import read_yaml, write_yaml
+from gpt1.results import load
+from gpt1.results.freshness import freshness
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDES = [page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))]
+GUIDES = {
+    page.name: page.read_text(encoding="utf-8")
+    for page in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    )
+    if page.name
+    not in (
+        "cli.md",
+        "paper.md",
+        "parameters.md",
+    )  # made from the code, and held by tests of their own
+}
 PARAMS = read_yaml(ROOT / "params.yaml")
 KEPT = ("scitail", "race", "cola")
 # A quarter of the tasks, a sixth of the books, a hundredth of the updates, a tenth of the rows, a
@@ -49,34 +69,47 @@ FRACTION = [
 
 
 class Block(NamedTuple):
-    """Commands of the README, the line on which they start, and whether they are to be run; if not,
-    why.
+    """Commands of a page, the line on which they start, their language, and whether they are to be
+    run; if not, why.
     """
 
+    page: str
     line: int
+    language: str
     commands: str
     mark: str
 
 
-def blocks(text):
-    """Every block of commands of a page: fenced, and no picture."""
+def blocks():
+    """Every block of commands of every page: fenced, and no picture."""
     found = []
-    for match in re.finditer(r"(?:<!-- ([^\n]*?) -->\n)?```(\w*)\n(.*?)```", text, re.DOTALL):
-        if match[2] != "mermaid":
-            found.append(Block(text[: match.start(3)].count("\n") + 1, match[3], match[1] or ""))
+    fence = re.compile(r"(?:<!-- ([^\n]*?) -->\n *)?```(\w*)\n(.*?)```", re.DOTALL)
+    for page, text in GUIDES.items():
+        for match in fence.finditer(text):
+            if match[2] != "mermaid":
+                line = text[: match.start(3)].count("\n") + 1
+                found.append(Block(page, line, match[2], match[3], match[1] or ""))
     return found
 
 
 def to_run():
-    """Those of the README that are to be run, in its order, then those of the documentation."""
-    return [block for text in (README, *GUIDES) for block in blocks(text) if block.mark == "run"]
+    return [block for block in blocks() if block.mark == "run"]
 
 
-def test_every_block_says_whether_it_is_run():
-    for block in blocks(README):
-        assert re.fullmatch(r"run|not run: \w.+", block.mark), (
-            f"README.md, line {block.line}: expected <!-- run --> or <!-- not run: … -->"
-        )
+@pytest.mark.parametrize("block", blocks(), ids=lambda block: f"{block.page}-{block.line}")
+def test_every_block_says_whether_it_is_run(block):
+    assert re.fullmatch(r"run|in [\w/]+\.py|not run: \w.+", block.mark), (
+        "expected <!-- run -->, <!-- in FILE.py --> or <!-- not run: … -->"
+    )
+
+
+def test_a_new_task_is_written_as_the_page_says():
+    [block] = [block for block in blocks() if block.mark == "in gpt1/tasks/table.py"]
+    names = vars(gpt1.tasks.table)
+    [task] = eval(f"[{block.commands}]", names)
+    assert task.name == "wnli"
+    layouts = re.search(r"`layouts` is\s+`(.*?)`", GUIDES["extend.md"])[1]
+    assert replace(task, layouts=eval(layouts, names)).layouts[0][1].files == ("dev.csv",)
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +117,16 @@ def made(tmp_path_factory):
     """The whole graph of the demo, run by `gpt1 run`."""
     checkout = Checkout(tmp_path_factory.mktemp("readme"), "params.yaml", "Makefile", "README.md")
     (checkout.folder / ".venv").symlink_to(sys.prefix)
+    shutil.copytree(ROOT / ".dvc/plots", checkout.folder / ".dvc/plots")
     shutil.copy(Path(__file__).with_name("noted_params.py"), checkout.folder)
     with (checkout.folder / "gpt1/params/schema.py").open("a") as schema:
         schema.write("\nfrom noted_params import noting\n\n")
         schema.write("read_params = noting(Section, read_params)\n")
     checkout.gpt1("profile", "demo", "--tasks", ",".join(KEPT), *FRACTION)
+    checkout.run("git", "add", "-A")
+    checkout.run("git", "-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "all")
     checkout.gpt1("run")
+    checkout.gpt1("sync")
     return checkout
 
 
@@ -164,9 +201,79 @@ def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("block", to_run(), ids=lambda block: f"line-{block.line}")
+@pytest.mark.parametrize("block", to_run(), ids=lambda block: f"{block.page}-{block.line}")
 def test_a_block_runs_as_it_stands(made, block):
-    made.run("bash", "-euo", "pipefail", "-c", block.commands)
+    program = [sys.executable] if block.language == "python" else ["bash", "-euo", "pipefail"]
+    files = {name: (made.folder / name).read_text() for name in ("params.yaml", "dvc.yaml")}
+    if "no_dropout" in block.commands:  # of which the page says: copy the stage no_aux_lm
+        stage = re.search(r"  no_aux_lm:.*?\n\n", files["dvc.yaml"], re.DOTALL)[0]
+        copied = files["dvc.yaml"].replace(stage, stage + stage.replace("no_aux_lm", "no_dropout"))
+        (made.folder / "dvc.yaml").write_text(copied)
+    made.run(*program, "-c", block.commands)
+    if "no_dropout" in block.commands:
+        assert "kept, for dvc.yaml has a stage of it" in made.gpt1("profile", "demo")
+    for name, text in files.items():
+        (made.folder / name).write_text(text)
+
+
+UPSTREAM = {  # of a parameter the reports that hang on it, by the arrows of dvc.yaml
+    "finetune.epochs=2": "table2 table3 table4 table5 figure2 claims",
+    "tasks.cola.finetune={lambda_lm: 0.1}": "table2 table3 table4 table5 figure2 claims",
+    "lstm.units=32": "table5 figure2 claims curves",
+    "zero_shot.cola.rows=30": "figure2 claims",
+    "pretrain.dropout=0.1": "table2 table3 table4 table5 figure2 claims curves",
+    "bpe.merges=200": "table2 table3 table4 table5 figure2 claims curves",
+    "variants.lstm.finetune={learning_rate: 0.001}": "table2 table3 table4 table5 figure2 claims",
+    "generate.tokens=9": "",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path):
+    """Of each report and each kind of parameter above it; then after a run of one report alone."""
+    params = made.folder / "params.yaml"
+    before = params.read_text()
+    there = shutil.copytree(made.folder / "data/report", tmp_path / "other/data/report").parents[1]
+    for change, outdated in UPSTREAM.items():
+        write_yaml(params, overridden(read_yaml(params), [change]), "")
+        assert freshness(made.folder).outdated == {*outdated.split()}, change
+        if change.startswith("lstm"):  # as DVC itself says
+            with chdir(made.folder):
+                stale = {name for name, stage in read_graph(()).items() if stage.stale}
+            changed = set(json.loads(made.run("dvc", "status", "--json")))
+            assert changed < stale
+            assert changed >= {"pretrain@lstm-0", "lstm@cola", "zero_shot@lstm-0"}
+        params.write_text(before)
+    assert not freshness(there).outdated
+    assert "dvc.lock" not in freshness(there).line(["table2"])
+
+    write_yaml(params, overridden(read_yaml(params), ["tasks.cola.finetune={epochs: 2}"]), "")
+    made.gpt1("run", "table4")
+    line = "gpt1 run table2 table3 table5 figure2 claims"
+    answer = made.gpt1("table")
+    assert line.replace("figure2 ", "") in " ".join(answer.split())
+    assert "Pre-training brings" not in answer
+    assert made.gpt1("table", "table5").startswith("warning: Out of date")
+    assert "Out of date" not in made.gpt1("table", "table4")
+    assert "Out of date" in made.gpt1("table", "table5", "--against", str(there))
+    made.gpt1("report")
+    page = (made.folder / "data/report/index.html").read_text()
+    assert line in page
+    assert page.count("gpt1 run table5</p>") == 1
+    assert "Pre-training brings" not in page
+    with pytest.warns(UserWarning, match=line):
+        scores, predictions = load(made.folder)
+    assert set(scores.loc[~scores["outdated"], "table"]) == {"table4"}
+    cola = predictions.query("task == 'cola' and system == 'full' and update.isna()")
+    assert not cola["outdated"].any()
+    pack = made.run(sys.executable, str(ROOT / "benchmarks/pack_run.py"), "packed", status=1)
+    assert line in pack
+    made.gpt1("sync")
+    with sqlite3.connect(made.folder / "mlflow.db") as database:
+        notes = database.execute("SELECT value FROM tags WHERE key = 'mlflow.note.content'")
+        assert any(line in note for (note,) in notes)
+    params.write_text(before)
 
 
 def test_the_readme_names_what_is_there():

@@ -1,5 +1,6 @@
 """Runs that lie elsewhere: those that ship, folders that others hand in, and how two runs differ."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.report import report
 from gpt1.commands.table import table
-from gpt1.results.display import NAMES
-from gpt1.results.runs import RUN, SHIPPED
+from gpt1.results.runs import NAMES, RUN, SHIPPED
 
 TOWN = "reference/town"
 FOLDER = SHIPPED / "town"
@@ -67,14 +67,53 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
     assert list(elsewhere.iterdir()) == [], "looking writes nothing"
 
 
-def test_a_run_of_fewer_seeds_is_compared_on_those(tmp_path, capsys):
-    place = "data/report/table2/scores.parquet"
-    scores = pd.read_parquet(SHIPPED / "town" / place)
-    (tmp_path / place).parent.mkdir(parents=True)
-    mine = scores[(scores["seed"] == 0) & (scores["column"] != "RTE")]
-    mine.replace({"score": mine["score"].max()}, 110).to_parquet(tmp_path / place)
-    table("table2", run=str(tmp_path), against=TOWN)
-    assert capsys.readouterr().out.endswith("\n2 of 15 scores differ; of one run alone: 3\n")
+def changed(folder, change):
+    """A copy of the shipped run in which `change` was made to the scores of seed 0, of which alone
+    it is.
+    """
+    shutil.copytree(FOLDER, folder)
+    (folder / RUN).unlink()
+    for path in folder.glob("data/report/*/scores.parquet"):
+        scores = pd.read_parquet(path)
+        scores = scores[scores["seed"].fillna(0) == 0]
+        change(scores).to_parquet(path)
+    return str(folder)
+
+
+def test_runs_that_agree_and_that_do_not(tmp_path, capsys):
+    """By the sentence that comes first: the same; a task at chance; other rows; other data."""
+
+    def said(name, change):
+        table("table5", run=changed(tmp_path / name, change), against=TOWN)
+        return " ".join(capsys.readouterr().out.split())
+
+    same = said("same", lambda scores: scores)
+    assert re.match(
+        r"Agrees with reference/town: mean of the full model [\d.]+ here, [\d.]+ there", same
+    )
+    assert "of one run alone" not in same
+    chance = {"task": "mrpc", "system": "full"}
+
+    def at_chance(scores):
+        rows = (scores[list(chance)] == chance).all(axis=1)
+        return scores.assign(score=scores["score"].mask(rows, 0.0))
+
+    assert said("chance", at_chance).startswith(
+        "Does not agree with reference/town: full, MRPC 0.0 here, "
+    )
+    moved = {"system": "tfidf", "task": "mnli"}
+
+    def other_rows(scores):
+        rows = (scores[list(moved)] == moved).all(axis=1)
+        return scores.assign(score=scores["score"] + rows)
+
+    assert "other rows of mnli" in said("rows", other_rows)
+    other = said("other", lambda scores: scores.assign(score=scores["score"] - 1))
+    assert other == "Not compared with reference/town, which has other data."
+    params = tmp_path / "same/params.yaml"
+    params.write_text(params.read_text().replace("lambda_lm: 0.5", "lambda_lm: 0.1"))
+    table("table5", run=str(params.parent), against=TOWN)
+    assert "finetune.lambda_lm 0.1 here, 0.5 there" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_table_is_shown_without_pandas(elsewhere, capsys, monkeypatch):

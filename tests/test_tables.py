@@ -18,11 +18,10 @@ from test_claims import VARIANTS
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
-from gpt1.results.display import NAMES
 from gpt1.results.page import write_page
 from gpt1.results.paper import TABLES
 from gpt1.results.predictions import predictions_of, sources_of
-from gpt1.results.runs import SCORES, read_table
+from gpt1.results.runs import NAMES, SCORES, read_table
 from gpt1.results.tables import table_of
 from gpt1.stages import report, scores
 

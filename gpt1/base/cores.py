@@ -4,8 +4,10 @@ but for rounding by the number of threads, which is recorded.
 
 import os
 import platform
+import re
 from pathlib import Path
 
+INSTRUCTION_SETS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2"}  # the widest first
 CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -22,10 +24,12 @@ def cores() -> int:
 
 
 def cpu_name() -> str:
-    """The processor's name as the system gives it."""
+    """The processor's name as the system gives it, with the widest of its instruction sets that
+    torch has kernels for: which bits come out hangs on that.
+    """
     path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
-        platform.processor() or platform.machine(),
-    )
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    named = re.search(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
+    name = named[1] if named else platform.processor() or platform.machine()
+    sets = [words for flag, words in INSTRUCTION_SETS.items() if f" {flag}" in text]
+    return f"{name} ({sets[0]})" if sets else name

@@ -1,6 +1,5 @@
 """`gpt1 sync`."""
 
-LOCAL = "http://127.0.0.1:5000"
 EXAMPLES = """
 Examples:
 
@@ -14,13 +13,17 @@ Examples:
 
 def sync() -> None:
     """Send finished results that MLflow does not have yet; a second call changes nothing."""
+    from gpt1.base.servers import server_address
     from gpt1.params.schema import read_params
+    from gpt1.results.freshness import freshness
+    from gpt1.results.runs import NAMES
     from gpt1.tracking.address import runs_page, tracking_uri
     from gpt1.tracking.sync import sync as sync_results
 
-    params, uri = read_params(), tracking_uri()
-    held, written = sync_results(params)
+    params, uri, state = read_params(), tracking_uri(), freshness()
+    held, written = sync_results(params, state.outdated, state.line(NAMES))
     news = f"{written} results written to MLflow, which has all {held} now"
     print(f"{news if written else f'MLflow is up to date: {held} results'}")
     if held:
-        print(f"next: make ui, and {runs_page(uri if uri.startswith('http') else LOCAL)}")
+        pages = uri if uri.startswith("http") else server_address("mlflow")
+        print(f"next: {runs_page(pages) if pages else 'make ui (the pages of MLflow)'}")

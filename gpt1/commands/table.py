@@ -35,14 +35,17 @@ def table(
     against: Annotated[
         str | None,
         option(
-            "Show what differs from another run instead: its folder, or reference/town.",
+            "Say whether another run agrees, and what differs: its folder, or reference/town.",
             metavar="RUN",
         ),
     ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="With --against: every score, not what differs alone.")
+    ] = False,
     run: Run = None,
 ) -> None:
-    """Print a table, figure or page of the report, ours beside the paper's, or what differs from
-    another run.
+    """Print a table, figure or page of the report, ours beside the paper's, or whether another run
+    agrees and what differs.
     """
     from gpt1.results.runs import find_run, within
     from gpt1.results.show import show_against, show_answer, show_table
@@ -56,6 +59,6 @@ def table(
         if name is None:
             show_answer(run)
         elif other:
-            show_against(name, other, str(against))
+            show_against(name, other, str(against), all_)
         else:
             show_table(name, format_)

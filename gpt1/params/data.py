@@ -2,15 +2,17 @@
 will download or leave out.
 """
 
-from collections.abc import Sequence
+import json
+import shlex
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW
-from gpt1.params.profile import on_data, requested
-from gpt1.params.schema import PARAMS, refuse_without_stage, validate
-from gpt1.params.yaml import write_yaml
+from gpt1.params.profile import compose, on_data, requested
+from gpt1.params.schema import PARAMS, refuse_without_stage, validate, variants_with_stage
+from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.find import find_sources
 from gpt1.tasks.table import all_sources
@@ -28,6 +30,8 @@ def compose_profile(
 
     Raises UserError and leaves params.yaml as it was.
     """
+    added = added_variants(compose(name, overrides)["variants"])
+    overrides = [*added, *overrides]
     whole = requested(name, overrides, tasks)
     if data is not None:
         link_sources(data.expanduser())
@@ -35,7 +39,7 @@ def compose_profile(
     values = on_data(whole, present, tasks or (), downloads)
     params = validate(values)
     refuse_without_stage(params)
-    words = " ".join([name, *overrides])
+    words = shlex.join([name, *overrides])
     for option, names in (("tasks", tasks), ("download", downloads)):
         words += f" --{option} {','.join(names)}" if names else ""
     write_yaml(PARAMS, values, f"gpt1 profile {words}")
@@ -48,10 +52,21 @@ def compose_profile(
         f"{PARAMS}: profile {name}, books from data/{params.sources['books'].folder}/books,"
         f" tasks {', '.join(params.tasks)}"
     )
+    for override in added:
+        print(f"kept, for dvc.yaml has a stage of it: {override}")
     for left in {**whole["tasks"], **whole["zero_shot"]}:
         if left not in params.sources:
             offer = f", or --download {left}" if left in DOWNLOADS else ""
             print(f"left out: {left}; to have it {all_sources()[left].how_to_get}{offer}")
+
+
+def added_variants(known: Collection[str]) -> list[str]:
+    """Overrides that give today's params.yaml its variants again that the profile does not know
+    and somebody has added a stage of: without them DVC would read no stage at all.
+    """
+    today = read_yaml(PARAMS).get("variants", {}) if PARAMS.is_file() else {}
+    names = (today.keys() & variants_with_stage()) - {*known}
+    return [f"variants.{name}={json.dumps(today[name])}" for name in sorted(names)]
 
 
 def link_sources(folder: Path) -> None:

@@ -332,13 +332,17 @@ def read_params(path: Path = PARAMS) -> Params:
     return validate(read_yaml(path))
 
 
+def variants_with_stage() -> set[str]:
+    """The variants of which dvc.yaml has a stage."""
+    stages = read_yaml(Path("dvc.yaml"))["stages"]
+    return {name for name in stages if f"variants.{name}.tasks" in str(stages[name])}
+
+
 def refuse_without_stage(params: Params) -> None:
     """Raise UserError for a variant that dvc.yaml has no stage of: it would never run; and for a
     stage of it without its variant: DVC would read no stage at all.
     """
-    stages = read_yaml(Path("dvc.yaml"))["stages"]
-    known = {name for name in stages if f"variants.{name}.tasks" in str(stages[name])}
-    for name in sorted(known ^ {*params.variants}):
+    for name in sorted(variants_with_stage() ^ {*params.variants}):
         raise UserError(
             f"{PARAMS}: variants.{name}: expected the variants of which dvc.yaml has a stage; to"
             f" leave one out, give it no tasks: variants.{name}.tasks={{}}"

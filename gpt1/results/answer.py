@@ -1,16 +1,65 @@
 """The answer of a run on one screen: a sentence, a table of tasks, the three claims."""
 
+from typing import NamedTuple
+
 import pandas as pd
 
+from gpt1.base.files import stage_folder
+from gpt1.results.agreement import agreement_with_shipped
 from gpt1.results.claims import CONFIRMED, REFUTED, UNDECIDED
 from gpt1.results.columns import FULL
 from gpt1.results.display import NONE, claims_table, number
+from gpt1.results.freshness import Freshness
 from gpt1.results.paper import MODEL, TABLE5_ROWS
 from gpt1.results.predictions import MADE_UP
+from gpt1.results.provenance import facts
+from gpt1.results.runs import CLAIMS, SCORES, read_table
 from gpt1.results.tables import TITLES, label, table_of
 
 OTHERS = {"table2": ["SNLI", "SciTail"], "table3": ["Story Cloze", "RACE"]}  # not in Table 5
 BESIDE = ("no_pretraining", "majority", "tfidf")
+
+
+class Answer(NamedTuple):
+    """The first screen of a run: what is out of date, what was run and what it shows, whether it
+    agrees with the run that ships, how to read it, the tasks and the claims; empty where there is
+    nothing to show.
+    """
+
+    notice: str
+    sentence: str
+    agreement: str
+    legend: str
+    tasks: pd.DataFrame
+    claims: pd.DataFrame
+
+
+def answer(state: Freshness) -> Answer:
+    """The answer of the reports in the current folder that may stand beside one another. Raises
+    UserError where one is broken.
+    """
+    paths = {path.parent.name: path for path in stage_folder("report").glob(f"table?/{SCORES}")}
+    if (path := stage_folder("report", "claims", CLAIMS)).is_file():
+        paths["claims"] = path
+    tables = {name: read_table(paths[name]) for name in state.beside(sorted(paths))}
+    notice = state.line(paths)
+    if left_out := sorted(paths.keys() - tables.keys()):
+        notice += f" (not shown here until then: {', '.join(left_out)})"
+    claims = tables.pop("claims", None)
+    if not tables:
+        return Answer(notice, "", "", "", pd.DataFrame(), pd.DataFrame())
+    about, scores = (
+        next(iter(tables.values())).attrs.get("run", "A run"),
+        pd.concat(tables.values()),
+    )
+    return Answer(
+        notice,
+        sentence(about, facts().get("Time", ""), claims),
+        "" if notice or claims is None else agreement_with_shipped(),
+        legend(scores, claims),
+        tasks_table(scores),
+        pd.DataFrame() if claims is None else primary_table(claims),
+    )
 
 
 def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -35,9 +84,11 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, "index")
 
 
-def sentence(claims: pd.DataFrame, time: str = "") -> str:
+def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
     """One paragraph: what was run, in how long, and what it shows."""
-    text = claims.attrs.get("run", "A run") + (f", in {time}" if time else "") + "."
+    text = about + (f", in {time}" if time else "") + "."
+    if claims is None:
+        return text
     row = claims_table(claims).iloc[0]
     if row["this run"] != NONE:
         value, ends = row["this run"].rpartition(" = ")[2], row["95 % interval"]
@@ -55,7 +106,7 @@ def sentence(claims: pd.DataFrame, time: str = "") -> str:
     )
 
 
-def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
+def legend(scores: pd.DataFrame, claims: pd.DataFrame | None) -> str:
     """How to read both tables: which scores compare with the paper's, what spreads and intervals
     are of; empty where there is nothing to say.
     """
@@ -65,7 +116,7 @@ def legend(scores: pd.DataFrame, claims: pd.DataFrame) -> str:
         sentences.append("The tasks are made up: no score compares with the paper's.")
     if mine["seed"].nunique() > 1:
         sentences.append("±: standard deviation over seeds.")
-    if claims["low"].notna().any():
+    if claims is not None and claims["low"].notna().any():
         sentences.append(
             "95 % interval: of one difference, over other seeds and other examples; the verdicts"
             " are on all three claims together (gpt1 table claims)."

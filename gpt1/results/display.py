@@ -21,7 +21,6 @@ from gpt1.results.tables import table_of
 
 NONE = "–"
 WIDEST = 80
-NAMES = (*HEADINGS, "figure2", "claims", "curves")
 SYMBOLS = {"±": r"$\pm$", NONE: "--", "−": "$-$"}
 Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from gpt1.results.columns import FULL
 from gpt1.results.paper import GLUE, GLUE_ROW, GLUE_TASKS, NOT_ON_DEV
 
 SEEDS = ["pretraining_seed", "seed"]
@@ -28,16 +29,17 @@ def glue_of_paper(tasks: Sequence[str]) -> float:
 
 
 def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
-    """Each system's mean by seed over the tasks that it has with any seed, QQP by accuracy alone:
-    rows as of scores, whose `task` names them. Seeds that lack one of them have none.
+    """The GLUE score by system and seed, QQP by accuracy alone, over the tasks that the whole model
+    has with any seed: rows as of scores, whose `task` names them. A system or a seed that lacks one
+    of them has none.
     """
     if (scored := scores.dropna(subset="score")).empty:
         return scored
     wide = scored.set_index(["system", *SEEDS, "column", "metric"])[["score", "n"]]
     wide = wide.unstack(["column", "metric"])
-    rows = []
-    for _, mine in glue_tasks(wide["score"]).groupby("system", sort=False):
-        tasks = mine.dropna(axis=1, how="all")
-        mean = tasks.mean(axis=1, skipna=False).dropna().rename("score").to_frame()
-        rows.append(mean.assign(task=" ".join(tasks), n=wide["n"].sum(axis=1)))
-    return pd.concat(rows).reset_index().assign(table="table4", column=GLUE, metric="mean")
+    by_task = glue_tasks(wide["score"])
+    full = by_task[by_task.index.get_level_values("system") == FULL]
+    tasks = full.dropna(axis=1, how="all").columns
+    mean = by_task[tasks].mean(axis=1, skipna=False).dropna().rename("score").to_frame()
+    rows = mean.assign(task=" ".join(tasks), n=wide["n"].sum(axis=1)).reset_index()
+    return rows.assign(table="table4", column=GLUE, metric="mean")

@@ -3,18 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.results import provenance
-from gpt1.results.answer import legend, primary_table, sentence, tasks_table
-from gpt1.results.display import NAMES, html
-from gpt1.results.runs import CLAIMS, SCORES, read_table
+from gpt1.results.answer import answer
+from gpt1.results.display import html
+from gpt1.results.freshness import freshness
+from gpt1.results.runs import NAMES
 
 INDEX = stage_folder("report", "index.html")
+TABLES = ("tasks", "claims")
 SAMPLES = stage_folder("generate", "samples.json")
 
 
@@ -44,23 +45,24 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
 
 def gathered() -> dict[str, Any]:
     """Everything on the page, from the files of the current folder."""
-    claims = stage_folder("report", "claims", CLAIMS)
-    scores = sorted(stage_folder("report").glob(f"table?/{SCORES}"))
-    known = read_table(claims) if claims.is_file() else None
-    scored = pd.concat(map(read_table, scores)) if scores else None
-    facts = provenance.facts()
-    return {
-        "sentence": "" if known is None else sentence(known, facts.get("Time", "")),
-        "legend": "" if scored is None or known is None else legend(scored, known),
-        "answer": Markup("" if scored is None else html(tasks_table(scored))),
-        "claims": Markup("" if known is None else html(primary_table(known))),
-        "parts": {name: _part(stage_folder("report", name)) for name in NAMES},
-        "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
-        "facts": facts,
-        "commands": provenance.commands(facts["Commit"]),
-        "sources": Markup(html(provenance.sources())),
-        "params": provenance.PARAMS.read_text(encoding="utf-8"),
-    }
+    facts, state = provenance.facts(), freshness()
+    shown = answer(state)._asdict()
+    tables = {name: Markup(html(shown[name]) if len(shown[name]) else "") for name in TABLES}
+    parts = {name: _part(stage_folder("report", name)) for name in NAMES}
+    there = [name for name in NAMES if parts[name]["tables"]]
+    return (
+        shown
+        | tables
+        | {
+            "parts": parts,
+            "notices": {name: state.line([name]) for name in there},
+            "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
+            "facts": facts,
+            "commands": provenance.commands(facts["Commit"]),
+            "sources": Markup(html(provenance.sources())),
+            "params": provenance.PARAMS.read_text(encoding="utf-8"),
+        }
+    )
 
 
 def _part(folder: Path) -> dict[str, Any]:

@@ -5,18 +5,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from gpt1.base.files import LOGS, read_json, stage_folder
+from gpt1.base.files import read_json, stage_folder
 from gpt1.base.machine import checkout, machine
+from gpt1.params.schema import read_params
 from gpt1.results.runs import RUN
+from gpt1.tracking.results import finished, read_training
 
 PARAMS = Path("params.yaml")
 COMPOSED = "# Composed by: "
 
 
 def trainings() -> pd.DataFrame:
-    """Every training that left a log: its beginning, length in seconds, machine and checkout."""
-    records = [read_json(path) for path in sorted(LOGS.glob("*/**/*.run.json"))]
-    logs = pd.DataFrame(records, columns=["time", "seconds", "machine", "checkout"]).dropna()
+    """Every training of these parameters of which the results and the very log are there: its
+    beginning, length in seconds, machine and checkout.
+    """
+    facts = [read_training(*training, {}).facts for training in finished(read_params())]
+    logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
 
 

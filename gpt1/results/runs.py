@@ -1,5 +1,6 @@
 """Which run is meant, a checkout, a packed one or one that ships with gpt1, and its tables."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ if TYPE_CHECKING:  # pandas takes half a second, which not every command is wort
 
 SHIPPED = Path(__file__).parents[1] / "reference"
 RUN = "run.json"
+NAMES = ("table2", "table3", "table4", "table5", "figure2", "claims", "curves")
 SCORES, PREDICTIONS, CLAIMS = "scores.parquet", "predictions.parquet", "claims.parquet"
 PREDICTION_KEY = ["task", "system", "update", "pretraining_seed", "seed", "split", "example"]
 
@@ -27,7 +29,8 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
     `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of drawing them
     again by clusters; `source`, "made up" or the release of the files. Test is scored by the
-    weights chosen on dev, dev by the last.
+    weights chosen on dev, dev by the last. `outdated`: whether parameters, code or data have
+    changed since that report was made; a warning says so, too.
 
     `predictions` has a row an example of what they are over: `example`, from 0 in the split's
     order; `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class
@@ -37,12 +40,21 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     """
     import pandas as pd
 
+    from gpt1.results.freshness import freshness
+
+    state = freshness(find_run(run))
     folder = find_run(run) / stage_folder("report")
     tables = []
     for name in (SCORES, PREDICTIONS):
-        if not (paths := sorted(folder.glob(f"*/{name}"))):
+        paths = sorted(folder.glob(f"*/{name}"), key=lambda path: state.key(path.parent.name))
+        if not paths:
             raise UserError(f"{folder}/*/{name}: expected reports of a run, found none: gpt1 run")
-        tables.append(pd.concat([read_table(path) for path in paths], ignore_index=True))
+        each = [
+            read_table(path).assign(outdated=path.parent.name in state.outdated) for path in paths
+        ]
+        tables.append(pd.concat(each, ignore_index=True))
+    if line := state.line(path.parent.name for path in paths):
+        warnings.warn(line, stacklevel=2)
     scores, predictions = tables
     return scores, predictions.drop_duplicates(PREDICTION_KEY, ignore_index=True)
 

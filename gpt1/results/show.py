@@ -9,29 +9,27 @@ from textwrap import TextWrapper, fill
 from gpt1.base.errors import UserError, plain
 from gpt1.base.files import stage_folder
 from gpt1.results.runs import CLAIMS, SCORES, missing, read_table
+from gpt1.tracking.address import warn
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
 NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
-KEYS = ["system", "column", "metric", "update"]
+KEYS = ["system", "column", "metric", "task", "update"]
 WIDTH = 80  # of the answer of all
 SAME = 5e-5  # as far apart as two numbers of four decimals may be
 
 
 def show_answer(run: str | None) -> None:
-    """Print what was run, a row a task, the three claims: one screen; of `run`, in whose folder it
-    works. Raises UserError where nothing has been made.
+    """Print what was run, a row a task, the three claims, as far as they are there: one screen; of
+    `run`, in whose folder it works. Raises UserError where nothing has been made.
     """
-    import pandas as pd
+    from gpt1.results.answer import answer
+    from gpt1.results.freshness import freshness
 
-    from gpt1.results.answer import legend, primary_table, sentence, tasks_table
-    from gpt1.results.provenance import facts
-
-    claims = read_table(stage_folder("report", "claims", CLAIMS))
-    scores = pd.concat(map(read_table, sorted(stage_folder("report").glob(f"table?/{SCORES}"))))
-    sentences = sentence(claims, facts().get("Time", "")), legend(scores, claims)
-    parts = [fill(text, WIDTH) for text in sentences if text]
-    parts += [table.to_string() for table in (tasks_table(scores), primary_table(claims))]
-    of = f" --run {run}" if run else ""
+    shown, of = answer(freshness()), f" --run {run}" if run else ""
+    if not (shown.notice or shown.sentence):
+        raise missing(stage_folder("report", "claims", CLAIMS))
+    parts = [fill(text, WIDTH) for text in shown[:4] if text]
+    parts += [table.to_string() for table in shown[4:] if len(table)]
     parts.append(
         f"Page:   gpt1 report{of}\nTables: gpt1 table{of} table2 … table5, figure2, claims, curves"
     )
@@ -47,6 +45,7 @@ def show_table(name: str, format_: str) -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise missing(path) from None
+    warn_of(name, Path())
     if format_ == "terminal":
         width = get_terminal_size().columns
         item = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
@@ -54,25 +53,50 @@ def show_table(name: str, format_: str) -> None:
     sys.stdout.write(plain(text))
 
 
-def show_against(name: str, other: Path, title: str) -> None:
-    """Print a report's scores beside another run's, means over the seeds that both have, or over
-    all: here, there, their difference. Raises UserError where one of both has none.
+def warn_of(name: str, folder: Path) -> None:
+    """Say on stderr, so that a file with the table holds the table alone, if it is out of date."""
+    from gpt1.results.freshness import freshness
+
+    if line := freshness(folder).line([name]):
+        warn(line if folder == Path() else f"{folder}: {line}")
+
+
+def show_against(name: str, other: Path, title: str, every: bool) -> None:
+    """Print whether this run agrees with another, then those scores of the report `name` that lie
+    farther apart than seeds do, or `every` one. Raises UserError where one of both has none.
     """
-    import pandas as pd
+    from gpt1.results.agreement import agreement
+    from gpt1.results.tables import TITLES
 
     if name in ("claims", "curves"):
         raise UserError(f"--against compares scores, expected table2 … table5 or figure2: {name}")
-    scores = [read_table(run / stage_folder("report", name, SCORES)) for run in (Path(), other)]
-    ours, theirs = (
-        table.set_index([*KEYS, table["seed"].fillna(table["pretraining_seed"])])["score"]
-        for table in scores
+    pairs = set()
+    for run in (Path(), other):
+        warn_of(name, run)
+        scores = read_table(run / stage_folder("report", name, SCORES))
+        pairs |= {*zip(scores["system"], scores["column"], strict=True)}
+    found = agreement(other, title)
+    print(plain(fill(found.sentence, WIDTH)))
+    if found.agree is None:
+        return
+    rows = found.scores
+    rows = rows[[pair in pairs for pair in zip(rows["system"], rows["column"], strict=True)]]
+    both = rows.dropna(subset=["here", "there"]).sort_values(["column", "metric"], kind="stable")
+    both["difference"] = both["here"] - both["there"]
+    within = both["difference"].abs() <= both["allowed"]
+    outside = both if every else both[~within]
+    if len(outside):
+        words = (
+            outside["column"] + " " + outside["metric"] + ", " + outside["system"].replace(TITLES)
+        )
+        updates = outside["update"].map(lambda update: f" {update:.0f}", na_action="ignore")
+        outside.index = words + updates.astype(object).fillna("")
+        shown = outside[["here", "there", "difference", "spread"]]
+        print(plain(f"\n{shown.to_string(float_format='{:.1f}'.format, na_rep='–')}"))
+    alone = set(rows["system"]) - set(both["system"])
+    print(
+        f"\n{within.sum()} of {len(both)} scores lie within what seeds differ by"
+        f"{'' if every else ' (--all shows them)'}"
+        + f"; of one run alone: {', '.join(sorted(alone))}"
+        * bool(alone)
     )
-    each = pd.concat({"here": ours, title: theirs}, axis=1)
-    paired = each.notna().all(axis=1)
-    of_both = paired.groupby(KEYS, dropna=False).transform("any")
-    both = each[paired | ~of_both].groupby(KEYS, dropna=False, sort=False).mean()
-    both["difference"] = both["here"] - both[title]
-    differ, alone = (both["difference"].abs() > SAME).sum(), both["difference"].isna().sum()
-    both.index = [" ".join(str(part) for part in key if not pd.isna(part)) for key in both.index]
-    said = f"{differ} of {len(both) - alone} scores differ; of one run alone: {alone}"
-    print(plain(f"{both.round(4).to_string()}\n\n{said}"))

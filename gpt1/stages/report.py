@@ -5,8 +5,8 @@ files, with no torch, in seconds.
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, writing_folder
 from gpt1.params.schema import read_params
-from gpt1.results.display import NAMES
 from gpt1.results.report import write_report
+from gpt1.results.runs import NAMES
 
 
 def main(name: str) -> None:

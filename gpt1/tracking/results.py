@@ -1,6 +1,6 @@
 """The finished trainings under data/, as MLflow is told of them. Reads only."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,16 +71,21 @@ def read_training(stage: str, name: str, folder: Path, score: Point) -> Training
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
     mark = facts.get("fingerprint", fingerprint(values))
-    digest = fingerprint([values, last, score.get("score")])
+    scored = f"{score['score']:.4f}" if score else ""
+    digest = f"{fingerprint([values, last])} {scored}"
     return Training(points, mark, digest, measured, facts)
 
 
-def reported_scores() -> dict[Subject, Point]:
-    """The score of each training in the reports, from 0 to 1, and when that was computed: of
-    several columns the one over the most examples.
+def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, Point]:
+    """The score of each training in the reports that are not outdated, from 0 to 1, and when that
+    was computed: of several columns the one over the most examples.
     """
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
-    every = [pd.read_parquet(path).assign(time=path.stat().st_mtime) for path in paths]
+    every = [
+        pd.read_parquet(path).assign(time=path.stat().st_mtime)
+        for path in paths
+        if path.parent.name not in outdated
+    ]
     if not every:
         return {}
     scores = pd.concat(every).query("update.isna() and seed.notna() and score.notna()")

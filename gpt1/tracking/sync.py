@@ -3,6 +3,7 @@ files come first; nothing is sent twice. MLFLOW_TRACKING_URI says where to (envi
 without it `mlflow.db` here), GPT1_MLFLOW=off sends nothing.
 """
 
+from collections.abc import Collection
 from time import time
 
 from gpt1.base.errors import UserError
@@ -17,22 +18,24 @@ from gpt1.tracking.store import COMPLETE, NOTE, Store
 REPORTED = (".md", ".csv", ".html", ".svg")
 
 
-def sync(params: Params) -> tuple[int, int]:
+def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
     """Tell MLflow all finished results under data/ that it does not have; returns how many it holds
-    now, and how many of them it had not. Raises UserError, one line, where a result or MLflow is
-    broken.
+    now, and how many of them it had not. Of `outdated` reports no training has its score, and the
+    run `report` has the `notice` that says which they are. Raises UserError, one line, where a
+    result or MLflow is broken.
     """
     results = [] if switched_off() else list(finished(params))
     if not results:
         return 0, 0
-    runs, written, scores = {}, 0, reported_scores()
+    runs, written, scores = {}, 0, reported_scores(outdated)
     try:
         store = Store(params)
         for stage, name, folder in results:
             training = read_training(stage, name, folder, scores.get(subject(stage, name), {}))
             run = store.run(stage, name, training.fingerprint, training.points[0]["time"])
             runs[f"{stage} {name}"] = run.info.run_id
-            if run.data.tags.get(COMPLETE) == training.digest:
+            # a training without a score today, for its report is outdated, keeps what MLflow has
+            if run.data.tags.get(COMPLETE, "").startswith(training.digest):
                 continue
             store.send(run, training.points)
             log_data(store, run, subject(stage, name)[0])
@@ -40,7 +43,7 @@ def sync(params: Params) -> tuple[int, int]:
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
             store.end(run, training.digest, where, training.points[-1]["time"])
             written += 1
-        _report(store)
+        _report(store, notice)
     except UserError:
         raise
     except Exception as error:
@@ -51,11 +54,11 @@ def sync(params: Params) -> tuple[int, int]:
     return len(results), written
 
 
-def _report(store: Store) -> None:
+def _report(store: Store, notice: str) -> None:
     """The run named report: tables as its note, all reports as artifacts."""
     folder = stage_folder("report")
     files = [path for path in sorted(folder.rglob("*.*")) if path.suffix in REPORTED]
-    digest = fingerprint({str(path): sha256_file(path) for path in files})
+    digest = fingerprint([notice, {str(path): sha256_file(path) for path in files}])
     run = store.run("report", "report", fingerprint(store.params.model_dump(mode="json")))
     if run.data.tags.get(COMPLETE) == digest:
         return
@@ -64,4 +67,4 @@ def _report(store: Store) -> None:
         store.client.log_artifact(run.info.run_id, str(path), place)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
-    store.end(run, digest, {NOTE: "\n\n".join(tables)}, time())
+    store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).strip()}, time())

@@ -1,0 +1,128 @@
+"""Whether two runs of one recipe on the same data agree: by means over seeds, beside how far apart
+seeds lie. docs/results.md has the rule and how often it errs.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from gpt1.base.files import read_json, stage_folder
+from gpt1.base.machine import machine
+from gpt1.params.yaml import read_yaml
+from gpt1.results.columns import FULL
+from gpt1.results.paper import AVERAGE
+from gpt1.results.runs import RUN, SCORES, find_run, read_table, shipped
+from gpt1.results.tables import BASELINES, TITLES, average
+
+KEYS = ["system", "task", "column", "metric", "update"]
+RECIPE = ("world", "bpe", "shard", "model", "encode", "lstm", "pretrain", "finetune")
+NOT_COMPARED = ("seeds", "checkpoint_minutes", "log_updates")
+SCORE_FLOOR, MEAN_FLOOR = 3.0, 1.0  # points: a deviation of three seeds may be small by luck
+DEVIATIONS = 4.0
+BASELINE_POINTS = 0.05  # baselines draw nothing at random
+PERPLEXITY_RATIO = 1.02
+
+
+class Agreement(NamedTuple):
+    """What the comparison says in a sentence, whether the runs agree (None: they are not
+    compared), and by system, task, column, metric and update: `here` and `there`, the means over
+    seeds; `spread`, the deviation over seeds there; `allowed`, how far apart they may be.
+    """
+
+    sentence: str
+    agree: bool | None
+    scores: pd.DataFrame
+
+
+def agreement(other: Path, title: str) -> Agreement:
+    """Compare the run of the current folder with another. Raises UserError where one has no
+    report.
+    """
+    scores = side_by_side(other)
+    both = scores.dropna(subset=["here", "there"])
+    apart = (both["here"] - both["there"]).abs()
+    baselines = both["system"].isin(BASELINES)
+    changed = set(both.loc[baselines & (apart > BASELINE_POINTS), "task"].dropna())
+    if changed and changed == set(both.loc[baselines, "task"].dropna()):
+        return Agreement(f"Not compared with {title}, which has other data.", None, scores)
+    reasons = [*different_parameters(other), *different_perplexity(other)]
+    reasons += [f"other rows of {task}" for task in sorted(changed)]
+    counted = (both["column"] == AVERAGE) | (both["system"] == FULL)
+    for row in both[counted & (apart > both["allowed"])].itertuples():
+        name = f"{TITLES.get(row.system, row.system)}, {row.column}"
+        reasons.append(f"{name} {row.here:.1f} here, {row.there:.1f} there")
+    means = both.query("system == @FULL and column == @AVERAGE")
+    words = ""
+    for _, mean in means.iterrows():
+        words = f": mean of the full model {mean['here']:.1f} here, {mean['there']:.1f} there"
+        words += f" (± {mean['spread']:.1f} over seeds)" if mean["spread"] > 0 else ""
+    machines = f"{processor(Path())} here, {processor(other)} there"
+    if reasons:
+        more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
+        sentence = f"Does not agree with {title}: {'; '.join(reasons[:3])}{more} ({machines})."
+        return Agreement(sentence, False, scores)
+    return Agreement(f"Agrees with {title}{words} ({machines}).", True, scores)
+
+
+def agreement_with_shipped() -> str:
+    """Whether the run of the current folder agrees with the one of its recipe and data that ships,
+    in a sentence; "" where none is, and for those runs themselves.
+    """
+    found = (agreement(find_run(name), name) for name in shipped() if not Path(RUN).is_file())
+    return next((each.sentence for each in found if each.agree is not None), "")
+
+
+def side_by_side(other: Path) -> pd.DataFrame:
+    """The scores of both runs, a row by KEYS, Table 5's mean of each system among them."""
+    sides = []
+    for run in (Path(), other):
+        paths = sorted((run / stage_folder("report")).glob(f"*/{SCORES}"))
+        scores = pd.concat([read_table(path) for path in paths]).dropna(subset="score")
+        means = average(scores[scores["table"] == "table5"]).assign(task=pd.NA, update=pd.NA)
+        scores = pd.concat([scores, means])
+        scores["seed"] = scores["seed"].fillna(scores["pretraining_seed"])
+        scores = scores.drop_duplicates([*KEYS, "seed"])
+        by = scores.groupby(KEYS, dropna=False, sort=False)["score"]
+        sides.append(by.agg(["mean", "std", "count"]))
+    here, there = sides
+    both = pd.DataFrame({"here": here["mean"], "there": there["mean"], "spread": there["std"]})
+    noise = both["spread"].fillna(0) * (1 / here["count"] + 1 / there["count"]) ** 0.5
+    both = both.assign(noise=noise).reset_index()
+    floor = both["column"].eq(AVERAGE).map({True: MEAN_FLOOR, False: SCORE_FLOOR})
+    return both.assign(allowed=floor + DEVIATIONS * both["noise"])
+
+
+def different_parameters(other: Path) -> Iterator[str]:
+    """Parameters of the recipe whose values differ; none where a run came without them."""
+    here, there = (
+        pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}
+        for path in (Path("params.yaml"), other / "params.yaml")
+    )
+    for key in sorted(here.keys() & there.keys()):
+        section, name = key.partition(".")[0], key.rpartition(".")[2]
+        of_recipe = section in RECIPE or ".finetune." in key or name == "train_rows"
+        if of_recipe and name not in NOT_COMPARED and repr(here[key]) != repr(there[key]):
+            yield f"{key} {here[key]} here, {there[key]} there"
+
+
+def different_perplexity(other: Path) -> Iterator[str]:
+    """Whether the first Transformer has learned the books as well, by its held-out perplexity."""
+    values = []
+    for run in (Path(), other):
+        path = run / stage_folder("report", "curves", "training.csv")
+        facts = (
+            read_table(path).set_index("network")["heldout_perplexity"] if path.is_file() else {}
+        )
+        values.append(facts.get("transformer", float("nan")))
+    here, there = values
+    if max(here / there, there / here) > PERPLEXITY_RATIO:
+        yield f"held-out perplexity {here:.3f} here, {there:.3f} there"
+
+
+def processor(run: Path) -> str:
+    """The processor of a run; of a packed one as it says."""
+    if (packed := run / RUN).is_file():
+        return str(read_json(packed)["facts"]["Machine"]).partition(",")[0]
+    return machine()["cpu"]
