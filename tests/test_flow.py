@@ -142,6 +142,13 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
     assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
     stale = {name for name, stage in read_graph([]).items() if stage.stale}
     assert stale == {"work@a", "table2"}
+    lock = Path("dvc.lock")
+    whole = lock.read_text()
+    for text in (whole.replace("first:", "<<<<<<< HEAD\n  first:"), whole.replace("2.0", "3.0")):
+        lock.write_text(text)
+        with pytest.raises(UserError, match=r"DVC says: .*dvc\.lock.*\(settle it, or put a whole"):
+            read_graph([])
+        assert lock.read_text() == text, "no kill tore it, so it is a person's to settle"
 
 
 def test_the_longest_path_and_the_time_left_by_hand():
