@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, cast
 from gpt1.base.errors import UserError
 from gpt1.base.files import is_hidden
 
-FORMS = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
+TEXT = dict.fromkeys((".txt", ".utf8", ".utf-8"), "text")  # book.txt.utf8: Project Gutenberg's
+FORMS = TEXT | {".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
 PACKED = (".gz", ".zst")
 PACKABLE = ("text", "jsonl")
 BLOCK_BYTES = 250_000

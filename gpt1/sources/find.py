@@ -1,5 +1,7 @@
 """Which sources a folder holds, and where in one source's folder its official files lie."""
 
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -69,7 +71,7 @@ def place_of(source: Source, name: str, base: Path) -> Path | None:
 
 def small_files(folder: Path) -> list[Path]:
     """The sorted files of a folder that are combined into one."""
-    return sorted(path for path in folder.glob("*.txt") if not is_hidden(Path(path.name)))
+    return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(Path(path.name)))
 
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
@@ -105,7 +107,9 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
-    """All files of some patterns, at any depth, by their names relative to `folder`."""
+    """All files of some patterns, at any depth, by their names relative to `folder`; says on stderr
+    what else is there.
+    """
     places: dict[str, Path] = {}
     for parent in [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())]:
         if is_hidden(parent.relative_to(folder)):
@@ -117,11 +121,19 @@ def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
             )
         for path in _entries(parent):
             name = path.relative_to(folder).as_posix()
-            if any(map(path.match, patterns)) and not path.is_dir():
+            if any(map(Path(name.lower()).match, patterns)) and not path.is_dir():
                 if not path.is_file() or not name.isprintable():
                     raise UserError(
                         f"{folder} holds {name!r}, which is a link to nothing or has a name that is"
                         " not plain text; put the file itself there, rename it, or take it away"
                     )
                 places[name] = path
+    others = sorted({path for path in folder.rglob("*") if path.is_file()} - {*places.values()})
+    left = Counter(
+        "hidden" if is_hidden(path.relative_to(folder)) else path.suffix or path.name
+        for path in others
+    )
+    if places and left:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in left.most_common())
+        print(f"left out of {folder}: {kinds}", file=sys.stderr)
     return dict(sorted(places.items()))
