@@ -110,9 +110,14 @@ class DeepSpeedEngine(Engine):
         self.rank, self.processes = machine.rank, machine.processes
         self.micro_batches = micro_batches
         config = deepspeed_config(recipe, micro_batches)
-        self.engine, *_ = deepspeed.initialize(
-            model=objective, optimizer=self.optimizer, config=config
-        )
+        try:
+            self.engine, *_ = deepspeed.initialize(
+                model=objective, optimizer=self.optimizer, config=config
+            )
+        except Exception as error:  # of every kind, each for another setting
+            if isinstance(error, (RuntimeError, MemoryError)):
+                raise
+            raise UserError(f"{DEEPSPEED}: DeepSpeed refuses it: {error}") from None
         self.stage = self.engine.zero_optimization_stage()
         # of two groups of parameters DeepSpeed would find the first one's averages alone
         for group in self.optimizer.param_groups if self.stage else ():
@@ -216,7 +221,7 @@ def make_engine(
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
     """conf/ds_config.json, its "auto" filled in from the recipe. Raises UserError where it is no
-    JSON object.
+    JSON object, or sets what follows from params.yaml or no network here can be trained by.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count
@@ -225,6 +230,18 @@ def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]
     }
     try:
         config = dict(json.loads(DEEPSPEED.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        stage = config.get("zero_optimization", {}).get("stage", 0)
+        half = [name for name in ("bf16", "fp16") if config.get(name, {}).get("enabled")]
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise UserError(f"{DEEPSPEED}: expected settings of DeepSpeed in JSON ({error})") from None
-    return config | {name: value for name, value in values.items() if config.get(name) == "auto"}
+    replaced = [name for name in ("train_batch_size", "optimizer", "scheduler") if name in config]
+    replaced += [
+        name for name, ours in values.items() if config.get(name, ours) not in (ours, "auto")
+    ]
+    if half or replaced or stage not in (0, 1, 2):
+        raise UserError(
+            f"{DEEPSPEED}: expected ZeRO stage 0, 1 or 2, found {stage!r}, and nothing that"
+            f" params.yaml or the machine says, found {', '.join([*half, *replaced]) or 'none'};"
+            ' leave it out, or "auto"'
+        )
+    return config | values
