@@ -172,6 +172,8 @@ def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs():
     assert lanes.take("bpe", False) is None
     lanes.give_back("clean")
     assert lanes.take("bpe", False) is not None
+    with pytest.raises(UserError, match="lanes: expected a number above 0, found -1"):
+        Lanes.of_machine(-1)
     lanes = Lanes(8, None, ["4", "5"])
     assert lanes.take("finetune@cola", True) == {"CUDA_VISIBLE_DEVICES": "4", "GPT1_PROCESSES": "1"}
     assert lanes.take("pretrain@transformer-0", True) is None, "it waits for every GPU"
