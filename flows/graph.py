@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import refuse_links
 from gpt1.base.locks import locked
 
@@ -42,12 +42,13 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
 
     refuse_links()
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
-    notice = ""
+    notice, names = "", set[str]()
     while True:
         mend_rwlock()
         try:
             with Repo() as repo, repo.lock:
                 graph = repo.index.graph
+                names |= {stage.addressing for stage in graph}
                 collected = (repo.stage.collect(name, with_deps=True) for name in targets)
                 chosen = set(chain(*collected)) or graph
                 stages: dict[str, Stage] = {}
@@ -65,7 +66,10 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
             time.sleep(POLL_SECONDS)
         except (DvcException, NotImplementedError) as error:  # the latter of a hash cut short
             reason = " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{LOCK} is cut short"
-            cure = "stages: dvc stage list"
+            groups = {name.partition("@")[0] for name in names}
+            wrong = [name for name in targets if names and name not in names | groups]
+            near = perhaps(wrong[0], names | groups) if wrong else ""
+            cure = f"stages: dvc stage list{near}"
             if LOCK.is_file() and str(LOCK) in reason:
                 text = LOCK.read_bytes()
                 torn = TORN in reason or not text.endswith(b"\n") or text.endswith(b":\n")

@@ -5,6 +5,7 @@ import errno
 import gc
 import io
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -34,14 +35,16 @@ def plain(text: str) -> str:
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
-def perhaps(name: str, known: Iterable[str]) -> str:
-    """`; did you mean cola?` for a name that is close to a known one, else nothing: to follow what
-    a line says of a wrong name.
+def perhaps(name: str, known: Iterable[str], section: str = "") -> str:
+    """`; did you mean cola?` for a name that is close to a known one or short for it (lr for
+    learning_rate), else nothing: to follow what a line says of a wrong name.
     """
     import difflib
 
-    near = difflib.get_close_matches(name, sorted(known), 1, 0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    short = re.compile(".*".join(map(re.escape, name)))
+    near = difflib.get_close_matches(name, names := sorted(known), 1)
+    near += filter(short.match, names)
+    return f"; did you mean {section}{near[0]}?" if near else ""
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
