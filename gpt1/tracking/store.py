@@ -5,11 +5,13 @@ only by what talks to MLflow.
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 
+from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS
 from gpt1.base.locks import locked
 from gpt1.params.recipes import finetune_recipe, pretraining_params
@@ -37,6 +39,7 @@ class Store:
             open_sqlite(self.uri)
             self.client = MlflowClient(tracking_uri=self.uri)
             experiment = self.client.get_experiment_by_name(params.profile)
+            refuse_moved(self.uri, experiment.artifact_location if experiment else "")
             self.experiment = str(
                 experiment.experiment_id
                 if experiment
@@ -75,6 +78,16 @@ class Store:
         words = [RunTag(*tag) for tag in {**tags, COMPLETE: digest}.items()]
         self.client.log_batch(run.info.run_id, tags=words)
         self.client.set_terminated(run.info.run_id, "FINISHED", int(time * 1000))
+
+
+def refuse_moved(uri: str, place: str) -> None:
+    """Raise UserError where a database keeps its files in another folder than its own."""
+    path, files = sqlite_file(uri), Path(place)
+    if path and files.is_absolute() and path.parent not in files.parents:
+        raise UserError(
+            f"{path} keeps its files in {files}: it was moved or copied; move it away, and mlruns"
+            " beside it: gpt1 sync and gpt1 register make both anew"
+        )
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
