@@ -42,13 +42,18 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
 
     refuse_links()
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
-    notice, names = "", set[str]()
+    notice = ""
     while True:
         mend_rwlock()
         try:
             with Repo() as repo, repo.lock:
                 graph = repo.index.graph
-                names |= {stage.addressing for stage in graph}
+                names = {stage.addressing for stage in graph}
+                names |= {name.partition("@")[0] for name in names}
+                for name in targets:
+                    if name not in names:
+                        near = perhaps(name, names)
+                        raise UserError(f"no stage {name}{near} (all: dvc stage list)")
                 collected = (repo.stage.collect(name, with_deps=True) for name in targets)
                 chosen = set(chain(*collected)) or graph
                 stages: dict[str, Stage] = {}
@@ -66,10 +71,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
             time.sleep(POLL_SECONDS)
         except (DvcException, NotImplementedError) as error:  # the latter of a hash cut short
             reason = " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{LOCK} is cut short"
-            groups = {name.partition("@")[0] for name in names}
-            wrong = [name for name in targets if names and name not in names | groups]
-            near = perhaps(wrong[0], names | groups) if wrong else ""
-            cure = f"stages: dvc stage list{near}"
+            cure = "stages: dvc stage list"
             if LOCK.is_file() and str(LOCK) in reason:
                 text = LOCK.read_bytes()
                 torn = TORN in reason or not text.endswith(b"\n") or text.endswith(b":\n")

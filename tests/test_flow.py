@@ -137,7 +137,7 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
     assert set(read_graph(["table2"])) == {"first", "work@a", "table2"}
     assert set(read_graph(["work"])) == {"first", "work@a", "work@b"}
     assert all(stage.stale for stage in stages.values())
-    with pytest.raises(UserError, match=r"tabel2.*did you mean table2\?"):
+    with pytest.raises(UserError, match=r"no stage tabel2; did you mean table2\?"):
         read_graph(["work@a", "tabel2"])
     assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
     stale = {name for name, stage in read_graph([]).items() if stage.stale}

@@ -29,8 +29,8 @@ DESCRIPTION = (
 
 
 class Store:
-    """MLflow's client and an experiment. Raises whatever MLflow raises, and OSError for a broken
-    database.
+    """MLflow's client and an experiment. Raises whatever MLflow raises, OSError for a broken
+    database, UserError for one that keeps its files elsewhere.
     """
 
     def __init__(self, params: Params) -> None:
@@ -39,7 +39,12 @@ class Store:
             open_sqlite(self.uri)
             self.client = MlflowClient(tracking_uri=self.uri)
             experiment = self.client.get_experiment_by_name(params.profile)
-            refuse_moved(self.uri, experiment.artifact_location if experiment else "")
+            path, files = sqlite_file(self.uri), Path(getattr(experiment, "artifact_location", ""))
+            if path and files.is_absolute() and path.parent not in files.parents:
+                raise UserError(
+                    f"{path} keeps its files in {files}: it was moved or copied; move it away, and"
+                    " mlruns beside it: gpt1 sync and gpt1 register make both anew"
+                )
             self.experiment = str(
                 experiment.experiment_id
                 if experiment
@@ -78,16 +83,6 @@ class Store:
         words = [RunTag(*tag) for tag in {**tags, COMPLETE: digest}.items()]
         self.client.log_batch(run.info.run_id, tags=words)
         self.client.set_terminated(run.info.run_id, "FINISHED", int(time * 1000))
-
-
-def refuse_moved(uri: str, place: str) -> None:
-    """Raise UserError where a database keeps its files in another folder than its own."""
-    path, files = sqlite_file(uri), Path(place)
-    if path and files.is_absolute() and path.parent not in files.parents:
-        raise UserError(
-            f"{path} keeps its files in {files}: it was moved or copied; move it away, and mlruns"
-            " beside it: gpt1 sync and gpt1 register make both anew"
-        )
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:

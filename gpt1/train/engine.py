@@ -19,7 +19,14 @@ from gpt1.train import optim
 from gpt1.train.launch import Machine
 from gpt1.train.optim import MOMENTS
 
-DEEPSPEED = Path("conf/ds_config.json")
+DEEPSPEED, AUTO = Path("conf/ds_config.json"), "auto"
+NOT_THERE = (
+    "train_batch_size",
+    "optimizer",
+    "scheduler",
+    "bf16",
+    "fp16",
+)  # they follow from others
 
 
 class Engine:
@@ -231,17 +238,13 @@ def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]
     try:
         config = dict(json.loads(DEEPSPEED.read_text(encoding="utf-8")))
         stage = config.get("zero_optimization", {}).get("stage", 0)
-        half = [name for name in ("bf16", "fp16") if config.get(name, {}).get("enabled")]
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise UserError(f"{DEEPSPEED}: expected settings of DeepSpeed in JSON ({error})") from None
-    replaced = [name for name in ("train_batch_size", "optimizer", "scheduler") if name in config]
-    replaced += [
-        name for name, ours in values.items() if config.get(name, ours) not in (ours, "auto")
-    ]
-    if half or replaced or stage not in (0, 1, 2):
+    said = [name for name in NOT_THERE if name in config]
+    said += [name for name, value in values.items() if config.get(name, value) not in (value, AUTO)]
+    if said or stage not in (0, 1, 2):
         raise UserError(
             f"{DEEPSPEED}: expected ZeRO stage 0, 1 or 2, found {stage!r}, and nothing that"
-            f" params.yaml or the machine says, found {', '.join([*half, *replaced]) or 'none'};"
-            ' leave it out, or "auto"'
+            f" params.yaml or the machine says, found {', '.join(said) or 'none'}; leave it out"
         )
     return config | values

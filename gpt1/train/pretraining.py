@@ -188,18 +188,16 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
 @contextmanager
 def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
-    """Where an output cannot be written inside, raises UserError that names the last update kept in
+    """Where an output cannot be written inside, raises UserError that names the last checkpoint in
     the folder of the run.
     """
     try:
         yield
     except OSError as error:
-        kept = [int(path.name.removeprefix("update-")) for path in folder.glob("update-*")]
-        start = f"update {max(kept)}, its last checkpoint" if kept else "the start: none is kept"
+        kept = max(folder.glob("update-*"), default="the start: there is no checkpoint")
         raise UserError(
-            f"{what}: {error.filename or 'an output'} cannot be written"
-            f" ({error.strerror or error}): mend that and run the same command again, which goes on"
-            f" from {start}"
+            f"{what}: an output cannot be written ({error}): mend that and run the same command"
+            f" again, which goes on from {kept}"
         ) from None
 
 
