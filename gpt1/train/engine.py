@@ -242,9 +242,10 @@ def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]
         raise UserError(f"{DEEPSPEED}: expected settings of DeepSpeed in JSON ({error})") from None
     said = [name for name in NOT_THERE if name in config]
     said += [name for name, value in values.items() if config.get(name, value) not in (value, AUTO)]
-    if said or stage not in (0, 1, 2):
+    said += [f"zero_optimization.stage {stage!r}"] * (stage not in (0, 1, 2))
+    if said:
         raise UserError(
-            f"{DEEPSPEED}: expected ZeRO stage 0, 1 or 2, found {stage!r}, and nothing that"
-            f" params.yaml or the machine says, found {', '.join(said) or 'none'}; leave it out"
+            f"{DEEPSPEED}: expected ZeRO stage 0, 1 or 2, and nothing that params.yaml or the"
+            f" machine says; found {', '.join(said)}: leave it out"
         )
     return config | values
