@@ -29,7 +29,7 @@ reproduce: profile  ## run it all as params.yaml says, or PROFILE=town, and show
 profile: setup
 	@if [[ '$(PROFILE)' ]] && ! grep -qx 'profile: $(PROFILE)' params.yaml; then \
 	  git diff --quiet HEAD -- params.yaml || { \
-	    echo 'error: params.yaml was edited: git checkout params.yaml undoes that' >&2; exit 2; }; \
+	    echo 'error: params.yaml was edited, or git fails: git diff params.yaml' >&2; exit 2; }; \
 	  gpt1 profile '$(PROFILE)'; fi
 
 serve: setup  ## Prefect's server with the flows, MLflow's pages, on 127.0.0.1, until Ctrl-C

@@ -11,9 +11,8 @@ from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
-from tables_of_downloads import downloads
 from tables_of_results import reference_scores, reference_tasks
-from tables_of_tasks import sources, tasks
+from tables_of_tasks import downloads, sources, tasks
 
 PAGES = Path(__file__).resolve().parent
 RENEW = "python docs/made_tables.py"

@@ -1,6 +1,9 @@
-"""The page of tasks and data: what gpt1/tasks/table.py and gpt1/sources/table.py know of each."""
+"""The pages of tasks and data: what gpt1/tasks/table.py, gpt1/sources/table.py and addresses.py know."""
+
+from urllib.parse import urlsplit
 
 from gpt1.estimate import OFFICIAL
+from gpt1.sources.addresses import DOWNLOADS
 from gpt1.sources.table import SOURCES, Source
 from gpt1.tasks.table import TASKS, Task
 
@@ -90,3 +93,16 @@ def _linked(text: str) -> str:
         bare = word.strip("(),;")
         words.append(word.replace(bare, f"<{bare}>") if bare.startswith("http") else word)
     return " ".join(words)
+
+
+def downloads() -> str:
+    """A row a source: files, bytes where they are published, host, who published the checksums."""
+    rows = ["| source | files | bytes | from | checksums by |", "|---|---|---:|---|---|"]
+    for name, remotes in DOWNLOADS.items():
+        files = ", ".join(remote.name for remote in remotes[:3]) + ", …" * (len(remotes) > 3)
+        known = all(remote.bytes_ for remote in remotes)
+        size = f"{sum(remote.bytes_ or 0 for remote in remotes):,}" if known else "-"
+        hosts = ", ".join(sorted({urlsplit(remote.address).netloc for remote in remotes}))
+        by = remotes[0].publisher.partition(",")[0]
+        rows.append(f"| `{name}` | {files} | {size} | {hosts} | {by} |")
+    return "\n".join(rows)

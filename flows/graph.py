@@ -12,7 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, perhaps
+from gpt1.base.files import refuse_links
 from gpt1.base.locks import locked
 from gpt1.params.yaml import read_yaml
 
@@ -43,6 +44,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
     from dvc.repo import Repo
     from networkx import dfs_postorder_nodes  # type: ignore[import-untyped]
 
+    refuse_links()
     logging.getLogger("dvc").setLevel(logging.CRITICAL)  # no bars of its own beside ours
     notice = ""
     while True:
@@ -50,6 +52,12 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
         try:
             with Repo() as repo, repo.lock:
                 graph = repo.index.graph
+                names = {stage.addressing for stage in graph}
+                names |= {name.partition("@")[0] for name in names}
+                for name in targets:
+                    if name not in names:
+                        near = perhaps(name, names)
+                        raise UserError(f"no stage {name}{near} (all: dvc stage list)")
                 collected = (repo.stage.collect(name, with_deps=True) for name in targets)
                 chosen = set(chain(*collected)) or graph
                 changed = changes()
@@ -71,14 +79,19 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
             if notice != (notice := f"waiting for DVC, {busy[1] if busy else 'which is at work'}"):
                 print(notice, file=sys.stderr, flush=True)
             time.sleep(POLL_SECONDS)
-        except DvcException as error:
-            reason = " ".join(f"{error} {error.__cause__ or ''}".split())
+        except (DvcException, NotImplementedError) as error:  # the latter of a hash cut short
+            reason = " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{LOCK} is cut short"
+            cure = "stages: dvc stage list"
             if LOCK.is_file() and str(LOCK) in reason:
-                LOCK.rename(aside := TEMPORARY / "dvc.lock.torn")
-                what = f"{reason}: it is {aside} now, its stages come back from DVC's cache of runs"
-                print(what, file=sys.stderr, flush=True)
-                continue
-            raise UserError(f"DVC says: {reason} (stages: dvc stage list)") from None
+                text = LOCK.read_bytes()
+                torn = TORN in reason or not text.endswith(b"\n") or text.endswith(b":\n")
+                if torn and b"<<<<<<<" not in text and b"\0" not in text:
+                    LOCK.rename(aside := TEMPORARY / "dvc.lock.torn")
+                    what = f"{reason}: it is {aside} now; what .dvc/cache/runs lacks runs again"
+                    print(what, file=sys.stderr, flush=True)
+                    continue
+                cure = f"settle it, or put a whole {LOCK} there; without one all may run again"
+            raise UserError(f"DVC says: {reason} ({cure})") from None
 
 
 def changes() -> Callable[[Any], bool]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpt1.base.cores import cores
+from gpt1.base.errors import UserError
 from gpt1.base.machine import output
 from gpt1.base.settings import setting
 from gpt1.estimate import parameters
@@ -29,8 +30,10 @@ class Lanes:
     @classmethod
     def of_machine(cls, asked: int | None = None) -> "Lanes":
         """As many as cores and memory bear, or as `asked`; one where GPT1_PROCESSES gives a
-        training all there is. No threads where GPT1_THREADS says them.
+        training all there is. No threads where GPT1_THREADS says them. Raises UserError.
         """
+        if asked is not None and asked < 1:
+            raise UserError(f"lanes: expected a number above 0, found {asked}")
         gpus = visible_gpus()
         several = setting("GPT1_PROCESSES") not in (None, "1")
         training_bytes = PROCESS_BYTES + BYTES_A_PARAMETER * parameters(

@@ -153,7 +153,9 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
         for command in ("report", "sync"):
             finish(command)
     if failed:
-        return Failed(message=f"{len(failed)} failed: {', '.join(failed)}; the rest is done")
+        return Failed(
+            message=f"{len(failed)} failed: {', '.join(failed)}; what needs none of them is done"
+        )
     return Completed(message="everything is up to date")
 
 

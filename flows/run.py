@@ -12,6 +12,7 @@ from typing import Any
 from flows.graph import read_graph
 from flows.processes import alone_here, interrupt
 from gpt1.base.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS
+from gpt1.params.schema import read_params
 
 SERVER_GONE = "Prefect's server has gone; what is finished is kept, the next run goes on"
 NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to MLflow)"
@@ -23,6 +24,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     UserError.
     """
     signal.signal(signal.SIGINT, interrupt)
+    read_params()  # a mistake there has its own status
     stages = read_graph(targets)
     if not (stale := [name for name, stage in stages.items() if stage.stale]):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")

@@ -5,6 +5,7 @@ needs when its command is called, so that help is quick.
 import importlib
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -89,6 +90,12 @@ def called() -> None:
     """The command that the command line names. Raises UserError for one that cannot be
     understood.
     """
+    here = Path("gpt1/cli.py")
+    if here.is_file() and not here.samefile(__file__):
+        raise UserError(
+            f"this gpt1 is that of {Path(__file__).parents[1]}: activate the environment of this"
+            " folder (make setup)"
+        )
     try:
         status = app(standalone_mode=len(sys.argv) < 2)  # without a word: help
     except typer.TyperException as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpt1.base.files import RAW
-from gpt1.params.recipes import finetune_recipe, is_ablated, transferred_layers
+from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import NetworkName, Params
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
@@ -80,13 +80,14 @@ def pretraining(params: Params, network: NetworkName) -> Work:
 
 
 def finetuning(
-    params: Params, kind: str, task: str, variant: str | None, networks: int, network: NetworkName
+    params: Params, task: str, variant: str | None, network: NetworkName, kind: str, parts: int = 1
 ) -> Work:
-    """So many fine-tunings of a task."""
+    """The fine-tunings of a task, on every seed, of so many parts each."""
     recipe, row = finetune_recipe(params, task, variant), params.tasks[task]
     known = TOWN if is_made_up(params.sources[task].folder) else OFFICIAL.get(task, OTHER)
     examples = min(known[0], row.train_rows or known[0])
     length = TASKS[task].sequences * min(known[1], params.model.context)
+    networks = parts * len(recipe.seeds)
     updates = networks * recipe.epochs * (examples // recipe.batch_size)
     tokens = float(updates * recipe.batch_size * length)
     return Work(kind, networks, updates, tokens, 6 * parameters(params, network) * tokens)
@@ -96,15 +97,15 @@ def works(params: Params) -> list[Work]:
     """The work of a run, a row for each kind of training."""
     rows = [pretraining(params, network) for network in params.networks.pretrain]
     for task in params.tasks:
-        seeds = len(finetune_recipe(params, task).seeds)
-        rows.append(finetuning(params, "finetune", task, None, seeds, "transformer"))
-        for name, variant in params.variants.items():
-            if is_ablated(params, name, task):
-                seeds = len(finetune_recipe(params, task, name).seeds)
-                rows.append(finetuning(params, "ablate", task, name, seeds, variant.network))
+        rows.append(finetuning(params, task, None, "transformer", "finetune"))
+        rows += [
+            finetuning(params, task, name, variant.network, "ablate")
+            for name, variant in params.variants.items()
+            if task in variant.tasks
+        ]
     for task in params.transfer:
-        count = len(transferred_layers(params, task)) * len(finetune_recipe(params, task).seeds)
-        rows.append(finetuning(params, "transfer", task, None, count, "transformer"))
+        layers = len(transferred_layers(params, task))
+        rows.append(finetuning(params, task, None, "transformer", "transfer", layers))
     kinds = dict.fromkeys(row.kind for row in rows)
     return [
         Work(kind, *map(sum, zip(*(row[1:] for row in rows if row.kind == kind), strict=True)))

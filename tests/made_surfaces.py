@@ -199,7 +199,7 @@ def write_rows() -> None:
 
 def read_rows() -> None:
     for name in ("sst2.csv", "race.jsonl"):
-        for example in read_file(Path(name), TASKS[Path(name).stem]).examples:
+        for example in read_file(Path(name), TASKS[Path(name).stem]).examples.values():
             encode(example.context[0])
 
 

@@ -23,7 +23,7 @@ from gpt1.inference.prediction import read_file
 from gpt1.inference.saved import answer, example_of, load_model
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
-from gpt1.tasks.rows import Example
+from gpt1.tasks.rows import UNLABELLED, Example
 from gpt1.tasks.table import TASKS
 
 
@@ -197,13 +197,22 @@ def test_predict_says_where_labels_are_absent(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("test.tsv").write_text("index\tsentence\n0\ta b\n1\tc\n")
     found = run("cola", "test.tsv")
-    assert found.stdout == "CoLA, seed-1: 2 rows answered in test.predictions.tsv\n"
-    assert "no labels, so no score" in found.stderr
-    rows = Path("test.predictions.tsv").read_text().splitlines()
+    assert found.stdout == "CoLA, seed-1: 2 rows answered in cola-test.predictions.tsv\n"
+    assert "2 rows not scored: no label" in found.stderr
+    rows = Path("cola-test.predictions.tsv").read_text().splitlines()
     assert len(rows) == 3
     assert rows[1].split("\t")[1] in ("0", "1"), "as CoLA's files write a label"
     with pytest.raises(UserError, match=r"expected a name that ends with \.tsv, \.csv, \.jsonl"):
         run("cola", "test.tsv", "--out", "answers.xlsx")
+    with pytest.raises(UserError, match="and is not the file's own; name one with --out"):
+        run("cola", "test.tsv", "--out", "../" + tmp_path.name + "/test.tsv")
+    Path("odd.tsv").write_text("sentence\tlabel\na\t1\n\t1\nb\t-1\nc\t0\n")
+    assert "1 rows not scored: no label" in run("cola", "odd.tsv", "--out", "odd.jsonl").stderr
+    assert list(pd.read_json("odd.jsonl", lines=True)["index"]) == [0, 2, 3]
+
+
+PAIRS = "index\tsentence1\tsentence2\tlabel\n"
+STSB_TEST = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\n"
 
 
 def test_files_are_known_by_what_they_hold(tmp_path):
@@ -212,26 +221,39 @@ def test_files_are_known_by_what_they_hold(tmp_path):
         return read_file(tmp_path / name, TASKS[task])
 
     cola = read("anything", "cola", "gj04\t1\t\tA cat.\nks08\t0\t*\tCat a.\n")
-    assert ([example.label for example in cola.examples], cola.labelled) == ([1, 0], True)
+    assert ([example.label for example in cola.examples.values()]) == [1, 0]
     row = '{"sentence1": "a", "sentence2": "b", "gold_label": "%s"}\n'
     labels = ("neutral", "-", "nonsense", "contradiction", "entailment")
     snli = read("a.jsonl", "snli", "".join(row % label for label in labels))
-    assert [example.label for example in snli.examples] == [1, 2, 0]
-    assert snli.left_out == {"no label": 1, "unknown label": 1}
+    assert [example.label for example in snli.examples.values()] == [1, UNLABELLED, 2, 0]
+    assert (snli.labelled, snli.left_out) == ([0, 3, 4], {"unknown label": 1})
     asked = Example(("p", "q"), ("a", "b", "c", "d"), 1)
     passage = {"article": "p", "questions": ["q"], "options": [list("abcd")], "answers": ["B"]}
-    assert read("high1.txt", "race", json.dumps(passage)).examples == [asked]
+    assert read("high1.txt", "race", json.dumps(passage)).examples == {0: asked}
     columns = "first,second,choice1,choice2,choice3,choice4,label\np,q,a,b,c,d,B\n"
-    assert read("own.csv", "race", columns).examples == [asked]
+    assert read("own.csv", "race", columns).examples == {0: asked}
+    for task, text, texts, labelled in [
+        ("scitail", "hypothesis\tpremise\tlabel\nh\tp\tneutral\n", ("p", "h"), True),
+        ("cola", "sentence\tlabel\tannotator\tcomment\ns\t1\tann\tfine\n", ("s",), True),
+        ("stsb", f"{STSB_TEST}0\tx\ty\t2012\t4\ta\tb\tfirst\tsecond\n", ("first", "second"), False),
+        ("qqp", "question1\tquestion2\tlabel\nq\tr\t1\n", ("q", "r"), True),
+        ("rte", "sentence1\tsentence2\tgold_label\na\tb\tentailment\n", ("a", "b"), True),
+        ("sst2", '{"sentence": "a"}\n{"sentence": "b", "label": 1}\n', ("b",), True),
+    ]:
+        found = read("some.txt", task, text)
+        assert [*found.examples.values()][-1].context == texts
+        assert bool(found.labelled) == labelled, task
+        assert not found.left_out, task
+    with pytest.raises(UserError, match="expected the columns sentence; found 'text', 'label'"):
+        read("some.tsv", "cola", "text\tlabel\tannotator\tcomment\ns\t1\tann\tfine\n")
+    with pytest.raises(UserError, match=r"2 of 4 rows cannot be read, the first is row 3: unknown"):
+        read("hans.txt", "rte", PAIRS + "0\ta\tb\tentailment\n1\ta\tb\tnon-entailment\n" * 2)
     for name, task, text in (("c", "rte", "a\tb\n1\t2\n"), ("e.jsonl", "snli", "{}\n")):
         with pytest.raises(UserError, match=f"expected an official file of {task}"):
             read(name, task, text)
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(UserError, match="expected a file of rte, found none"):
             read_file(path, TASKS["rte"])
-
-
-PAIRS = "index\tsentence1\tsentence2\tlabel\n"
 
 
 def test_labels_are_absent_or_told_of(tmp_path):
@@ -241,18 +263,18 @@ def test_labels_are_absent_or_told_of(tmp_path):
         row,
         labels,
         outcome,
-    ) in [  # outcome: the first label that is none, or (labelled, examples)
+    ) in [  # outcome: the first label that is none, or how many have one
         (
             "mnli",
             "gold_label\tsentence1\tsentence2\n",
             "{}\ta\tb\n",
             ["entailment", "neutral", "-"] * 3,
-            (True, 6),
+            6,
         ),
         ("sst2", "\tsentence\tlabel\n", "0\ta\t{}\n", ["0.0", "1.0"], "'0.0'"),
         ("cola", "", "x\t{}\t\ta b\n", ["yes", "no"], "'yes'"),
-        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-1", "-", ""], (False, 3)),
-        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-"] * 300 + ["entailment"], (True, 1)),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-1", "-", ""], 0),
+        ("rte", PAIRS, "0\ta\tb\t{}\n", ["-"] * 300 + ["entailment"], 1),
     ]:
         file = tmp_path / "some.jsonl" if "{{" in row else tmp_path / "some.tsv"
         file.write_text(head + "".join(map(row.format, labels)))
@@ -260,5 +282,4 @@ def test_labels_are_absent_or_told_of(tmp_path):
             with pytest.raises(UserError, match=rf"{outcome} instead of "):
                 read_file(file, TASKS[task])
         else:
-            found = read_file(file, TASKS[task])
-            assert (found.labelled, len(found.examples)) == outcome
+            assert len(read_file(file, TASKS[task]).labelled) == outcome

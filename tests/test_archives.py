@@ -2,6 +2,7 @@
 nothing behind.
 """
 
+import gzip
 import io
 import stat
 import tarfile
@@ -95,3 +96,20 @@ def test_a_truncated_archive_is_refused(tmp_path, name, part):
     with pytest.raises(UserError, match=r"a\.(tar\.gz|zip) cannot be unpacked"):
         unpack(archive, tmp_path / "out", 100_000)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_other_systems_write_is_read_or_named(tmp_path):
+    unpack(pack(tmp_path / "a.zip", ("RTE\\", b""), ("RTE\\dev.tsv", b"1")), tmp_path / "a", 9)
+    assert (tmp_path / "a/RTE/dev.tsv").read_bytes() == b"1"
+    gzipped = pack(tmp_path / "b.tar.gz", ("dev.tsv", b"1"))
+    gzipped.write_bytes(gzip.decompress(gzipped.read_bytes()))  # as some browsers save it
+    unpack(gzipped, tmp_path / "b", 9)
+    assert (tmp_path / "b/dev.tsv").read_bytes() == b"1"
+    packed = pack(tmp_path / "c.zip", ("dev.tsv", b"1")).read_bytes()
+    for changed, line in (((8, 9), "compression method 9"), ((6, 1), "password required")):
+        for start, shift in ((b"PK\3\4", 0), (b"PK\1\2", 2)):
+            at = packed.index(start) + changed[0] + shift
+            packed = packed[:at] + bytes([changed[1]]) + packed[at + 1 :]
+        (tmp_path / "c.zip").write_bytes(packed)
+        with pytest.raises(UserError, match=rf"\(.*{line}.*\): .* or unpack it by hand"):
+            unpack(tmp_path / "c.zip", tmp_path / "c", 9)

@@ -205,5 +205,6 @@ def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
     assert perhaps("xyz", ["cola", "rte"]) == ""
+    assert perhaps("lr", ["lambda_lm", "learning_rate"], "a.") == "; did you mean a.learning_rate?"
     with pytest.raises(UserError, match=r"'smal'.*demo, evening, official, paper, small"):
         compose("smal", [])

@@ -114,6 +114,7 @@ def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
         texts_of(tmp_path / "a.jsonl")
 
 
+BA, LI = "Ba said so.\n", "Li went.\n" * 20
 UNTOLD = "He said *** START OF THE PROJECT GUTENBERG EBOOK ***\nyes\n"
 SMALL_PRINT = "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*\n"
 
@@ -122,9 +123,12 @@ SMALL_PRINT = "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*\
     ("text", "expected", "licensed"),
     [
         ("Plain\nbook\n", "Plain\nbook\n", False),
-        (f"{HEADER}Ba said.\n{FOOTER}", "Ba said.\n", True),
-        (f"{HEADER}One.\n{FOOTER}{HEADER}Two.\n{FOOTER}", "One.\n\nTwo.\n", True),
-        (f"{HEADER}Produced by Li\n{SMALL_PRINT}Ba.\n{FOOTER}", "Ba.\n", True),
+        (f"{HEADER}{BA}{FOOTER}", BA, True),
+        (f"{HEADER}{BA}{FOOTER}{HEADER}{LI}{FOOTER}", f"{BA}\n{LI}", True),
+        (f"{HEADER}Produced by Li\n{SMALL_PRINT}{BA}{FOOTER}", BA, True),
+        (f"{LI}{SMALL_PRINT}", LI, True),
+        (f"{HEADER}{LI}{SMALL_PRINT}\nBa.\n", f"{LI}\n\nBa.\n", True),
+        (f"{LI}{UNTOLD[8:]}", f"{LI}\nyes\n", True),
         (UNTOLD, UNTOLD, False),
         (
             f"{LONG}\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\nTwo.\n",
@@ -132,7 +136,7 @@ SMALL_PRINT = "*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*\
             True,
         ),
     ],
-    ids=range(6),
+    ids=range(9),
 )
 def test_gutenbergs_licence(tmp_path, text, expected, licensed):
     assert body(text) == (expected, licensed)

@@ -2,6 +2,8 @@
 numbers are the same.
 """
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,7 @@ from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
 from gpt1.train import batches, optim
 from gpt1.train.batches import Examples
-from gpt1.train.engine import Engine
+from gpt1.train.engine import DEEPSPEED, Engine, deepspeed_config
 from gpt1.train.finetuning import logits_of
 from gpt1.train.loop import MicroBatch, Stop, seed_for, take_update
 from gpt1.train.objectives import Finetuning, Pretraining
@@ -234,3 +236,27 @@ def test_seeds_of_the_matrix_and_of_micro_batches_differ():
     ]
     seeds = [seed_for(3, 1), seed_for(3, 2), seed_for(4, 1), *micro_batches]
     assert len(set(seeds)) == len(seeds)
+
+
+def test_settings_of_deepspeed_that_no_training_bears_are_one_line(
+    recipe, request, tmp_path, monkeypatch
+):
+    ours = json.loads((request.config.rootpath / DEEPSPEED).read_text())
+    monkeypatch.chdir(tmp_path)
+    DEEPSPEED.parent.mkdir()
+
+    def config(**changed):
+        DEEPSPEED.write_text(json.dumps(ours | changed))
+        return deepspeed_config(recipe, 2)
+
+    assert config()["gradient_accumulation_steps"] == 2
+    assert config(gradient_clipping=recipe.max_gradient_norm) == config()
+    for changed, line in [
+        ({"zero_optimization": {"stage": 3}}, "found zero_optimization.stage 3: leave it out"),
+        ({"bf16": {"enabled": "auto"}}, "found bf16: leave it out"),
+        ({"gradient_accumulation_steps": 4}, "found gradient_accumulation_steps: leave it out"),
+        ({"gradient_clipping": "1.0", "scheduler": {}}, "found scheduler, gradient_clipping:"),
+        ({"zero_optimization": 1}, "expected settings of DeepSpeed in JSON"),
+    ]:
+        with pytest.raises(UserError, match=line):
+            config(**changed)

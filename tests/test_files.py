@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import write_json, writing, writing_folder
+from gpt1.base.files import refuse_links, write_json, writing, writing_folder
 from gpt1.base.interrupts import interrupts_held
 from gpt1.base.locks import locked
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -67,6 +69,27 @@ def test_a_link_is_never_replaced_nor_what_it_leads_to(tmp_path):
     with writing_folder(tmp_path / "stage" / "part") as folder:  # below a link is as good a place
         (folder / "result").touch()
     assert {path.name for path in (tmp_path / "disk").iterdir()} == {"precious", "part"}
+
+
+def test_outputs_behind_a_link_are_refused_before_a_stage_of_dvc_begins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "disk").mkdir()
+    (here := tmp_path / "clone").mkdir()
+    monkeypatch.chdir(here)
+    for inside in ("data/raw", "data/pretrain/lstm", "data/kept"):
+        Path(inside).mkdir(parents=True)
+    for free in ("data/raw/books", "data/checkpoints", "data/logs"):
+        Path(free).symlink_to(tmp_path / "disk")
+    Path("data/report").symlink_to("kept")
+    refuse_links()
+    for link in ("data/finetune", "data/pretrain/transformer"):
+        Path(link).symlink_to(tmp_path / "disk")
+        command = [sys.executable, "-m", "gpt1.stages", "check"]
+        environment = {"PYTHONPATH": str(ROOT), "DVC_STAGE": "check"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert f"error: {link} is a link out of this checkout" in done.stderr
+        Path(link).unlink()
 
 
 def test_what_is_no_number_in_json_is_not_written(tmp_path):

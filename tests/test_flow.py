@@ -140,11 +140,18 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
     assert set(read_graph(["table2"])) == {"first", "work@a", "table2"}
     assert set(read_graph(["work"])) == {"first", "work@a", "work@b"}
     assert all(stage.stale for stage in stages.values())
-    with pytest.raises(UserError, match="tabel2"):
-        read_graph(["tabel2"])
+    with pytest.raises(UserError, match=r"no stage tabel2; did you mean table2\?"):
+        read_graph(["work@a", "tabel2"])
     assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
     stale = {name for name, stage in read_graph([]).items() if stage.stale}
     assert stale == {"work@a", "table2"}
+    lock = Path("dvc.lock")
+    whole = lock.read_text()
+    for text in (whole.replace("first:", "<<<<<<< HEAD\n  first:"), whole.replace("2.0", "3.0")):
+        lock.write_text(text)
+        with pytest.raises(UserError, match=r"DVC says: .*dvc\.lock.*\(settle it, or put a whole"):
+            read_graph([])
+        assert lock.read_text() == text, "no kill tore it, so it is a person's to settle"
 
 
 def test_the_longest_path_and_the_time_left_by_hand():
@@ -168,6 +175,8 @@ def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs():
     assert lanes.take("bpe", False) is None
     lanes.give_back("clean")
     assert lanes.take("bpe", False) is not None
+    with pytest.raises(UserError, match="lanes: expected a number above 0, found -1"):
+        Lanes.of_machine(-1)
     lanes = Lanes(8, None, ["4", "5"])
     assert lanes.take("finetune@cola", True) == {"CUDA_VISIBLE_DEVICES": "4", "GPT1_PROCESSES": "1"}
     assert lanes.take("pretrain@transformer-0", True) is None, "it waits for every GPU"
@@ -208,7 +217,7 @@ def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again
     said = graph.run(status=1)
     assert sorted(graph.journal()) == ["first", "work-b"]
     assert "error: work@a: made to fail (log: data/logs/run/work@a.log)" in said
-    assert "error: 1 failed: work@a; the rest is done" in said
+    assert "error: 1 failed: work@a; what needs none of them is done" in said
     (graph.folder / "fail-work-a").unlink()
     graph.run("table2")
     assert sorted(graph.journal()) == NAMES

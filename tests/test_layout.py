@@ -105,6 +105,7 @@ ROOMS = {  # room -> what of ours it may import
         }
     ),
     "cli": {"base"},
+    "__main__": {"cli"},
     "estimate": GROUND
     | {"params", "sources.table", "tasks.table", "train.launch", "train.precision"},
 }

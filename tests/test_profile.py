@@ -66,7 +66,8 @@ def test_small_runs_on_what_is_there(checkout, gpt1):
     assert set(map(str, tasks.values())) == {"{'cola': 'glue'}"}
     assert finetune_recipe(params, "cola", "no_aux_lm").epochs == 1
     assert (list(params.transfer), list(params.zero_shot)) == ([], ["cola"])
-    assert gpt1("profile", "small", "pretrain.updates=7")[0] == 0, "the same data, not named again"
+    seven = ("profile", "small", "pretrain.updates=7", "pretrain.warmup_updates=1")
+    assert gpt1(*seven)[0] == 0, "the same data, not named again"
     assert read_params().pretrain.updates == 7
 
 
@@ -91,6 +92,9 @@ def test_check_stage_passes_then_names_what_went_missing(checkout, gpt1):
     [
         (["profile", "smal"], "no profile 'smal'; expected one of demo, evening, official, paper"),
         ([*SMALL, "finetune.epoch=2"], ".*did you mean finetune.epochs"),
+        ([*SMALL, "finetune.lr=1"], ".*did you mean finetune.learning_rate"),
+        ([*SMALL, "seed=1"], r".*unknown key seed \(found 1\); remove it"),
+        ([*SMALL, "pretrain.updates=2"], ".*warmup_updates: expected at most the 2 updates"),
         ([*SMALL, "finetune.epochs=two"], "params.yaml: finetune.epochs: found 'two', expected"),
         (
             ["profile", "demo", "+variants.x={network: lstm, finetune: {}, tasks: {}}"],

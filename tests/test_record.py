@@ -13,7 +13,7 @@ import pytest
 from made_results import begin
 
 from gpt1.base import cores
-from gpt1.base.machine import machine
+from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
 from gpt1.tracking.log import log_path, read_log
@@ -211,3 +211,15 @@ def test_points_have_the_times_of_their_log_and_of_no_other(recipes):
         assert {"update": 20, "time": 8.0, "score": 0.75} in found.points
         assert found.points[-1]["best_dev_score"] == 0.5
         assert (found.points[-1]["seconds"] == 3.0) == (mark is not None)
+
+
+def test_what_git_does_not_say_is_unknown(tmp_path, monkeypatch):
+    commit = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "x"]
+    Path("code.py").write_text("1")
+    for command in (["git", "init", "-q"], ["git", "add", "."], commit):
+        subprocess.run(command, check=True)
+    assert checkout(Path())["dirty"] == "false"
+    Path("code.py").write_text("2")
+    assert checkout(Path())["dirty"] == "true"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert checkout(Path()) == {"git_commit": "unknown", "dirty": "unknown"}

@@ -14,10 +14,12 @@ from made_pretraining import BATCH, ROWS, TINY, UPDATES, Run, made_recipe
 from test_flow import until
 
 from gpt1.base.errors import UserError, run_stage
+from gpt1.base.files import CHECKPOINTS, write_json
 from gpt1.model.gpt import Decoder
 from gpt1.train import checkpoint, optim
 from gpt1.train.checkpoint import Position, Saver
 from gpt1.train.engine import Engine
+from gpt1.train.finished import end_seeds
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import Curve
@@ -241,15 +243,25 @@ def test_a_pretraining_on_a_disk_that_stays_full_ends_with_one_line(often, small
     with pytest.raises(SystemExit) as ended:
         run_stage(lambda: run.go(lambda call, _: fill() if call == 3 * BATCH + 9 else None))
     assert ended.value.code == 2
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .endswith(
-            "cannot be written (No space left on device): make room on the disk and run the same"
-            " command again; nothing finished was lost"
-        )
-    )
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "No space left on device): mend that and run the same command again" in said
+    assert int(said.rpartition("goes on from ")[2].rpartition("-")[2]) == max(checkpoints(folder))
     assert max(run.update_of.values()) == UPDATES, "training did not go on"
+
+
+def test_what_a_stage_puts_again_on_another_disk_stays_kept(tmp_path, monkeypatch):
+    """There outputs are copies, before DVC has noted them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_STAGE", "finetune@rte")
+    seeds = [CHECKPOINTS / f"finetune-rte-{number}/seed-{number}" for number in (0, 1)]
+    for seed in seeds:
+        write_json(seed / "summary.json", {})
+        write_json(seed / "state.json", {})
+    for _ in range(3):
+        end_seeds(seeds)
+        assert all((seed / "ended").exists() for seed in seeds)
+    end_seeds(seeds[:1])
+    assert not seeds[1].exists(), "DVC has its own by now"
 
 
 def test_lines_of_a_curve_wait_for_room_and_none_is_cut_or_double(small_disk, capsys):

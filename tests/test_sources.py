@@ -120,7 +120,7 @@ def test_acquire_looks_into_archives(checkout):
 def test_race_becomes_one_file_a_split_and_level(checkout, packed):
     for split in ("train", "dev", "test"):
         for level in ("middle", "high"):
-            put(f"race/RACE/{split}/{level}/2.txt", json.dumps(PASSAGE))
+            put(f"race/RACE/{split}/{level}/2.TXT", json.dumps(PASSAGE))
     put("race/RACE/test/high/10.txt", "{'article'")
     put("race/RACE/test/high/._10.txt", "as a Mac leaves it")
     if packed:
@@ -132,25 +132,26 @@ def test_race_becomes_one_file_a_split_and_level(checkout, packed):
     lines = [json.loads(line) for line in (folder / "test_high.jsonl").read_text().splitlines()]
     assert lines == [
         {"file": "test/high/10.txt", "unreadable": "not JSON"},
-        PASSAGE | {"file": "test/high/2.txt"},
+        PASSAGE | {"file": "test/high/2.TXT"},
     ]
     assert manifest["files"]["test_high.jsonl"]["rows"] == 2
 
 
-def test_books_are_taken_at_any_depth_with_their_names(checkout):
+def test_books_are_taken_at_any_depth_with_their_names(checkout, capsys):
     hidden = (".ipynb_checkpoints/one.txt", ".Trash-1000/a/b.txt", "__MACOSX/._one.txt", "~$a.txt")
-    books = {"austen/emma.txt": "Emma\n", "one.txt": "One\n", "cover.jpg": ""}
+    books = {"austen/emma.TXT": "Emma\n", "one.txt.utf8": "One\n", "cover.jpg": "", "9-0": ""}
     put_files("mine", books | dict.fromkeys(hidden, "One\n"))
     Path("data/raw").mkdir(parents=True)
     Path("data/raw/books").symlink_to(checkout / "mine")
     folder, _, manifest = acquired("books")
-    assert list(manifest["files"]) == ["austen/emma.txt", "one.txt"]
-    assert (folder / "austen/emma.txt").read_text() == "Emma\n"
+    assert list(manifest["files"]) == ["austen/emma.TXT", "one.txt.utf8"]
+    assert (folder / "austen/emma.TXT").read_text() == "Emma\n"
+    assert "left out of data/raw/books: hidden 4, 9-0 1, .jpg 1\n" in capsys.readouterr().err
     shutil.make_archive("mine/all", "zip", "mine")
     Path("data/raw/books").unlink()
     put("books/all.zip", Path("mine/all.zip").read_bytes())
     found = acquired("books")[2]["files"]
-    assert list(found) == ["all.zip/austen/emma.txt", "all.zip/one.txt"]
+    assert list(found) == ["all.zip/austen/emma.TXT", "all.zip/one.txt.utf8"]
 
 
 def test_missing_files_are_named(checkout):
@@ -179,7 +180,9 @@ def test_bad_archives_stop(checkout):
     refused("race", r"data/raw/race/RACE.tar.gz cannot be unpacked \(")
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(ROOT / "conf", "conf")
-    refused("race", r"data/raw/race: expected train/middle/\*.txt")
+    refused(
+        "race", r"data/raw/race: expected train/middle/\*.txt.*; found RACE.tar.gz, RACE.tar.gz/co"
+    )
 
 
 @pytest.mark.parametrize("words", [[], ["rase"]])

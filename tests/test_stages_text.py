@@ -97,19 +97,22 @@ def test_the_three_stages(tmp_path, monkeypatch, capsys):
     codecs = {"crlf.txt": "utf-8-sig", "old.txt": "cp1252", "wide.txt": "utf-16"}
     for name, codec in codecs.items():
         (books / name).write_bytes("Ba\r\n\r\n  “ké”.".encode(codec))
+    (books / "plain.txt").write_bytes(b'Ba\n\n  "ke".')  # Project Gutenberg's edition in ASCII
     write_params(tmp_path)
     for name in STAGES:
         run_here(name, tmp_path, monkeypatch)
     said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert said.err.startswith("clean: 2 books have the text of another and are left out")
+    empty, equal = said.err.splitlines()
+    assert empty.startswith("clean: 1 books or documents have no words, 0 lost half or more")
+    assert empty.endswith(": empty.txt")
+    assert equal.startswith("clean: 3 books have the text of another and are left out")
 
     data = tmp_path / "data"
     counts = read_json(data / "clean" / "counts.json")
     assert sorted(counts["books"]) == sorted(
         [*(f"book{number}.txt" for number in range(8)), "crlf.txt"]
     )
-    assert counts["equal"] == {"old.txt": "crlf.txt", "wide.txt": "crlf.txt"}
+    assert counts["equal"] == dict.fromkeys(("old.txt", "plain.txt", "wide.txt"), "crlf.txt")
     crlf = {"bytes": (books / "crlf.txt").stat().st_size, "words": 5, "encoding": "utf-8-sig"}
     assert (counts["books"]["crlf.txt"], counts["empty"]) == (crlf, ["empty.txt"])
     cleaned = (data / "clean" / "books" / "crlf.txt").read_text(encoding="utf-8")

@@ -126,3 +126,9 @@ def test_the_first_update_that_is_not_finite_ends_the_run_and_names_its_rows(tmp
     run.spoiled = ()
     run.go()
     assert run.results() == undisturbed.results(), "what went wrong left something behind"
+
+
+def test_a_heldout_loss_that_no_perplexity_holds_ends_the_run_too(tmp_path):
+    run = Run(tmp_path, made_recipe().model_copy(update={"learning_rate": 30.0}))
+    with pytest.raises(UserError, match=r"after update 3: expected finite .*_perplexity is inf"):
+        run.go()

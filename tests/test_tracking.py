@@ -138,6 +138,20 @@ def test_data_are_listed_and_the_page_is_named(fresh):
 
 
 @pytest.mark.slow
+def test_a_database_that_was_moved_writes_nothing_where_it_was(fresh, tmp_path, monkeypatch):
+    shutil.copy(fresh, "mlflow.db")
+    write_results()
+    sync(read_params())
+    shutil.move(tmp_path, moved := tmp_path.with_name("moved"))
+    monkeypatch.chdir(moved)
+    write_score(80.0)
+    with pytest.raises(
+        UserError, match=r"mlflow\.db keeps its files in .*: it was moved or copied"
+    ):
+        sync(read_params())
+    assert not tmp_path.exists()
+
+
 def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     """The whole life of a long stage: sent live, killed, resumed, finished, synced."""
     shutil.copy(fresh, "mlflow.db")

@@ -58,7 +58,17 @@ def test_a_wheel_is_one_package_that_shows_a_shipped_run(tmp_path):
 
     run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel)
     assert run("gpt1", "--version").startswith(f"gpt1 {VERSION}")
-    assert "Table 5" in run("gpt1", "table", "table5", "--run", "reference/town")
+    assert "Table 5" in run("python", "-m", "gpt1", "table", "table5", "--run", "reference/town")
+
+    def refused(*words):
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        return done.stderr
+
+    assert "make setup, and run this in a project folder" in refused("gpt1", "run")
+    (folder / "gpt1").mkdir()  # a clone, whose own environment is not the active one
+    (folder / "gpt1/cli.py").touch()
+    assert f"this gpt1 is that of {packages}: activate" in refused("gpt1", "table")
 
 
 def modules_of(requirements):

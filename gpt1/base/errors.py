@@ -5,6 +5,7 @@ import errno
 import gc
 import io
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -14,7 +15,6 @@ USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 TEMPORARY_STATUS = 75  # EX_TEMPFAIL of sysexits.h: what failed may go well a little later
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-OURS = ("gpt1", "flows")
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # what a person does who called a command where no run is
 ELSEWHERE = "run this in a project folder (the root of a clone)"
@@ -35,14 +35,16 @@ def plain(text: str) -> str:
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
-def perhaps(name: str, known: Iterable[str]) -> str:
-    """`; did you mean cola?` for a name that is close to a known one, else nothing: to follow what
-    a line says of a wrong name.
+def perhaps(name: str, known: Iterable[str], section: str = "") -> str:
+    """`; did you mean cola?` for a name that is close to a known one or short for it (lr for
+    learning_rate), else nothing: to follow what a line says of a wrong name.
     """
     import difflib
 
-    near = difflib.get_close_matches(name, sorted(known), 1, 0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    short = re.compile(".*".join(map(re.escape, name)))
+    near = difflib.get_close_matches(name, names := sorted(known), 1)
+    near += filter(short.match, names)
+    return f"; did you mean {section}{near[0]}?" if near else ""
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
@@ -74,6 +76,7 @@ def run_stage(main: Callable[[], None]) -> None:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout = sys.stdout or io.StringIO()  # it was closed
     try:
         main()
     except UserError as error:
@@ -83,10 +86,12 @@ def run_stage(main: Callable[[], None]) -> None:
         _end(f"error: {error}", TEMPORARY_STATUS if temporary else USER_ERROR_STATUS)
     except ModuleNotFoundError as error:
         module = str(error.name).partition(".")[0]
-        if module in OURS:
+        if module == "gpt1" or str(error.name).startswith("flows."):
             raise
         extra = "ray" if module == "ray" else "pipeline"
         how = f"pip install 'gpt1[{extra}]' (in a clone: make setup)"
+        if module == "flows":  # no wheel has it
+            how = f"make setup, and {ELSEWHERE}"
         _end(f"error: expected the package {module}, found none: {how}", USER_ERROR_STATUS)
     except (RuntimeError, MemoryError) as error:
         kind = type(error).__name__  # torch, which has an error of its own, is slow to import

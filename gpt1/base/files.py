@@ -23,6 +23,21 @@ def stage_folder(stage: str, *parts: str) -> Path:
     return DATA.joinpath(stage, *parts)
 
 
+def refuse_links() -> None:
+    """Raises UserError where a folder of outputs is a link out of the checkout: DVC would refuse
+    them in the end.
+    """
+    for folder in (DATA, *DATA.glob("*"), *DATA.glob("*/*")):
+        if folder.is_symlink() and not folder.is_file():  # a file may lie in DVC's cache
+            free = {RAW, LOGS, CHECKPOINTS} & {folder, folder.parent}
+            if not free and not folder.resolve().is_relative_to(Path.cwd().resolve()):
+                raise UserError(
+                    f"{folder} is a link out of this checkout, where DVC takes no outputs: mount"
+                    " the disk there, or keep DVC's cache on it (dvc config --local cache.dir"
+                    " FOLDER, cache.type symlink)"
+                )
+
+
 def sync_file(path: Path) -> None:
     """Flush a file's bytes, or a folder's own entries, to disk, so that they, or a rename in it,
     survive a power cut.
@@ -67,7 +82,7 @@ def writing_folder(folder: Path) -> Iterator[Path]:
     if folder.is_symlink() or folder.is_mount():
         raise UserError(
             f"{folder} is a {'link' if folder.is_symlink() else 'mount point'}, expected a folder,"
-            " which is replaced as a whole: move it away, or link or mount a folder above it"
+            " which is replaced as a whole: move it away, or mount the disk a folder above it"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.partial")

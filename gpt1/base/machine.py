@@ -26,8 +26,9 @@ def checkout(folder: Path) -> dict[str, str]:
     """
     git = ("git", "-C", str(folder))
     commit = output(*git, "rev-parse", "HEAD") or "unknown"
-    edited = output(*git, "status", "--porcelain", "-uno", "--", ":!params.yaml")
-    return {"git_commit": commit, "dirty": "true" if edited else "false"}
+    status = output(*git, "status", "--porcelain", "--branch", "-uno", "--", ":!params.yaml")
+    edited = str("\n" in status).lower()  # below the line of the branch
+    return {"git_commit": commit, "dirty": edited if status else "unknown"}
 
 
 def output(*command: str) -> str:

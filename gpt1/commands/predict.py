@@ -50,7 +50,9 @@ def predict(
     vocabulary: Vocabulary = VOCABULARY,
     out: Annotated[
         Path | None,
-        option("Where a file's answers go (.tsv, .csv, .jsonl). Default: FILE.predictions.tsv."),
+        option(
+            "Where a file's answers go (.tsv, .csv, .jsonl). Default: TASK-FILE.predictions.tsv."
+        ),
     ] = None,
 ) -> None:
     """Answer an example, as JSON, with a fine-tuned model, or a file of them, with the task's score where it
@@ -80,6 +82,8 @@ def predict(
     if file is None:  # before the weights are read
         example = example_of(TASKS[task], fields, "the options")
     else:
+        target = out or Path(f"{task}-{file.stem}.predictions.tsv")
+        prediction.refuse_target(target, file)
         rows = prediction.read_file(file, TASKS[task])
     model = load_model(weights, vocabulary)
     if model.task.name != task:
@@ -87,18 +91,17 @@ def predict(
     if file is None:
         print(json.dumps(model.answer(example), indent=1))
         return
-    bar = tqdm(rows.examples, unit="row", leave=False, disable=None)
-    answers = [model.answer(example) for example in bar]
-    target = out or Path(f"{file.stem}.predictions.tsv")
+    bar = tqdm(rows.examples.items(), unit="row", leave=False, disable=None)
+    answers = {row: model.answer(example) for row, example in bar}
     prediction.write_answers(target, model.task, answers)
-    scores = prediction.scores(model.task, rows.examples, answers) if rows.labelled else {}
+    scores = prediction.scores(model.task, rows, answers) if rows.labelled else {}
     print(f"{model.task.title}, {weights.parent.name}: {len(answers)} rows answered in {target}")
     for metric, value in scores.items():
         print(
             f"{metric} {value['score']:.1f} ± {value['standard_error']:.1f} (one standard error);"
             f" a constant answer {value['majority']:.1f}"
         )
-    if not rows.labelled:
-        print("no labels, so no score", file=sys.stderr)
+    if unlabelled := len(answers) - len(rows.labelled):
+        print(f"{unlabelled} rows not scored: no label in a column label", file=sys.stderr)
     for reason, count in rows.left_out.items():
         print(f"{count} rows left out: {reason}", file=sys.stderr)

@@ -1,11 +1,12 @@
 """A corpus cleaned: every book and every file of documents, and the counts of both."""
 
+import re
 import shutil
 import sys
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from filecmp import cmp
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -76,7 +77,7 @@ def clean_files(
             same = (
                 earlier.file.name
                 for earlier in others
-                if cmp(earlier.target, item.target, shallow=False)
+                if without_accents(earlier.target) == without_accents(item.target)
             )
             if first := next(same, ""):
                 counts.setdefault("equal", {})[name] = first
@@ -93,6 +94,12 @@ def clean_files(
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.target, target)
     return counts
+
+
+def without_accents(cleaned: Path) -> str:
+    """A cleaned book as its edition in ASCII has it."""
+    text = unicodedata.normalize("NFKD", cleaned.read_text(encoding="utf-8"))
+    return re.sub("[\u0300-\u036f]", "", text)
 
 
 def clean_file(cleaner: Cleaner, item: Cleaning) -> dict[str, Any]:
@@ -191,6 +198,13 @@ def tell_left_out(counts: dict[str, Any]) -> None:
         lines.append(
             f"Project Gutenberg's licence stripped from {sums.get('licensed', 0):,} books"
             f" ({sums['stripped']:,} bytes)"
+        )
+    books = counts["books"].items()
+    lost = [name for name, row in books if 2 * row.get("stripped", 0) >= row["bytes"]]
+    if sums["empty"] or lost:
+        lines.append(
+            f"{sums['empty']:,} books or documents have no words, {len(lost):,} lost half or more"
+            f" with the licence: {', '.join([*counts['empty'], *lost][:5]) or 'documents alone'}"
         )
     if "equal" in sums:
         name, other = next(iter(counts["equal"].items()))

@@ -59,8 +59,8 @@ def encode_books(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Write <split>.bin into `folder` for both splits; their parts of the index; `kept`: a folder
-    of kept_tasks. Raises UserError where all or none is held out.
+    """Write <split>.bin into `folder` for both splits; their parts of the index; `task_folder`:
+    one of kept_tasks. Raises UserError where all or none is held out.
     """
     hold_out.check(unit_names(books))
     load = partial(Vocabulary.load, vocabulary_folder)

@@ -11,9 +11,9 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, cast
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import is_hidden
 
-FORMS = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
+TEXT = dict.fromkeys((".txt", ".utf8", ".utf-8"), "text")  # book.txt.utf8: Project Gutenberg's
+FORMS = TEXT | {".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
 PACKED = (".gz", ".zst")
 PACKABLE = ("text", "jsonl")
 BLOCK_BYTES = 250_000
@@ -69,28 +69,11 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
             f"expected a folder of books at {folder}, found"
             f" {'a file' if folder.exists() else 'none'}; {WHAT_TO_DO}"
         )
-    try:
-        paths = [
-            path
-            for path in folder.rglob("*")
-            if form_of(unpacked_name(path.name))
-            and not is_hidden(path.relative_to(folder))
-            and not path.is_dir()
-        ]
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be read ({error.strerror}); make it readable, or {WHAT_TO_DO}"
-        ) from None
     files: dict[str, CorpusFile] = {}
-    for path in sorted(paths):
+    for path in sorted(folder.rglob("*")):  # as acquire has copied them
         name = unpacked_name(path.relative_to(folder).as_posix())
-        if not name.isprintable():
-            raise UserError(
-                f"the book's name {name!a} has characters that cannot be written down; rename the"
-                " file"
-            )
-        if not path.exists():
-            raise UserError(f"{path} is a link to nothing; mend it or take it out of the corpus")
+        if path.is_dir() or not form_of(name):
+            continue
         if name in files:
             raise UserError(
                 f"{folder} holds {files[name].path.name} and {path.name}, one file packed and not;"

@@ -55,29 +55,37 @@ class Body:
 
     HEADER = 100_000  # a beginning longer than this is no licence, and is kept
     SMALL_PRINT = 20_000  # the same between two marks of a beginning
+    TAIL = (
+        10  # so many times as long as what follows, it is the book, and the mark stands at its end
+    )
 
     def __init__(self, start: int) -> None:
         self.begin: int | None = start
         self.marked = False
+        self.header = start, start  # the longest before a mark of this book's beginning
         self.spans: list[tuple[int, int]] = []
 
     def mark(self, start: int, stop: int, begins: bool) -> None:
         """A mark lies at [start, stop)."""
-        if begins:
-            if self.begin is not None and start - self.begin > (
-                self.SMALL_PRINT if self.marked else self.HEADER
-            ):
-                self.spans.append((self.begin, start))
-            self.begin, self.marked = stop, True
-        elif self.begin is not None:
-            self.spans.append((self.begin, start))
-            self.begin = None
+        longest = self.SMALL_PRINT if self.marked else self.HEADER
+        if begins and self.begin is not None and start - self.begin <= longest:
+            self.header = max(self.header, (self.begin, start), key=_length)
+        else:
+            self.end(start)
+        self.begin, self.marked = (stop, True) if begins else (None, self.marked)
 
     def end(self, stop: int) -> list[tuple[int, int]]:
         """The spans of a book that ends at `stop`, without empty ones."""
         if self.begin is not None:
-            self.spans.append((self.begin, stop))
+            span = self.begin, stop
+            before = [self.header] if _length(self.header) > self.TAIL * _length(span) else []
+            self.spans += [*before, span]
+            self.header, self.begin = (stop, stop), None
         return [span for span in self.spans if span[0] < span[1]]
+
+
+def _length(span: tuple[int, int]) -> int:
+    return span[1] - span[0]
 
 
 def body(text: str) -> tuple[str, bool]:

@@ -39,8 +39,8 @@ class Learned:
 def learn_from_books(
     books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """The vocabulary of all books and documents but the held-out ones, and facts about it; `kept`:
-    a folder of kept_tasks. Raises UserError where the split or the words do not allow it.
+    """The vocabulary of all books and documents but the held-out ones, and facts about it;
+    `task_folder`: one of kept_tasks. Raises UserError where the split or the words do not allow it.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     hold_out.check(unit_names(books))

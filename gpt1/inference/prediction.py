@@ -14,97 +14,98 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.inference.saved import fields_of
 from gpt1.tasks.formats import read_rows
-from gpt1.tasks.layouts import Columns, Format, Passages
+from gpt1.tasks.layouts import Columns, Form, Format, Passages
 from gpt1.tasks.metrics import majority_score, score, standard_error
-from gpt1.tasks.rows import UNKNOWN_LABEL, UNLABELLED, Example, Unreadable
+from gpt1.tasks.rows import UNLABELLED, Example, Unreadable, numbered_lines
 from gpt1.tasks.table import Task
 
 WRITERS = (".tsv", ".csv", ".jsonl")
 
 
 class TaskFile(NamedTuple):
-    """The examples of a file in their order, whether they have labels, and how many rows were left
+    """The examples of a file by the row, from 0, that each stands in, and how many rows were left
     out for which reason.
     """
 
-    examples: list[Example]
-    labelled: bool
+    examples: dict[int, Example]
     left_out: dict[str, int]
 
+    @property
+    def labelled(self) -> list[int]:
+        """The rows that have a label."""
+        return [row for row, item in self.examples.items() if item.label != UNLABELLED]
 
-def formats_of(task: Task) -> list[Format]:
-    """Every format in which the task's files come, then our own columns; with labels first."""
-    texts = tuple((name,) for name in fields_of(task) if name != "choices")
-    labelled: list[Format] = [split.format for layout in task.layouts for split in layout]
-    labelled.append(Columns("tsv", texts, ("label",)))
-    own = Columns("export", texts, ("label",))
-    labelled.append(own)
-    if task.kind == "multiple_choice":
-        numbers = range(1, len(task.labels) + 1)
-        apart = tuple((f"choice{number}",) for number in numbers)
-        labelled[-1:] = [replace(own, choices=apart), replace(own, choices=(("choices",),))]
-    unlabelled = [
-        replace(form, hidden=True)
-        for form in labelled
-        if isinstance(form, Columns) and not form.header
+
+def formats_of(task: Task, path: Path) -> list[Format]:
+    """Every format in which a file that begins so may hold examples of a task: columns by the names
+    that any of its official files has, or first, second, choices and label, with or without labels;
+    then its official files without such names.
+    """
+    _, head = next(numbered_lines(path), (0, b""))
+    official = [split.format for layout in task.layouts for split in layout]
+    own = Columns("export", tuple((name,) for name in fields_of(task) if name != "choices"))
+    apart = tuple((f"choice{number + 1}",) for number in range(len(task.labels)))
+    choices = (apart, (("choices",),)) if task.kind == "multiple_choice" else ((),)
+    tables = [form for form in official if isinstance(form, Columns)]
+    tables += [replace(own, choices=columns) for columns in choices]
+    labels = [name for form in tables for name in form.label] + ["label", "gold_label"]
+    forms: tuple[Form, ...] = ("csv", "tsv") if path.suffix == ".csv" else ("tsv", "csv")
+    unnamed: list[Format] = [form for form in tables if form.header]
+    if path.suffix in (".parquet", ".arrow"):
+        forms, unnamed = ("export",), []
+    elif path.suffix in (".json", ".jsonl") or head.startswith(b"{"):
+        forms, unnamed = ("jsonl",), [form for form in official if isinstance(form, Passages)]
+    named = [
+        replace(form, form=kind, label=tuple(labels), hidden=True, header=())
+        for kind in forms
+        for form in tables
     ]
-    return list(dict.fromkeys([*labelled, *unlabelled]))
-
-
-def fits(form: Format, path: Path) -> bool:
-    """Whether a file of this name may be in a format."""
-    lines = path.suffix in (".jsonl", ".json")
-    if isinstance(form, Columns) and form.form == "export":
-        return lines or path.suffix in (".csv", ".parquet", ".arrow")
-    of_lines = isinstance(form, Passages) or (isinstance(form, Columns) and form.form == "jsonl")
-    return lines == of_lines or path.suffix == ".txt"
+    return list(dict.fromkeys([*named, *unnamed]))
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
-    """Read a file by the first format in which a row of it can be read, with its labels if it has
+    """Read a file by the format in which most of its rows can be read, with its labels if it has
     any.
 
-    Raises UserError where the file is not there, is in none of the formats, or spells all its
-    labels otherwise.
+    Raises UserError where the file is not there, or no format reads more than half of its rows.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")
-    complaint = "no row"
-    for form in formats_of(task):
+    best, bad, complaint = list[Example | Unreadable](), list[Unreadable](), "it has no row"
+    for form in reversed(formats_of(task, path)):
         try:
-            items = list(read_rows(path, form, task)) if fits(form, path) else []
+            items = list(read_rows(path, form, task))
         except UserError as error:
-            complaint = str(error)
+            complaint = str(error).removeprefix(f"{path}: ")
             continue
-        examples = [item for item in items if isinstance(item, Example)]
-        left_out = Counter(item.reason for item in items if isinstance(item, Unreadable))
-        for item in items:
-            if isinstance(item, Unreadable):
-                complaint = f"row {item.row}: {item.detail}"
-                break
-        labelled = [example for example in examples if example.label != UNLABELLED]
-        if labelled:
-            left_out["no label"] = len(examples) - len(labelled)
-        if examples:
-            return TaskFile(labelled or examples, bool(labelled), dict(+left_out))
-        if UNKNOWN_LABEL in left_out:
-            break
-    raise UserError(
-        f"{path}: expected an official file of {task.name}, an export of it, or the columns"
-        f" {', '.join(fields_of(task))} (and label), found none of them: {complaint}"
-    )
+        unread = [item for item in items if isinstance(item, Unreadable)]
+        by_place = isinstance(form, Columns) and form.header
+        if by_place and unread[:1] == items[:1] and len(unread) < len(items):
+            continue  # the first row is a header
+        if len(items) - len(unread) >= len(best) - len(bad):
+            best, bad = items, unread
+    if 2 * len(bad) >= len(best):
+        if bad:
+            first = f"the first is row {bad[0].row}: {bad[0].detail}"
+            complaint = f"{len(bad)} of {len(best)} rows cannot be read, {first}"
+        raise UserError(
+            f"{path}: expected an official file of {task.name}, an export of it, or the columns"
+            f" {', '.join(fields_of(task))} (and label): {complaint}"
+        )
+    examples = {row: item for row, item in enumerate(best) if isinstance(item, Example)}
+    return TaskFile(examples, Counter(item.reason for item in bad))
 
 
 def scores(
-    task: Task, examples: list[Example], answers: list[dict[str, Any]]
+    task: Task, rows: TaskFile, answers: dict[int, dict[str, Any]]
 ) -> dict[str, dict[str, float]]:
-    """Of each of the task's metrics, x 100: the model's score, one standard error of it, and the
-    best score that looks at no input.
+    """Of each of the task's metrics, x 100, over the rows with labels: the model's score, one
+    standard error of it, and the best score that looks at no input.
     """
-    labels = np.array([example.label for example in examples])
+    labels = np.array([rows.examples[row].label for row in rows.labelled])
     predicted = [
         task.labels.index(answer["label"]) if "label" in answer else answer["score"]
-        for answer in answers
+        for answer in map(answers.__getitem__, rows.labelled)
     ]
     if task.target == "class":
         labels = labels.astype(np.int64)
@@ -119,21 +120,31 @@ def scores(
     }
 
 
-def write_answers(path: Path, task: Task, answers: list[dict[str, Any]]) -> None:
-    """A row an answer, as the suffix says: the answer as the task's files write it, and the
-    probabilities. Raises UserError for another suffix.
+def refuse_target(path: Path, file: Path) -> None:
+    """Raises UserError where answers cannot go to a path: another suffix, or the file asked of."""
+    if path.suffix not in WRITERS or path.resolve() == file.resolve():
+        raise UserError(
+            f"{path}: expected a name that ends with {', '.join(WRITERS)} and is not the file's"
+            " own; name one with --out"
+        )
+
+
+def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
+    """A row an answer, as the suffix says: the number of its row in the file, from 0, the answer as
+    the task's files write it, and the probabilities.
     """
-    if path.suffix not in WRITERS:
-        raise UserError(f"{path}: expected a name that ends with {', '.join(WRITERS)}; name one")
     values = dict(zip(task.labels, task.values or task.labels, strict=True))
     rows: list[dict[str, Any]] = [
-        {"prediction": values[answer["label"]] if "label" in answer else answer["score"]}
+        {
+            "index": row,
+            "prediction": values[answer["label"]] if "label" in answer else answer["score"],
+        }
         | {f"p({name})": round(share, 6) for name, share in answer["probabilities"].items()}
-        for answer in answers
+        for row, answer in answers.items()
     ]
     table = pd.DataFrame(rows)
     with writing(path) as file:
         if path.suffix == ".jsonl":
             table.to_json(file, orient="records", lines=True, force_ascii=False)
         else:
-            table.to_csv(file, sep="\t" if path.suffix == ".tsv" else ",", index_label="index")
+            table.to_csv(file, sep="\t" if path.suffix == ".tsv" else ",", index=False)

@@ -2,7 +2,6 @@
 the authors' code) or the chosen ending, with probabilities.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from gpt1.base.errors import UserError
+from gpt1.base.settings import setting
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.inference.loading import read_saved
 from gpt1.model.gpt import Decoder
@@ -133,5 +133,5 @@ def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
         ),
     )
     saved.fill(classifier)
-    gpu = torch.cuda.is_available() and os.environ.get("GPT1_DEVICE") != "cpu"
+    gpu = torch.cuda.is_available() and setting("GPT1_DEVICE") != "cpu"
     return TaskModel(task, classifier.to("cuda" if gpu else "cpu"), vocabulary)

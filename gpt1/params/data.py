@@ -49,8 +49,9 @@ def compose_profile(
             host, licence = urlsplit(remote.address).hostname, all_sources()[source].licence
             print(f"to download: {remote.name}, {size}, from {host}; licence: {licence}")
     print(
-        f"{PARAMS}: profile {name}, books from data/{params.sources['books'].folder}/books,"
-        f" tasks {', '.join(params.tasks)}"
+        f"{PARAMS}: profile {name}, books from data/{params.sources['books'].folder}/books (in"
+        f" captions: {params.clean.corpus_name}, by clean.corpus_name), tasks"
+        f" {', '.join(params.tasks)}"
     )
     for override in added:
         print(f"kept, for dvc.yaml has a stage of it: {override}")
@@ -77,7 +78,7 @@ def link_sources(folder: Path) -> None:
     if not any(places.values()):
         raise UserError(
             f"--data {folder} is no folder that holds one of a known name (books, SNLI, RACE, …);"
-            " data/README.md lists them"
+            " docs/tasks.md lists them"
         )
     for name, path in places.items():
         link = RAW / name

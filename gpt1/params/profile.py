@@ -133,7 +133,8 @@ def on_data(
         if name not in available:
             raise UserError(
                 f"nothing is in {RAW / name}, and {values['profile']} cannot run without it:"
-                f" {all_sources()[name].how_to_get}; or give --data FOLDER, or --download"
+                f" {all_sources()[name].how_to_get}; or give --data FOLDER"
+                f"{', or --download' * (name != 'books')}"
             )
     download = values["download"] | {name: {} for name in brought}
     return with_sources(values | {"sources": rows, "download": download}, available)

@@ -71,8 +71,3 @@ def transferred_layers(params: Params, task: str) -> tuple[int, ...]:
     """The numbers of layers of a task's transfer, ascending."""
     layers = params.transfer[task].layers
     return tuple(range(params.model.layers + 1)) if layers is None else tuple(sorted(set(layers)))
-
-
-def is_ablated(params: Params, variant: str, task: str) -> bool:
-    """Whether the run has a variant of Table 5 on a task."""
-    return variant in params.variants and task in params.variants[variant].tasks

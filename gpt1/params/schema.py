@@ -2,6 +2,7 @@
 starts.
 """
 
+import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -137,6 +138,11 @@ class Pretrain(Optimization):
             raise ValueError(
                 "give either pretrain.epochs or pretrain.updates a number and set the other to"
                 f" null; found epochs {self.epochs}, updates {self.updates}"
+            )
+        if self.warmup_updates > (self.updates or math.inf):
+            raise ValueError(
+                f"pretrain.warmup_updates: expected at most the {self.updates} updates of the run,"
+                f" found {self.warmup_updates}; lower it"
             )
         if self.source == "official" and len(self.seeds) > 1:
             raise ValueError(

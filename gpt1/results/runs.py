@@ -123,7 +123,9 @@ def within(run: str | None) -> Iterator[None]:
         with chdir(folder):
             yield
     except (AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
+        if SHIPPED in folder.parents:
+            raise
         raise UserError(
-            f"--run {run}: {folder} holds what is no result of gpt1 ({type(error).__name__}:"
-            f" {error})"
+            f"--run {run}: {type(error).__name__} ({error}); {folder} holds what is no result of"
+            " gpt1, or gpt1 is at fault: does --run reference/town work?"
         ) from None

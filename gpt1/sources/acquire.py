@@ -55,8 +55,9 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
             return beside | files
     if source.every and spare.is_dir() and (files := find_files(source, spare)):
         return files
-    names = ", ".join(entry.name for entry in entries[:SHOWN_ENTRIES])
-    names += ", …" if len(entries) > SHOWN_ENTRIES else ""
+    found = [entry.name for entry in entries]
+    found += [f"{path.relative_to(spare)}" for path in sorted(spare.rglob("*")) if path.is_file()]
+    names = ", ".join(found[:SHOWN_ENTRIES]) + ", …" * (len(found) > SHOWN_ENTRIES)
     raise UserError(
         f"{raw}: expected {source.expected}; found {names or 'nothing'}; {source.how_to_get}"
     )

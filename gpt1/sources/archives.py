@@ -15,8 +15,9 @@ from typing import IO
 
 from gpt1.base.errors import UserError
 
-SUFFIXES = (".tar.gz", ".tgz", ".zip")
+SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
 CHUNK_BYTES = 1 << 20
+GZIP = b"\x1f\x8b"
 MOST_FILES = 250_000  # RACE, the one of most files, has 28,000
 DAMAGE = (
     tarfile.TarError,
@@ -37,7 +38,7 @@ def is_archive(path: Path) -> bool:
 
 
 def unpack(archive: Path, folder: Path, max_bytes: int) -> None:
-    """Unpack a .tar.gz, .tgz or .zip into a new folder; on any error nothing of it is left.
+    """Unpack a .tar.gz, .tgz, .tar or .zip into a new folder; on any error nothing of it is left.
 
     Raises UserError for a member that is a link or a device or whose name is absolute, holds `..`
     or differs from another's in case alone, for more than `max_bytes` bytes in all or MOST_FILES
@@ -47,7 +48,7 @@ def unpack(archive: Path, folder: Path, max_bytes: int) -> None:
     left, names = max_bytes, set[str]()
     try:
         for name, content in _files(archive):
-            if name.startswith("/") or ".." in name.replace("\\", "/").split("/"):
+            if name.startswith("/") or ".." in name.split("/"):
                 raise _refused(archive, f"{name!r}, which would leave the folder")
             folded = str(Path(name)).casefold()  # many disks know no case
             if folded in names or len(names) == MOST_FILES:
@@ -68,8 +69,8 @@ def unpack(archive: Path, folder: Path, max_bytes: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, (*DAMAGE, OSError)):
             raise UserError(
-                f"{archive} cannot be unpacked ({error or type(error).__name__}): it is cut short"
-                " or damaged, or the disk is full; get it again, or make room"
+                f"{archive} cannot be unpacked ({error or type(error).__name__}): get it again,"
+                " make room on the disk, or unpack it by hand and put there what it holds"
             ) from None
         raise
 
@@ -90,10 +91,19 @@ def _files(archive: Path) -> Iterator[tuple[str, AbstractContextManager[IO[bytes
             for info in zip_.infolist():
                 if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                     raise _refused(archive, f"{info.filename!r}, which is a link or a device")
-                if not info.is_dir():
-                    yield info.filename, zip_.open(info)
+                name = info.filename.replace("\\", "/")  # as old Windows programs write it
+                if not name.endswith("/"):
+                    try:
+                        yield name, zip_.open(info)
+                    except NotImplementedError:  # Deflate64, of Windows' Explorer, is 9
+                        raise ValueError(f"compression method {info.compress_type}") from None
         return
-    with gzip.open(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+    with archive.open("rb") as file:
+        packed = file.read(2) == GZIP  # some browsers unpack what they save
+    with (
+        (gzip.open if packed else open)(archive, "rb") as stream,
+        tarfile.open(fileobj=stream, mode="r|") as tar,
+    ):
         for member in tar:
             if not member.isdir():
                 content = tar.extractfile(member) if member.isreg() else None

@@ -27,11 +27,6 @@ MAY_PASS = (408, 425, 429, 500, 502, 503, 504)
 CHUNK_BYTES = 1 << 14  # so many at most are asked for twice
 
 
-def offline() -> bool:
-    """Whether nothing may be asked of the network."""
-    return setting("GPT1_OFFLINE") == "1"
-
-
 def cache_folder() -> Path:
     """The user's cache of downloads; GPT1_CACHE moves it."""
     from platformdirs import user_cache_path
@@ -83,7 +78,7 @@ def fetch(source: str, remote: Remote, most_bytes: int) -> Path:
     by_hand = f"put it there by hand as {target}, or go without {source}: gpt1 profile"
     with locked(target.with_name(f".{remote.name}.lock")):
         if not target.is_file():
-            if offline():
+            if setting("GPT1_OFFLINE") == "1":
                 raise UserError(f"GPT1_OFFLINE forbids to download {remote.name}: {by_hand}")
             partial = target.with_name(f".{remote.name}.partial")
             receive(remote, partial, most_bytes, by_hand)

@@ -1,5 +1,7 @@
 """Which sources a folder holds, and where in one source's folder its official files lie."""
 
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -69,7 +71,7 @@ def place_of(source: Source, name: str, base: Path) -> Path | None:
 
 def small_files(folder: Path) -> list[Path]:
     """The sorted files of a folder that are combined into one."""
-    return sorted(path for path in folder.glob("*.txt") if not is_hidden(Path(path.name)))
+    return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(Path(path.name)))
 
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
@@ -105,23 +107,31 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
-    """All files of some patterns, at any depth, by their names relative to `folder`."""
-    places: dict[str, Path] = {}
-    for parent in [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())]:
-        if is_hidden(parent.relative_to(folder)):
-            continue
-        if parent != folder and parent.is_symlink():
+    """All files of some patterns, at any depth, by their names relative to `folder`; says on stderr
+    what else is there.
+    """
+    places, left = dict[str, Path](), Counter[str]()
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if is_hidden(Path(name)):
+            left["hidden"] += path.is_file()
+        elif path.is_dir():
+            if path.is_symlink():
+                raise UserError(
+                    f"{path} is a link to a folder; put that folder itself there, so that none"
+                    " counts twice"
+                )
+            _entries(path)  # which refuses one that cannot be read
+        elif not any(map(Path(name.lower()).match, patterns)):
+            left[path.suffix or path.name] += 1
+        elif not path.is_file() or not name.isprintable():
             raise UserError(
-                f"{parent} is a link to a folder; put that folder itself there, so that none counts"
-                " twice"
+                f"{folder} holds {name!r}, which is a link to nothing or has a name that is not"
+                " plain text; put the file itself there, rename it, or take it away"
             )
-        for path in _entries(parent):
-            name = path.relative_to(folder).as_posix()
-            if any(map(path.match, patterns)) and not path.is_dir():
-                if not path.is_file() or not name.isprintable():
-                    raise UserError(
-                        f"{folder} holds {name!r}, which is a link to nothing or has a name that is"
-                        " not plain text; put the file itself there, rename it, or take it away"
-                    )
-                places[name] = path
+        else:
+            places[name] = path
+    if places and +left:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in (+left).items())
+        print(f"left out of {folder}: {kinds}", file=sys.stderr)
     return dict(sorted(places.items()))

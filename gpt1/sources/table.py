@@ -73,6 +73,8 @@ BOOKS = Source(
     folders=("books", "BooksCorpus", "bookcorpus", "PG-19", "pg19", "gutenberg"),
     every=(
         "*.txt",
+        "*.txt.utf8",
+        "*.txt.utf-8",
         "*.txt.gz",
         "*.txt.zst",
         "*.jsonl",

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from gpt1.base.errors import TEMPORARY_STATUS, UserError, run_stage
+from gpt1.base.files import refuse_links
 from gpt1.base.interrupts import end_with_parent, interrupts_held
 from gpt1.base.locks import locked
 from gpt1.base.settings import setting
@@ -50,6 +51,7 @@ def main() -> None:
         orphan = os.getpgid(os.getppid()) != os.getpgrp()  # DVC was killed before that line
         if orphan and "RANK" not in os.environ:  # a launcher may put its processes into groups
             sys.exit(TEMPORARY_STATUS)
+        refuse_links()
     verb, *items = sys.argv[1:] or [""]
     if verb not in VERBS:
         raise UserError(f"expected a stage, one of {', '.join(VERBS)}; found {verb or 'none'}")

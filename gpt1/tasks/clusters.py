@@ -19,8 +19,8 @@ def cluster_ids(
     """A number [n] for each row, equal for those that belong together, from 0 in the order in which
     they first come.
 
-    said: what tells a made-up text from others but names, wordings and order. Made-up rows whose
-    texts (but choices) say the same belong together, in either order.
+    meaning_of: what tells a made-up text from others but names, wordings and order. Made-up rows
+    whose texts (but choices) say the same belong together, in either order.
     """
     numbers: dict[Hashable, int] = {}
     return np.array(

@@ -45,7 +45,7 @@ def read_columns(path: Path, format_: Columns, task: Task) -> Rows:
 
     def example(row: Any) -> Example:
         record = table.parse(row)
-        label = label_of(field(record, columns.label)) if columns.label else UNLABELLED
+        label = label_of(record.get(columns.label)) if columns.label else UNLABELLED
         read = columns.example(record, task, label)
         if format_.form == "tsv":
             quoting.update(map(_quoting, read.context))

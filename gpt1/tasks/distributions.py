@@ -160,6 +160,7 @@ STORIES_2018 = (
     "cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv",
     "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
 )
+STORIES_2018_SHORT = ("cloze_test_val__winter2018.csv", "cloze_test_test__winter2018.csv")
 STORY_EXPORT = Columns(
     "export",
     tuple((f"input_sentence_{number}", f"InputSentence{number}") for number in range(1, 5)),
@@ -188,6 +189,7 @@ STORY_CLOZE = (
     _stories(*STORIES, STORY_ROWS),
     _stories(*STORIES_SHORT, STORY_ROWS),
     _stories(*STORIES_2018, STORY_ROWS, labelled=False),
+    _stories(*STORIES_2018_SHORT, STORY_ROWS, labelled=False),
     _stories("validation", "test", STORY_EXPORT, labelled=False),
 )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Names = tuple[str, ...]  # by which files name one and the same column
+Form = Literal["tsv", "csv", "jsonl", "export"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Columns:
     name. header: the columns of a tsv without a header; surplus: so many more may follow.
     """
 
-    form: Literal["tsv", "csv", "jsonl", "export"]
+    form: Form
     texts: tuple[Names, ...]
     label: Names = ()
     choices: tuple[Names, ...] = ()

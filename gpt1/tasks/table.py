@@ -280,7 +280,11 @@ ROWS = (
                 {"train": 1_871, "test": 1_871},
                 (*distributions.STORIES, *distributions.STORIES_SHORT),
             ),
-            Release("2018", {"train": 1_571}, distributions.STORIES_2018),
+            Release(
+                "2018",
+                {"train": 1_571},
+                (*distributions.STORIES_2018, *distributions.STORIES_2018_SHORT),
+            ),
         ),
     ),
     Task(

@@ -98,12 +98,14 @@ def _csv(path: Path) -> Table:
 
 
 def _lines(path: Path) -> Table:
-    """JSON lines; the columns are those of the first object."""
+    """JSON lines; the columns are those of any object."""
+    names = dict[str, None]()
     for _, line in numbered_lines(path):
         with suppress(BadRowError):
-            names = list(json_object(line))
-            return Table(names, _described(path), lambda _: numbered_lines(path), json_object)
-    raise UserError(f"{path}: expected JSON objects, one a line, found none; get the file again")
+            names |= dict.fromkeys(json_object(line))
+    if not names:
+        raise UserError(f"{path}: expected JSON objects, one a line, found none; get it again")
+    return Table([*names], _described(path), lambda _: numbered_lines(path), json_object)
 
 
 def _pyarrow(path: Path) -> Table:

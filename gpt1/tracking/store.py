@@ -5,11 +5,13 @@ only by what talks to MLflow.
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 
+from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS
 from gpt1.base.locks import locked
 from gpt1.params.recipes import finetune_recipe, pretraining_params
@@ -27,8 +29,8 @@ DESCRIPTION = (
 
 
 class Store:
-    """MLflow's client and an experiment. Raises whatever MLflow raises, and OSError for a broken
-    database.
+    """MLflow's client and an experiment. Raises whatever MLflow raises, OSError for a broken
+    database, UserError for one that keeps its files elsewhere.
     """
 
     def __init__(self, params: Params) -> None:
@@ -37,6 +39,12 @@ class Store:
             open_sqlite(self.uri)
             self.client = MlflowClient(tracking_uri=self.uri)
             experiment = self.client.get_experiment_by_name(params.profile)
+            path, files = sqlite_file(self.uri), Path(getattr(experiment, "artifact_location", ""))
+            if path and files.is_absolute() and path.parent not in files.parents:
+                raise UserError(
+                    f"{path} keeps its files in {files}: it was moved or copied; move it away, and"
+                    " mlruns beside it: gpt1 sync and gpt1 register make both anew"
+                )
             self.experiment = str(
                 experiment.experiment_id
                 if experiment

@@ -19,7 +19,14 @@ from gpt1.train import optim
 from gpt1.train.launch import Machine
 from gpt1.train.optim import MOMENTS
 
-DEEPSPEED = Path("conf/ds_config.json")
+DEEPSPEED, AUTO = Path("conf/ds_config.json"), "auto"
+NOT_THERE = (
+    "train_batch_size",
+    "optimizer",
+    "scheduler",
+    "bf16",
+    "fp16",
+)  # they follow from others
 
 
 class Engine:
@@ -110,9 +117,14 @@ class DeepSpeedEngine(Engine):
         self.rank, self.processes = machine.rank, machine.processes
         self.micro_batches = micro_batches
         config = deepspeed_config(recipe, micro_batches)
-        self.engine, *_ = deepspeed.initialize(
-            model=objective, optimizer=self.optimizer, config=config
-        )
+        try:
+            self.engine, *_ = deepspeed.initialize(
+                model=objective, optimizer=self.optimizer, config=config
+            )
+        except Exception as error:  # of every kind, each for another setting
+            if isinstance(error, (RuntimeError, MemoryError)):
+                raise
+            raise UserError(f"{DEEPSPEED}: DeepSpeed refuses it: {error}") from None
         self.stage = self.engine.zero_optimization_stage()
         # of two groups of parameters DeepSpeed would find the first one's averages alone
         for group in self.optimizer.param_groups if self.stage else ():
@@ -216,7 +228,7 @@ def make_engine(
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
     """conf/ds_config.json, its "auto" filled in from the recipe. Raises UserError where it is no
-    JSON object.
+    JSON object, or sets what follows from params.yaml or no network here can be trained by.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count
@@ -225,6 +237,15 @@ def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]
     }
     try:
         config = dict(json.loads(DEEPSPEED.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        stage = config.get("zero_optimization", {}).get("stage", 0)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise UserError(f"{DEEPSPEED}: expected settings of DeepSpeed in JSON ({error})") from None
-    return config | {name: value for name, value in values.items() if config.get(name) == "auto"}
+    said = [name for name in NOT_THERE if name in config]
+    said += [name for name, value in values.items() if config.get(name, value) not in (value, AUTO)]
+    said += [f"zero_optimization.stage {stage!r}"] * (stage not in (0, 1, 2))
+    if said:
+        raise UserError(
+            f"{DEEPSPEED}: expected ZeRO stage 0, 1 or 2, and nothing that params.yaml or the"
+            f" machine says; found {', '.join(said)}: leave it out"
+        )
+    return config | values

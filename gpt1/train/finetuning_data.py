@@ -211,7 +211,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
         put_seeds({seed_run.finished: out / seed_run.name for seed_run in seeds}, out)
         log = LOGS / stage / f"{'-'.join(items)}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
-        end_seeds(seed_run.finished for seed_run in seeds)
+        end_seeds([seed_run.finished for seed_run in seeds])
 
 
 def seeds_of(

@@ -13,7 +13,7 @@ The folder of a seed, and what it means when its stage starts:
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
             )
 
 
-def end_seeds(folders: Iterable[Path]) -> None:
+def end_seeds(folders: Collection[Path]) -> None:
     """A stage has ended. Without DVC the folders of its runs go. With it they stay, for DVC has yet
     to note the stage and may be killed before: until a later training ends, and the outputs are no
     second names of theirs any more.
@@ -77,7 +77,8 @@ def end_seeds(folders: Iterable[Path]) -> None:
     # name means that DVC has its own copy by now.
     for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
         with suppress(OSError):  # another stage has removed it
-            if mark.with_name("summary.json").stat().st_nlink == 1:
+            # Outputs on another disk are copies from the start, before DVC has noted them.
+            if mark.parent not in folders and mark.with_name("summary.json").stat().st_nlink == 1:
                 _remove(mark.parent)
     for folder in folders:
         if "DVC_STAGE" in os.environ:

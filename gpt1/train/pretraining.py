@@ -4,14 +4,15 @@ perplexity, snapshots, checkpoints.
 
 import math
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from gpt1.base.errors import UserError
 from gpt1.model.device import to_device
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description
@@ -34,6 +35,8 @@ from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import Snapshots
 from gpt1.train.schedules import snapshot_updates
 from gpt1.train.speed import speed_up
+
+LARGEST_NATS = math.log(sys.float_info.max)
 
 
 class Corpus(NamedTuple):
@@ -91,9 +94,14 @@ def heldout_values(
     loss = engine.total(nats).item() / len(windows)
     return {
         "heldout_loss": loss,
-        "heldout_perplexity": math.exp(loss),
-        "heldout_word_perplexity": math.exp(loss / corpus.heldout_words_per_token),
+        "heldout_perplexity": perplexity(loss),
+        "heldout_word_perplexity": perplexity(loss / corpus.heldout_words_per_token),
     }
+
+
+def perplexity(nats: float) -> float:
+    """The exponential of a loss; infinite where no float holds it."""
+    return math.inf if nats > LARGEST_NATS else math.exp(nats)
 
 
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
@@ -103,8 +111,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
     made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
     complete update. Raises UserError where an update or a held-out loss is not finite, where the
-    checkpoint was made by other code; OSError where there is no room for curve and snapshots in the
-    end.
+    checkpoint was made by other code, where there is no room for curve and snapshots in the end.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
@@ -172,10 +179,26 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
                 f" {saved}; run the same command again to go on",
             )
-    # What waited for room on the disk must be there by now, or the stage fails.
-    training.curve.write()
-    snapshots.write()
+    with named_where_it_goes_on(training.what, run.folder):
+        # What waited for room on the disk must be there by now, or the stage fails.
+        training.curve.write()
+        snapshots.write()
     return Pretrained(heldout, training.speed())
+
+
+@contextmanager
+def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
+    """Where an output cannot be written inside, raises UserError that names the last checkpoint in
+    the folder of the run.
+    """
+    try:
+        yield
+    except OSError as error:
+        kept = max(folder.glob("update-*"), default="the start: there is no checkpoint")
+        raise UserError(
+            f"{what}: an output cannot be written ({error}): mend that and run the same command"
+            f" again, which goes on from {kept}"
+        ) from None
 
 
 def say_where_it_goes_on(training: Trainer, state: Checkpoint, processes: int) -> None:

@@ -23,7 +23,13 @@ from gpt1.train.finished import note_finished
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop, seed_for
 from gpt1.train.objectives import Pretraining
-from gpt1.train.pretraining import Corpus, Pretrained, PretrainingRun, heldout_values
+from gpt1.train.pretraining import (
+    Corpus,
+    Pretrained,
+    PretrainingRun,
+    heldout_values,
+    named_where_it_goes_on,
+)
 
 
 def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
@@ -133,7 +139,8 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         **trained.heldout,
     )
     finished = run.folder / f"seed-{run.seed}"
-    with writing_folder(finished) as new:
+    whole = named_where_it_goes_on(f"{run.description.kind} {finished.name}", run.folder)
+    with whole, writing_folder(finished) as new:
         save_weights(new / "weights.safetensors", run.network, run.description)
         copy = checkpoint.link_or_copy
         shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=copy)
@@ -171,7 +178,7 @@ def take_over(
         corpus = corpus_of(shards, recipe, seed, network.context)
         rows = machine.micro_batch_for(network.context)
         heldout = heldout_values(engine, corpus, rows, Stop())
-        if not math.isfinite(heldout["heldout_loss"]):
+        if not all(map(math.isfinite, heldout.values())):
             raise UserError(
                 f"{weights.parent}: expected a finite loss on the held-out books, found none; bring"
                 " the weights again: gpt1 import FOLDER"
