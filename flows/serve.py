@@ -42,8 +42,8 @@ def serve_flows() -> None:
         print("next, in another terminal: prefect deployment run reproduce-table2", flush=True)
         name = deployment_name()
         deployments: list[Any] = [flow.to_deployment(name, tags=[name]) for flow in FLOWS]
-        # nothing here has a schedule that would have to be paused
-        serve(*deployments, print_starting_message=False, pause_on_shutdown=False)
+        # one run a folder, others wait; nothing here has a schedule that would have to be paused
+        serve(*deployments, limit=1, print_starting_message=False, pause_on_shutdown=False)
 
 
 def note_crashes() -> None:

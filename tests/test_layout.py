@@ -27,14 +27,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 122_522,
-    "product, files": 208,
-    "tests, tokens": 113_755,
+    "product, tokens": 125_746,
+    "product, files": 209,
+    "tests, tokens": 116_828,
     "tests, files": 95,
-    "benchmarks, tokens": 11_582,
+    "benchmarks, tokens": 11_617,
     "benchmarks, files": 11,
-    "pages, bytes": 149_325,
-    "scripts and templates, bytes": 17_679,
+    "pages, bytes": 151_332,
+    "scripts and templates, bytes": 17_992,
 }
 
 GROUND = {"base", "params.schema"}

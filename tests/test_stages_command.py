@@ -2,7 +2,6 @@
 imported, every stage there is.
 """
 
-import os
 import re
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from gpt1.base.locks import locked
 from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -50,19 +48,6 @@ def test_a_command_line_that_names_no_stage(tmp_path, words, line):
     process = start(tmp_path, *words)
     assert process.communicate() == (None, f"error: {line}\n")
     assert process.returncode == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rank", [{}, {"RANK": "0"}], ids=["process", "rank"])
-def test_one_training_of_an_experiment_at_a_time_with_all_its_ranks(tmp_path, rank):
-    of_experiment = {"DVC_EXP_NAME": "wild-cat", "TMPDIR": str(tmp_path), **rank}
-    with locked(tmp_path / f"gpt1-experiments-{os.getuid()}.lock"):
-        process = start(tmp_path, "pretrain", "transformer", "0", **of_experiment)
-        assert process.stderr
-        said = process.stderr.readline()
-    assert ("waiting for another experiment" in said) == (not rank), said
-    process.communicate()
-    assert process.returncode == 2, "there are no parameters"
 
 
 def test_every_stage_of_the_graph_has_its_verb():

@@ -11,10 +11,7 @@ import numpy as np
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, writing
 from gpt1.inference.finished import finetuned_folders, read_finished
-from gpt1.tasks.formats import read_rows
 from gpt1.tasks.metrics import predictions
-from gpt1.tasks.readers import files_of
-from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 
 
@@ -109,6 +106,8 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
         if examples != chosen_of or read != file.rows:
             rows = examples if examples != chosen_of else read
             return f"{file.task} has {rows} rows of {file.split}, not {file.rows}"
+        if examples != read:
+            raise ValueError(f"{read - examples} of its rows cannot be read: get the file anew")
         path = done.weights(best).with_name("logits.npz")
         logits = read_arrays(path, [name])[name]
         if logits.shape != (examples, task.outputs) or not np.isfinite(logits).all():
@@ -123,36 +122,5 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
         answers = [f"{score:.3f}" for score in np.clip(classes, 0, 5)]
     else:
         answers = [(task.values or task.labels)[answer] for answer in classes.tolist()]
-    places = places_of(file, data / "acquire" / "tasks" / file.task, examples)
-    by_place = dict(zip(places, answers, strict=True))
-    unreadable = file.rows - examples
-    note = f"; {unreadable} unreadable rows: constant {file.constant}" if unreadable else ""
-    return Predicted(
-        [by_place.get(place, file.constant) for place in range(file.rows)],
-        f"{file.task}, seed {best} ({task.metric} on dev {100 * done.dev_scores[best]:.1f}){note}",
-    )
-
-
-def places_of(file: BoardFile, official: Path, examples: int) -> list[int]:
-    """The row of each example in the file of its task, from 0, which is GLUE's index: only
-    readable rows are examples. Raises UserError where the file does not say them.
-    """
-    if examples == file.rows:
-        return list(range(examples))
-    task = TASKS[file.task]
-    splits = [split for layout in task.layouts for split in layout if split.name == file.split]
-    rows = [
-        item
-        for split in [candidate for candidate in splits if all(files_of(candidate, official))][:1]
-        for parts in files_of(split, official)
-        for part in parts
-        for item in read_rows(official / part, split.format, task)
-    ]
-    places = [place for place, item in enumerate(rows) if isinstance(item, Example)]
-    if len(places) != examples or len(rows) != file.rows:
-        raise UserError(
-            f"{official}: expected the file of {file.split} with {file.rows} rows, {examples} of"
-            f" them readable, found {len(rows)} and {len(places)}; run gpt1 run"
-            f" finetune@{file.task}"
-        )
-    return places
+    dev_score = 100 * done.dev_scores[best]
+    return Predicted(answers, f"{file.task}, seed {best} ({task.metric} on dev {dev_score:.1f})")
