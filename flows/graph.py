@@ -57,8 +57,9 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 names |= {name.partition("@")[0] for name in names}
                 for name in targets:
                     if name not in names:
-                        near = perhaps(name, names)
-                        raise UserError(f"no stage {name}{near} (all: dvc stage list)")
+                        raise UserError(
+                            f"no stage {name}{perhaps(name, names)} (all: dvc stage list)"
+                        )
                 collected = (repo.stage.collect(name, with_deps=True) for name in targets)
                 chosen = set(chain(*collected)) or graph
                 changed = changes()

@@ -225,7 +225,7 @@ def test_an_error_of_one_process_ends_all_with_one_line(workplace):
     [
         (
             {"model__context": 600},
-            "expected a train book longer than model.context (600 tokens), found at most 300",
+            "no train book is as long as a window of 601 tokens (the longest has 300)",
         ),
         ({"pretrain__updates": None, "pretrain__epochs": 1e-3}, "make not one update"),
         (

@@ -110,15 +110,10 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
                 if part := block[max(0, start - position) :]:
                     yield part
                 position += len(block)
-    except (EOFError, zlib.error, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise UserError(
-                f"the book {file.path} cannot be read ({error.strerror}); make it readable or take"
-                " it out"
-            ) from None
-        # BadGzipFile, and what pyarrow raises for a broken .zst, are errors without a number
+    except (EOFError, zlib.error, OSError) as error:  # pyarrow's of a broken .zst is the last one
         raise UserError(
-            f"{file.path} cannot be unpacked ({error}); get it again or take it out of the corpus"
+            f"{file.path} cannot be read ({error}); make it readable, get it again, or take it out"
+            " of the corpus"
         ) from None
 
 

@@ -86,8 +86,10 @@ def read_file(path: Path, task: Task) -> TaskFile:
             best, bad = items, unread
     if 2 * len(bad) >= len(best):
         if bad:
-            first = f"the first is row {bad[0].row}: {bad[0].detail}"
-            complaint = f"{len(bad)} of {len(best)} rows cannot be read, {first}"
+            complaint = (
+                f"{len(bad)} of {len(best)} rows cannot be read, the first is row {bad[0].row}:"
+                f" {bad[0].detail}"
+            )
         raise UserError(
             f"{path}: expected an official file of {task.name}, an export of it, or the columns"
             f" {', '.join(fields_of(task))} (and label): {complaint}"

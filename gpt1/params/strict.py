@@ -13,9 +13,9 @@ from gpt1.base.errors import UserError, perhaps
 ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
-def explained(error: ValidationError, values: Any, place: str) -> str:
-    """One problem of values in one line: the dotted name, what was found, what was expected, the
-    key beside it that was perhaps meant.
+def explained(error: ValidationError, model: type[BaseModel], place: str) -> str:
+    """One problem in one line: the dotted name, what was found, what was expected, the key of that
+    section that was perhaps meant.
 
     An unknown key comes first: where a name is mistyped it is the cause, and the missing one only
     what follows.
@@ -29,9 +29,11 @@ def explained(error: ValidationError, values: Any, place: str) -> str:
         return f"{dotted}: {problem['ctx']['error']}"
     if problem["type"] == "extra_forbidden":
         *above, last = map(str, problem["loc"])
+        node = schema = model.model_json_schema()
         for part in above:
-            values = values[part]
-        hint = perhaps(last, {*values} - {last}, dotted.removesuffix(last)) or "; remove it"
+            node = node.get("properties", {}).get(part, node.get("additionalProperties"))
+            node = schema["$defs"].get(node.get("$ref", "").rpartition("/")[2], node)
+        hint = perhaps(last, node["properties"], dotted.removesuffix(last)) or "; remove it"
         return f"unknown key {dotted} (found {found!r}){hint}"
     if problem["type"] == "missing":
         return f"{dotted} is missing, expected every key; compose it anew with gpt1 profile"
@@ -43,9 +45,7 @@ def validated(model: type[ModelType], values: Any, place: str, file: str) -> Mod
     """A model of plain values as YAML gives them. Raises UserError, one line with the dotted name
     under `place`, for what does not fit.
     """
-    text = json.dumps(values, default=str)
     try:  # as JSON, of which strict models take a list for a tuple
-        return model.model_validate_json(text)
+        return model.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:
-        line = explained(error, json.loads(text), place)
-        raise UserError(f"{file}: {line.lstrip(': ')}") from None
+        raise UserError(f"{file}: {explained(error, model, place).lstrip(': ')}") from None

@@ -132,6 +132,6 @@ def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
         else:
             places[name] = path
     if places and +left:
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in (+left).items())
-        print(f"left out of {folder}: {kinds}", file=sys.stderr)
+        kinds = map("{0[0]} {0[1]:,}".format, (+left).items())
+        print(f"left out of {folder}: {', '.join(kinds)}", file=sys.stderr)
     return dict(sorted(places.items()))

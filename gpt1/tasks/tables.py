@@ -78,18 +78,11 @@ def _csv(path: Path) -> Table:
                 for number, cells in enumerate(csv.reader(file, strict=True), start=1):
                     if cells:
                         yield number, cells
-        except csv.Error as error:
+        except (csv.Error, UnicodeDecodeError, OSError) as error:
+            why = not_utf8(error) if isinstance(error, UnicodeDecodeError) else error
             raise UserError(
-                f"{path}: no CSV after row {number} ({error}); look there for an unbalanced quote,"
-                " or get the file again"
-            ) from None
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{path}: not UTF-8 after row {number} ({not_utf8(error)}); save it as UTF-8"
-            ) from None
-        except OSError as error:
-            raise UserError(
-                f"{path} cannot be read: {error.strerror}; run the acquire stage again"
+                f"{path}: no CSV after row {number} ({why}); look there for an unbalanced quote,"
+                " save it as UTF-8, or get it again"
             ) from None
 
     lines = rows()
