@@ -43,11 +43,11 @@ def formats_of(task: Task, path: Path) -> list[Format]:
     """
     _, head = next(numbered_lines(path), (0, b""))
     official = [split.format for layout in task.layouts for split in layout]
-    own = Columns("export", tuple((name,) for name in fields_of(task) if name != "choices"))
+    texts = tuple((name,) for name in fields_of(task) if name != "choices")
     apart = tuple((f"choice{number + 1}",) for number in range(len(task.labels)))
     choices = (apart, (("choices",),)) if task.kind == "multiple_choice" else ((),)
     tables = [form for form in official if isinstance(form, Columns)]
-    tables += [replace(own, choices=columns) for columns in choices]
+    tables += [Columns("export", texts, choices=columns) for columns in choices]
     labels = [name for form in tables for name in form.label] + ["label", "gold_label"]
     forms: tuple[Form, ...] = ("csv", "tsv") if path.suffix == ".csv" else ("tsv", "csv")
     unnamed: list[Format] = [form for form in tables if form.header]

@@ -186,10 +186,8 @@ def _stories(validation: str, test: str, reading: Columns, labelled: bool = True
 
 
 STORY_CLOZE = (
-    _stories(*STORIES, STORY_ROWS),
-    _stories(*STORIES_SHORT, STORY_ROWS),
-    _stories(*STORIES_2018, STORY_ROWS, labelled=False),
-    _stories(*STORIES_2018_SHORT, STORY_ROWS, labelled=False),
+    *(_stories(*names, STORY_ROWS) for names in (STORIES, STORIES_SHORT)),
+    *(_stories(*names, STORY_ROWS, False) for names in (STORIES_2018, STORIES_2018_SHORT)),
     _stories("validation", "test", STORY_EXPORT, labelled=False),
 )
 
