@@ -206,7 +206,7 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
     url = named or ("" if lasting else server_address("prefect"))
     if url and not (refusal := why_not_prefect(url)):
         # a server that goes and is not ours to start again: seconds, not minutes, until we say so
-        with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 2}):
+        with temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 1}):
             yield url
         return
     ports = usual_ports(PREFECT_PORT) if lasting else usual_ports()
