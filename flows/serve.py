@@ -2,9 +2,11 @@
 pages, on this machine's own address, until Ctrl-C. `make ui`: MLflow's pages alone.
 """
 
+import logging
 import os
 import signal
 import sys
+import tempfile
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -31,6 +33,8 @@ def serve_flows() -> None:
         mlflow = servers.enter_context(mlflow_server())
         url = servers.enter_context(prefect_server(lasting=True))
         os.environ["PREFECT_API_URL"] = url  # for the processes of flow runs
+        # Prefect's runner has one folder there, which is the first user's alone
+        tempfile.tempdir = servers.enter_context(tempfile.TemporaryDirectory(prefix="gpt1-"))
         from prefect import serve
 
         from flows.reproduce import FLOWS
@@ -42,6 +46,7 @@ def serve_flows() -> None:
         print("next, in another terminal: prefect deployment run reproduce-table2", flush=True)
         name = deployment_name()
         deployments: list[Any] = [flow.to_deployment(name, tags=[name]) for flow in FLOWS]
+        logging.getLogger("prefect.runner").setLevel(logging.WARNING)  # it says so of each wait
         # one run a folder, others wait; nothing here has a schedule that would have to be paused
         serve(*deployments, limit=1, print_starting_message=False, pause_on_shutdown=False)
 

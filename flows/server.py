@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "PREFECT_HOME": str(Path(".prefect").absolute()),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # seven more processes, for what we do not use
 }
 
 
