@@ -33,7 +33,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 95,
     "benchmarks, tokens": 11_617,
     "benchmarks, files": 11,
-    "pages, bytes": 151_332,
+    "pages, bytes": 152_980,
     "scripts and templates, bytes": 17_992,
 }
 
