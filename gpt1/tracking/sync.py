@@ -67,4 +67,4 @@ def _report(store: Store, notice: str) -> None:
         store.client.log_artifact(run.info.run_id, str(path), place)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
-    store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).strip()}, time())
+    store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).lstrip()}, time())
