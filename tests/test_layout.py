@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 125_746,
     "product, files": 209,
-    "tests, tokens": 116_834,
+    "tests, tokens": 116_839,
     "tests, files": 95,
     "benchmarks, tokens": 11_617,
     "benchmarks, files": 11,
