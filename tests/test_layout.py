@@ -31,8 +31,8 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, files": 208,
     "tests, tokens": 113_755,
     "tests, files": 95,
-    "benchmarks, tokens": 11_582,
-    "benchmarks, files": 11,
+    "benchmarks, tokens": 12_507,
+    "benchmarks, files": 12,
     "pages, bytes": 149_325,
     "scripts and templates, bytes": 17_679,
 }
