@@ -12,6 +12,7 @@ import argparse
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from measuring import heading, table
@@ -30,15 +31,15 @@ OTHERS = ("embeddings_only", "no_aux_lm", "lstm", "lstm_equal")
 LEARNED = 15  # points above what knows no books
 
 
-def compose_params(town: int, pretraining: int, seeds: int) -> None:
-    """params.yaml: profile demo on this town, from this pre-training alone."""
+def params_of(town: int, pretraining: int, seeds: int) -> dict[str, Any]:
+    """Profile demo on this town, from this pre-training alone, without the other systems."""
     changes = [
         f"world.town.seed={town}",
         f"pretrain.seeds=[{pretraining}]",
         f"finetune.seeds={[*range(seeds)]}",
         *(f"variants.{variant}.tasks={{}}" for variant in OTHERS),
     ]
-    write_yaml(PARAMS, compose("demo", changes), f"gpt1 profile demo {' '.join(changes)}")
+    return compose("demo", changes)
 
 
 def make_data() -> None:
@@ -96,13 +97,15 @@ def main() -> None:
     options.add_argument("--pretrainings", type=int, default=3)
     options.add_argument("--seeds", type=int, default=3, help="fine-tunings of each")
     given = options.parse_args()
+    numbers = range(given.pretrainings)
+    values = [params_of(given.town, number, given.seeds) for number in numbers]
     given.folder.mkdir(parents=True, exist_ok=True)
     os.chdir(given.folder)
     print(heading(), flush=True)
     found, header = [], ["column", "mean", "deviation", "least", "greatest"]
-    for pretraining in range(given.pretrainings):
+    for pretraining in numbers:
         started = time.process_time()
-        compose_params(given.town, pretraining, given.seeds)
+        write_yaml(PARAMS, values[pretraining], "benchmarks/town_stability.py")
         make_data()
         if not stage_folder("pretrain", "transformer", f"seed-{pretraining}").is_dir():
             pretrain.main("transformer", str(pretraining))

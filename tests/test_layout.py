@@ -27,11 +27,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 122_522,
+    "product, tokens": 122_494,
     "product, files": 208,
     "tests, tokens": 113_755,
     "tests, files": 95,
-    "benchmarks, tokens": 12_507,
+    "benchmarks, tokens": 12_532,
     "benchmarks, files": 12,
     "pages, bytes": 149_325,
     "scripts and templates, bytes": 17_679,

@@ -90,12 +90,12 @@ def paraphrase(side: Side, _: int) -> list[Pair]:
     """
     frame, both = side.tale(tales.NEGATION)
     others = [other for other in tales.NEGATION.frames[:FRAMES] if other != frame]
-    again = sentence(side.chance.choice(others).format(**both[0]))
-    return _twins(sentence(frame), again, both, ("1", "0"))
+    first, again = _graded(side, f"{frame}|{side.chance.choice(others)}").split("|")
+    return _twins(sentence(first), sentence(again.format(**both[0])), both, ("1", "0"))
 
 
 def _graded(side: Side, frame: str) -> str:
-    """The same word of degree before both fillers, lest "not hot" or "then hot" alone tells."""
+    """One word of degree before all fillers, lest "not hot" or "then hot" alone tells."""
     return re.sub(r"(very )?(\{[ab]\})", rf"{side.chance.choice(lexicon.DEGREES)} \2", frame)
 
 
