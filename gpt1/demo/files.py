@@ -32,13 +32,13 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
     "qnli": (700, 300, 60),
     "rte": (1000, 300, 60),
     "scitail": (800, 100, 300),
-    "race": (500, 100, 300),
+    "race": (700, 100, 300),
     "story_cloze": (1000, 0, 300),
     "mrpc": (800, 100, 300),
-    "qqp": (500, 300, 60),
+    "qqp": (700, 300, 60),
     "stsb": (1000, 100, 300),
     "sst2": (500, 300, 60),
-    "cola": (800, 300, 60),
+    "cola": (1000, 300, 60),
     "dprd": (200, 0, 300),
 }
 # which words of a meaning rows may take: of SST-2 every other one in training, else all
