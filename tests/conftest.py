@@ -30,8 +30,9 @@ settings.load_profile("suite")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests, those of real servers, kills and time limits, run once more where they fail: a
-    machine that starves them is no fault of the code. The summary names each (R).
+    machine that starves them is no fault of the code. The summary names each (R). Not after its
+    timeout, which counts once for both: the second could hang for ever.
     """
     for item in items:
         if item.get_closest_marker("slow") or item.get_closest_marker("server"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=1, rerun_except="Timeout"))

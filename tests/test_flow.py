@@ -295,7 +295,7 @@ def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph):
         graph.pid("first")
         run = graph.start("work@a")
         lines = iter(run.stdout.readline, "")
-        assert any("waiting for DVC" in line and f"PID {by_hand.pid}" in line for line in lines)
+        assert any("first waits for" in line and f"PID {by_hand.pid}" in line for line in lines)
         assert "another run is at work here, process" in graph.run("work@b", status=2)
     assert run.wait(100) == 0
     assert by_hand.wait(100) == 0
