@@ -31,7 +31,7 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
     "mnli": (800, 300, 60),
     "qnli": (700, 300, 60),
     "rte": (1000, 300, 60),
-    "scitail": (800, 100, 300),
+    "scitail": (1000, 100, 300),
     "race": (700, 100, 300),
     "story_cloze": (1000, 0, 300),
     "mrpc": (800, 100, 300),

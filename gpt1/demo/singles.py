@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from gpt1.demo import lexicon
 from gpt1.demo.happenings import OPINION_TEMPLATES, opinion
-from gpt1.demo.qualities import OF_PEOPLE, POLE_OF, RELATIVES
+from gpt1.demo.qualities import OF_PEOPLE, RELATIVES
 from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import USUAL, Side
 from gpt1.demo.telling import sentence
@@ -34,17 +34,16 @@ def sentiment(side: Side, number: int) -> list[Single]:
 
 
 def acceptability(side: Side, _: int) -> list[Single]:
-    """A woman and a man, what each is like and how it shows; and the same with "she" and "he"
-    exchanged. The woman mostly comes first.
+    """A woman and a man of two families, and what each says of herself or himself; and the same
+    with "she" and "he" exchanged. The woman mostly comes first.
     """
     town, chance = side.town(), side.chance
     parts = []
     for place, person in enumerate(chance.sample(town.people, 2)):
         pronoun = ("she", "he")[place]
         relative = chance.choice([one for one in RELATIVES if RELATIVES[one] == pronoun])
-        fact = side.fact(chance.choice([*OF_PEOPLE]), f"{person}'s {relative}", chance.randrange(2))
-        shown = [sign for sign in POLE_OF[fact.value].signs if sign.startswith("{s} ")]
-        parts.append(f"{side.tell(fact)}, for {chance.choice(shown)}".format(s=f"{{{place}}}"))
+        fact = side.fact(chance.choice([*OF_PEOPLE]), f"{{{place}}}", chance.randrange(2))
+        parts.append(f"{person}'s {relative} said that {side.tell(fact)}")
     order = -1 if chance.random() > USUAL else 1
     frame = sentence(" and ".join(parts[::order]))
     return [Single(frame.format("she", "he"), "1"), Single(frame.format("he", "she"), "0")]
