@@ -11,7 +11,7 @@ from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
-from tables_of_results import reference_scores, reference_tasks
+from tables_of_results import reference_claims, reference_scores, reference_tasks
 from tables_of_tasks import downloads, sources, tasks
 
 PAGES = Path(__file__).resolve().parent
@@ -21,7 +21,7 @@ MADE: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "sources": sources,
     "downloads": downloads,
-    "reference_town": partial(reference_tasks, "town"),
+    "reference_town": partial(reference_claims, "town"),
     "reference_small": partial(reference_tasks, "small"),
     "scores_town": partial(reference_scores, "town"),
     "scores_small": partial(reference_scores, "small"),

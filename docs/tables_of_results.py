@@ -4,7 +4,7 @@ import pandas as pd
 
 import gpt1.results
 from gpt1.base.files import read_json, stage_folder
-from gpt1.results.answer import tasks_table
+from gpt1.results.answer import primary_table, tasks_table
 from gpt1.results.display import NONE, claims_table, markdown
 from gpt1.results.runs import CLAIMS, RUN, SHIPPED
 
@@ -22,8 +22,19 @@ def reference_tasks(run: str) -> str:
 def reference_scores(run: str) -> str:
     """Where it ran, and every difference."""
     lines = "\n".join(f"- {name}: {fact}" for name, fact in facts(run).items())
-    claims = pd.read_parquet(SHIPPED / run / stage_folder("report", "claims", CLAIMS))
-    return f"{lines}\n\n{markdown(claims_table(claims))}"
+    return f"{lines}\n\n{markdown(claims_table(claims(run)))}"
+
+
+def reference_claims(run: str) -> str:
+    """The differences that the three claims are about, beside the paper's; where it ran."""
+    table = primary_table(claims(run))[["the paper", "this run", "95 % interval", "verdict"]]
+    known = facts(run)
+    return f"{markdown(table)}\n\n{known['Machine']}; {known['Time']}."
+
+
+def claims(run: str) -> pd.DataFrame:
+    """The claims of a run, a row a comparison."""
+    return pd.read_parquet(SHIPPED / run / stage_folder("report", "claims", CLAIMS))
 
 
 def facts(run: str) -> dict[str, str]:

@@ -56,7 +56,7 @@ def answer(state: Freshness) -> Answer:
         notice,
         sentence(about, facts().get("Time", ""), claims),
         "" if notice or claims is None else agreement_with_shipped(),
-        legend(scores, claims),
+        legend(scores),
         tasks_table(scores),
         pd.DataFrame() if claims is None else primary_table(claims),
     )
@@ -106,9 +106,9 @@ def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
     )
 
 
-def legend(scores: pd.DataFrame, claims: pd.DataFrame | None) -> str:
-    """How to read both tables: which scores compare with the paper's, what spreads and intervals
-    are of; empty where there is nothing to say.
+def legend(scores: pd.DataFrame) -> str:
+    """How to read the scores: which compare with the paper's, what spreads are of; empty where
+    there is nothing to say.
     """
     mine = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
     sentences = []
@@ -116,11 +116,6 @@ def legend(scores: pd.DataFrame, claims: pd.DataFrame | None) -> str:
         sentences.append("The tasks are made up: no score compares with the paper's.")
     if mine["seed"].nunique() > 1:
         sentences.append("±: standard deviation over seeds.")
-    if claims is not None and claims["low"].notna().any():
-        sentences.append(
-            "95 % interval: of one difference, over other seeds and other examples; the verdicts"
-            " are on all three claims together (gpt1 table claims)."
-        )
     return " ".join(sentences)
 
 

@@ -15,25 +15,32 @@ ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others the
 NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
 KEYS = ["system", "column", "metric", "task", "update"]
 WIDTH = 80  # of the answer of all
-SAME = 5e-5  # as far apart as two numbers of four decimals may be
+TOWN = "make reproduce PROFILE=town"
 
 
 def show_answer(run: str | None) -> None:
-    """Print what was run, a row a task, the three claims, as far as they are there: one screen; of
-    `run`, in whose folder it works. Raises UserError where nothing has been made.
+    """Print the scores of a run, a row a task, then in sentences what they show, as far as they are
+    there: one screen of 24 lines, the most important last; of `run`, in whose folder it works.
+    Raises UserError where nothing has been made.
     """
     from gpt1.results.answer import answer
     from gpt1.results.freshness import freshness
+    from gpt1.results.page import INDEX
 
     shown, of = answer(freshness()), f" --run {run}" if run else ""
     if not (shown.notice or shown.sentence):
         raise missing(stage_folder("report", "claims", CLAIMS))
-    parts = [fill(text, WIDTH) for text in shown[:4] if text]
-    parts += [table.to_string() for table in shown[4:] if len(table)]
-    parts.append(
-        f"Page:   gpt1 report{of}\nTables: gpt1 table{of} table2 … table5, figure2, claims, curves"
-    )
-    print(plain("\n\n".join(parts)))
+    page = INDEX if INDEX.is_file() and not run else f"gpt1 report{of}"
+    lines = [
+        shown.tasks.to_string() + "\n" if len(shown.tasks) else "",
+        f"{shown.sentence} {shown.legend}".strip(),
+        shown.agreement,
+        shown.notice,
+        f"Page: {page}. Tables: gpt1 table{of} table2 … table5, figure2, claims, curves.",
+        f"Verdicts need three pre-trainings: {TOWN}." * shown.sentence.startswith("Profile demo:"),
+    ]
+    texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]
+    print(plain("\n".join(texts)))
 
 
 def show_table(name: str, format_: str) -> None:
