@@ -196,7 +196,7 @@ def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made):
         assert shown["table2"].startswith("### Table 2")
     with sqlite3.connect(made.folder / "mlflow.db") as database:
         names = {name for (name,) in database.execute("SELECT name FROM runs")}
-    assert {"(pre-training) transformer 0", "cola full 0"} <= names
+    assert {"(pre-training) transformer seed 0", "cola full seed 0"} <= names
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_the_best_seed_is_registered_once(checkout):
     client = MlflowClient()
     version = client.get_model_version_by_alias(NAME, "best")
     assert (str(version.version), version.tags["seed"]) == ("1", "1")
-    assert client.get_run(version.run_id).info.run_name == "rte full 1"
+    assert client.get_run(version.run_id).info.run_name == "rte full seed 1"
     assert serve_command(NAME) in client.get_registered_model(NAME).description
     assert [one.new for one in register(read_params(), ["rte"])] == [False]
     assert len(client.search_model_versions(f"name = '{NAME}'")) == 1

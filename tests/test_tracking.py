@@ -26,7 +26,7 @@ from gpt1.tracking.address import problem, runs_page
 from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.sync import sync
 
-PRETRAINED, TUNED = "(pre-training) transformer 0", "rte full 1"
+PRETRAINED, TUNED = "(pre-training) transformer seed 0", "rte full seed 1"
 CURVE = log_path("pretrain", "transformer/seed-0")
 
 
@@ -93,7 +93,7 @@ def test_a_row_a_training_and_nothing_twice(fresh, capfd):
     assert sync(read_params()) == (3, 3)
     assert capfd.readouterr().err == ""
     found = runs()
-    assert found.keys() == {PRETRAINED, "rte full 0", TUNED, "report"}
+    assert found.keys() == {PRETRAINED, "rte full seed 0", TUNED, "report"}
     assert {run.info.status for run in found.values()} == {"FINISHED"}
     assert not any("mlflow.parentRunId" in run.data.tags for run in found.values())
     assert history(found[PRETRAINED], "loss") == [(10 * i, 9.0 - i) for i in range(1, 41)]
@@ -132,9 +132,31 @@ def test_data_are_listed_and_the_page_is_named(fresh):
     assert json.loads(data[0].dataset.source) == {"uri": "https://books.example/all"}
     assert json.loads(data[0].dataset.profile)["tokens"] == 15_100_000
     assert "a run for each" in experiment().tags["mlflow.note.content"]
-    assert runs_page("http://x") == (
-        f"http://x/#/experiments/{experiment().experiment_id}/runs?workflowType=machine_learning"
-    )
+    page = runs_page("http://x")
+    assert page.startswith(f"http://x/#/experiments/{experiment().experiment_id}/runs?")
+    assert page.endswith("viewStateShareKey=scores")
+
+
+def test_saved_views_show_runs_and_columns_that_are_there(fresh):
+    shutil.copy(fresh, "mlflow.db")
+    write_results()
+    sync(read_params())
+    seen = {}
+    for key, value in experiment().tags.items():
+        if key.startswith("mlflow.sharedViewState."):
+            state = json.loads(json.loads(value)["state"])
+            order = [f"{state['orderByKey']} ASC"]
+            place = [experiment().experiment_id]
+            found = client().search_runs(place, state["searchFilter"], order_by=order)
+            columns = {one.partition(".")[2].strip("`") for one in state.get("selectedColumns", ())}
+            plotted = {chart["metricKey"] for chart in state.get("compareRunCharts", ())}
+            there = {key for run in found for key in (run.data.metrics | run.data.params)}
+            # of pulled results no log says the seconds; held-out losses need a pre-training's end
+            assert (columns | plotted) - {"seconds", "heldout_loss"} <= there
+            seen[key.rpartition(".")[2]] = [run.info.run_name for run in found]
+    assert seen["scores"][0] == PRETRAINED
+    assert set(seen["scores"][1:]) == {"rte full seed 0", TUNED}
+    assert seen["curves"] == [PRETRAINED]
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from dotenv import load_dotenv
 from gpt1.base.files import read_json
 from gpt1.base.settings import setting
 from gpt1.tracking.log import RUNS
+from gpt1.tracking.views import SCORES
 
 SQLITE = "sqlite:///"
 PATIENCE = {  # short with a server; no telemetry, no chatter
@@ -40,12 +41,13 @@ def tracking_uri() -> str:
 
 
 def runs_page(base: str) -> str:
-    """The address of the runs of the experiment that `gpt1 sync` told results last; before, of all
-    experiments.
+    """The address of the scores of the experiment that `gpt1 sync` told results last; before, of
+    all experiments.
     """
-    experiment = f"/{read_json(RUNS)['experiment']}/runs" if RUNS.is_file() else ""
-    # without the last words MLflow opens its pages for prompts and agents
-    return f"{base}/#/experiments{experiment}?workflowType=machine_learning"
+    kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
+    if not RUNS.is_file():
+        return f"{base}/#/experiments?{kind}"
+    return f"{base}/#/experiments/{read_json(RUNS)['experiment']}/runs?{kind}&{SCORES}"
 
 
 def without_password(uri: str) -> str:

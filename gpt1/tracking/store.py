@@ -60,7 +60,7 @@ class Store:
         if runs := self.client.search_runs([self.experiment], query, max_results=1):
             return runs[0]
         values = parameters(self.params, stage, name) if "/" in name else {}
-        title = " ".join(list(values.values())[:3]) or name
+        title = "{task} {system} seed {seed}".format_map(values) if values else name
         start = None if began is None else int(began * 1000)
         run = self.client.create_run(self.experiment, start, {"gpt1.run": identity}, title)
         params = [Param(key, str(value)) for key, value in values.items()]

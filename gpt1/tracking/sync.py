@@ -7,13 +7,14 @@ from collections.abc import Collection
 from time import time
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, fingerprint, sha256_file, stage_folder, write_json
+from gpt1.base.files import DATA, fingerprint, read_json, sha256_file, stage_folder, write_json
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
 from gpt1.tracking.inputs import log_data
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished, read_training, reported_scores, subject
 from gpt1.tracking.store import COMPLETE, NOTE, Store
+from gpt1.tracking.views import view_tags
 
 REPORTED = (".md", ".csv", ".html", ".svg")
 
@@ -44,6 +45,8 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
             store.end(run, training.digest, where, training.points[-1]["time"])
             written += 1
         _report(store, notice)
+        for key, value in view_tags().items():
+            store.client.set_experiment_tag(store.experiment, key, value)
     except UserError:
         raise
     except Exception as error:
@@ -55,7 +58,9 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
 
 
 def _report(store: Store, notice: str) -> None:
-    """The run named report: tables as its note, all reports as artifacts."""
+    """The run named report: tables as its note, all reports as artifacts, means and claims as
+    metrics, in points, where none is outdated.
+    """
     folder = stage_folder("report")
     files = [path for path in sorted(folder.rglob("*.*")) if path.suffix in REPORTED]
     digest = fingerprint([notice, {str(path): sha256_file(path) for path in files}])
@@ -65,6 +70,11 @@ def _report(store: Store, notice: str) -> None:
     for path in files:
         place = path.parent.relative_to(folder).as_posix().strip(".")
         store.client.log_artifact(run.info.run_id, str(path), place)
+    for path in sorted(folder.glob("scores/*/*.json")) if not notice else ():
+        numbers = read_json(path)
+        if (value := numbers.get("mean", numbers.get("difference"))) is not None:
+            name = f"{path.parent.name}/{path.stem}"
+            store.client.log_metric(run.info.run_id, name, value, synchronous=True)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
     store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).lstrip()}, time())
