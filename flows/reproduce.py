@@ -34,6 +34,7 @@ from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
 from gpt1.base.settings import setting
+from gpt1.params.schema import read_params
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
@@ -181,8 +182,15 @@ def task_runner() -> Any:
 
 
 def reproduction(function: Callable[..., State[Any]]) -> Flow[..., State[Any]]:
-    """The decorator of a flow."""
-    return flow(task_runner=task_runner(), persist_result=False)(function)
+    """The decorator of a flow; a run of it is called `table2 · demo`."""
+    title = function.__name__.removeprefix("reproduce_")
+
+    def run_name() -> str:
+        with suppress(UserError):  # which the flow itself will say
+            return f"{title} · {read_params().profile}"
+        return title
+
+    return flow(task_runner=task_runner(), persist_result=False, flow_run_name=run_name)(function)
 
 
 @reproduction

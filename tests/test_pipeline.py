@@ -95,7 +95,9 @@ def test_from_raw_files_to_tables(checkout):
     assert "MLflow is up to date" in checkout.gpt1("sync")
     with sqlite3.connect(checkout.folder / "mlflow.db") as database:
         names = {name for (name,) in database.execute("SELECT name FROM runs")}
-    assert "(pre-training) transformer seed 0" in names, f"no pre-training among MLflow's runs {names}"
+    assert "(pre-training) transformer seed 0" in names, (
+        f"no pre-training among MLflow's runs {names}"
+    )
     assert all(any(task in name for name in names) for task in TASKS), (
         f"a task is missing among MLflow's runs {names}"
     )

@@ -189,7 +189,7 @@ def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made):
         made.run("prefect", "deployment", "run", "reproduce-table2", "--watch")
         served = [one for one in asked(made, "flow_runs") if one["deployment_id"]]
         run = max(served, key=lambda one: str(one["expected_start_time"]))
-        assert run["state_type"] == "COMPLETED"
+        assert (run["state_type"], run["name"]) == ("COMPLETED", "table2 · demo")
         tasks = {one["name"] for one in asked(made, "task_runs") if one["flow_run_id"] == run["id"]}
         assert tasks == {"table2", "gpt1 report", "gpt1 sync"}
         shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
