@@ -1,12 +1,12 @@
 """Where stages run side by side: lanes of the CPU, GPUs by number."""
 
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
-from gpt1.base.machine import output
+from gpt1.base.gpus import usable_gpus, visible_gpus
 from gpt1.base.settings import setting
 from gpt1.estimate import parameters
 from gpt1.params.schema import read_params
@@ -18,39 +18,57 @@ BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 @dataclass
 class Lanes:
-    """The places of a machine, `count` of them, with so many threads each; its GPUs that are free;
-    by stage, those `taken`.
+    """The places of a machine, `count` of them, with so many threads each; its GPUs that are free,
+    and how many of them a pre-training takes; by stage, those `taken`.
     """
 
     count: int
     threads: int | None
     gpus: list[str]
+    together: int = 0
     taken: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of_machine(cls, asked: int | None = None) -> "Lanes":
         """As many as cores and memory bear, or as `asked`; one where GPT1_PROCESSES gives a
-        training all there is. No threads where GPT1_THREADS says them. Raises UserError.
+        training all there is. No threads where GPT1_THREADS says them. A pre-training takes
+        GPT1_PROCESSES GPUs, else as many as its batch can be shared among. Raises UserError.
         """
         if asked is not None and asked < 1:
             raise UserError(f"lanes: expected a number above 0, found {asked}")
         gpus = visible_gpus()
-        several = setting("GPT1_PROCESSES") not in (None, "1")
-        training_bytes = PROCESS_BYTES + BYTES_A_PARAMETER * parameters(
-            read_params(), "transformer"
-        )
+        gpus = gpus[: usable_gpus()] if gpus else []  # which takes torch, and so a second
+        params, processes = read_params(), setting("GPT1_PROCESSES") or ""
+        several = processes not in ("", "1")
+        training_bytes = PROCESS_BYTES + BYTES_A_PARAMETER * parameters(params, "transformer")
         bearable = int(memory_bytes() // training_bytes)
         count = asked or (1 if several and not gpus else max(1, min(cores(), bearable)))
         threads = None if setting("GPT1_THREADS") else max(1, cores() // (len(gpus) or count))
-        return cls(count, threads, gpus)
+        most = min(len(gpus), int(processes)) if processes.isdigit() else len(gpus)
+        shared = (n for n in range(most, 0, -1) if not params.pretrain.batch_size % n)
+        return cls(count, threads, gpus, most if processes else next(shared, 0))
 
-    def take(self, name: str, runs_network: bool) -> dict[str, str] | None:
-        """The environment that keeps a stage to its place; None where none is free. Pre-training
-        takes every GPU, other stages that run a network one.
+    def fill(self, ready: Mapping[str, bool]) -> dict[str, dict[str, str]]:
+        """The environments of those stages that start now, of the ready ones, the most urgent
+        first; `ready`: whether each runs a network. Once one of these finds no GPU, no other takes
+        any: else a pre-training, which wants several, waits until all others are done.
+        """
+        places, waiting = dict[str, dict[str, str]](), False
+        for name, runs_network in ready.items():
+            if not (runs_network and waiting):
+                if (environment := self._take(name, runs_network)) is not None:
+                    places[name] = environment
+                elif runs_network:
+                    waiting = True
+        return places
+
+    def _take(self, name: str, runs_network: bool) -> dict[str, str] | None:
+        """The environment that keeps a stage to its place; None where none is free. A stage that
+        runs a network takes a GPU, where there are any.
         """
         needed = 0
-        if runs_network and (every := sum(map(len, self.taken.values()), len(self.gpus))):
-            needed = every if name.startswith("pretrain") else 1
+        if runs_network and self.together:
+            needed = self.together if name.startswith("pretrain") else 1
         if len(self.taken) == self.count or len(self.gpus) < needed:
             return None
         given, self.gpus = self.gpus[:needed], self.gpus[needed:]
@@ -62,17 +80,6 @@ class Lanes:
     def give_back(self, name: str) -> None:
         """Free the place and the GPUs of a stage."""
         self.gpus += self.taken.pop(name)
-
-
-def visible_gpus() -> list[str]:
-    """GPUs by number, as CUDA_VISIBLE_DEVICES or else nvidia-smi has them; none with
-    GPT1_DEVICE=cpu.
-    """
-    if setting("GPT1_DEVICE") == "cpu":
-        return []
-    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return named.split(",") if named else []
-    return output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
 
 
 def memory_bytes() -> float:

@@ -96,15 +96,14 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     with Progress(stale, seconds, lanes.count) as progress:
         while True:
             ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
-            for name in list(ready):
-                environment = None if asked() else lanes.take(name, stale[name].runs_network)
-                if environment is not None:
-                    ready.remove(name)
-                    progress.began[name] = time.monotonic()
-                    futures[name] = run_stage.submit(  # type: ignore[call-overload]
-                        name, environment, wait_for=[futures[need] for need in needs[name]]
-                    )
-                    futures[name].add_done_callback(lambda _, name=name: ended.put(name))
+            networks = {} if asked() else {name: stale[name].runs_network for name in ready}
+            for name, environment in lanes.fill(networks).items():
+                ready.remove(name)
+                progress.began[name] = time.monotonic()
+                futures[name] = run_stage.submit(  # type: ignore[call-overload]
+                    name, environment, wait_for=[futures[need] for need in needs[name]]
+                )
+                futures[name].add_done_callback(lambda _, name=name: ended.put(name))
             if not progress.began:
                 return failed
             progress.tick()

@@ -72,6 +72,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     "gpt1/tracking/results.py": set(),
     "flows/graph.py": {"read_graph"},  # what is out of date, for a reader: no stage asks
     "gpt1/base/machine.py": set(),
+    "gpt1/base/gpus.py": {"usable_gpus"},  # cpu or cuda: recorded with every time
     "gpt1/params/strict.py": {"validated"},
     "gpt1/params/yaml.py": {"read_yaml"},  # what dvc.yaml names, for a checkpoint's digest
 }

@@ -169,21 +169,32 @@ def test_the_longest_path_and_the_time_left_by_hand():
 
 
 def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs():
-    lanes = Lanes(2, 3, [])
-    assert lanes.take("finetune@cola", True) == {"GPT1_THREADS": "3"}
-    assert lanes.take("clean", False) == {"GPT1_THREADS": "3"}
-    assert lanes.take("bpe", False) is None
+    lanes, threads = Lanes(2, 3, []), {"GPT1_THREADS": "3"}
+    ready = {"finetune@cola": True, "clean": False, "bpe": False}
+    assert lanes.fill(ready) == {"finetune@cola": threads, "clean": threads}
     lanes.give_back("clean")
-    assert lanes.take("bpe", False) is not None
+    assert lanes.fill({"bpe": False}) == {"bpe": threads}
     with pytest.raises(UserError, match="lanes: expected a number above 0, found -1"):
         Lanes.of_machine(-1)
-    lanes = Lanes(8, None, ["4", "5"])
-    assert lanes.take("finetune@cola", True) == {"CUDA_VISIBLE_DEVICES": "4", "GPT1_PROCESSES": "1"}
-    assert lanes.take("pretrain@transformer-0", True) is None, "it waits for every GPU"
-    assert lanes.take("clean", False) == {}
+    lanes = Lanes(8, None, ["4", "5"], 2)
+    tuning = {"CUDA_VISIBLE_DEVICES": "4", "GPT1_PROCESSES": "1"}
+    assert lanes.fill({"finetune@cola": True}) == {"finetune@cola": tuning}
+    ready = {"pretrain@transformer-0": True, "finetune@rte": True, "clean": False}
+    assert lanes.fill(ready) == {"clean": {}}, "what is less urgent leaves it the GPUs"
     lanes.give_back("finetune@cola")
     both = {"CUDA_VISIBLE_DEVICES": "5,4", "GPT1_PROCESSES": "2"}
-    assert lanes.take("pretrain@transformer-0", True) == both
+    assert lanes.fill(ready)["pretrain@transformer-0"] == both
+
+
+@pytest.mark.parametrize(("processes", "together"), [("", 4), ("4", 4), ("9", 6)])
+def test_a_pre_training_takes_gpus_that_its_batch_can_be_shared_among(
+    processes, together, monkeypatch
+):
+    monkeypatch.chdir(Path(__file__).parents[1])  # whose batch is of 16 rows
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5")
+    monkeypatch.setenv("GPT1_PROCESSES", processes)
+    monkeypatch.setattr("flows.lanes.usable_gpus", lambda: 6)
+    assert Lanes.of_machine().together == together
 
 
 @pytest.mark.slow

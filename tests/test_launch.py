@@ -14,6 +14,7 @@ import pytest
 from made_data import write_params, write_shards
 
 from gpt1.base.errors import UserError
+from gpt1.base.gpus import usable_gpus
 from gpt1.train.launch import decide, read_machine
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +50,15 @@ def test_settings_that_make_no_sense():
     ]:
         with pytest.raises(UserError, match=match):
             decide(settings, gpus, 4)
+
+
+def test_gpus_that_torch_cannot_use_are_named(monkeypatch, capfd):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    if not usable_gpus():
+        assert "can use none of the GPUs 0, 1" in capfd.readouterr().err
+    monkeypatch.setenv("GPT1_DEVICE", "cpu")
+    assert read_machine().device == "cpu"
+    assert not capfd.readouterr().err
 
 
 def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch, tmp_path):

@@ -125,6 +125,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/stages/finetune.py",
         "gpt1/stages/zero_shot.py",
         "gpt1/estimate.py",
+        "gpt1/base/gpus.py",
         "gpt1/inference/",
         "gpt1/exchange/",
     ],

@@ -163,15 +163,13 @@ def test_held_out_books_depend_on_name_and_seed_alone():
     assert 300 < len(heldout) < 500
     assert heldout != others
     assert heldout < more
-    HoldOut(3, 0.1).check(names)
+    assert HoldOut(3, 0.1).for_corpus(iter(names)) == HoldOut(3, 0.1)
 
 
-def test_a_corpus_that_cannot_be_split():
+def test_one_book_at_least_is_held_out_and_one_is_left(capfd):
     with pytest.raises(UserError, match="a corpus of one book cannot be split"):
-        HoldOut(0, 0.5).check(["a"])
-    with pytest.raises(UserError, match="holds out none of 2 books; the smallest") as caught:
-        HoldOut(0, 1e-9).check(["a", "b"])
-    fraction = float(re.findall(r"holds one out is ([0-9.]+)", str(caught.value))[0])
-    assert sum(HoldOut(0, fraction).holds(name) for name in ("a", "b")) == 1
-    with pytest.raises(UserError, match="holds out all 2 books"):
-        HoldOut(0, 1 - 1e-12).check(["a", "b"])
+        HoldOut(0, 0.5).for_corpus(["a"])
+    for fraction, words, held_out in ((1e-9, "none of 3", 1), (1 - 1e-12, "all of 3", 2)):
+        hold_out = HoldOut(0, fraction).for_corpus("abc")
+        assert words in capfd.readouterr().err
+        assert sum(map(hold_out.holds, "abc")) == held_out

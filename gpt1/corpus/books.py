@@ -6,6 +6,8 @@ its row.
 """
 
 import hashlib
+import math
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,33 +72,29 @@ class HoldOut:
         """The split that a book belongs to."""
         return "heldout" if self.holds(name) else "train"
 
-    def check(self, names: Iterable[str]) -> None:
-        """Raise UserError where none of the books is left for training or none is held out; reads
-        no more names than that takes.
+    def for_corpus(self, names: Iterable[str]) -> "HoldOut":
+        """This one, or with another fraction where it would hold out none of the books or all: at
+        least one is held out and one is left. Reads no more names than that takes. Raises UserError
+        where there are fewer than two.
         """
-        heldout = count = 0
-        smallest, largest = 1.0, 0.0
+        count, smallest, largest = 0, 1.0, 0.0
         for name in names:
             draw = heldout_draw(name, self.seed)
-            heldout, count = heldout + (draw < self.fraction), count + 1
-            smallest, largest = min(smallest, draw), max(largest, draw)
-            if 0 < heldout < count:
-                return
+            count, smallest, largest = count + 1, min(smallest, draw), max(largest, draw)
+            if smallest < self.fraction <= largest:
+                return self
         if count < 2:
             raise UserError(
                 f"expected two books or more, one of them to hold out, found {count}: a corpus of"
                 " one book cannot be split; add books, or cut the file into several"
             )
-        if not heldout:
-            raise UserError(
-                f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds"
-                f" out none of {count} books; the smallest fraction that holds one out is"
-                f" {smallest + 5e-5:.4f}: set it, or another seed"
-            )
-        raise UserError(
-            f"shard.heldout_fraction {self.fraction} with shard.heldout_seed {self.seed} holds out"
-            f" all {count} books; set it below {largest:.4f}, or another seed"
+        few = self.fraction <= smallest
+        print(
+            f"shard.heldout_fraction {self.fraction} holds out {'none' if few else 'all'} of"
+            f" {count} books: one is {'held out' if few else 'left for training'}",
+            file=sys.stderr,
         )
+        return HoldOut(self.seed, math.nextafter(smallest, 1.0) if few else largest)
 
 
 def heldout_draw(name: str, seed: int) -> float:

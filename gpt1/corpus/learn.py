@@ -40,10 +40,11 @@ def learn_from_books(
     books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
     """The vocabulary of all books and documents but the held-out ones, and facts about it;
-    `task_folder`: one of kept_tasks. Raises UserError where the split or the words do not allow it.
+    `task_folder`: one of kept_tasks. Raises UserError where there is one book, or the words do not
+    allow it.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
-    hold_out.check(unit_names(books))
+    hold_out = hold_out.for_corpus(unit_names(books))
     counts: Counter[str] = Counter()
     prepare = partial(copy, hold_out)
     for counted in mapped(

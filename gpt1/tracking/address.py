@@ -11,7 +11,6 @@ from dotenv import load_dotenv
 from gpt1.base.files import read_json
 from gpt1.base.settings import setting
 from gpt1.tracking.log import RUNS
-from gpt1.tracking.views import SCORES
 
 SQLITE = "sqlite:///"
 PATIENCE = {  # short with a server; no telemetry, no chatter
@@ -47,7 +46,9 @@ def runs_page(base: str) -> str:
     kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
     if not RUNS.is_file():
         return f"{base}/#/experiments?{kind}"
-    return f"{base}/#/experiments/{read_json(RUNS)['experiment']}/runs?{kind}&{SCORES}"
+    return (
+        f"{base}/#/experiments/{read_json(RUNS)['experiment']}/runs?{kind}&viewStateShareKey=scores"
+    )
 
 
 def without_password(uri: str) -> str:

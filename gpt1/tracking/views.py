@@ -8,7 +8,6 @@ from pathlib import Path
 from gpt1.base.files import read_json
 
 PREFIX = "mlflow.sharedViewState."
-SCORES = "viewStateShareKey=scores"  # in an address: opens that view
 
 
 def view_tags() -> dict[str, str]:

@@ -19,6 +19,7 @@ from dotenv import dotenv_values
 
 from gpt1.base.cores import cores, cpu_name
 from gpt1.base.errors import UserError
+from gpt1.base.gpus import usable_gpus
 from gpt1.base.interrupts import end_with_parent
 
 # tokens that go through the network at once where GPT1_MICRO_BATCH is not set
@@ -54,11 +55,7 @@ class Machine:
 def read_machine() -> Machine:
     """The machine by the environment (or else `.env`) and a launcher; see `decide`."""
     settings = {**dotenv_values(".env"), **os.environ}
-    gpus = 0
-    if settings.get("GPT1_DEVICE") != "cpu":
-        import torch
-
-        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    gpus = 0 if settings.get("GPT1_DEVICE") == "cpu" else usable_gpus()
     return decide(settings, gpus, cores())
 
 
