@@ -32,7 +32,6 @@ from gpt1.base.files import (
 from gpt1.model.weights import read_tensors
 from gpt1.params.yaml import read_yaml
 from gpt1.train.engine import Engine
-from gpt1.train.outputs import Curve, Snapshots
 
 CHECKPOINT_FORMAT = 5
 FILES = ("adam.safetensors", "weights.safetensors")
@@ -172,8 +171,7 @@ class Saver:
     """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has
     one, the first one writes. `saved` is the update of the last one.
 
-    `outputs` are what must be on disk before a checkpoint is. A checkpoint that cannot be written
-    is named on stderr; it never ends a training.
+    A checkpoint that cannot be written is named on stderr; it never ends a training.
     """
 
     def __init__(
@@ -184,11 +182,9 @@ class Saver:
         machine: Mapping[str, Any],
         minutes: float,
         saved: int,
-        outputs: Sequence[Curve | Snapshots],
     ) -> None:
         self.engine, self.folder, self.code = engine, folder, code
-        self.machine, self.outputs = machine, outputs
-        self.seconds, self.main = minutes * 60, engine.rank == 0
+        self.machine, self.seconds, self.main = machine, minutes * 60, engine.rank == 0
         self.saved, self.last_try = saved, time.monotonic()
 
     def due(self) -> bool:
@@ -205,8 +201,6 @@ class Saver:
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
             try:
-                for output in self.outputs:
-                    output.write()
                 write_checkpoint(self.folder, position, (moments, weights), self.code, self.machine)
             except OSError as error:
                 why = error.strerror or str(error)

@@ -108,8 +108,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows or an update is not finite, OSError where there is no room for the curve in the
-    end.
+    training rows or an update is not finite, OSError where there is no room for the curve.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]
@@ -177,7 +176,6 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
                 f"interrupted at update {done} of {updates} of {run.what}: finished seeds are"
                 " kept; run the same command again to go on (this seed starts anew)",
             )
-    training.curve.write()
     return FinetunedSeed(
         {f"{split}/last": logits for split, logits in last.items()}
         | {f"{split}/best": logits for split, logits in at_best.items()},

@@ -1,6 +1,4 @@
-"""What a training writes as it goes on: its curve and its snapshots, which wait in memory where the
-disk has no room, and how far it is.
-"""
+"""What a training says as it goes on: its curve, on disk, and how far it is, on the screen."""
 
 import json
 import os
@@ -8,12 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from torch import Tensor
 from tqdm import tqdm
 
 from gpt1.base.errors import UserError
-from gpt1.model.lstm import Network
-from gpt1.model.weights import Description, save_state
 
 QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
@@ -26,7 +21,7 @@ class Curve:
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:
-        self.path, self.lines, self.waiting, self.bytes_ = path, lines, "", 0
+        self.path, self.lines = path, lines
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
@@ -37,67 +32,15 @@ class Curve:
                     f"{path}: expected the {lines} lines up to the last checkpoint, found"
                     f" {len(complete)}; delete the folder {path.parent} to start the run again"
                 )
-            self.bytes_ = sum(map(len, complete))
             # Points after the checkpoint are of updates that will be taken again.
-            os.truncate(path, self.bytes_)
+            os.truncate(path, sum(map(len, complete)))
 
     def add(self, point: dict[str, float]) -> None:
-        """Append one point."""
+        """Append one point. Raises OSError."""
         self.lines += 1
-        # Said once: a full disk would fill the screen too.
-        already = self.waiting
-        self.waiting += json.dumps(point, allow_nan=False) + "\n"
-        try:
-            self.write()
-        except OSError as error:
-            if not already:
-                _say_waiting(self.path, error)
-
-    def write(self) -> None:
-        """Put on disk what waits. Raises OSError where that cannot be; a part that went there is
-        cut off by the next try.
-        """
-        if self.waiting and self.path is not None:
-            with self.path.open("r+b") as file:
-                file.truncate(self.bytes_)
-                file.seek(self.bytes_)
-                written = file.write(self.waiting.encode())
-            self.bytes_ += written
-        self.waiting = ""
-
-
-class Snapshots:
-    """Writes a network's weights along its pre-training (paper, Figure 2, right) under `folder`:
-    outputs, so none may be missing in the end.
-    """
-
-    def __init__(self, folder: Path, description: Description) -> None:
-        self.folder, self.description = folder, description
-        self.waiting: dict[Path, dict[str, Tensor]] = {}
-
-    def take(self, update: int, network: Network) -> None:
-        """Write the network's weights as they are after `update`."""
-        path = self.folder / f"{update:08d}.safetensors"
-        self.waiting[path] = {
-            # A copy, for the next update changes the weights in place.
-            name: tensor.detach().to("cpu", copy=True)
-            for name, tensor in network.state_dict().items()
-        }
-        try:
-            self.write()
-        except OSError as error:
-            _say_waiting(path, error)
-
-    def write(self) -> None:
-        """Put on disk what waits. Raises OSError where that cannot be."""
-        for path, weights in list(self.waiting.items()):
-            save_state(path, weights, self.description)
-            del self.waiting[path]
-
-
-def _say_waiting(path: Path | None, error: OSError) -> None:
-    line = f"{path} cannot be written ({error.strerror}): it waits in memory, training goes on"
-    print(line, file=sys.stderr, flush=True)
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(point, allow_nan=False) + "\n")
 
 
 class ProgressBar:

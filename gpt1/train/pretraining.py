@@ -15,7 +15,7 @@ import torch
 from gpt1.base.errors import UserError
 from gpt1.model.device import to_device
 from gpt1.model.lstm import Network
-from gpt1.model.weights import Description
+from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
@@ -32,7 +32,6 @@ from gpt1.train.loop import (
     training_steps,
 )
 from gpt1.train.objectives import Pretraining
-from gpt1.train.outputs import Snapshots
 from gpt1.train.schedules import snapshot_updates
 from gpt1.train.speed import speed_up
 
@@ -111,7 +110,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
     made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
     complete update. Raises UserError where an update or a held-out loss is not finite, where the
-    checkpoint was made by other code, where there is no room for curve and snapshots in the end.
+    checkpoint was made by other code, where there is no room for curve or snapshots.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
@@ -134,7 +133,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     if state and training.main:
         say_where_it_goes_on(training, state, run.machine.processes)
     training.tokens = training.first * tokens
-    snapshots = Snapshots(run.folder / "snapshots", run.description)
+    snapshots = run.folder / "snapshots"
     # Evenly over the logarithm of updates: Figure 2, right, is drawn over that.
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     machine = facts(run.machine) | training.choices | {"micro_batch": training.micro_batch}
@@ -145,7 +144,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         machine,
         recipe.checkpoint_minutes,
         training.first,
-        (training.curve, snapshots),
     )
     done, heldout = Position(training.first, training.curve.lines), dict[str, float]()
 
@@ -156,7 +154,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             training.note(update, values)
             heldout.update(values)
 
-    with closing(training), stoppable(training.stop):
+    resumable = named_where_it_goes_on(training.what, run.folder)
+    with closing(training), stoppable(training.stop), resumable:
         try:
             # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
@@ -164,7 +163,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             for step in training_steps(training, batches, saver.due):
                 training.log(step, tokens)
                 if step.update in snapshots_at and training.main:
-                    snapshots.take(step.update, network)
+                    path = snapshots / f"{step.update:08d}.safetensors"
+                    save_weights(path, network, run.description)
                 # The position before the evaluation: its lines on the curve are not of the
                 # checkpoint.
                 done = Position(step.update, training.curve.lines)
@@ -179,10 +179,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
                 f" {saved}; run the same command again to go on",
             )
-    with named_where_it_goes_on(training.what, run.folder):
-        # What waited for room on the disk must be there by now, or the stage fails.
-        training.curve.write()
-        snapshots.write()
     return Pretrained(heldout, training.speed())
 
 
