@@ -17,7 +17,6 @@ from tables_of_tasks import downloads, sources, tasks
 PAGES = Path(__file__).resolve().parent
 RENEW = "python docs/made_tables.py"
 MADE: dict[str, Callable[[], str]] = {
-    "parameters": lambda: f"```yaml\n{Path('conf/paper.yaml').read_text('utf-8')}```",
     "tasks": tasks,
     "sources": sources,
     "downloads": downloads,

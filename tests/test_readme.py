@@ -35,7 +35,6 @@ GUIDES = {
     not in (
         "cli.md",
         "paper.md",
-        "parameters.md",
     )  # made from the code, and held by tests of their own
 }
 PARAMS = read_yaml(ROOT / "params.yaml")
