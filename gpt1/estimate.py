@@ -1,9 +1,9 @@
-"""What a run will take, before it starts: updates, tokens, 6 N D operations, and hours at the speed
-of a matrix product measured here. Small networks take some times as long, for they are no such
-products; scoring and text come on top.
+"""What a run will take, before it starts: updates, tokens, 6 N D operations, time on a GPU, room on
+the disk.
 """
 
-import time
+import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import NetworkName, Params
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.table import TASKS
+from gpt1.train.schedules import snapshot_updates
 
 # Examples to train on (the releases' papers; GLUE: Wang et al. 2018), and tokens of a sequence by
 # the authors' byte pairs: counted in SNLI, MNLI, QNLI, RTE and RACE; for CoLA, SST-2, STS-B and QQP
@@ -31,19 +32,26 @@ OFFICIAL = {
     "stsb": (5_749, 31),
     "qqp": (363_846, 31),
 }
-OTHER, TOWN = (10_000, 40), (600, 18)  # of a task not named above; of the made-up town's, about
+OTHER, TOWN = (10_000, 40), (800, 20)  # of a task not named above; of the made-up town's, about
 BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2015; a town's page
-PRODUCT_SECONDS = 1.0
+# Operations a second of dense matrix products in bf16 (NVIDIA's data sheets), and the share of them
+# that a training is assumed to reach.
+PEAKS, SHARE = {"H100": 989e12, "A100": 312e12, "RTX 4090": 165e12}, 0.35
+WEIGHT_BYTES, CHECKPOINT_BYTES = 4, 24  # a parameter: fp32; twice that and Adam's two averages
+TEXT_COPIES = 3  # of the corpus: as it comes, cleaned, as token ids
 
 
 class Work(NamedTuple):
-    """The work of all stages of one kind: networks trained, updates, tokens, operations."""
+    """The work of all stages of one kind: networks trained, updates, tokens, operations; bytes on
+    the disk.
+    """
 
     kind: str
     networks: int
     updates: float
     tokens: float
     operations: float
+    room: float
 
 
 def parameters(params: Params, network: NetworkName) -> int:
@@ -71,12 +79,15 @@ def pretraining(params: Params, network: NetworkName) -> Work:
     """All pre-trainings of a network."""
     recipe, seeds = params.pretrain, len(params.pretrain.seeds)
     if recipe.source == "official":
-        return Work(f"pretrain {network}", 0, 0, 0.0, 0.0)
+        return Work(f"pretrain {network}", 0, 0, 0.0, 0.0, 0.0)
     update = recipe.batch_size * params.model.context
     updates = recipe.updates or (recipe.epochs or 0) * corpus_tokens(params) / update
     tokens = seeds * updates * update
-    kind = f"pretrain {network}"
-    return Work(kind, seeds, seeds * updates, tokens, 6 * parameters(params, network) * tokens)
+    size = parameters(params, network)
+    snapshots = len(snapshot_updates(math.ceil(updates), recipe.snapshots_per_decade))
+    room = seeds * size * (CHECKPOINT_BYTES + (snapshots + 1) * WEIGHT_BYTES)
+    operations = 6 * size * tokens
+    return Work(f"pretrain {network}", seeds, seeds * updates, tokens, operations, room)
 
 
 def finetuning(
@@ -90,7 +101,9 @@ def finetuning(
     networks = parts * len(recipe.seeds)
     updates = networks * recipe.epochs * (examples // recipe.batch_size)
     tokens = float(updates * recipe.batch_size * length)
-    return Work(kind, networks, updates, tokens, 6 * parameters(params, network) * tokens)
+    size = parameters(params, network)
+    room = networks * size * WEIGHT_BYTES * (kind == "finetune")  # others leave no weights
+    return Work(kind, networks, updates, tokens, 6 * size * tokens, room)
 
 
 def works(params: Params) -> list[Work]:
@@ -104,59 +117,45 @@ def works(params: Params) -> list[Work]:
             if task in variant.tasks
         ]
     for task in params.transfer:
-        layers = len(transferred_layers(params, task))
+        # with all layers it is the ordinary fine-tuning
+        layers = sum(count < params.model.layers for count in transferred_layers(params, task))
         rows.append(finetuning(params, task, None, "transformer", "transfer", layers))
     kinds = dict.fromkeys(row.kind for row in rows)
-    return [
-        Work(kind, *map(sum, zip(*(row[1:] for row in rows if row.kind == kind), strict=True)))
-        for kind in kinds
-    ]
+    return [total(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
 
 
-def product_speed(precision: str) -> tuple[float, str]:
-    """Operations a second of a large matrix product on all of this machine, by the device that
-    trainings take; and what that is.
-    """
-    import torch
-
-    from gpt1.train.launch import read_machine
-    from gpt1.train.precision import arithmetic
-
-    machine = read_machine()
-    device = machine.device
-    bf16 = arithmetic(torch.device(device), precision) == "bf16"
-    kind = torch.bfloat16 if bf16 else torch.float32
-    size = 8192 if device == "cuda" else 1024
-    left, right = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
-    count, began = 0, 0.0
-    while not count or time.perf_counter() - began < PRODUCT_SECONDS:
-        (left @ right)[0, 0].item()
-        began = began or time.perf_counter()  # the first one has its own cost
-        count += 1
-    seconds = time.perf_counter() - began
-    gpus = machine.processes if device == "cuda" else 1
-    speed = gpus * 2 * size**3 * (count - 1) / seconds
-    return speed, f"{gpus} x {torch.cuda.get_device_name()}" if device == "cuda" else "this CPU"
+def total(kind: str, rows: Sequence[Work]) -> Work:
+    """The sum of rows."""
+    return Work(kind, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
 
 
 def lines(params: Params) -> Sequence[str]:
-    """The screen of `gpt1 estimate`; the last line stands for all of it."""
+    """The screen of `gpt1 estimate`; the last two lines stand for all of it."""
     rows = works(params)
-    rows.append(Work("all", *map(sum, zip(*(row[1:] for row in rows), strict=True))))
-    speed, device = product_speed(params.pretrain.precision)
-    head = f"{'':20} {'networks':>8} {'updates':>12} {'tokens':>10} {'6 N D':>10} {'hours':>9}"
+    rows.append(total("all", rows))
+    head = f"{'':20} {'networks':>8} {'updates':>12} {'tokens':>10} {'6 N D':>10}"
     body = [
         f"{row.kind:20} {row.networks:>8,} {row.updates:>12,.0f} {row.tokens:>10.2e}"
-        f" {row.operations:>10.2e} {row.operations / speed / 3600:>9.2g}"
+        f" {row.operations:>10.2e}"
         for row in rows
     ]
-    hours = rows[-1].operations / speed / 3600
+    times = (
+        f"{name} {duration(rows[-1].operations / SHARE / peak)}" for name, peak in PEAKS.items()
+    )
+    needed = rows[-1].room + TEXT_COPIES * BYTES_A_TOKEN * corpus_tokens(params)
     return [
         head,
         *body,
-        f"at least {hours:,.2g} hours, at the {speed / 1e9:,.0f} GFLOP/s of a matrix product on"
-        f" {device}; a small network takes some times as long",
+        f"training on one GPU, at {SHARE:.0%} of its peak: {', '.join(times)}",
+        f"room on the disk: {needed / 1e9:,.1f} GB needed, {shutil.disk_usage('.').free / 1e9:,.0f}"
+        " GB free",
     ]
+
+
+def duration(seconds: float) -> str:
+    """A time in words."""
+    hours = seconds / 3600
+    return f"{hours / 24:,.0f} days" if hours > 48 else f"{hours:.0f} h" if hours > 1 else "minutes"
 
 
 def show(params: Params) -> None:

@@ -38,8 +38,7 @@ from gpt1.results.runs import RUN, SHIPPED
 from gpt1.tasks.rows import Example
 from gpt1.tasks.table import TASKS
 from gpt1.tracking.results import finished, read_training
-from gpt1.train.checkpoint import Position, newest_checkpoint, write_checkpoint
-from gpt1.train.finished import is_finished
+from gpt1.train.checkpoint import Position, is_finished, newest_checkpoint, write_checkpoint
 
 
 def write_task_model() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpt1.estimate import corpus_tokens, lines, parameters, works
+from gpt1.estimate import corpus_tokens, duration, lines, parameters, works
 from gpt1.params.profile import compose
 from gpt1.params.schema import validate
 
@@ -23,11 +23,16 @@ def test_the_demos_trainings_by_hand():
     rows = {work.kind: work for work in works(params)}
     assert (rows["pretrain lstm"].networks, rows["pretrain lstm"].updates) == (1, 2400)
     assert rows["finetune"].networks == 12
-    assert rows["finetune"].updates == 12 * 3 * (600 // 16)
+    assert rows["finetune"].updates == 12 * 3 * (800 // 16)
     assert rows["ablate"].networks == 3 * 8
-    assert rows["transfer"].networks == 3 + 2
+    assert rows["transfer"].networks == 2 + 1
     assert corpus_tokens(params) == pytest.approx(75 * 80 * 1911 / 4.5)
-    *_, whole, last = lines(params)
-    assert whole.split()[:2] == ["all", f"{1 + 1 + 12 + 24 + 5}"]
-    assert last.startswith("at least ")
-    assert max(map(len, lines(params)[:-1])) <= 80
+    *_, whole, hours, room = lines(params)
+    assert whole.split()[:2] == ["all", f"{1 + 1 + 12 + 24 + 3}"]
+    assert hours.endswith("H100 minutes, A100 minutes, RTX 4090 minutes")
+    assert duration(10 * 3600) == "10 h"
+    assert duration(72 * 3600) == "3 days"
+    weights = 4 * parameters(params, "transformer")
+    assert rows["finetune"].room == 12 * weights
+    assert rows["ablate"].room == 0
+    assert "GB needed, " in room

@@ -106,8 +106,7 @@ ROOMS = {  # room -> what of ours it may import
     ),
     "cli": {"base"},
     "__main__": {"cli"},
-    "estimate": GROUND
-    | {"params", "sources.table", "tasks.table", "train.launch", "train.precision"},
+    "estimate": GROUND | {"params", "sources.table", "tasks.table", "train.schedules"},
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
@@ -124,7 +123,6 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/stages/pretrain.py",
         "gpt1/stages/finetune.py",
         "gpt1/stages/zero_shot.py",
-        "gpt1/estimate.py",
         "gpt1/base/gpus.py",
         "gpt1/inference/",
         "gpt1/exchange/",

@@ -16,9 +16,8 @@ from gpt1.base.errors import UserError, run_stage
 from gpt1.base.files import CHECKPOINTS, write_json
 from gpt1.model.gpt import Decoder
 from gpt1.train import checkpoint, optim
-from gpt1.train.checkpoint import Position, Saver
+from gpt1.train.checkpoint import Position, Saver, end_seeds
 from gpt1.train.engine import Engine
-from gpt1.train.finished import end_seeds
 from gpt1.train.loop import MicroBatch, Stop, take_update
 from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import Curve

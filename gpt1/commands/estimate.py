@@ -23,8 +23,8 @@ def estimate(
         list[str] | None, argument("What differs, as key=value with dotted keys.")
     ] = None,
 ) -> None:
-    """Say what a run will take: updates, tokens, operations, and hours at the speed of a matrix
-    product measured here. Runs nothing.
+    """Say what a run will take: updates, tokens, operations, hours on some GPUs, and room on the
+    disk. Runs nothing.
     """
     from gpt1.estimate import show
     from gpt1.params.profile import requested

@@ -60,4 +60,4 @@ def profile(
         return None if text is None else text.replace(",", " ").split()
 
     compose_profile(name, overrides or [], data, names(tasks), names(download))
-    print(lines(read_params())[-1])
+    print(*lines(read_params())[-2:], sep="\n")

@@ -94,9 +94,7 @@ TASKS: dict[str, tuple[Callable[[Side, int], list[Any]], Write]] = {
         each(official.jsonl, "snli_1.0_{}.jsonl"),
     ),
     "mnli": (
-        partial(
-            entailment, task="mnli", genres=("story", "story", "report", "story", "story", "letter")
-        ),
+        partial(entailment, task="mnli", genres=MATCHED),
         each(official.jsonl, "multinli_1.0_{}.jsonl", ("train", "dev_matched", "")),
     ),
     "qnli": (answers, official.pairs_of_glue("index", "question", "sentence", "label")),

@@ -9,7 +9,7 @@ from gpt1.params.recipes import network_and_seed, pretraining_params
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
-from gpt1.train.finished import end_seeds, is_finished, put_seeds
+from gpt1.train.checkpoint import end_seeds, is_finished, put_seeds
 from gpt1.train.pretraining import pretrain
 from gpt1.train.pretraining_data import (
     keep_seed,

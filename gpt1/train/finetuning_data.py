@@ -37,8 +37,8 @@ from gpt1.params.schema import Finetune, NetworkName, Params
 from gpt1.tasks import metrics
 from gpt1.train import checkpoint, launch
 from gpt1.train.batches import Examples, read_examples
+from gpt1.train.checkpoint import end_seeds, is_finished, note_finished, put_seeds
 from gpt1.train.finetuning import EncodedTask, FinetunedSeed, FinetuningRun, Logits, finetune_seed
-from gpt1.train.finished import end_seeds, is_finished, note_finished, put_seeds
 from gpt1.train.loop import Report, seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary

@@ -18,8 +18,8 @@ from gpt1.model.networks import make_network, parameters_by_component
 from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
+from gpt1.train.checkpoint import note_finished
 from gpt1.train.engine import Engine
-from gpt1.train.finished import note_finished
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Stop, seed_for
 from gpt1.train.objectives import Pretraining
