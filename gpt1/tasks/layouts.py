@@ -1,7 +1,9 @@
-"""Where a task's examples lie: the formats of its files, its splits, its releases."""
+"""Where a task's examples lie: the formats of its files, its splits, its releases, and the ways in
+which each task's files are distributed, the best first.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Names = tuple[str, ...]  # by which files name one and the same column
@@ -112,3 +114,231 @@ def release_of(
     ]
     matching = by_name or by_rows
     return matching[0] if len(matching) == 1 else None
+
+
+SPLITS = ("train", "dev", "test")
+
+
+def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
+    """Splits of one file each, by name, that are read alike."""
+    return tuple(Split(name, (file,), reading, required) for name, file in named.items())
+
+
+def _trio(pattern: str, reading: Format) -> Layout:
+    """Train, dev and a labelled test split, one file each."""
+    return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
+
+
+def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Columns:
+    names = tuple((text,) for text in texts)
+    header_ = tuple(header.split())
+    return Columns("tsv", names, (label,) if label else (), header=header_, surplus=surplus)
+
+
+def _glue(*texts: str, label: str, header: str = "") -> Layout:
+    """GLUE's train.tsv and dev.tsv, and test.tsv, with a header and without labels."""
+    return (
+        *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
+        *files(_tsv(*texts), False, test="test.tsv"),
+    )
+
+
+def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> Columns:
+    return Columns("export", texts, label)
+
+
+def _exported(reading: Columns, *, test: bool, folder: str = "") -> Layout:
+    """An export's train and validation splits, and its test split: labelled (`test`), or optional
+    and perhaps without labels.
+    """
+    hidden = reading if test else replace(reading, hidden=True)
+    return (
+        *files(reading, train=f"{folder}train", dev=f"{folder}validation"),
+        *files(hidden, test, test=f"{folder}test"),
+    )
+
+
+def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
+    """Train and dev as shares of one file: `heldout` of its `of` rows are dev."""
+    return (
+        Split("train", (file,), reading, share=Share("train", heldout, of)),
+        Split("dev", (file,), reading, share=Share("heldout", heldout, of)),
+    )
+
+
+PAIR = ("sentence1", "sentence2")
+FIRST, SECOND = ("premise", "sentence1"), ("hypothesis", "sentence2")  # either pair of names
+NLI_ROWS = Columns("jsonl", (("sentence1",), ("sentence2",)), ("gold_label",))
+NLI_EXPORT = _export((FIRST, SECOND), ("label", "gold_label"))
+GLUE_EXPORT = _export((("sentence1",), ("sentence2",)))
+SENTENCE_EXPORT = _export((("sentence",),))
+
+SNLI = (_trio("snli_1.0_{}.jsonl", NLI_ROWS), _exported(NLI_EXPORT, test=True))
+
+MNLI_ROWS = _tsv(*PAIR, label="gold_label")
+# GLUE's AX, scored by the server alone
+DIAGNOSTIC = files(_tsv(*PAIR), False, diagnostic="diagnostic.tsv")
+MNLI = (
+    (
+        *files(
+            MNLI_ROWS, train="train.tsv", dev="dev_matched.tsv", dev_mismatched="dev_mismatched.tsv"
+        ),
+        *files(
+            _tsv(*PAIR),
+            False,
+            test_matched="test_matched.tsv",
+            test_mismatched="test_mismatched.tsv",
+        ),
+        *DIAGNOSTIC,
+    ),
+    (
+        *files(
+            NLI_ROWS,
+            train="multinli_1.0_train.jsonl",
+            dev="multinli_1.0_dev_matched.jsonl",
+            dev_mismatched="multinli_1.0_dev_mismatched.jsonl",
+        ),
+        *DIAGNOSTIC,
+    ),
+    (
+        *files(
+            NLI_EXPORT,
+            train="train",
+            dev="validation_matched",
+            dev_mismatched="validation_mismatched",
+        ),
+        *files(
+            replace(NLI_EXPORT, hidden=True),
+            False,
+            test_matched="test_matched",
+            test_mismatched="test_mismatched",
+            diagnostic="ax/test",
+        ),
+    ),
+)
+
+QNLI = (
+    _glue("question", "sentence", label="label"),
+    _exported(_export((("question",), ("sentence",))), test=False),
+)
+RTE = (_glue(*PAIR, label="label"), _exported(GLUE_EXPORT, test=False))
+
+SCITAIL_ROWS = _tsv("premise", "hypothesis", label="label", header="premise hypothesis label")
+SCITAIL = (
+    _trio("scitail_1.0_{}.tsv", SCITAIL_ROWS),
+    _trio("scitail_1.0_{}.txt", NLI_ROWS),
+    _exported(
+        NLI_EXPORT, test=True, folder="snli_format/"
+    ),  # of the hub's four the one that lost no rows on the way there
+    _exported(NLI_EXPORT, test=True),
+)
+
+LEVELS = ("middle", "high")
+RACE_EXPORT = Columns(
+    "export",
+    (("article",), ("question",)),
+    ("answer",),
+    choices=(("options",),),
+    subset=("example_id",),
+)
+RACE_COMBINED = {
+    f"{split}_{level}.jsonl": f"{split}/{level}" for split in SPLITS for level in LEVELS
+}
+RACE = (
+    tuple(
+        Split(name, tuple(f"{name}_{level}.jsonl" for level in LEVELS), Passages())
+        for name in SPLITS
+    ),
+    tuple(
+        Split(name, tuple(f"{level}/{there}" for level in LEVELS), RACE_EXPORT)
+        for name, there in zip(SPLITS, ("train", "validation", "test"), strict=True)
+    ),
+    _exported(RACE_EXPORT, test=True),
+    *(
+        tuple(
+            Split(name, (f"{name}_{level}.jsonl",), Passages(), first_subset=number)
+            for name in SPLITS
+        )
+        for number, level in enumerate(LEVELS)
+    ),
+)
+
+STORIES = (
+    "cloze_test_val__spring2016 - cloze_test_ALL_val.csv",
+    "cloze_test_test__spring2016 - cloze_test_ALL_test.csv",
+)
+STORIES_SHORT = ("cloze_test_val__spring2016.csv", "cloze_test_test__spring2016.csv")
+STORIES_2018 = (
+    "cloze_test_val__winter2018-cloze_test_ALL_val - 1 - 1.csv",
+    "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
+)
+STORIES_2018_SHORT = ("cloze_test_val__winter2018.csv", "cloze_test_test__winter2018.csv")
+STORY_EXPORT = Columns(
+    "export",
+    tuple((f"input_sentence_{number}", f"InputSentence{number}") for number in range(1, 5)),
+    ("answer_right_ending", "AnswerRightEnding"),
+    joined=True,
+    choices=tuple(
+        (f"sentence_quiz{number}", f"RandomFifthSentenceQuiz{number}") for number in (1, 2)
+    ),
+)
+
+
+STORY_ROWS = replace(STORY_EXPORT, form="csv")
+
+
+def _stories(validation: str, test: str, reading: Columns, labelled: bool = True) -> Layout:
+    """The authors train on the validation stories, less 374 of the 1,871; labelled: the test
+    stories.
+    """
+    return (
+        *_shared(validation, reading, 374, 1871),
+        *files(replace(reading, hidden=not labelled), labelled, test=test),
+    )
+
+
+STORY_CLOZE = (
+    *(_stories(*names, STORY_ROWS) for names in (STORIES, STORIES_SHORT)),
+    *(_stories(*names, STORY_ROWS, False) for names in (STORIES_2018, STORIES_2018_SHORT)),
+    _stories("validation", "test", STORY_EXPORT, labelled=False),
+)
+
+MSR = ("#1 String", "#2 String")
+MSR_ROWS = _tsv(*MSR, label="Quality")
+MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
+MRPC = (
+    files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
+    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *files(MSR_ROWS, test=MSR_TEST)),
+    _glue(*MSR, label="Quality"),
+    _exported(GLUE_EXPORT, test=False),
+)
+
+QQP = (
+    _glue("question1", "question2", label="is_duplicate"),
+    _exported(_export((("question1",), ("question2",)), ("label", "is_duplicate")), test=False),
+)
+
+STSB_ROWS = _tsv(
+    *PAIR,
+    label="score",
+    header="genre filename year old_index score sentence1 sentence2",
+    surplus=2,
+)
+STSB = (
+    _trio("sts-{}.csv", STSB_ROWS),
+    _glue(*PAIR, label="score"),
+    _exported(replace(GLUE_EXPORT, label=("label", "score")), test=False),
+)
+
+SST2 = (_glue("sentence", label="label"), _exported(SENTENCE_EXPORT, test=False))
+
+COLA_HEADER = "source label mark sentence"
+COLA_ROWS = _tsv("sentence", label="label", header=COLA_HEADER)
+COLA = (
+    _glue("sentence", label="label", header=COLA_HEADER),
+    (
+        Split("train", ("in_domain_train.tsv",), COLA_ROWS),
+        Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS),
+    ),
+    _exported(SENTENCE_EXPORT, test=False),
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gpt1.sources.table import SOURCES, Source, SourceLayout
-from gpt1.tasks import distributions
+from gpt1.tasks import layouts
 from gpt1.tasks.layouts import Release, Split
 
 Metric = Literal["accuracy", "f1", "matthews", "pearson", "spearman"]
@@ -145,7 +145,7 @@ ROWS = (
         NLI,
         "accuracy",
         columns=(Column("SNLI", "table2"),),
-        layouts=distributions.SNLI,
+        layouts=layouts.SNLI,
         folders=("SNLI", "snli", "snli_1.0"),
         origin="https://nlp.stanford.edu/projects/snli",
         licence="CC BY-SA 4.0",
@@ -163,7 +163,7 @@ ROWS = (
         NLI,
         "accuracy",
         columns=(Column("MNLI-m", "table2"), Column("MNLI-mm", "table2", suffix="_mismatched")),
-        layouts=distributions.MNLI,
+        layouts=layouts.MNLI,
         folders=("MNLI", "mnli", "MultiNLI", "multinli_1.0", "multi_nli"),
         origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
         licence="OANC and others",
@@ -191,7 +191,7 @@ ROWS = (
         ENTAILMENT,
         "accuracy",
         columns=(Column("QNLI", "table2"),),
-        layouts=distributions.QNLI,
+        layouts=layouts.QNLI,
         folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
         origin=GLUE,
         licence="CC BY-SA 4.0",
@@ -209,7 +209,7 @@ ROWS = (
         ENTAILMENT,
         "accuracy",
         columns=(Column("RTE", "table2"),),
-        layouts=distributions.RTE,
+        layouts=layouts.RTE,
         folders=("RTE", "rte"),
         origin=GLUE,
         licence="research",
@@ -223,7 +223,7 @@ ROWS = (
         ("entails", "neutral"),
         "accuracy",
         columns=(Column("SciTail", "table2"),),
-        layouts=distributions.SCITAIL,
+        layouts=layouts.SCITAIL,
         folders=("SciTail", "scitail", "SciTailV1.1"),
         origin="https://allenai.org/data/scitail",
         licence="Apache 2.0",
@@ -244,7 +244,7 @@ ROWS = (
             Column("RACE-h", "table3", subset="high"),
             Column("RACE", "table3"),
         ),
-        layouts=distributions.RACE,
+        layouts=layouts.RACE,
         folders=("RACE", "race", "RACE-H", "RACE-M"),
         origin="https://www.cs.cmu.edu/~glai1/data/race",
         licence="non-commercial research",
@@ -253,8 +253,8 @@ ROWS = (
             " holds) into data/raw/race"
         ),
         cluster="first text",  # passages
-        subsets=distributions.LEVELS,
-        combined=distributions.RACE_COMBINED,
+        subsets=layouts.LEVELS,
+        combined=layouts.RACE_COMBINED,
     ),
     Task(
         "story_cloze",
@@ -263,13 +263,13 @@ ROWS = (
         ("1", "2"),
         "accuracy",
         columns=(Column("Story Cloze", "table3"),),
-        layouts=distributions.STORY_CLOZE,
+        layouts=layouts.STORY_CLOZE,
         folders=("StoryCloze", "story_cloze", "ROCStories", "Story Cloze", "storycloze"),
         origin="https://cs.rochester.edu/nlp/rocstories",
         licence="research, given on request",
         how_to_get=(
             "fill in the form at https://cs.rochester.edu/nlp/rocstories and put "
-            "'{}' and '{}' into data/raw/story_cloze".format(*distributions.STORIES)
+            "'{}' and '{}' into data/raw/story_cloze".format(*layouts.STORIES)
         ),
         cluster="first text",  # stories
         integers=("1", "2"),
@@ -278,12 +278,12 @@ ROWS = (
             Release(
                 "2016",
                 {"train": 1_871, "test": 1_871},
-                (*distributions.STORIES, *distributions.STORIES_SHORT),
+                (*layouts.STORIES, *layouts.STORIES_SHORT),
             ),
             Release(
                 "2018",
                 {"train": 1_571},
-                (*distributions.STORIES_2018, *distributions.STORIES_2018_SHORT),
+                (*layouts.STORIES_2018, *layouts.STORIES_2018_SHORT),
             ),
         ),
     ),
@@ -294,7 +294,7 @@ ROWS = (
         ("different", "paraphrase"),
         "f1",
         columns=(Column("MRPC", "table4"),),
-        layouts=distributions.MRPC,
+        layouts=layouts.MRPC,
         folders=("MRPC", "mrpc", "MSRParaphraseCorpus"),
         origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         licence="research",
@@ -307,10 +307,10 @@ ROWS = (
         values=("0", "1"),
         integers=("not_equivalent", "equivalent"),
         also={
-            distributions.MSR_TRAIN: (
+            layouts.MSR_TRAIN: (
                 "_2DEC3DBE877E4DB192D17C0256E90F1D",
             ),  # as cabextract takes them out of the .msi
-            distributions.MSR_TEST: ("_D7B391F9EAFF4B1B8BCE8F21B20B1B61",),
+            layouts.MSR_TEST: ("_D7B391F9EAFF4B1B8BCE8F21B20B1B61",),
         },
     ),
     Task(
@@ -320,7 +320,7 @@ ROWS = (
         ("different", "duplicate"),
         "f1",
         columns=(Column("QQP", "table4"),),
-        layouts=distributions.QQP,
+        layouts=layouts.QQP,
         folders=("QQP", "qqp", "QQP-clean"),
         origin=GLUE,
         licence="non-commercial",
@@ -336,7 +336,7 @@ ROWS = (
         (),
         "pearson",
         columns=(Column("STS-B", "table4"),),
-        layouts=distributions.STSB,
+        layouts=layouts.STSB,
         folders=("stsbenchmark", "STS-B", "STS-Benchmark", "STSbenchmark", "stsb"),
         origin="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
         licence="CC BY-SA 4.0",
@@ -354,7 +354,7 @@ ROWS = (
         ("negative", "positive"),
         "accuracy",
         columns=(Column("SST-2", "table4"),),
-        layouts=distributions.SST2,
+        layouts=layouts.SST2,
         folders=("SST-2", "sst2", "sst-2", "SST2"),
         origin=GLUE,
         licence="research",
@@ -369,7 +369,7 @@ ROWS = (
         ("unacceptable", "acceptable"),
         "matthews",
         columns=(Column("CoLA", "table4"),),
-        layouts=distributions.COLA,
+        layouts=layouts.COLA,
         folders=("CoLA", "cola", "cola_public"),
         origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
         licence="fair use of published examples",
