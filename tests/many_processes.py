@@ -1,12 +1,10 @@
-"""A training for test_many_processes.py, `python -m many_processes FOLDER [ddp]`: 20 updates of a 1
-M-parameter model, by as many processes as a launcher has started, through our engine or, as a
-measure, through torch's own DistributedDataParallel.
+"""A training for test_many_processes.py, `python -m many_processes FOLDER`: 20 updates of a 1
+M-parameter model by our engine, in as many processes as a launcher has started.
 """
 
 import gc
 import json
 import sys
-import time
 import weakref
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import numpy as np
 import torch
 from made_data import tiny_sizes
 from safetensors.torch import load_file, save_file
-from torch.nn.parallel import DistributedDataParallel
 
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
@@ -52,41 +49,17 @@ def micro_batches(update, rank, processes):
 
 
 def train(engine, updates):
-    """Losses, gradient norms and seconds of these updates."""
-    losses, norms, seconds = [], [], []
+    """Losses and gradient norms of these updates."""
+    losses, norms = [], []
     for update in updates:
-        start, total = time.perf_counter(), torch.zeros((), dtype=torch.float64)
+        total = torch.zeros((), dtype=torch.float64)
         for windows_bt in micro_batches(update, engine.rank, engine.processes):
             loss, share = engine.forward(windows_bt, 0.0)["loss"], len(windows_bt) / BATCH
             engine.backward(loss, share)
             total += loss.detach() * share
         norms.append(float(engine.step(optim.rates(recipe(), update, UPDATES, 0.2))))
         losses.append(float(engine.total(total)))
-        seconds.append(time.perf_counter() - start)
-    return losses, norms, seconds
-
-
-def train_by_ddp(machine):
-    """The same updates by torch's DistributedDataParallel and our Adam."""
-    torch.distributed.init_process_group("gloo")
-    network = DistributedDataParallel(objective())
-    optimizer, losses, seconds = optim.adam(network, recipe()), [], []
-    for update in range(1, UPDATES + 1):
-        start, total = time.perf_counter(), torch.zeros((), dtype=torch.float64)
-        parts = micro_batches(update, machine.rank, machine.processes)
-        for number, windows_bt in enumerate(parts, 1):
-            network.require_backward_grad_sync = number == len(parts)
-            loss, share = network(windows_bt)["loss"], len(windows_bt) / BATCH
-            (loss * share * machine.processes).backward()
-            total += loss.detach() * share
-        optim.clip_gradients(optim.gradients_of(network.parameters()), recipe().max_gradient_norm)
-        optim.set_rates(optimizer, optim.rates(recipe(), update, UPDATES, 0.2))
-        optimizer.step()
-        optimizer.zero_grad()
-        torch.distributed.all_reduce(total)
-        losses.append(float(total))
-        seconds.append(time.perf_counter() - start)
-    return losses, seconds
+    return losses, norms
 
 
 def save(engine, path):
@@ -132,31 +105,25 @@ def alive_after_seeds(machine, folder):
     return sum(reference() is not None for reference in references)
 
 
-def main(folder, ddp):
+def main(folder):
     machine = read_machine()
     prepare(machine)
-    if ddp:
-        losses, seconds = train_by_ddp(machine)
-        seen = {"losses": losses, "seconds": seconds}
-    else:
-        engine = make_engine(objective(), recipe(), machine, MICRO_BATCHES)
-        first = train(engine, range(1, HALF + 1))
-        save(engine, folder / "half.safetensors")
-        second = train(engine, range(HALF + 1, UPDATES + 1))
-        save(engine, folder / "end.safetensors")
-        engine = make_engine(objective(), recipe(), machine, MICRO_BATCHES)
-        load(engine, folder.parent / "plain/half.safetensors", HALF)
-        resumed = train(engine, range(HALF + 1, UPDATES + 1))
-        seen = {
-            "losses": first[0] + second[0],
-            "norms": first[1] + second[1],
-            "seconds": first[2] + second[2],
-            "resumed": resumed[0],
-            "alive": alive_after_seeds(machine, folder),
-        }
+    engine = make_engine(objective(), recipe(), machine, MICRO_BATCHES)
+    losses, norms = train(engine, range(1, HALF + 1))
+    save(engine, folder / "half.safetensors")
+    more = train(engine, range(HALF + 1, UPDATES + 1))
+    save(engine, folder / "end.safetensors")
+    engine = make_engine(objective(), recipe(), machine, MICRO_BATCHES)
+    load(engine, folder.parent / "plain/half.safetensors", HALF)
+    seen = {
+        "losses": losses + more[0],
+        "norms": norms + more[1],
+        "resumed": train(engine, range(HALF + 1, UPDATES + 1))[0],
+        "alive": alive_after_seeds(machine, folder),
+    }
     if machine.rank == 0:
         (folder / "seen.json").write_text(json.dumps(seen))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), "ddp" in sys.argv[2:])
+    main(Path(sys.argv[1]))

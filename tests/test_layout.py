@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_746,
+    "product, tokens": 125_742,
     "product, files": 209,
-    "tests, tokens": 116_839,
+    "tests, tokens": 116_533,
     "tests, files": 95,
-    "benchmarks, tokens": 11_617,
-    "benchmarks, files": 11,
-    "pages, bytes": 152_980,
+    "benchmarks, tokens": 12_567,
+    "benchmarks, files": 12,
+    "pages, bytes": 143_931,
     "scripts and templates, bytes": 17_992,
 }
 
