@@ -5,7 +5,6 @@ the disk.
 import math
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from gpt1.base.files import RAW
@@ -162,5 +161,5 @@ def show(params: Params) -> None:
     """Print the screen, and where the corpus is not there yet say whose size is taken."""
     for line in lines(params):
         print(line)
-    if not is_made_up(params.sources["books"].folder) and not Path(RAW, "books").is_dir():
+    if not is_made_up(params.sources["books"].folder) and not (RAW / "books").is_dir():
         print("(no books in data/raw yet: the size of BooksCorpus is taken)")

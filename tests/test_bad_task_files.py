@@ -75,6 +75,7 @@ def refusal(task):
         ("snli", "not json\n[]\n", "expected JSON objects"),
         ("stsb", "g\tf\t2012\t1\t5.5\tA cat.\tA dog.\n", r"row 1: .*'5\.5' instead of .* 0 to 5"),
         ("stsb", "g\tf\t2012\t1\t0.8\tA.\tB.\n" * 100, "none above 1 in 100 rows; they are scaled"),
+        ("rte", "index\tsentence1\tsentence2\tlabel\tlabel\n", "two columns are called label"),
         ("mrpc", MSR, "has 1 readable rows; expected at least 2"),
         ("story_cloze", STORY + 'i,A.,B.,C.,D.,"E.,F.,1\n', "no CSV after row 1"),
         ("story_cloze", STORY + 'i,A.,"B.,C.\nj,A.",B.,C.,D.,E.,1\n', "row 2: line break"),

@@ -27,9 +27,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_742,
+    "product, tokens": 125_774,
     "product, files": 209,
-    "tests, tokens": 116_533,
+    "tests, tokens": 116_541,
     "tests, files": 95,
     "benchmarks, tokens": 12_567,
     "benchmarks, files": 12,

@@ -29,16 +29,21 @@ class Table(NamedTuple):
 
 
 def open_table(path: Path, format_: Columns) -> Table:
-    """Open a file of columns. Raises UserError where it cannot be read, then or when its rows
-    are.
+    """Open a file of columns. Raises UserError where it cannot be read, then or when its rows are,
+    or two of its columns have one name.
     """
     if format_.form == "tsv":
-        return _tsv(path, format_)
-    if format_.form == "csv" or path.suffix == ".csv":
-        return _csv(path)
-    if format_.form == "jsonl" or path.suffix in (".jsonl", ".json"):
-        return _lines(path)
-    return _pyarrow(path)
+        table = _tsv(path, format_)
+    elif format_.form == "csv" or path.suffix == ".csv":
+        table = _csv(path)
+    elif format_.form == "jsonl" or path.suffix in (".jsonl", ".json"):
+        table = _lines(path)
+    else:
+        table = _pyarrow(path)
+    names = table.names
+    if twice := [name for name in names if name and names.count(name) > 1]:
+        raise UserError(f"{path}: two columns are called {twice[0]}: rename one, or take it out")
+    return table
 
 
 def _record(names: list[str], cells: list[str], surplus: int = 0) -> dict[str, str]:

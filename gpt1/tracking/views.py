@@ -12,7 +12,7 @@ PREFIX = "mlflow.sharedViewState."
 
 def view_tags() -> dict[str, str]:
     """The experiment's tags, by key."""
-    tags = {"mlflow.experimentKind": "custom_model_development"}
+    tags = {}
     for name, state in read_json(Path(__file__).with_suffix(".json")).items():
         view = {"name": name.title(), "createdAt": 0, "updatedAt": 0, "state": json.dumps(state)}
         tags[PREFIX + name] = json.dumps(view)
