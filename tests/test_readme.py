@@ -22,6 +22,7 @@ from gpt1.params.profile import overridden
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.results import load
 from gpt1.results.freshness import freshness
+from gpt1.tracking.address import runs_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = {
@@ -193,6 +194,12 @@ def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made):
         assert tasks == {"table2", "gpt1 report", "gpt1 sync"}
         shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
         assert shown["table2"].startswith("### Table 2")
+        if browser := shutil.which("chromium"):
+            flags = "--headless --no-sandbox --disable-gpu --virtual-time-budget=60000 --dump-dom"
+            with chdir(made.folder), sqlite3.connect("mlflow.db") as database:
+                page = made.run(browser, *flags.split(), runs_page(made.mlflow))
+                query = "SELECT value FROM latest_metrics WHERE key = 'score'"
+                assert all(f"{score:g}" in page for (score,) in database.execute(query))
     with sqlite3.connect(made.folder / "mlflow.db") as database:
         names = {name for (name,) in database.execute("SELECT name FROM runs")}
     assert {"(pre-training) transformer seed 0", "cola full seed 0"} <= names
