@@ -109,6 +109,9 @@ def test_a_row_a_training_and_nothing_twice(fresh, capfd):
     before = dump()
     assert sync(read_params()) == (3, 0)
     assert dump() == before
+    shutil.rmtree("data/logs")  # as by make clean, after which DVC's cache brings results back
+    assert sync(read_params()) == (3, 0)
+    assert len(client().search_runs([experiment().experiment_id])) == len(found)
 
     write_score(91.0)  # another report, of the same training
     assert sync(read_params()) == (3, 1)

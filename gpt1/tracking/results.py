@@ -72,7 +72,7 @@ def read_training(stage: str, name: str, folder: Path, score: Point) -> Training
         raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
     mark = facts.get("fingerprint", fingerprint(values))
     scored = f"{score['score']:.4f}" if score else ""
-    digest = f"{fingerprint([values, last])} {scored}"
+    digest = f"{fingerprint([values, measured])} {scored}"
     return Training(points, mark, digest, measured, facts)
 
 

@@ -51,14 +51,18 @@ class Store:
                 else self.client.create_experiment(params.profile, tags={NOTE: DESCRIPTION})
             )
 
-    def run(self, stage: str, name: str, fingerprint: str, began: float | None = None) -> Run:
-        """The run of a stage's `rte/seed-0` by the fingerprint of what made it; where it is not
-        there it is begun, at `began` (seconds since 1970).
+    def run(
+        self, stage: str, name: str, fingerprint: str, began: float | None = None, digest: str = ""
+    ) -> Run:
+        """The run of a stage's `rte/seed-0` by the fingerprint of what made it, or by the digest of
+        its values, where its log is lost; where it is not there it is begun, at `began` (seconds
+        since 1970).
         """
         identity = f"{stage} {name} {fingerprint}"
-        query = f"tags.`gpt1.run` = '{identity}'"
-        if runs := self.client.search_runs([self.experiment], query, max_results=1):
-            return runs[0]
+        same = f"tags.`gpt1.run` LIKE '{stage} {name} %' AND tags.`{COMPLETE}` LIKE '{digest}%'"
+        for query in (f"tags.`gpt1.run` = '{identity}'", same if digest else ""):
+            if query and (runs := self.client.search_runs([self.experiment], query, max_results=1)):
+                return runs[0]
         values = parameters(self.params, stage, name) if "/" in name else {}
         title = "{task} {system} seed {seed}".format_map(values) if values else name
         start = None if began is None else int(began * 1000)

@@ -33,12 +33,14 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
         store = Store(params)
         for stage, name, folder in results:
             training = read_training(stage, name, folder, scores.get(subject(stage, name), {}))
-            run = store.run(stage, name, training.fingerprint, training.points[0]["time"])
+            began, values = training.points[0]["time"], training.digest.partition(" ")[0]
+            run = store.run(stage, name, training.fingerprint, began, values)
             runs[f"{stage} {name}"] = run.info.run_id
             # a training without a score today, for its report is outdated, keeps what MLflow has
-            if run.data.tags.get(COMPLETE, "").startswith(training.digest):
+            if (complete := run.data.tags.get(COMPLETE, "")).startswith(training.digest):
                 continue
-            store.send(run, training.points)
+            # a curve that came from another log has other times: of it the score alone is news
+            store.send(run, training.points[-2 if complete.startswith(values) else 0 :])
             log_data(store, run, subject(stage, name)[0])
             store.client.log_artifact(run.info.run_id, str(folder / "summary.json"))
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
