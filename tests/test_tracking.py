@@ -23,7 +23,7 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking.address import problem, runs_page
-from gpt1.tracking.log import log_path, read_log
+from gpt1.tracking.log import RunLog, log_path, read_log
 from gpt1.tracking.sync import sync
 
 PRETRAINED, TUNED = "(pre-training) transformer seed 0", "rte full seed 1"
@@ -90,6 +90,11 @@ def test_nothing_to_tell_makes_no_database(monkeypatch):
 def test_a_row_a_training_and_nothing_twice(fresh, capfd):
     shutil.copy(fresh, "mlflow.db")
     write_results(points=40)
+    log = RunLog("pretrain", "transformer/seed-0", "its recipe and inputs")
+    for line in Path("data/pretrain/transformer/seed-0/curve.jsonl").read_text().splitlines():
+        point = json.loads(line)
+        log.append(point.pop("update"), point)
+    log.close("FINISHED")
     assert sync(read_params()) == (3, 3)
     assert capfd.readouterr().err == ""
     found = runs()
