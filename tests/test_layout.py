@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_774,
+    "product, tokens": 125_906,
     "product, files": 209,
-    "tests, tokens": 116_541,
+    "tests, tokens": 116_842,
     "tests, files": 95,
-    "benchmarks, tokens": 12_567,
-    "benchmarks, files": 12,
-    "pages, bytes": 143_931,
+    "benchmarks, tokens": 11_617,
+    "benchmarks, files": 11,
+    "pages, bytes": 143_765,
     "scripts and templates, bytes": 17_992,
 }
 
