@@ -29,11 +29,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 125_906,
     "product, files": 209,
-    "tests, tokens": 116_842,
+    "tests, tokens": 116_844,
     "tests, files": 95,
     "benchmarks, tokens": 11_617,
     "benchmarks, files": 11,
-    "pages, bytes": 143_765,
+    "pages, bytes": 143_896,
     "scripts and templates, bytes": 17_992,
 }
 
