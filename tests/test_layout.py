@@ -33,7 +33,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 95,
     "benchmarks, tokens": 11_617,
     "benchmarks, files": 11,
-    "pages, bytes": 143_896,
+    "pages, bytes": 144_465,
     "scripts and templates, bytes": 17_992,
 }
 
