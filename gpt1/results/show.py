@@ -32,11 +32,11 @@ def show_answer(run: str | None) -> None:
         raise missing(stage_folder("report", "claims", CLAIMS))
     page = INDEX if INDEX.is_file() and not run else f"gpt1 report{of}"
     lines = [
-        shown.tasks.to_string() + "\n" if len(shown.tasks) else "",
+        shown.tasks.to_string() if len(shown.tasks) else "",
         f"{shown.sentence} {shown.legend}".strip(),
         shown.agreement,
         shown.notice,
-        f"Page: {page}. Tables: gpt1 table{of} table2 … table5, figure2, claims, curves.",
+        f"Page: {page}. Tables: gpt1 table{of} table2 … claims.",
         f"Verdicts need three pre-trainings: {TOWN}." * shown.sentence.startswith("Profile demo:"),
     ]
     texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]
