@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_906,
+    "product, tokens": 125_904,
     "product, files": 209,
     "tests, tokens": 116_844,
     "tests, files": 95,
     "benchmarks, tokens": 11_617,
     "benchmarks, files": 11,
-    "pages, bytes": 144_465,
+    "pages, bytes": 144_640,
     "scripts and templates, bytes": 17_992,
 }
 
