@@ -23,7 +23,7 @@ def test_the_demos_trainings_by_hand():
     rows = {work.kind: work for work in works(params)}
     assert (rows["pretrain lstm"].networks, rows["pretrain lstm"].updates) == (1, 2400)
     assert rows["finetune"].networks == 12
-    assert rows["finetune"].updates == 12 * 3 * (800 // 16)
+    assert rows["finetune"].updates == 12 * 3 * (600 // 16)
     assert rows["ablate"].networks == 3 * 8
     assert rows["transfer"].networks == 2 + 1
     assert corpus_tokens(params) == pytest.approx(75 * 80 * 1911 / 4.5)

@@ -27,7 +27,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_904,
+    "product, tokens": 125_896,
     "product, files": 209,
     "tests, tokens": 116_844,
     "tests, files": 95,

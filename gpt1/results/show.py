@@ -15,7 +15,6 @@ ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others the
 NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
 KEYS = ["system", "column", "metric", "task", "update"]
 WIDTH = 80  # of the answer of all
-TOWN = "make reproduce PROFILE=town"
 
 
 def show_answer(run: str | None) -> None:
@@ -37,7 +36,8 @@ def show_answer(run: str | None) -> None:
         shown.agreement,
         shown.notice,
         f"Page: {page}. Tables: gpt1 table{of} table2 … claims.",
-        f"Verdicts need three pre-trainings: {TOWN}." * shown.sentence.startswith("Profile demo:"),
+        "Verdicts need three pre-trainings: make reproduce PROFILE=town."
+        * shown.sentence.startswith("Profile demo:"),
     ]
     texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]
     print(plain("\n".join(texts)))

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from gpt1.base.files import read_json
 
-PREFIX = "mlflow.sharedViewState."
-
 
 def view_tags() -> dict[str, str]:
     """The experiment's tags, by key."""
     tags = {}
     for name, state in read_json(Path(__file__).with_suffix(".json")).items():
         view = {"name": name.title(), "createdAt": 0, "updatedAt": 0, "state": json.dumps(state)}
-        tags[PREFIX + name] = json.dumps(view)
+        tags[f"mlflow.sharedViewState.{name}"] = json.dumps(view)
     return tags

@@ -184,16 +184,16 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
 @contextmanager
 def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
-    """Where an output cannot be written inside, raises UserError that names the last checkpoint in
-    the folder of the run.
+    """Where a file cannot be written or read inside, raises UserError that names the last
+    checkpoint in the folder of the run.
     """
     try:
         yield
     except OSError as error:
         kept = max(folder.glob("update-*"), default="the start: there is no checkpoint")
         raise UserError(
-            f"{what}: an output cannot be written ({error}): mend that and run the same command"
-            f" again, which goes on from {kept}"
+            f"{what}: a file cannot be written or read ({error}): mend that and run the same"
+            f" command again, which goes on from {kept}"
         ) from None
 
 
