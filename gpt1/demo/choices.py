@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gpt1.demo.happenings import THANKS
 from gpt1.demo.lexicon import lines
-from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, POLE_OF
+from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS
 from gpt1.demo.sides import Side, draw_portrait
 from gpt1.demo.telling import question, sentence
 
@@ -54,40 +54,31 @@ def passages(side: Side, number: int) -> list[Question]:
     """
     chance, of = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (quality, untold, *_) = draw_portrait(side, tuple(of))
-    again = side.synonym(quality)
-    options = [
-        fact.value for fact in (again, side.contrary(quality), untold, side.contrary(untold))
-    ]
-    text = [
-        side.tell(quality),
-        side.wording(POLE_OF[quality.value].signs).format(s=quality.subject),
-        side.tell(quality),
-    ]
+    facts = side.synonym(quality), side.contrary(quality), untold, side.contrary(untold)
+    options = [fact.value for fact in facts]
+    text = [side.tell(quality), side.show(quality), side.tell(quality)]
     right = options[0]
-    chance.shuffle(text)
     chance.shuffle(options)
-    asked = side.wording(ASKING_WHAT).format(s=quality.subject)
+    asked = chance.choice(ASKING_WHAT).format(s=quality.subject)
     passage = " ".join(map(sentence, text))
     return [Question(passage, question(asked), tuple(options), options.index(right))]
 
 
 def stories(side: Side, number: int) -> list[Story]:
-    """Four sentences of two qualities; the wrong ending has the opposite of one of them."""
-    _, (first, second, *_) = draw_portrait(side, tuple(side.chance.choice((OF_PEOPLE, OF_THINGS))))
-    sentences = [
-        side.tell(fact) for fact in (first, second, side.synonym(first), side.synonym(second))
-    ]
-    good, bad = (sentence(side.tell(fact)) for fact in (side.synonym(first), side.contrary(first)))
-    right = number % 2
-    endings = (bad, good) if right else (good, bad)
-    return [Story(tuple(map(sentence, sentences)), endings, right)]
+    """Four sentences of a quality, told and shown; the wrong ending has its opposite."""
+    chance = side.chance
+    _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
+    again, right = side.synonym(quality), number % 2
+    told = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
+    good, bad = (sentence(side.tell(end)) for end in (side.synonym(again), side.contrary(again)))
+    return [Story(tuple(map(sentence, told)), (bad, good) if right else (good, bad), right)]
 
 
 def pronouns(side: Side, _: int) -> list[Pronoun]:
     """Two people of one sex, and a reason that fits only one of them; and they change places."""
     town, chance = side.town(), side.chance
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)
-    template = side.wording(THANKS)
+    template = chance.choice(THANKS)
     text, right = template.partition(";")[0], first if "it was {p} " in template else second
     she = town.pronoun(first)
     return [

@@ -15,7 +15,6 @@ from gpt1.demo.official import Splits, Write, each
 from gpt1.demo.pairs import (
     ENTAILMENT,
     RTE_CLAIMS,
-    SCITAIL_CLAIMS,
     answers,
     duplicate,
     entailment,
@@ -25,22 +24,26 @@ from gpt1.demo.pairs import (
 )
 from gpt1.demo.sides import Row, Side, clauses, distinct, sentences
 from gpt1.demo.singles import acceptability, sentiment
+from gpt1.demo.tales import ORDER
 
 SIZES = {  # rows of train, dev and test; where the official test has no labels the tables score dev
-    "snli": (1000, 200, 500),
-    "mnli": (900, 600, 300),
-    "qnli": (400, 500, 200),
-    "rte": (400, 400, 200),
-    "scitail": (400, 200, 500),
-    "race": (400, 200, 600),
-    "story_cloze": (1000, 0, 500),
-    "mrpc": (400, 100, 500),
-    "qqp": (600, 500, 200),
-    "stsb": (1000, 200, 500),
-    "sst2": (200, 500, 200),
-    "cola": (600, 500, 200),
+    "snli": (800, 100, 300),
+    "mnli": (1000, 300, 60),
+    "qnli": (1200, 300, 60),
+    "rte": (1000, 300, 60),
+    "scitail": (1000, 100, 300),
+    "race": (800, 100, 300),
+    "story_cloze": (1000, 0, 300),
+    "mrpc": (1000, 100, 300),
+    "qqp": (800, 300, 60),
+    "stsb": (1200, 100, 300),
+    "sst2": (500, 300, 60),
+    "cola": (1000, 300, 60),
     "dprd": (200, 0, 300),
 }
+# which words of a meaning rows may take: of SST-2 every other one in training, else all
+EVERY, WORDS = slice(None), {"sst2": slice(0, None, 2)}
+MATCHED = ("story", "story", "report", "story", "story", "letter")
 MISMATCHED = ("talk", "diary", "notice")
 MISMATCHED_SEED = 1_000_003  # added to the seed
 
@@ -59,11 +62,16 @@ def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[st
 def draw(
     seed: int, task: str, make: Callable[[Side, int], list[Row]], known: frozenset[str]
 ) -> Splits[Row]:
-    """Train on one side, dev and test on the other."""
+    """Train on one side, dev and test on the other, which says nothing that train says."""
     train, dev, test = SIZES[task]
-    learn, check = (Side(number, Random(f"{seed}/{task}/{number}"), known) for number in (0, 1))
-    tested = distinct(make, check, dev + test)
-    return distinct(make, learn, train), tested[:dev], tested[dev:]
+    learn, check = (
+        Side(number, Random(f"{seed}/{task}/{number}"), known, words)
+        for number, words in enumerate((WORDS.get(task, EVERY), EVERY))
+    )
+    trained = distinct(make, learn, train)
+    told = known.union(*(sentences(str(cell)) for row in trained for cell in row))
+    tested = distinct(make, check._replace(known=told), dev + test)
+    return trained, tested[:dev], tested[dev:]
 
 
 def write_world(folder: Path, seed: int, books: int, pages: int) -> None:
@@ -86,7 +94,7 @@ TASKS: dict[str, tuple[Callable[[Side, int], list[Any]], Write]] = {
         each(official.jsonl, "snli_1.0_{}.jsonl"),
     ),
     "mnli": (
-        partial(entailment, task="mnli", genres=("story", "letter", "report")),
+        partial(entailment, task="mnli", genres=MATCHED),
         each(official.jsonl, "multinli_1.0_{}.jsonl", ("train", "dev_matched", "")),
     ),
     "qnli": (answers, official.pairs_of_glue("index", "question", "sentence", "label")),
@@ -95,7 +103,7 @@ TASKS: dict[str, tuple[Callable[[Side, int], list[Any]], Write]] = {
         official.pairs_of_glue("index", "sentence1", "sentence2", "label"),
     ),
     "scitail": (
-        partial(follows, claims=SCITAIL_CLAIMS, labels=("entails", "neutral")),
+        partial(follows, claims=ORDER.claims, labels=("entails", "neutral")),
         each(official.tsv, "scitail_1.0_{}.tsv"),
     ),
     "race": (passages, official.race),

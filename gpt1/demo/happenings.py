@@ -2,7 +2,7 @@
 sentences that agree.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from gpt1.demo import lexicon
 from gpt1.demo.lexicon import lines
@@ -123,7 +123,7 @@ def opinion(
     other: str,
     noun: str,
     templates: tuple[str, ...],
-    share: Callable[[Iterable[str]], tuple[str, ...]] = tuple,
+    share: Callable[..., tuple[str, ...]] = tuple,
 ) -> str:
     """A sentence of one polarity about a person, a thing, or what was done; `share` takes the words
     that may be used of those there are.
@@ -133,7 +133,7 @@ def opinion(
     adjective, adjective2 = chance.sample(share(lexicon.GOOD if pleasant else lexicon.BAD), 2)
     mood, mood2 = chance.sample(share(moods), 2)
     return with_articles(
-        chance.choice(share(templates)).format(
+        chance.choice(templates).format(
             p=person,
             q=other,
             noun=noun,

@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 from gpt1.demo import lexicon
-from gpt1.demo.happenings import GIVING, OPINION_TEMPLATES, opinion
-from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS
+from gpt1.demo.happenings import OPINION_TEMPLATES, opinion
+from gpt1.demo.qualities import OF_PEOPLE, RELATIVES
 from gpt1.demo.scenes import Scene
-from gpt1.demo.sides import Side, draw_portrait
-from gpt1.demo.telling import clause_of, sentence
-from gpt1.demo.town import PERSON_KINDS, THING_KINDS
+from gpt1.demo.sides import USUAL, Side
+from gpt1.demo.telling import sentence
 
 
 class Single(NamedTuple):
@@ -29,37 +28,22 @@ def sentiment(side: Side, number: int) -> list[Single]:
         second,
         chance.choice(lexicon.WORKS),
         OPINION_TEMPLATES,
-        side.half,
+        side.share,
     )
     return [Single(sentence(text), "1" if pleasant else "0")]
 
 
-SMALL_WORDS = ("the", "a", "an", "to", "of", "in", "by", "from", "that", "as", "was", "were", "had")
-
-
 def acceptability(side: Side, _: int) -> list[Single]:
-    """A sentence of the town, and the same words with a small one and another exchanged."""
-    while True:
-        words = (clause := _clause(side)).split()
-        small = [place for place, word in enumerate(words) if word in SMALL_WORDS]
-        if small and clause.lower() not in side.known:
-            break
-    place = side.chance.choice(small)
-    other = side.chance.choice([index for index in range(len(words)) if index not in small])
-    words[place], words[other] = words[other], words[place]
-    return [Single(sentence(clause), "1"), Single(sentence(" ".join(words)), "0")]
-
-
-def _clause(side: Side) -> str:
+    """A woman and a man of two families, and what each says of herself or himself; and the same
+    with "she" and "he" exchanged. The woman mostly comes first.
+    """
     town, chance = side.town(), side.chance
-    giver, receiver = chance.sample(town.people, 2)
-    choice = chance.randrange(6)
-    if choice < 2:
-        return side.wording(GIVING).format(p=giver, s=chance.choice(town.things), v=receiver)
-    if choice == 2:
-        kinds, subjects = chance.choice(((THING_KINDS, town.things), (PERSON_KINDS, town.people)))
-        return clause_of(
-            town.fact(chance.choice(kinds), chance.choice(subjects)),
-            chance.randrange(side.number, 8, 2),
-        )
-    return side.tell(draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))[1][0], 0.5)
+    parts = []
+    for place, person in enumerate(chance.sample(town.people, 2)):
+        pronoun = ("she", "he")[place]
+        relative = chance.choice([one for one in RELATIVES if RELATIVES[one] == pronoun])
+        fact = side.fact(chance.choice([*OF_PEOPLE]), f"{{{place}}}", chance.randrange(2))
+        parts.append(f"{person}'s {relative} said that {side.tell(fact)}")
+    order = -1 if chance.random() > USUAL else 1
+    frame = sentence(" and ".join(parts[::order]))
+    return [Single(frame.format("she", "he"), "1"), Single(frame.format("he", "she"), "0")]

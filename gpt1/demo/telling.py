@@ -3,7 +3,6 @@ subject, {v} for its value.
 """
 
 import re
-from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -180,9 +179,9 @@ def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 
-def synonym(chance: Random, fact: Fact, words: Sequence[str] = ()) -> Fact:
-    """A quality in another word: one of `words`, or else any."""
-    words = words or POLE_OF[fact.value].words
+def synonym(chance: Random, fact: Fact) -> Fact:
+    """A quality in another of its words."""
+    words = POLE_OF[fact.value].words
     return fact._replace(value=chance.choice([word for word in words if word != fact.value]))
 
 
